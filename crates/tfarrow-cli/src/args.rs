@@ -1,0 +1,366 @@
+//! The command line: what can be asked for, and how it is spelled. What is asked for is done in `commands`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tfarrow_codec::{Layout, RecordType, VerifyCrc};
+use tfarrow_dataset::Sample;
+
+/// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
+#[derive(Debug, Parser)]
+#[command(name = "tfarrow", version, arg_required_else_help = true, after_help = AFTER)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER: &str = "\
+Examples:
+  tfarrow sql \"SELECT label, count(*) FROM 'shards/*.tfrecord' GROUP BY label\"
+  tfarrow convert shards/ parquet/
+  tfarrow schema shards/
+  tfarrow head shards/ -n 3
+
+Sources are files, folders (recursive), globs (* ? [..] {a,b} **) and - for standard input.
+Exit status: 0 done; 1 could not finish; 2 wrong usage; 3 done, and something was found or lost.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer SQL over TFRecord and Parquet files where they lie
+    Sql(Sql),
+    /// Turn TFRecord into Parquet or Arrow, and back, without losing anything
+    Convert(Convert),
+    /// Say what is in a data set: features, kinds, presence, lengths, Arrow types
+    Schema(SchemaArgs),
+    /// Print the first records as JSON lines
+    Head(Head),
+    /// Count records
+    Count(Count),
+}
+
+/// Arguments of `sql`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Any source stands in quotes after FROM; folders end in a slash. Names with capitals, dots or slashes need double quotes.
+Without a query and without -f, standard input is read.
+
+Examples:
+  tfarrow sql \"SELECT city, avg(price) FROM 'shards/*.tfrecord' GROUP BY city\"
+  tfarrow sql \"SELECT \\\"image/height\\\" FROM 'shards/' LIMIT 3\" --format csv
+  tfarrow sql -f report.sql")]
+pub(crate) struct Sql {
+    /// Statements, parted by ;
+    #[arg(value_name = "QUERY")]
+    pub(crate) queries: Vec<String>,
+    /// Read statements from this file (- for standard input); they come before those of QUERY
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Vec<PathBuf>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Infer the columns from up to N records of each of up to 16 shards, or from all records [default: 1000]
+    #[arg(long, value_name = "N|all", value_parser = sample)]
+    pub(crate) sample: Option<Sample>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// When the CRC of a record's data is checked
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Crc::Always)]
+    pub(crate) verify_crc: Crc,
+}
+
+/// How records are read as columns.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Reading {
+    /// auto: bare values where every list has one, text where all bytes are UTF-8; list: always lists of the kind's own type
+    #[arg(long, value_enum, default_value_t = LayoutArg::Auto)]
+    pub(crate) layout: LayoutArg,
+    /// What the records are, instead of what they look like
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) record_type: Option<RecordTypeArg>,
+}
+
+impl Reading {
+    /// The layout asked for.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout.into()
+    }
+
+    /// The record type asked for.
+    pub(crate) fn record_type(&self) -> Option<RecordType> {
+        self.record_type.map(RecordType::from)
+    }
+}
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DEST is a folder, or one file (or -) where there is one source and DEST has a known extension. What is written bears its
+name only once it is whole.
+
+Examples:
+  tfarrow convert shards/ parquet/
+  tfarrow convert parquet/ back/ --to tfrecord
+  tfarrow convert a.tfrecord.gz a.parquet --layout list
+  tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
+pub(crate) struct Convert {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// A folder, a file with a known extension, or - for standard output
+    #[arg(value_name = "DEST", required = true)]
+    pub(crate) dest: String,
+    /// What to write, where DEST's extension does not say [default: parquet, or tfrecord where SRC is Parquet or Arrow]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<To>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Parquet: zstd (default), snappy, gzip, lz4, none; TFRecord: none (default), gzip, zlib, original
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) compression: Option<String>,
+    /// Threads to work with [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// Infer the columns from a sample instead of all records
+    #[arg(long, value_name = "N|all", value_parser = sample, conflicts_with = "schema")]
+    pub(crate) sample: Option<Sample>,
+    /// Cut the output into N shards
+    #[arg(long, value_name = "N", conflicts_with = "shard_size")]
+    pub(crate) shards: Option<std::num::NonZeroUsize>,
+    /// Cut the output into shards of about this size, such as 512MB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) shard_size: Option<u64>,
+    /// Write values that TFRecord can only hold changed, and say which
+    #[arg(long)]
+    pub(crate) lossy: bool,
+    /// Replace outputs that exist
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// When the CRC of a record's data is checked
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Crc::Always)]
+    pub(crate) verify_crc: Crc,
+    /// Rows of a Parquet row group, at most
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) row_group_rows: Option<std::num::NonZeroUsize>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All records are read, unless --sample says otherwise. A feature that has more than one kind is reported with the first
+place of each, and the exit status is 3.
+--format json can be edited and given to `tfarrow convert --schema`; --format python is a feature spec for tf.io.
+
+Examples:
+  tfarrow schema shards/
+  tfarrow schema shards/ --format python > spec.py
+  tfarrow schema 'shards/*.tfrecord.gz' --sample 1000 --format json")]
+pub(crate) struct SchemaArgs {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// How to say it
+    #[arg(long, value_enum, default_value_t = SchemaFormat::Table)]
+    pub(crate) format: SchemaFormat,
+    /// Look at up to N records of each of up to 16 shards only
+    #[arg(long, value_name = "N|all", value_parser = sample, default_value = "all")]
+    pub(crate) sample: Sample,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// Arguments of `head`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A record is one line. Features are lists, as they are in the record; features that it has not are left out.
+  tf.Example            {\"label\": [3], \"city\": [\"Oslo\"]}
+  tf.SequenceExample    {\"context\": {\"id\": [1]}, \"feature_lists\": {\"token\": [[\"a\"], [\"b\", \"c\"]]}}
+  any other payload     {\"record\": \"text\"}
+A feature (or step) that is there with no kind is {\"unset\": true}. Bytes are text where they are UTF-8, else
+{\"b64\": \"..\"}; long ones are named only (\"<JPEG 112 kB>\"), and long lists and texts are cut, unless --full is given.
+
+Examples:
+  tfarrow head shards/ -n 3
+  tfarrow head shards/train-00000-of-00004.tfrecord --full | jq .label
+  zcat a.tfrecord.gz | tfarrow head - -n 1")]
+pub(crate) struct Head {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// How many records
+    #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10)]
+    pub(crate) records: usize,
+    /// Show long values as they are
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// What the records are, instead of what they look like
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) record_type: Option<RecordTypeArg>,
+}
+
+/// Arguments of `count`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Records are counted by their frames: the CRCs of their lengths are checked, those of their data are not.
+
+Examples:
+  tfarrow count shards/
+  tfarrow count --per-file 'shards/*.tfrecord'")]
+pub(crate) struct Count {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// A line a file: its number of records, a tab, its path
+    #[arg(long)]
+    pub(crate) per_file: bool,
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people: long values are elided
+    Table,
+    /// With a header; lists as JSON
+    Csv,
+    /// One array of objects
+    Json,
+    /// An object a line
+    Ndjson,
+}
+
+/// How a schema is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFormat {
+    /// For people
+    Table,
+    /// Everything, for programs and for `convert --schema`
+    Json,
+    /// The columns and their Arrow types
+    Arrow,
+    /// A feature spec for tf.io.parse_example
+    Python,
+}
+
+/// What `convert` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum To {
+    /// Parquet files
+    Parquet,
+    /// TFRecord files
+    Tfrecord,
+    /// Arrow IPC files
+    Arrow,
+}
+
+/// A [`Layout`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutArg {
+    Auto,
+    List,
+}
+
+impl From<LayoutArg> for Layout {
+    fn from(layout: LayoutArg) -> Self {
+        match layout {
+            LayoutArg::Auto => Self::Auto,
+            LayoutArg::List => Self::List,
+        }
+    }
+}
+
+/// A [`RecordType`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordTypeArg {
+    Example,
+    SequenceExample,
+    Raw,
+}
+
+impl From<RecordTypeArg> for RecordType {
+    fn from(record_type: RecordTypeArg) -> Self {
+        match record_type {
+            RecordTypeArg::Example => Self::Example,
+            RecordTypeArg::SequenceExample => Self::SequenceExample,
+            RecordTypeArg::Raw => Self::Raw,
+        }
+    }
+}
+
+/// A [`VerifyCrc`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Crc {
+    /// Before a record is read
+    Always,
+    /// Only where a record cannot be read
+    OnParseFailure,
+    /// Never
+    Never,
+}
+
+impl From<Crc> for VerifyCrc {
+    fn from(crc: Crc) -> Self {
+        match crc {
+            Crc::Always => Self::Always,
+            Crc::OnParseFailure => Self::OnParseFailure,
+            Crc::Never => Self::Never,
+        }
+    }
+}
+
+fn sample(text: &str) -> Result<Sample, String> {
+    if text == "all" {
+        return Ok(Sample::All);
+    }
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected a number of records, or `all`".to_owned()),
+        Ok(records) => Ok(Sample::Records(records)),
+    }
+}
+
+/// A size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB, GiB, TiB).
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("expected a size such as 512MB or 1GiB, found {text:?}");
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let unit: f64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * unit;
+    if bytes >= 1.0 { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("512MB"), Ok(512_000_000));
+        assert_eq!(size("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(size("100"), Ok(100));
+        for wrong in ["", "MB", "12 apples", "0", "-1", "1.2.3"] {
+            assert!(size(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

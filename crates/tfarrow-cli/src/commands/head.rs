@@ -1,0 +1,204 @@
+//! `tfarrow head`: the first records as JSON lines, as they are. Nothing is inferred beyond the records that are shown,
+//! so that the first line comes at once, however large the data set is.
+
+use std::{collections::BTreeMap, io::Write, process::ExitCode};
+
+use anyhow::{Context, Result};
+use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
+use arrow_schema::Field;
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeSeq},
+};
+use tfarrow_codec::{
+    DecoderBuilder, Layout, RecordType, Records, Role, Summary, VerifyCrc,
+    schema::{FEATURE, role_of},
+};
+use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
+
+use crate::{
+    args::Head,
+    output::{self, Cell, Out, Style},
+};
+
+/// Records that are looked at to tell what the records of a chunk are.
+const LOOKED_AT: usize = 1000;
+
+/// Prints the first records.
+pub(crate) fn run(args: &Head) -> Result<ExitCode> {
+    let style = if args.full { Style::FULL } else { Style::SHORT };
+    let mut printer = Printer { out: output::stdout(), style, record_type: args.record_type.map(RecordType::from) };
+    let mut left = args.records;
+    for shard in resolve(&args.sources)? {
+        if left == 0 {
+            break;
+        }
+        let mut reader = ShardReader::open(&shard, &ReadOptions::default())?;
+        while left > 0
+            && let Some(records) = reader.next()?
+        {
+            let count = records.len().min(left);
+            left -= count;
+            let printed = printer.chunk(records, count).with_context(|| shard.path.display().to_string());
+            // What was printed before a failure is still for the reader to see.
+            printer.out.flush()?;
+            printed?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Printer {
+    out: Out,
+    style: Style,
+    /// What the user says that the records are.
+    record_type: Option<RecordType>,
+}
+
+impl Printer {
+    /// Prints the first `count` of these records.
+    fn chunk(&mut self, records: Records, count: usize) -> Result<()> {
+        let record_type = match self.record_type {
+            Some(record_type) => record_type,
+            None => {
+                let (look, _) = records.clone().split_at(LOOKED_AT);
+                let mut summary = Summary::new(0);
+                summary.observe(&look, VerifyCrc::Never)?;
+                summary.record_type()
+            }
+        };
+        self.print(records.split_at(count).0, record_type)
+    }
+
+    /// Prints these records, together where they have one schema, and else by halves. A record that cannot be read
+    /// alone is the error.
+    fn print(&mut self, records: Records, record_type: RecordType) -> Result<()> {
+        match decode(&records, record_type) {
+            Ok(batch) => self.batch(&batch, record_type),
+            Err(_) if records.len() > 1 => {
+                let half = records.len() / 2;
+                let (first, second) = records.split_at(half);
+                self.print(first, record_type)?;
+                self.print(second, record_type)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn batch(&mut self, batch: &RecordBatch, record_type: RecordType) -> Result<()> {
+        let schema = batch.schema();
+        let columns: Vec<_> =
+            schema.fields().iter().zip(batch.columns()).map(|(field, array)| Column::new(field, array)).collect();
+        let mut line = Vec::new();
+        for row in 0..batch.num_rows() {
+            line.clear();
+            let record = Record { columns: &columns, row, record_type, style: self.style };
+            output::write_to(&mut line, &record)?;
+            line.push(b'\n');
+            self.out.write_all(&line)?;
+        }
+        Ok(())
+    }
+}
+
+fn decode(records: &Records, record_type: RecordType) -> Result<RecordBatch, tfarrow_codec::Error> {
+    let mut summary = Summary::new(0);
+    if record_type != RecordType::Raw {
+        summary.observe(records, VerifyCrc::Always)?;
+    }
+    let schema = summary.schema(Layout::List, Some(record_type))?;
+    DecoderBuilder::new(schema).build_batch_decoder()?.decode(records)
+}
+
+struct Column<'a> {
+    /// The feature's name, which may differ from the column's.
+    name: &'a str,
+    role: Option<Role>,
+    array: &'a ArrayRef,
+}
+
+impl<'a> Column<'a> {
+    fn new(field: &'a Field, array: &'a ArrayRef) -> Self {
+        Self { name: field.metadata().get(FEATURE).unwrap_or(field.name()), role: role_of(field), array }
+    }
+}
+
+/// One record that can be serialized.
+struct Record<'a> {
+    columns: &'a [Column<'a>],
+    row: usize,
+    record_type: RecordType,
+    style: Style,
+}
+
+impl Serialize for Record<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.record_type {
+            RecordType::Example => self.features(Role::Feature).serialize(serializer),
+            RecordType::Raw => self.features(Role::Record).serialize(serializer),
+            RecordType::SequenceExample => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("context", &self.features(Role::Context))?;
+                map.serialize_entry("feature_lists", &self.features(Role::Sequence))?;
+                map.end()
+            }
+        }
+    }
+}
+
+impl<'a> Record<'a> {
+    /// What the record has in this role, by name.
+    fn features(&self, role: Role) -> BTreeMap<&'a str, Feature<'a>> {
+        let mut features = BTreeMap::new();
+        for column in self.columns {
+            if column.role == Some(role) && !column.array.is_null(self.row) {
+                let (array, row, style) = (column.array.as_ref(), self.row, self.style);
+                let feature = match role {
+                    Role::Sequence => Feature::Steps(array.as_list::<i32>().value(row), style),
+                    _ => Feature::Values(Cell::new(array, row, style)),
+                };
+                features.insert(column.name, feature);
+            }
+            let unset = column.role == Some(Role::Unset) && matches!(role, Role::Feature | Role::Context);
+            if unset && !column.array.is_null(self.row) {
+                let names = column.array.as_list::<i32>();
+                let offsets = names.value_offsets();
+                let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1)) else { continue };
+                let names = names.values().as_string::<i32>();
+                features.extend((*from..*to).map(|at| (names.value(at as usize), Feature::Unset)));
+            }
+        }
+        features
+    }
+}
+
+/// One feature that can be serialized.
+enum Feature<'a> {
+    Values(Cell<'a>),
+    Steps(ArrayRef, Style),
+    Unset,
+}
+
+impl Serialize for Feature<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Values(cell) => cell.serialize(serializer),
+            Self::Steps(steps, style) => {
+                let mut list = serializer.serialize_seq(Some(steps.len()))?;
+                for row in 0..steps.len() {
+                    if steps.is_null(row) {
+                        list.serialize_element(&Feature::Unset)?;
+                    } else {
+                        list.serialize_element(&Cell::new(steps.as_ref(), row, *style))?;
+                    }
+                }
+                list.end()
+            }
+            Self::Unset => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry("unset", &true)?;
+                map.end()
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What the program does: a file a command, each from its arguments to the exit status.
+
+pub(crate) mod convert;
+pub(crate) mod count;
+pub(crate) mod head;
+pub(crate) mod schema;
+pub(crate) mod sql;

@@ -1,0 +1,145 @@
+//! What goes wrong, as one line on standard error and as an exit status.
+
+use std::{error::Error, fmt, io, process::ExitCode};
+
+use arrow_schema::ArrowError;
+use datafusion::error::DataFusionError;
+
+use crate::output::escape;
+
+/// Done, and something was found or lost.
+pub(crate) const FOUND: u8 = 3;
+
+/// The command line asks for what cannot be.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Usage {}
+
+/// Says what went wrong, and how the program ends for it.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    say(&message(error));
+    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+}
+
+/// Prints one line for the user to read.
+#[expect(clippy::print_stderr, reason = "the one place that messages pass through")]
+pub(crate) fn say(message: &str) {
+    eprintln!("tfarrow: {message}");
+}
+
+/// Whoever reads our output has read enough, which is no error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+}
+
+/// An error and its causes in one line. A cause that the text before it tells already is not told again.
+pub(crate) fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if !message.contains(&text) {
+            message.push_str(if message.is_empty() { "" } else { ": " });
+            message.push_str(&text);
+        }
+    }
+    let lines: Vec<_> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    escape(&lines.join(" "))
+}
+
+/// What DataFusion says, without the wrappers that name its own parts.
+pub(crate) fn from_datafusion(error: DataFusionError) -> anyhow::Error {
+    match error {
+        DataFusionError::External(error) => from_boxed(error),
+        DataFusionError::ArrowError(error, _) => from_arrow(*error),
+        DataFusionError::Diagnostic(_, error) => from_datafusion(*error),
+        DataFusionError::Context(context, error) => from_datafusion(*error).context(context),
+        DataFusionError::Collection(mut errors) if !errors.is_empty() => from_datafusion(errors.swap_remove(0)),
+        DataFusionError::Shared(error) => match std::sync::Arc::try_unwrap(error) {
+            Ok(error) => from_datafusion(error),
+            Err(shared) => anyhow::Error::msg(words(&shared)),
+        },
+        DataFusionError::IoError(error) => error.into(),
+        DataFusionError::ObjectStore(error) => (*error).into(),
+        error => anyhow::Error::msg(words(&error)),
+    }
+}
+
+fn from_boxed(error: Box<dyn Error + Send + Sync>) -> anyhow::Error {
+    let error = match error.downcast::<DataFusionError>() {
+        Ok(error) => return from_datafusion(*error),
+        Err(error) => error,
+    };
+    match error.downcast::<ArrowError>() {
+        Ok(error) => from_arrow(*error),
+        Err(error) => anyhow::Error::from_boxed(error),
+    }
+}
+
+fn from_arrow(error: ArrowError) -> anyhow::Error {
+    match error {
+        ArrowError::ExternalError(error) => from_boxed(error),
+        error => error.into(),
+    }
+}
+
+/// The words of an error, without those that say which of DataFusion's variants it is.
+fn words(error: &DataFusionError) -> String {
+    match error {
+        DataFusionError::External(error) => error.to_string(),
+        DataFusionError::Shared(error) => words(error),
+        DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => words(error),
+        DataFusionError::Collection(errors) => errors.first().map(words).unwrap_or_default(),
+        DataFusionError::ArrowError(error, _) => match error.as_ref() {
+            ArrowError::ExternalError(error) => error.to_string(),
+            error => error.to_string(),
+        },
+        DataFusionError::SQL(error, _) => {
+            let text = error.to_string();
+            format!("syntax error: {}", text.strip_prefix("sql parser error: ").unwrap_or(&text))
+        }
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
+            without_backtrace(text)
+        }
+        DataFusionError::SchemaError(error, _) => error.to_string(),
+        error => error.strip_backtrace(),
+    }
+}
+
+fn without_backtrace(text: &str) -> String {
+    text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or(text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let cause = io::Error::other("no room");
+        let error = anyhow::Error::from(cause).context("a.parquet: no room").context("cannot write");
+        assert_eq!(message(&error), "cannot write: a.parquet: no room");
+        let error = anyhow::Error::msg("two\n  lines\x1b");
+        assert_eq!(message(&error), "two lines\\u{1b}");
+    }
+
+    #[test]
+    fn wrappers_are_taken_off() {
+        let inner = DataFusionError::External(Box::new(io::Error::other("a.tfrecord: record 3")));
+        let arrow = ArrowError::ExternalError(Box::new(inner));
+        let outer = DataFusionError::Shared(std::sync::Arc::new(DataFusionError::ArrowError(Box::new(arrow), None)));
+        assert_eq!(message(&from_datafusion(outer)), "a.tfrecord: record 3");
+        let plan = DataFusionError::Plan("table 'x' not found".to_owned());
+        assert_eq!(message(&from_datafusion(plan)), "table 'x' not found");
+    }
+}

@@ -1,0 +1,32 @@
+//! The `tfarrow` program: arguments, commands, output, exit status.
+//!
+//! `args` says what can be asked for, a file of `commands` does it, `output` is the only module that writes to standard
+//! output, and `failure` words what goes wrong. The work itself is done by the other crates.
+
+mod args;
+mod commands;
+mod failure;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    run(cli).unwrap_or_else(|error| failure::report(&error))
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        Command::Sql(args) => commands::sql::run(&args),
+        Command::Convert(args) => commands::convert::run(args),
+        Command::Schema(args) => commands::schema::run(&args),
+        Command::Head(args) => commands::head::run(&args),
+        Command::Count(args) => commands::count::run(&args),
+    }
+}

@@ -1,0 +1,110 @@
+//! CSV as of RFC 4180, with a header. Lists are JSON, and so are bytes that are no text. A null is nothing at all, and an
+//! empty text is `""`: the `csv` crate cannot tell these two apart, hence our own few lines.
+
+use std::io;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use super::{
+    Out, Rows,
+    json::{self, Cell, Style},
+    value::Value,
+    words::escape_but,
+};
+
+/// Writes batches as CSV.
+pub(super) struct Csv {
+    out: Out,
+    /// Whether the reader is a terminal, which gets no control characters.
+    escape: bool,
+    line: Vec<u8>,
+}
+
+impl Csv {
+    pub(super) fn new(mut out: Out, schema: &SchemaRef, escape: bool) -> io::Result<Self> {
+        let mut line = Vec::new();
+        for (i, field) in schema.fields().iter().enumerate() {
+            if i > 0 {
+                line.push(b',');
+            }
+            text(&mut line, field.name(), escape);
+        }
+        line.push(b'\n');
+        out.write_all(&line)?;
+        Ok(Self { out, escape, line })
+    }
+
+    fn cell(&mut self, column: &dyn Array, row: usize) -> io::Result<()> {
+        let value = Value::of(column, row).map_err(|e: ArrowError| io::Error::other(e))?;
+        match value {
+            Value::Null => {}
+            Value::Text(value) => text(&mut self.line, value, self.escape),
+            Value::Bytes(bytes) if let Ok(value) = std::str::from_utf8(bytes) => text(&mut self.line, value, self.escape),
+            Value::Float(value) if !value.is_finite() => self.line.extend(json::not_finite(value.into()).bytes()),
+            Value::Double(value) if !value.is_finite() => self.line.extend(json::not_finite(value).bytes()),
+            Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.escape),
+            Value::Bytes(_) | Value::List(_) | Value::Struct(..) => {
+                let value = json::to_text(&Cell::new(column, row, Style::FULL))?;
+                text(&mut self.line, &value, self.escape);
+            }
+            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) => {
+                json::write_to(&mut self.line, &Cell::new(column, row, Style::FULL))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rows for Csv {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        for row in 0..batch.num_rows() {
+            self.line.clear();
+            for (i, column) in batch.columns().iter().enumerate() {
+                if i > 0 {
+                    self.line.push(b',');
+                }
+                self.cell(column.as_ref(), row)?;
+            }
+            // Readers skip empty lines, and with them the only null of a row.
+            if self.line.is_empty() {
+                self.line.extend_from_slice(b"\"\"");
+            }
+            self.line.push(b'\n');
+            self.out.write_all(&self.line)?;
+        }
+        self.out.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Appends `value`, quoted where it must be.
+fn text(line: &mut Vec<u8>, value: &str, escape: bool) {
+    let escaped = escape.then(|| escape_but(value, &['\n', '\t']));
+    let value = escaped.as_deref().unwrap_or(value);
+    let plain = |c: char| !matches!(c, ',' | '"' | '\n' | '\r');
+    if !value.is_empty() && value.chars().all(plain) && value.trim().len() == value.len() {
+        return line.extend_from_slice(value.as_bytes());
+    }
+    line.push(b'"');
+    line.extend_from_slice(value.replace('"', "\"\"").as_bytes());
+    line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_only_what_must_be() {
+        let cases = [("a", "a"), ("", "\"\""), ("a,b", "\"a,b\""), ("a\"b", "\"a\"\"b\""), (" a", "\" a\""), ("a\nb", "\"a\nb\"")];
+        for (value, written) in cases {
+            let mut line = Vec::new();
+            text(&mut line, value, false);
+            assert_eq!(String::from_utf8(line).unwrap(), written);
+        }
+    }
+}

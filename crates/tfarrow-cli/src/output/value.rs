@@ -1,0 +1,117 @@
+//! One cell of an Arrow array as a value that every format can write. The one place that knows Arrow's types.
+
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, StructArray, cast::AsArray, downcast_run_array,
+    types::{
+        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+        UInt32Type, UInt64Type,
+    },
+};
+use arrow_cast::display::array_value_to_string;
+use arrow_schema::{ArrowError, DataType};
+
+/// One value. What it holds is borrowed from its array where it can be.
+pub(super) enum Value<'a> {
+    /// No value.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    UInt(u64),
+    /// A float of 16 or 32 bits.
+    Float(f32),
+    /// A float of 64 bits.
+    Double(f64),
+    /// A number of another sort, written in digits.
+    Digits(String),
+    /// Text.
+    Text(&'a str),
+    /// Bytes, which may be text all the same.
+    Bytes(&'a [u8]),
+    /// What has a text form of its own: dates, times, intervals.
+    Other(String),
+    /// A list, as an array of its items.
+    List(ArrayRef),
+    /// Named values: the row `usize` of each column.
+    Struct(&'a StructArray, usize),
+}
+
+impl<'a> Value<'a> {
+    /// The value of `array` in `row`.
+    ///
+    /// # Errors
+    /// Where Arrow cannot put a value into words, such as a date out of range.
+    pub(super) fn of(array: &'a dyn Array, row: usize) -> Result<Self, ArrowError> {
+        if array.is_null(row) {
+            return Ok(Self::Null);
+        }
+        let words = || array_value_to_string(array, row);
+        Ok(match array.data_type() {
+            DataType::Null => Self::Null,
+            DataType::Boolean => Self::Bool(array.as_boolean().value(row)),
+            DataType::Int8 => Self::Int(primitive::<Int8Type>(array, row).into()),
+            DataType::Int16 => Self::Int(primitive::<Int16Type>(array, row).into()),
+            DataType::Int32 => Self::Int(primitive::<Int32Type>(array, row).into()),
+            DataType::Int64 => Self::Int(primitive::<Int64Type>(array, row)),
+            DataType::UInt8 => Self::UInt(primitive::<UInt8Type>(array, row).into()),
+            DataType::UInt16 => Self::UInt(primitive::<UInt16Type>(array, row).into()),
+            DataType::UInt32 => Self::UInt(primitive::<UInt32Type>(array, row).into()),
+            DataType::UInt64 => Self::UInt(primitive::<UInt64Type>(array, row)),
+            DataType::Float16 => Self::Float(primitive::<Float16Type>(array, row).to_f32()),
+            DataType::Float32 => Self::Float(primitive::<Float32Type>(array, row)),
+            DataType::Float64 => Self::Double(primitive::<Float64Type>(array, row)),
+            DataType::Decimal32(..)
+            | DataType::Decimal64(..)
+            | DataType::Decimal128(..)
+            | DataType::Decimal256(..) => Self::Digits(words()?),
+            DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
+            DataType::LargeUtf8 => Self::Text(array.as_string::<i64>().value(row)),
+            DataType::Utf8View => Self::Text(array.as_string_view().value(row)),
+            DataType::Binary => Self::Bytes(array.as_binary::<i32>().value(row)),
+            DataType::LargeBinary => Self::Bytes(array.as_binary::<i64>().value(row)),
+            DataType::BinaryView => Self::Bytes(array.as_binary_view().value(row)),
+            DataType::FixedSizeBinary(_) => Self::Bytes(array.as_fixed_size_binary().value(row)),
+            DataType::List(_) => Self::List(array.as_list::<i32>().value(row)),
+            DataType::LargeList(_) => Self::List(array.as_list::<i64>().value(row)),
+            DataType::ListView(_) => Self::List(array.as_list_view::<i32>().value(row)),
+            DataType::LargeListView(_) => Self::List(array.as_list_view::<i64>().value(row)),
+            DataType::FixedSizeList(..) => Self::List(array.as_fixed_size_list().value(row)),
+            DataType::Map(..) => Self::List(std::sync::Arc::new(array.as_map().value(row))),
+            DataType::Struct(_) => Self::Struct(array.as_struct(), row),
+            DataType::Dictionary(..) => {
+                let dictionary = array.as_any_dictionary();
+                return match Self::of(dictionary.keys(), row)? {
+                    Self::Int(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
+                    Self::UInt(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
+                    _ => Ok(Self::Null),
+                };
+            }
+            DataType::RunEndEncoded(..) => downcast_run_array!(
+                array => return Self::of(array.values().as_ref(), array.get_physical_index(row)),
+                _ => Self::Other(words()?)
+            ),
+            DataType::Union(..) => {
+                let union = array.as_union();
+                return Self::of(union.child(union.type_id(row)).as_ref(), union.value_offset(row));
+            }
+            DataType::Timestamp(..)
+            | DataType::Date32
+            | DataType::Date64
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+            | DataType::Duration(_)
+            | DataType::Interval(_) => Self::Other(words()?),
+        })
+    }
+}
+
+fn primitive<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
+    array.as_primitive::<T>().value(row)
+}
+
+/// Whether values of this type are numbers, which tables align to the right.
+pub(super) fn is_number(data_type: &DataType) -> bool {
+    data_type.is_numeric() || matches!(data_type, DataType::Dictionary(_, value) if value.is_numeric())
+}

@@ -1,0 +1,129 @@
+//! How values are put into words that a person reads: sizes, what bytes look like, text without control characters.
+
+use std::fmt::Write;
+
+/// What bytes are, by how they begin: the offset, the bytes there, and the word.
+const MAGICS: [(usize, &[u8], &str); 19] = [
+    (0, b"\xff\xd8\xff", "JPEG"),
+    (0, b"\x89PNG\r\n\x1a\n", "PNG"),
+    (0, b"GIF8", "GIF"),
+    (8, b"WEBP", "WebP"),
+    (8, b"WAVE", "WAV"),
+    (8, b"AVI ", "AVI"),
+    (0, b"II*\0", "TIFF"),
+    (0, b"MM\0*", "TIFF"),
+    (4, b"ftyp", "MP4"),
+    (0, b"\x1a\x45\xdf\xa3", "WebM"),
+    (0, b"fLaC", "FLAC"),
+    (0, b"OggS", "Ogg"),
+    (0, b"ID3", "MP3"),
+    (0, b"\x93NUMPY", "NumPy"),
+    (0, b"\x89HDF", "HDF5"),
+    (0, b"%PDF", "PDF"),
+    (0, b"PK\x03\x04", "zip"),
+    (0, b"\x1f\x8b\x08", "gzip"),
+    (0, b"\x28\xb5\x2f\xfd", "zstd"),
+];
+
+/// Long bytes in a few words: `<JPEG 112 kB>`.
+pub(super) fn blob(bytes: &[u8]) -> String {
+    let looks_so = |(offset, magic, _): &&(usize, &[u8], _)| bytes.get(*offset..).is_some_and(|b| b.starts_with(magic));
+    let word = MAGICS.iter().find(looks_so).map_or("bytes", |(_, _, word)| word);
+    format!("<{word} {}>", size(bytes.len() as u64))
+}
+
+/// A number of bytes as people say it: `98 B`, `3.4 kB`, `112 kB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1000.0;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().copied().unwrap_or_default();
+    // What would be rounded to 1000 is one of the next unit.
+    while value >= 999.5
+        && let Some(next) = units.next()
+    {
+        value /= 1000.0;
+        unit = next;
+    }
+    let digits = usize::from(value < 9.95);
+    format!("{value:.digits$} {unit}")
+}
+
+/// A number with its thousands parted: `1,948`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Whether a character could change what a terminal shows, rather than be shown: controls, and the marks that turn
+/// the direction of writing round.
+pub(super) fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` with its control characters escaped as in Rust (`\n`, `\u{1b}`).
+pub(crate) fn escape(text: &str) -> String {
+    escape_but(text, &[])
+}
+
+/// `text` with its control characters escaped, but for those that may stay.
+pub(super) fn escape_but(text: &str, stay: &[char]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) && !stay.contains(&c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// The first `chars` characters of `text`, and how long it is; all of it where it is hardly longer.
+pub(super) fn shortened(text: &str, chars: usize) -> Option<String> {
+    text.char_indices().nth(chars + 16)?;
+    let end = text.char_indices().nth(chars).map_or(text.len(), |(i, _)| i);
+    let mut short = text.get(..end).unwrap_or(text).to_owned();
+    // A `String` takes all that is written to it.
+    let _ = write!(short, "… <{}>", size(text.len() as u64));
+    Some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_sizes_in_three_digits_or_less() {
+        let cases = [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (3_400, "3.4 kB"), (112_345, "112 kB")];
+        let large = [(999_600, "1.0 MB"), (9_960_000, "10 MB"), (u64::MAX, "18 EB")];
+        for (bytes, said) in cases.into_iter().chain(large) {
+            assert_eq!(size(bytes), said);
+        }
+        assert_eq!(["0", "999", "1,000", "12,345,678"], [0, 999, 1000, 12_345_678].map(count).each_ref().map(|s| &**s));
+    }
+
+    #[test]
+    fn knows_what_bytes_look_like() {
+        assert_eq!(blob(b"\xff\xd8\xff\xe0"), "<JPEG 4 B>");
+        assert_eq!(blob(b"RIFF....WEBPVP8 "), "<WebP 16 B>");
+        assert_eq!(blob(b""), "<bytes 0 B>");
+    }
+
+    #[test]
+    fn lets_no_control_character_pass() {
+        assert_eq!(escape("a\x1b[2Jb\n\u{9b}\u{202e}é"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}é");
+    }
+
+    #[test]
+    fn shortens_only_what_gets_shorter() {
+        assert_eq!(shortened("żółw żółw", 4), None);
+        assert_eq!(shortened(&"ż".repeat(30), 4).unwrap(), "żżżż… <60 B>");
+    }
+}

@@ -1,0 +1,215 @@
+//! Chunks: megabytes of a stream, gathered, cut into whole records, and handed on reference-counted.
+
+use arrow_buffer::Buffer;
+
+use crate::{
+    Error, ErrorKind, Limits, Position, Result, VerifyCrc,
+    crc::masked,
+    frame::{FOOTER, Framer, HEADER, Span},
+};
+
+/// Whole records that lie in one chunk. Cheap to clone and to slice; a unit of work for any thread.
+#[derive(Clone, Debug)]
+pub struct Records {
+    chunk: Buffer,
+    spans: Vec<Span>,
+    /// The number in its shard of the first record.
+    first: u64,
+    /// The offset in its shard of the chunk's first byte.
+    offset: u64,
+}
+
+impl Records {
+    /// How many records these are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The number in its shard of the first record.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Bytes of the shard that these records take, frames included.
+    pub fn bytes(&self) -> usize {
+        self.spans.iter().map(|s| HEADER + s.len + FOOTER).sum()
+    }
+
+    /// The data of record `index`, counted from the first of these.
+    pub fn data(&self, index: usize) -> Option<&[u8]> {
+        let span = self.spans.get(index)?;
+        self.chunk.get(span.start..span.start + span.len)
+    }
+
+    /// The data of each record.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len()).map(|i| self.data(i).unwrap_or_default())
+    }
+
+    /// Parts the records in two: the first `count`, and the rest.
+    pub fn split_at(mut self, count: usize) -> (Self, Self) {
+        let rest = self.spans.split_off(count.min(self.spans.len()));
+        let first = self.first + self.spans.len() as u64;
+        let rest = Self { chunk: self.chunk.clone(), spans: rest, first, offset: self.offset };
+        (self, rest)
+    }
+
+    /// How many of the first records hold at most `rows` records and `bytes` bytes; at least one where there is one.
+    pub fn fit(&self, rows: usize, bytes: usize) -> usize {
+        let mut sum = 0usize;
+        let fits = |span: &&Span| {
+            sum = sum.saturating_add(span.len);
+            sum <= bytes
+        };
+        let count = self.spans.iter().take(rows).take_while(fits).count();
+        count.max(1).min(self.spans.len())
+    }
+
+    /// The bytes that the records' data lies in.
+    pub(crate) fn chunk(&self) -> &Buffer {
+        &self.chunk
+    }
+
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Checks the data CRC of record `index`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DataCrc`] where it does not hold.
+    pub(crate) fn check_crc(&self, index: usize) -> Result<()> {
+        let Some(span) = self.spans.get(index) else { return Ok(()) };
+        let end = span.start + span.len;
+        let data = self.chunk.get(span.start..end).unwrap_or_default();
+        let footer = self.chunk.get(end..).unwrap_or_default();
+        let found = footer.first_chunk::<FOOTER>().map_or(0, |crc| u32::from_le_bytes(*crc));
+        let expected = masked(data);
+        if expected == found { Ok(()) } else { Err(self.error(ErrorKind::DataCrc { expected, found }, index)) }
+    }
+
+    /// Checks the data CRC of every record.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DataCrc`] of the first for which it does not hold.
+    pub fn verify(&self, verify: VerifyCrc) -> Result<()> {
+        match verify {
+            VerifyCrc::Always => (0..self.len()).try_for_each(|i| self.check_crc(i)),
+            VerifyCrc::OnParseFailure | VerifyCrc::Never => Ok(()),
+        }
+    }
+
+    /// Where record `index` of these stands in its shard.
+    pub fn position(&self, index: usize) -> Position {
+        let start = self.spans.get(index).map_or(0, |s| s.start - HEADER);
+        Position { record: self.first + index as u64, offset: self.offset + start as u64, feature: None }
+    }
+
+    /// An error in record `index` of these.
+    pub(crate) fn error(&self, kind: ErrorKind, index: usize) -> Error {
+        Error::new(kind, self.position(index))
+    }
+}
+
+/// Gathers a stream's bytes into chunks and cuts these into whole records.
+///
+/// Read into [`spare`](Self::spare), tell how much with [`advance`](Self::advance), and [`cut`](Self::cut) once it
+/// [`is_full`](Self::is_full). What is left of a record is carried over to the next chunk. A chunk is longer than its
+/// target only where one record is, and grows no faster than bytes come in.
+#[derive(Debug)]
+pub struct Chunker {
+    framer: Framer,
+    buffer: Vec<u8>,
+    filled: usize,
+    target: usize,
+    /// The size of the chunk in hand: grows to the target, so that the first records of a large shard come at once.
+    size: usize,
+}
+
+/// What the first chunk of a stream holds, in bytes.
+const FIRST_CHUNK: usize = 256 << 10;
+
+impl Chunker {
+    /// Chunks of `target` bytes; at least 4 KiB.
+    pub fn new(target: usize, limits: Limits) -> Self {
+        let target = target.max(4 << 10);
+        Self { framer: Framer::new(limits), buffer: Vec::new(), filled: 0, target, size: target.min(FIRST_CHUNK) }
+    }
+
+    /// Room for the stream's next bytes; never empty while the chunk is not full.
+    pub fn spare(&mut self) -> &mut [u8] {
+        if self.buffer.len() < self.size {
+            self.buffer.resize(self.size, 0);
+        }
+        self.buffer.get_mut(self.filled..).unwrap_or_default()
+    }
+
+    /// Declares the first `count` bytes of [`spare`](Self::spare) written.
+    pub fn advance(&mut self, count: usize) {
+        self.filled = (self.filled + count).min(self.buffer.len());
+    }
+
+    /// Whether the chunk has no room left.
+    pub fn is_full(&self) -> bool {
+        self.filled >= self.size
+    }
+
+    /// The number of the next record that will be cut.
+    pub fn record(&self) -> u64 {
+        self.framer.record
+    }
+
+    /// Takes the whole records gathered so far; `None` where there is none.
+    ///
+    /// # Errors
+    /// What [`frame`](crate::frame) says of a header. Records before it come first: the error is the next call's.
+    pub fn cut(&mut self) -> Result<Option<Records>> {
+        let (first, offset) = (self.framer.record, self.framer.offset);
+        let mut spans = Vec::new();
+        let filled = self.buffer.get(..self.filled).unwrap_or_default();
+        if let Err(error) = self.framer.cut(filled, &mut spans)
+            && spans.is_empty()
+        {
+            return Err(error);
+        }
+        let taken = spans.last().map_or(0, |s| s.start + s.len + FOOTER);
+        if spans.is_empty() {
+            self.grow()?;
+            return Ok(None);
+        }
+        self.size = (self.size * 2).min(self.target);
+        let rest = filled.get(taken..).unwrap_or_default();
+        let mut next = vec![0; self.size.max(rest.len() + 1)];
+        self.size = next.len();
+        if let Some(head) = next.get_mut(..rest.len()) {
+            head.copy_from_slice(rest);
+        }
+        self.filled = rest.len();
+        let chunk = Buffer::from_vec(std::mem::replace(&mut self.buffer, next));
+        Ok(Some(Records { chunk, spans, first, offset }))
+    }
+
+    /// Declares the end of the stream.
+    ///
+    /// # Errors
+    /// Where bytes are left that are no whole record.
+    pub fn finish(&self) -> Result<()> {
+        self.framer.finish(self.buffer.get(..self.filled).unwrap_or_default())
+    }
+
+    /// Makes room for a record that is longer than the chunk: twice what is there, for a length is only a word until
+    /// its bytes have come.
+    fn grow(&mut self) -> Result<()> {
+        if self.is_full() {
+            let need = self.framer.need(self.buffer.get(..self.filled).unwrap_or_default())?;
+            let twice = self.size.saturating_mul(2);
+            self.size = need.map_or(twice, |need| twice.min(need.max(self.size + 1)));
+        }
+        Ok(())
+    }
+}

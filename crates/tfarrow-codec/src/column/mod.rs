@@ -1,0 +1,197 @@
+//! COLUMNS: the slots of one column become one Arrow array, a column at a time: sizes are counted first, memory is taken
+//! once, and then filled. A file a family of values, behind the trait [`Family`]; one `match`, in [`build`].
+
+mod bytes;
+mod numbers;
+pub(crate) mod own;
+mod views;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, ListArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, Field};
+
+use self::{
+    bytes::BytesFamily,
+    numbers::{FloatFamily, Int64Family},
+    views::ViewFamily,
+};
+use crate::{
+    ErrorKind, WireError,
+    schema::{Kind, Shape, Values},
+    tape::{self, Places, Slot, State},
+    walk, wire,
+};
+
+/// What is wrong, and in which row.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) row: usize,
+    pub(crate) kind: ErrorKind,
+}
+
+impl Fault {
+    fn wire(row: usize) -> impl Fn(WireError) -> Self {
+        move |e| Self { row, kind: ErrorKind::Wire(e) }
+    }
+
+    fn arrow(e: ArrowError) -> Self {
+        Self { row: 0, kind: ErrorKind::Arrow(e) }
+    }
+}
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// How the lists of one kind become an array of their values.
+trait Family<'t> {
+    /// The kind of the lists.
+    fn kind(&self) -> Kind;
+
+    /// Adds a list to what memory is needed for, and returns how many values it has.
+    fn count(&mut self, body: &'t [u8]) -> wire::Result<usize>;
+
+    /// Takes the memory for all that was counted, and for `nulls` values more.
+    fn reserve(&mut self, nulls: usize) -> std::result::Result<(), ErrorKind>;
+
+    /// Adds a list's values.
+    fn push(&mut self, body: &'t [u8]) -> wire::Result<()>;
+
+    /// Adds a value that is null.
+    fn push_null(&mut self);
+
+    /// The array of all values.
+    fn finish(self, nulls: Option<NullBuffer>) -> std::result::Result<ArrayRef, ArrowError>;
+}
+
+/// The array of a column.
+pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+    if shape == Shape::Steps {
+        return steps(values, slots, places);
+    }
+    match values {
+        Values::Binary => shaped(shape, slots, places, BytesFamily::binary()),
+        Values::Utf8 => shaped(shape, slots, places, BytesFamily::utf8()),
+        Values::BinaryView => shaped(shape, slots, places, ViewFamily::binary(places)),
+        Values::Utf8View => shaped(shape, slots, places, ViewFamily::utf8(places)),
+        Values::Float32 => shaped(shape, slots, places, FloatFamily::default()),
+        Values::Int64 => shaped(shape, slots, places, Int64Family::default()),
+    }
+}
+
+fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, family: F) -> Result<ArrayRef> {
+    if shape == Shape::Scalar { scalars(slots, places, family) } else { lists(slots, places, family) }
+}
+
+fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
+    let mut nulls = 0;
+    for (row, slot) in slots.iter().enumerate() {
+        match list(row, slot, places, family.kind())? {
+            None => nulls += 1,
+            Some(body) => match family.count(body).map_err(Fault::wire(row))? {
+                1 => {}
+                found => return Err(Fault { row, kind: ErrorKind::NotScalar { found } }),
+            },
+        }
+    }
+    family.reserve(nulls).map_err(|kind| Fault { row: 0, kind })?;
+    for (row, slot) in slots.iter().enumerate() {
+        match list(row, slot, places, family.kind())? {
+            None => family.push_null(),
+            Some(body) => family.push(body).map_err(Fault::wire(row))?,
+        }
+    }
+    let kind = family.kind();
+    family.finish(validity(slots, nulls)).map_err(|e| text_fault(e, slots, places, kind))
+}
+
+fn lists<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
+    let mut nulls = 0;
+    let mut lengths = Vec::with_capacity(slots.len());
+    for (row, slot) in slots.iter().enumerate() {
+        let body = list(row, slot, places, family.kind())?;
+        nulls += usize::from(body.is_none());
+        lengths.push(body.map_or(Ok(0), |body| family.count(body)).map_err(Fault::wire(row))?);
+    }
+    family.reserve(0).map_err(|kind| Fault { row: 0, kind })?;
+    for (row, slot) in slots.iter().enumerate() {
+        if let Some(body) = list(row, slot, places, family.kind())? {
+            family.push(body).map_err(Fault::wire(row))?;
+        }
+    }
+    let kind = family.kind();
+    let values = family.finish(None).map_err(|e| text_fault(e, slots, places, kind))?;
+    list_array(lengths, values, validity(slots, nulls))
+}
+
+fn steps(values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+    let mut inner = Vec::new();
+    let mut joined = Vec::new();
+    let mut nulls = 0;
+    let mut lengths = Vec::with_capacity(slots.len());
+    for (row, outer) in slots.iter().enumerate() {
+        let before = inner.len();
+        nulls += usize::from(outer.state == State::Absent);
+        walk::steps(places.body(outer), |step| {
+            inner.push(match walk::feature(step)? {
+                Some((kind, body)) => tape::slot(State::List(kind), &body, places.chunk, &mut joined),
+                None => Slot::UNSET,
+            });
+            Ok(())
+        })
+        .map_err(Fault::wire(row))?;
+        lengths.push(inner.len() - before);
+    }
+    let places = Places { chunk: places.chunk, joined: &joined };
+    let array = build(Shape::List, values, &inner, places).map_err(|fault| Fault { row: outer_row(&lengths, fault.row), ..fault })?;
+    list_array(lengths, array, validity(slots, nulls))
+}
+
+/// The row that step `step` of all is in.
+fn outer_row(lengths: &[usize], step: usize) -> usize {
+    let mut end = 0;
+    lengths.iter().take_while(|length| { end += **length; end <= step }).count()
+}
+
+fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    within_offsets("values in one column of a batch", values.len()).map_err(|kind| Fault { row: 0, kind })?;
+    let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    let array = ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), values, nulls);
+    array.map(|array| Arc::new(array) as ArrayRef).map_err(Fault::arrow)
+}
+
+/// Refuses what Arrow's 32-bit offsets cannot count.
+fn within_offsets(what: &'static str, found: usize) -> std::result::Result<(), ErrorKind> {
+    let limit = i32::MAX as usize;
+    if found <= limit { Ok(()) } else { Err(ErrorKind::Limit { what, limit: limit as u64, found: found as u64 }) }
+}
+
+fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
+    (nulls > 0).then(|| slots.iter().map(|slot| !matches!(slot.state, State::Absent | State::Unset)).collect())
+}
+
+/// Arrow's word on a whole array of text, turned into that on the row to blame.
+fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> Fault {
+    let is_text = |slot: &Slot| {
+        walk::bytes_values(places.body(slot), |value| match simdutf8::basic::from_utf8(value) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(WireError::Key),
+        })
+        .is_ok()
+    };
+    match slots.iter().position(|slot| !is_text(slot)) {
+        Some(row) if kind == Kind::Bytes => Fault { row, kind: ErrorKind::NotUtf8 },
+        _ => Fault::arrow(error),
+    }
+}
+
+/// The body of a slot, or `None` where it is null. Another kind than the column's is a fault.
+#[inline]
+fn list<'t>(row: usize, slot: &Slot, places: Places<'t>, kind: Kind) -> Result<Option<&'t [u8]>> {
+    match slot.state {
+        State::List(found) if found == kind => Ok(Some(places.body(slot))),
+        State::Absent | State::Unset => Ok(None),
+        State::List(found) => Err(Fault { row, kind: ErrorKind::Kind { expected: kind.name(), found: found.name() } }),
+        State::Steps => Err(Fault { row, kind: ErrorKind::Kind { expected: kind.name(), found: "feature_list" } }),
+    }
+}

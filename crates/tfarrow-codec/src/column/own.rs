@@ -1,0 +1,47 @@
+//! Columns of our own: the record as it is, and the names of features without a kind.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray,
+    builder::{BinaryViewBuilder, ListBuilder, StringBuilder},
+};
+
+use super::{Fault, Result, within_offsets};
+use crate::{Records, schema::Values, tape::Unset};
+
+/// The column `record`: each record's data as it is; in a view array it stays in the chunk.
+pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
+    match values {
+        Values::BinaryView => record_views(records),
+        Values::Binary | Values::Utf8 | Values::Utf8View | Values::Float32 | Values::Int64 => {
+            let bytes = records.iter().map(<[u8]>::len).sum();
+            within_offsets("bytes of one column of a batch", bytes).map_err(|kind| Fault { row: 0, kind })?;
+            Ok(Arc::new(BinaryArray::from_iter_values(records.iter())))
+        }
+    }
+}
+
+fn record_views(records: &Records) -> Result<ArrayRef> {
+    let mut views = BinaryViewBuilder::with_capacity(records.len());
+    let block = views.append_block(records.chunk().clone());
+    for span in records.spans() {
+        // A chunk is at most one record past its target, and a record at most 2 GiB.
+        views.try_append_view(block, span.start as u32, span.len as u32).map_err(Fault::arrow)?;
+    }
+    Ok(Arc::new(views.finish()))
+}
+
+/// The column `_tfarrow_unset`: for each record the names of its features that have no kind, or null.
+pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
+    within_offsets("features with no kind in a batch", unset.names.len()).map_err(|kind| Fault { row: 0, kind })?;
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    let mut ids = unset.names.iter();
+    for length in &unset.lengths {
+        for id in ids.by_ref().take(*length) {
+            lists.values().append_value(names.get(*id as usize).map_or("", |name| name));
+        }
+        lists.append(*length > 0);
+    }
+    Ok(Arc::new(lists.finish()))
+}

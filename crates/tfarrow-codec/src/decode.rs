@@ -1,0 +1,120 @@
+//! From whole records to one batch: the loop that everything drives.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+
+use crate::{
+    Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
+    column::{self, Fault},
+    schema::{self, Column, RecordType, Role},
+    tape::Tape,
+};
+
+/// What decoding is told besides the schema.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DecodeOptions {
+    pub(crate) projection: Option<Vec<usize>>,
+    pub(crate) verify_crc: VerifyCrc,
+    pub(crate) strict: bool,
+    pub(crate) limits: Limits,
+}
+
+/// Turns [`Records`] into batches, each by one walk over the wire. One a thread: it remembers the order of keys.
+#[derive(Debug)]
+pub struct BatchDecoder {
+    record_type: RecordType,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+    tape: Tape,
+    verify_crc: VerifyCrc,
+    strict: bool,
+    /// Whether records have to be walked at all.
+    walks: bool,
+}
+
+impl BatchDecoder {
+    pub(crate) fn try_new(schema: &SchemaRef, options: DecodeOptions) -> Result<Self> {
+        let record_type = schema::record_type_of(schema);
+        let all = schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
+        let wanted = options.projection.clone().unwrap_or_else(|| (0..all.len()).collect());
+        let projected = Arc::new(schema.project(&wanted)?);
+        let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
+        let walks = columns.iter().any(|column| column.role != Role::Record);
+        let tape = Tape::new(&all, &wanted, options.limits);
+        let DecodeOptions { verify_crc, strict, .. } = options;
+        Ok(Self { record_type, columns, schema: projected, tape, verify_crc, strict, walks })
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The names of the features met so far that the schema has no column for.
+    pub fn unknown_features(&self) -> impl Iterator<Item = &str> {
+        self.tape.unknown()
+    }
+
+    /// One batch of all these records. Where no column is wanted, nothing but their number is looked at.
+    ///
+    /// # Errors
+    /// A record that is damaged, or that does not fit the schema; with its number, offset and feature.
+    pub fn decode(&mut self, records: &Records) -> Result<RecordBatch> {
+        self.tape.begin(self.columns.len(), records.len());
+        if self.walks {
+            (0..records.len()).try_for_each(|index| self.walk(records, index))?;
+        } else if !self.columns.is_empty() {
+            records.verify(self.verify_crc)?;
+        }
+        let array = |(index, column)| self.array(index, column, records);
+        let arrays = self.columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(records.len()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+    }
+
+    fn walk(&mut self, records: &Records, index: usize) -> Result<()> {
+        if self.verify_crc == VerifyCrc::Always {
+            records.check_crc(index)?;
+        }
+        let data = records.data(index).unwrap_or_default();
+        let lists = self.record_type == RecordType::SequenceExample;
+        let walked = self.tape.record(data, records.chunk(), lists);
+        walked.map_err(|e| self.unreadable(e, records, index))?;
+        match self.tape.foreign.filter(|_| self.strict) {
+            None => Ok(()),
+            Some(field) => {
+                let record_type = self.record_type.name();
+                Err(records.error(ErrorKind::Foreign { field, record_type }, index))
+            }
+        }
+    }
+
+    /// A record that cannot be read may be damaged.
+    fn unreadable(&self, error: WireError, records: &Records, index: usize) -> Error {
+        let damage = match self.verify_crc {
+            VerifyCrc::OnParseFailure => records.check_crc(index).err(),
+            VerifyCrc::Always | VerifyCrc::Never => None,
+        };
+        damage.unwrap_or_else(|| records.error(ErrorKind::Wire(error), index))
+    }
+
+    fn array(&self, index: usize, column: &Column, records: &Records) -> Result<ArrayRef> {
+        let array = match column.role {
+            Role::Feature | Role::Context | Role::Sequence => {
+                let places = self.tape.places(records.chunk());
+                column::build(column.shape, column.values, self.tape.column(index), places)
+            }
+            Role::Record => column::own::record(column.values, records),
+            Role::Unset => {
+                let (unset, names) = self.tape.unset().unzip();
+                column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
+            }
+        };
+        array.map_err(|Fault { row, kind }| match kind {
+            ErrorKind::Wire(e) => self.unreadable(e, records, row).with_feature(&column.feature),
+            kind => records.error(kind, row).with_feature(&column.feature),
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! What can be wrong with input, and where. Messages name the place first; whoever opened the file puts its name before.
+
+use std::fmt;
+
+/// The result of everything fallible in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error with its place. One word wide, since every step of the hot loop returns it.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    position: Position,
+}
+
+/// Where in a stream of records something was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The record's number in its shard, counted from 0.
+    pub record: u64,
+    /// The offset in bytes of the record's frame in the decompressed shard.
+    pub offset: u64,
+    /// The name of the feature, where one is to blame.
+    pub feature: Option<Box<str>>,
+}
+
+/// What programs branch on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// The input ends inside a frame.
+    Truncated,
+    /// The bytes are not what was written: a checksum fails.
+    Corrupt,
+    /// The bytes are whole, but not what was expected: other payloads, kinds or lengths.
+    Data,
+    /// A limit of [`Limits`](crate::Limits) or of Arrow itself is passed.
+    Limit,
+    /// The caller asked for something that cannot be.
+    Usage,
+}
+
+/// What is wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The CRC of a frame's length does not hold: the length is not believed, and the shard cannot be read on.
+    LengthCrc {
+        /// The masked CRC that the length bytes have.
+        expected: u32,
+        /// The masked CRC that stands in the file.
+        found: u32,
+    },
+    /// The CRC of a frame's payload does not hold.
+    DataCrc {
+        /// The masked CRC that the payload has.
+        expected: u32,
+        /// The masked CRC that stands in the file.
+        found: u32,
+    },
+    /// The input ends inside a frame.
+    Truncated {
+        /// Bytes of the frame that are there.
+        found: u64,
+        /// Bytes that the frame has, as far as its header is there to say so.
+        expected: Option<u64>,
+    },
+    /// The payload is not the protobuf message it should be.
+    Wire(WireError),
+    /// A record has a field that a record of its type has not: the data set is something else.
+    Foreign {
+        /// The number of the field.
+        field: u32,
+        /// What the data set was taken for.
+        record_type: &'static str,
+    },
+    /// A feature has another kind than its column.
+    Kind {
+        /// What the column holds.
+        expected: &'static str,
+        /// What the record has.
+        found: &'static str,
+    },
+    /// A scalar column meets a list that has not exactly one value.
+    NotScalar {
+        /// How many values the list has.
+        found: usize,
+    },
+    /// A text column meets bytes that are no UTF-8.
+    NotUtf8,
+    /// A limit is passed.
+    Limit {
+        /// What is limited.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+        /// What was found.
+        found: u64,
+    },
+    /// A column cannot be decoded to or encoded from: says which, and what helps.
+    Unsupported(String),
+    /// A value would change on its way: says which, and what helps.
+    Lossy(String),
+    /// A feature has more than one kind in one data set.
+    MixedKinds(String),
+    /// Arrow refused to build an array or a batch.
+    Arrow(arrow_schema::ArrowError),
+}
+
+/// In which way bytes fail to be protobuf wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// A value goes on past the end of its message.
+    PastEnd,
+    /// A varint of more bytes than its place allows: 10, or 5 in a tag.
+    LongVarint,
+    /// A field number of 0, or one past 2^29 - 1.
+    FieldNumber,
+    /// The wire types 6 and 7, which do not exist.
+    WireType,
+    /// The end of a group that nothing began, or a group without its end.
+    Group,
+    /// Messages and groups nested more than 100 deep.
+    Depth,
+    /// A packed list of floats whose length is no multiple of 4.
+    PackedLength,
+    /// A feature's name that is no UTF-8.
+    Key,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, position: Position) -> Self {
+        Self(Box::new(Inner { kind, position }))
+    }
+
+    /// An error that has no place in a stream: of a schema, or of a caller's array.
+    pub(crate) fn usage(kind: ErrorKind) -> Self {
+        Self::new(kind, Position::default())
+    }
+
+    pub(crate) fn at(kind: ErrorKind, record: u64, offset: u64) -> Self {
+        Self::new(kind, Position { record, offset, feature: None })
+    }
+
+    pub(crate) fn with_feature(mut self, name: &str) -> Self {
+        self.0.position.feature = Some(name.into());
+        self
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// Where it was found. All zero for errors of a schema, which have no place.
+    pub fn position(&self) -> &Position {
+        &self.0.position
+    }
+
+    /// What programs branch on.
+    pub fn category(&self) -> Category {
+        match &self.0.kind {
+            ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } => Category::Corrupt,
+            ErrorKind::Truncated { .. } => Category::Truncated,
+            ErrorKind::Wire(_)
+            | ErrorKind::Foreign { .. }
+            | ErrorKind::Kind { .. }
+            | ErrorKind::NotScalar { .. }
+            | ErrorKind::NotUtf8
+            | ErrorKind::Lossy(_)
+            | ErrorKind::MixedKinds(_) => Category::Data,
+            ErrorKind::Limit { .. } => Category::Limit,
+            ErrorKind::Unsupported(_) | ErrorKind::Arrow(_) => Category::Usage,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { kind, position } = &*self.0;
+        match kind {
+            ErrorKind::Unsupported(_) | ErrorKind::Lossy(_) | ErrorKind::MixedKinds(_) | ErrorKind::Arrow(_) => {}
+            _ => write!(f, "record {} (byte {}): ", position.record, position.offset)?,
+        }
+        if let Some(feature) = &position.feature {
+            write!(f, "feature {feature:?}: ")?;
+        }
+        kind.fmt(f)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LengthCrc { expected, found } => {
+                write!(f, "the length's CRC is {found:#010x}, expected {expected:#010x}: the file is damaged here")
+            }
+            Self::DataCrc { expected, found } => {
+                write!(f, "the data's CRC is {found:#010x}, expected {expected:#010x}: the record is damaged")
+            }
+            Self::Truncated { found, expected: Some(expected) } => {
+                write!(f, "the file ends inside this record: found {found} of {expected} bytes")
+            }
+            Self::Truncated { found, expected: None } => {
+                write!(f, "the file ends inside a record's header: found {found} of 12 bytes")
+            }
+            Self::Wire(e) => write!(
+                f,
+                "not a tf.Example or tf.SequenceExample: {e}; if it is something else, the record type `raw` takes it as it is"
+            ),
+            Self::Foreign { field, record_type } => write!(
+                f,
+                "found field {field}, which a record of type {record_type} has not; say what the records are with --record-type"
+            ),
+            Self::Kind { expected, found } => write!(
+                f,
+                "expected {expected}, found {found}; declare the type with a schema, or let a larger sample be inferred from"
+            ),
+            Self::NotScalar { found } => write!(
+                f,
+                "expected exactly one value, found {found}; declare a list with a schema, use the layout `list`, or raise the sample"
+            ),
+            Self::NotUtf8 => write!(
+                f,
+                "expected UTF-8 text, found other bytes; declare the column binary with a schema, use the layout `list`, or raise the sample"
+            ),
+            Self::Limit { what, limit, found } => write!(f, "{what}: found {found}, the limit is {limit}"),
+            Self::Unsupported(message) | Self::Lossy(message) | Self::MixedKinds(message) => f.write_str(message),
+            Self::Arrow(e) => e.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PastEnd => "a field goes on past the end of its message",
+            Self::LongVarint => "a varint is longer than protobuf allows",
+            Self::FieldNumber => "a field number is out of range",
+            Self::WireType => "a wire type is 6 or 7, which do not exist",
+            Self::Group => "a group begins or ends alone",
+            Self::Depth => "messages and groups are nested more than 100 deep",
+            Self::PackedLength => "a packed float list is no multiple of 4 bytes long",
+            Self::Key => "a feature's name is not UTF-8",
+        })
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.kind {
+            ErrorKind::Arrow(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(e: arrow_schema::ArrowError) -> Self {
+        Self::usage(ErrorKind::Arrow(e))
+    }
+}
+
+impl From<Error> for arrow_schema::ArrowError {
+    fn from(e: Error) -> Self {
+        Self::ExternalError(Box::new(e))
+    }
+}

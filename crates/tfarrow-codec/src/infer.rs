@@ -1,0 +1,375 @@
+//! What is in a data set: one summary a feature, of which the schema, every report and every error about a type come.
+//!
+//! Never stops at a mixed feature: kinds are counted, and the first place of each is kept. Summaries merge, so that
+//! shards and chunks may be observed in any order and on any thread.
+
+mod observe;
+
+use std::cmp::Ordering;
+
+use arrow_schema::SchemaRef;
+
+use self::observe::Observer;
+use crate::{
+    Chunker, Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
+    keys::Keys,
+    names::column_names,
+    schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
+};
+
+/// Where a record stands. Places are ordered as a reader of the whole data set meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The number of the shard, as given to [`Summary::new`].
+    pub shard: u32,
+    /// The number of the record in its shard, from 0.
+    pub record: u64,
+    /// The offset in bytes of the record's frame in the decompressed shard.
+    pub offset: u64,
+}
+
+/// What was seen of one kind of one feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindSummary {
+    /// Lists of this kind: one a record, or one a step of a feature list.
+    pub lists: u64,
+    /// Values in all these lists.
+    pub values: u64,
+    /// Values of the shortest list.
+    pub min_len: u64,
+    /// Values of the longest list.
+    pub max_len: u64,
+    /// Where this kind was met first.
+    pub first: Place,
+    /// Whether every value is valid UTF-8. Only for bytes.
+    pub utf8: bool,
+    /// The bytes of all values together. Only for bytes.
+    pub bytes: u64,
+}
+
+/// What was seen of one feature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeatureSummary {
+    /// Its name.
+    pub name: String,
+    /// [`Role::Feature`] or, for a feature list, [`Role::Sequence`]. See [`Summary::role`].
+    pub role: Role,
+    /// Records that have it, also those that have no kind for it.
+    pub present: u64,
+    /// Records, or steps of a feature list, that have it with no kind set.
+    pub unset: u64,
+    /// The fewest and the most steps of a feature list.
+    pub steps: Option<(u64, u64)>,
+    /// What was seen of each kind, by [`Kind`] as an index.
+    pub kinds: [Option<KindSummary>; 3],
+}
+
+impl FeatureSummary {
+    fn new(name: String, role: Role) -> Self {
+        Self { name, role, present: 0, unset: 0, steps: None, kinds: [None, None, None] }
+    }
+
+    /// The kinds that it has, and what was seen of each.
+    pub fn kinds(&self) -> impl Iterator<Item = (Kind, &KindSummary)> {
+        Kind::ALL.into_iter().zip(&self.kinds).filter_map(|(kind, seen)| Some((kind, seen.as_ref()?)))
+    }
+
+    /// Its kind; `None` where it has none, or more than one.
+    pub fn kind(&self) -> Option<Kind> {
+        let mut kinds = self.kinds();
+        let (kind, _) = kinds.next()?;
+        kinds.next().is_none().then_some(kind)
+    }
+
+    /// Whether it has more than one kind.
+    pub fn is_mixed(&self) -> bool {
+        self.kinds().nth(1).is_some()
+    }
+
+    /// The column that holds it in this layout: `None` where it has more than one kind, and where it has none and is no
+    /// feature list.
+    pub fn column(&self, layout: Layout, role: Role) -> Option<Column> {
+        let feature = self.name.clone();
+        let seen = self.kinds().next();
+        if self.is_mixed() || (seen.is_none() && role != Role::Sequence) {
+            return None;
+        }
+        let values = seen.map_or(Values::Binary, |(kind, seen)| values_of(kind, seen, layout));
+        let shape = match (role, layout) {
+            (Role::Sequence, _) => Shape::Steps,
+            (_, Layout::Auto) if seen.is_some_and(|(_, seen)| seen.min_len == 1 && seen.max_len == 1) => Shape::Scalar,
+            _ => Shape::List,
+        };
+        Some(Column { feature, role, shape, values })
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.present += other.present;
+        self.unset += other.unset;
+        self.steps = match (self.steps, other.steps) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+        for (kind, other) in self.kinds.iter_mut().zip(&other.kinds) {
+            match (kind, other) {
+                (Some(kind), Some(other)) => kind.merge(other),
+                (kind @ None, other) => kind.clone_from(other),
+                (Some(_), None) => {}
+            }
+        }
+    }
+}
+
+fn values_of(kind: Kind, seen: &KindSummary, layout: Layout) -> Values {
+    match kind {
+        Kind::Float => Values::Float32,
+        Kind::Int64 => Values::Int64,
+        Kind::Bytes if layout == Layout::Auto && seen.utf8 && seen.bytes > 0 => Values::Utf8,
+        Kind::Bytes => Values::Binary,
+    }
+}
+
+impl KindSummary {
+    fn merge(&mut self, other: &Self) {
+        self.lists += other.lists;
+        self.values += other.values;
+        self.min_len = self.min_len.min(other.min_len);
+        self.max_len = self.max_len.max(other.max_len);
+        self.first = self.first.min(other.first);
+        self.utf8 &= other.utf8;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What is in a data set, or in a part of it.
+#[derive(Debug)]
+pub struct Summary {
+    shard: u32,
+    records: u64,
+    /// The first record that is no Example and no SequenceExample, and why.
+    unreadable: Option<(Place, WireError)>,
+    observer: Observer,
+    sides: [SideSummary; 2],
+    limits: Limits,
+}
+
+#[derive(Debug)]
+struct SideSummary {
+    keys: Keys,
+    /// By the number of the key.
+    features: Vec<FeatureSummary>,
+    /// The last record that has each feature, by the record's turn.
+    turns: Vec<u64>,
+    /// The turn of the record in hand.
+    turn: u64,
+}
+
+impl SideSummary {
+    /// The summary of the key of this number, which is a new one where it comes after all others.
+    fn feature(&mut self, id: u32, role: Role) -> Option<&mut FeatureSummary> {
+        let id = id as usize;
+        while self.features.len() <= id {
+            let name = self.keys.names().get(self.features.len())?;
+            self.features.push(FeatureSummary::new(name.to_string(), role));
+            self.turns.push(0);
+        }
+        self.features.get_mut(id)
+    }
+
+    /// Whether the record in hand has this feature for the first time.
+    fn is_first_in_record(&mut self, id: u32) -> bool {
+        let turn = self.turn;
+        self.turns.get_mut(id as usize).is_some_and(|last| std::mem::replace(last, turn) != turn)
+    }
+}
+
+impl Summary {
+    /// A summary of nothing yet; places in it are in the shard of this number.
+    pub fn new(shard: u32) -> Self {
+        Self::with_limits(shard, Limits::default())
+    }
+
+    /// A summary that remembers no more than `limits` say.
+    pub fn with_limits(shard: u32, limits: Limits) -> Self {
+        let side = || SideSummary { keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 };
+        Self {
+            shard,
+            records: 0,
+            unreadable: None,
+            observer: Observer::default(),
+            sides: [side(), side()],
+            limits,
+        }
+    }
+
+    /// Goes on in another shard.
+    pub fn set_shard(&mut self, shard: u32) {
+        self.shard = shard;
+    }
+
+    /// Adds these records. A payload that is no Example is counted, and makes the data set raw.
+    ///
+    /// # Errors
+    /// A record whose CRC does not hold, or more names of features than the limits allow.
+    pub fn observe(&mut self, records: &Records, verify: VerifyCrc) -> Result<()> {
+        for (index, data) in records.iter().enumerate() {
+            if verify == VerifyCrc::Always {
+                records.check_crc(index)?;
+            }
+            let position = records.position(index);
+            let place = Place { shard: self.shard, record: position.record, offset: position.offset };
+            self.records += 1;
+            if let Err(error) = self.observer.record(data, &mut self.sides, place) {
+                if verify == VerifyCrc::OnParseFailure {
+                    records.check_crc(index)?;
+                }
+                self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
+            }
+            if self.observer.shape.overflow {
+                return Err(too_many_names(&self.limits));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what another summary has seen.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.records += other.records;
+        self.unreadable = match (self.unreadable, other.unreadable) {
+            (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
+            (one, other) => one.or(other),
+        };
+        let (shape, others) = (&mut self.observer.shape, other.observer.shape);
+        shape.has_value |= others.has_value;
+        shape.has_lists |= others.has_lists;
+        shape.has_foreign |= others.has_foreign;
+        for (side, other) in self.sides.iter_mut().zip(&other.sides) {
+            for feature in &other.features {
+                let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
+                let held = id.and_then(|id| side.feature(id, feature.role));
+                held.ok_or_else(|| too_many_names(&self.limits))?.merge(feature);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records seen.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The first record that is neither an Example nor a SequenceExample, and in which way.
+    pub fn unreadable(&self) -> Option<(Place, WireError)> {
+        self.unreadable
+    }
+
+    /// What the records are: Examples or SequenceExamples if every one of them parses, some feature has a value, and no
+    /// record has a field besides features and feature lists; raw else. Protobuf skips what it does not know, so that
+    /// foreign messages often parse: without the last two rules they would be taken for Examples of nothing.
+    pub fn record_type(&self) -> RecordType {
+        let shape = self.observer.shape;
+        if self.unreadable.is_some() || !shape.has_value || shape.has_foreign {
+            RecordType::Raw
+        } else if shape.has_lists {
+            RecordType::SequenceExample
+        } else {
+            RecordType::Example
+        }
+    }
+
+    /// All features, by name; a context feature before the feature list of its name.
+    pub fn features(&self) -> impl Iterator<Item = &FeatureSummary> {
+        let mut features: Vec<_> = self.sides.iter().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
+        features.sort_by(|a, b| order(a, b));
+        features.into_iter()
+    }
+
+    /// The role that a feature has in records of this type.
+    pub fn role(&self, feature: &FeatureSummary, record_type: RecordType) -> Role {
+        match (feature.role, record_type) {
+            (Role::Feature, RecordType::SequenceExample) => Role::Context,
+            (role, _) => role,
+        }
+    }
+
+    /// Whether a record has a feature with no kind set.
+    pub fn has_unset(&self) -> bool {
+        self.sides.iter().flat_map(|side| &side.features).any(|f| f.role == Role::Feature && f.unset > 0)
+    }
+
+    /// The first feature, by name, that has more than one kind.
+    pub fn conflict(&self) -> Option<&FeatureSummary> {
+        self.features().find(|feature| feature.is_mixed())
+    }
+
+    /// The schema that holds all that was seen: columns by name, our own last. The records are what
+    /// [`record_type`](Self::record_type) says, unless `record_type` says otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MixedKinds`] where a feature has more than one kind.
+    pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
+        let record_type = record_type.unwrap_or_else(|| self.record_type());
+        if record_type == RecordType::Raw {
+            return Ok(schema::raw_schema(Values::Binary));
+        }
+        let features = self.features().filter(|f| record_type != RecordType::Example || f.role == Role::Feature);
+        let mut columns = Vec::new();
+        for feature in features {
+            if feature.is_mixed() {
+                return Err(mixed(feature));
+            }
+            columns.extend(feature.column(layout, self.role(feature, record_type)));
+        }
+        let names = column_names(columns.iter().map(|column| (column.role, column.feature.as_str())));
+        let mut fields: Vec<_> = columns.iter().zip(names).map(|(column, name)| column.field(&name)).collect();
+        fields.sort_by(|a, b| a.name().cmp(b.name()));
+        fields.extend(self.has_unset().then(schema::unset_field));
+        Ok(schema::with_record_type(fields, record_type))
+    }
+}
+
+fn order(a: &FeatureSummary, b: &FeatureSummary) -> Ordering {
+    (&a.name, a.role).cmp(&(&b.name, b.role))
+}
+
+fn mixed(feature: &FeatureSummary) -> Error {
+    let place = |(kind, seen): (Kind, &KindSummary)| {
+        let Place { shard, record, offset } = seen.first;
+        format!("{} in shard {shard}, record {record} (byte {offset})", kind.name())
+    };
+    let places: Vec<_> = feature.kinds().map(place).collect();
+    let message = format!("has more than one kind: {}", places.join(", "));
+    Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
+}
+
+fn too_many_names(limits: &Limits) -> Error {
+    let limit = limits.features as u64;
+    Error::usage(ErrorKind::Limit { what: "different names of features", limit, found: limit + 1 })
+}
+
+/// Infers the schema of a whole stream in memory.
+///
+/// # Errors
+/// A damaged stream, or a feature of more than one kind.
+pub fn infer_schema(bytes: &[u8], layout: Layout) -> Result<SchemaRef> {
+    let mut summary = Summary::new(0);
+    let mut chunker = Chunker::new(bytes.len(), Limits::default());
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let spare = chunker.spare();
+        let (now, later) = rest.split_at(spare.len().min(rest.len()));
+        if let Some(room) = spare.get_mut(..now.len()) {
+            room.copy_from_slice(now);
+        }
+        chunker.advance(now.len());
+        rest = later;
+        if let Some(records) = chunker.cut()? {
+            summary.observe(&records, VerifyCrc::Always)?;
+        }
+    }
+    chunker.finish()?;
+    summary.schema(layout, None)
+}

@@ -1,0 +1,263 @@
+//! The tape: for each wanted column and each record of a batch, where the value lies. Filled by WALK, read by COLUMNS.
+
+use arrow_buffer::Buffer;
+
+use crate::{
+    Limits, WireError,
+    keys::Keys,
+    schema::{Column, Kind, Role},
+    walk::{self, Message, Side, Visitor},
+    wire,
+};
+
+/// What a record has of one column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No such feature.
+    #[default]
+    Absent,
+    /// The feature, with no kind set.
+    Unset,
+    /// A list of this kind; the place is that of its body.
+    List(Kind),
+    /// A feature list; the place is that of the `FeatureList`.
+    Steps,
+}
+
+/// One place on the tape.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Slot {
+    start: u32,
+    len: u32,
+    pub(crate) state: State,
+    /// The bytes stand in the tape's own memory, joined from several places, and not in the chunk.
+    joined: bool,
+}
+
+impl Slot {
+    /// A feature with no kind set.
+    pub(crate) const UNSET: Self = Self { start: 0, len: 0, state: State::Unset, joined: false };
+}
+
+/// Bytes that slots point into.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'t> {
+    pub(crate) chunk: &'t Buffer,
+    pub(crate) joined: &'t [u8],
+}
+
+impl<'t> Places<'t> {
+    /// The bytes of a slot.
+    #[inline]
+    pub(crate) fn body(&self, slot: &Slot) -> &'t [u8] {
+        let bytes = if slot.joined { self.joined } else { self.chunk.as_slice() };
+        let start = slot.start as usize;
+        bytes.get(start..start + slot.len as usize).unwrap_or_default()
+    }
+}
+
+/// Makes a slot of a message: a place in the chunk where it stands there whole, else a copy in `joined`.
+#[inline]
+pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>) -> Slot {
+    let len = body.len() as u32;
+    match offset_in(chunk, body) {
+        Some(start) => Slot { start: start as u32, len, state, joined: false },
+        None => {
+            let start = joined.len() as u32;
+            joined.extend_from_slice(body);
+            Slot { start, len, state, joined: true }
+        }
+    }
+}
+
+/// Where `part` lies in `whole`, if it does.
+#[inline]
+pub(crate) fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
+    let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
+    (start + part.len() <= whole.len()).then_some(start)
+}
+
+/// No column.
+const NONE: u32 = u32::MAX;
+
+/// The places of a batch.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    rows: usize,
+    row: usize,
+    /// A column after the other, each with a slot a row.
+    slots: Vec<Slot>,
+    joined: Vec<u8>,
+    sides: [SideKeys; 2],
+    /// The keys without a kind: of the record in hand, and how many each record before it has.
+    unset: Option<Unset>,
+    /// The first field of a record that no feature stands in.
+    pub(crate) foreign: Option<u32>,
+}
+
+#[derive(Debug)]
+struct SideKeys {
+    keys: Keys,
+    /// The column of each key, by its number.
+    columns: Vec<u32>,
+}
+
+/// The names of unset features, record by record.
+#[derive(Debug, Default)]
+pub(crate) struct Unset {
+    record: Vec<u32>,
+    pub(crate) lengths: Vec<usize>,
+    pub(crate) names: Vec<u32>,
+}
+
+impl Tape {
+    /// A tape for `columns`, of which those in `wanted` are filled, in that order.
+    pub(crate) fn new(columns: &[Column], wanted: &[usize], limits: Limits) -> Self {
+        let side = |side: Side| {
+            let of_side = |column: &&Column| side_of(column.role) == Some(side);
+            let keys = Keys::new(columns.iter().filter(of_side).map(|c| c.feature.as_str()), limits);
+            let place = |column: &Column| {
+                wanted.iter().position(|index| columns.get(*index) == Some(column)).map_or(NONE, |place| place as u32)
+            };
+            SideKeys { keys, columns: columns.iter().filter(of_side).map(place).collect() }
+        };
+        let has_unset = wanted.iter().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
+        Self {
+            rows: 0,
+            row: 0,
+            slots: Vec::new(),
+            joined: Vec::new(),
+            sides: [side(Side::Features), side(Side::Lists)],
+            unset: has_unset.then(Unset::default),
+            foreign: None,
+        }
+    }
+
+    /// Makes room for the places of a batch.
+    pub(crate) fn begin(&mut self, columns: usize, rows: usize) {
+        self.slots.clear();
+        self.slots.resize(columns * rows, Slot::default());
+        self.joined.clear();
+        (self.rows, self.row) = (rows, 0);
+        if let Some(unset) = &mut self.unset {
+            *unset = Unset::default();
+        }
+    }
+
+    /// Walks the batch's next record, whose data lies in `chunk`.
+    pub(crate) fn record(&mut self, data: &[u8], chunk: &[u8], lists: bool) -> wire::Result<()> {
+        walk::record(data, lists, &mut TapeVisitor { tape: self, chunk })?;
+        self.row += 1;
+        if let Some(unset) = &mut self.unset {
+            let names = self.sides[0].keys.names();
+            unset.record.sort_by_key(|id| names.get(*id as usize));
+            unset.lengths.push(unset.record.len());
+            unset.names.append(&mut unset.record);
+        }
+        Ok(())
+    }
+
+    /// The slots of a column, one a record.
+    pub(crate) fn column(&self, column: usize) -> &[Slot] {
+        self.slots.get(column * self.rows..(column + 1) * self.rows).unwrap_or_default()
+    }
+
+    /// What the slots point into.
+    pub(crate) fn places<'t>(&'t self, chunk: &'t Buffer) -> Places<'t> {
+        Places { chunk, joined: &self.joined }
+    }
+
+    /// The names of unset features, where they are wanted.
+    pub(crate) fn unset(&self) -> Option<(&Unset, &[Box<str>])> {
+        Some((self.unset.as_ref()?, self.sides[0].keys.names()))
+    }
+
+    /// The names of features that have no column.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = &str> {
+        self.sides.iter().flat_map(|side| side.keys.names().iter().skip(side.columns.len()).map(|name| &**name))
+    }
+
+    fn set(&mut self, side: Side, id: u32, slot: Slot) {
+        let column = self.sides[side as usize].columns.get(id as usize).copied().unwrap_or(NONE);
+        if let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) {
+            *place = slot;
+        }
+    }
+}
+
+/// The map that columns of a role are found in.
+fn side_of(role: Role) -> Option<Side> {
+    match role {
+        Role::Feature | Role::Context => Some(Side::Features),
+        Role::Sequence => Some(Side::Lists),
+        Role::Record | Role::Unset => None,
+    }
+}
+
+impl Unset {
+    /// The last word on a feature counts: it may be given again.
+    fn note(&mut self, id: u32, unset: bool) {
+        self.record.retain(|other| *other != id);
+        if unset {
+            self.record.push(id);
+        }
+    }
+}
+
+struct TapeVisitor<'t, 'a> {
+    tape: &'t mut Tape,
+    chunk: &'a [u8],
+}
+
+impl TapeVisitor<'_, '_> {
+    fn wants(&self, side: Side, id: u32) -> bool {
+        let columns = &self.tape.sides[side as usize].columns;
+        columns.get(id as usize).is_some_and(|column| *column != NONE)
+    }
+
+    /// The slot of a value of the features' side.
+    #[inline]
+    fn feature_slot(&mut self, id: u32, message: &[u8]) -> wire::Result<()> {
+        let feature = walk::feature(message)?;
+        if let Some(unset) = &mut self.tape.unset
+            && (feature.is_none() || !unset.record.is_empty())
+        {
+            unset.note(id, feature.is_none());
+        }
+        let slot = match feature {
+            Some((kind, body)) => slot(State::List(kind), &body, self.chunk, &mut self.tape.joined),
+            None => Slot::UNSET,
+        };
+        self.tape.set(Side::Features, id, slot);
+        Ok(())
+    }
+}
+
+impl<'a> Visitor<'a> for TapeVisitor<'_, 'a> {
+    #[inline]
+    fn keys(&mut self, side: Side) -> &mut Keys {
+        &mut self.tape.sides[side as usize].keys
+    }
+
+    #[inline]
+    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<Message<'a>>) -> wire::Result<()> {
+        let Some(id) = id else { return Ok(()) };
+        if !self.wants(side, id) && self.tape.unset.is_none() {
+            return Ok(());
+        }
+        let message = value.unwrap_or_default();
+        match side {
+            Side::Features => self.feature_slot(id, &message),
+            Side::Lists => {
+                let slot = slot(State::Steps, &message, self.chunk, &mut self.tape.joined);
+                self.tape.set(side, id, slot);
+                Ok(())
+            }
+        }
+    }
+
+    fn foreign(&mut self, field: u32) -> Result<(), WireError> {
+        self.tape.foreign.get_or_insert(field);
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! WALK: one pass over a record's wire that tells a visitor of each feature and where its value lies.
+//!
+//! Everything that is particular to the messages of `tensorflow/core/example/example.proto` and `feature.proto` is here:
+//! the maps (an entry given again wins), submessages given in pieces (they merge, and merging messages is joining their
+//! bytes), and the oneof (the last kind wins). Nothing is decoded, and what nobody wants is stepped over.
+
+use std::borrow::Cow;
+
+use crate::{
+    error::WireError,
+    keys::Keys,
+    schema::Kind,
+    wire::{self, LEN, Result},
+};
+
+/// Tag of field 1 of any message, length-delimited.
+const FIELD_1: u8 = 0x0a;
+
+/// Which map of a record a feature stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// `Example.features`, or `SequenceExample.context`: the same field.
+    Features,
+    /// `SequenceExample.feature_lists`
+    Lists,
+}
+
+/// The bytes of a message: where they stand in the chunk, or joined from several places.
+pub(crate) type Message<'a> = Cow<'a, [u8]>;
+
+/// What a walk tells of. The walk calls it for every map entry, in the order of the wire.
+pub(crate) trait Visitor<'a> {
+    /// The names of one side, by which entries are looked up.
+    fn keys(&mut self, side: Side) -> &mut Keys;
+
+    /// A feature by its number (`None`: one too many to be remembered); `value` is `None` where the entry has no value.
+    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<Message<'a>>) -> Result<()>;
+
+    /// A field of the record that is none of the features'.
+    fn foreign(&mut self, field: u32) -> Result<()>;
+}
+
+/// Walks one record. `lists` tells whether field 2 is `feature_lists`, or as foreign as any other.
+pub(crate) fn record<'a, V: Visitor<'a>>(data: &'a [u8], lists: bool, visitor: &mut V) -> Result<()> {
+    visitor.keys(Side::Features).begin();
+    if lists {
+        visitor.keys(Side::Lists).begin();
+    }
+    let mut rest = data;
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (1, LEN) => map(wire::bytes(&mut rest)?, Side::Features, visitor)?,
+            (2, LEN) if lists => map(wire::bytes(&mut rest)?, Side::Lists, visitor)?,
+            tag => {
+                visitor.foreign(tag.0)?;
+                wire::skip(&mut rest, tag, 0)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Walks a message whose field 1 is a map.
+fn map<'a, V: Visitor<'a>>(mut rest: &'a [u8], side: Side, visitor: &mut V) -> Result<()> {
+    while !rest.is_empty() {
+        if let [FIELD_1, tail @ ..] = rest {
+            rest = tail;
+            entry(wire::bytes(&mut rest)?, side, visitor)?;
+        } else {
+            match wire::tag(&mut rest)? {
+                (1, LEN) => entry(wire::bytes(&mut rest)?, side, visitor)?,
+                tag => wire::skip(&mut rest, tag, 1)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn entry<'a, V: Visitor<'a>>(entry: &'a [u8], side: Side, visitor: &mut V) -> Result<()> {
+    if let Some((id, value)) = visitor.keys(side).guess(entry) {
+        return visitor.feature(side, Some(id), Some(Cow::Borrowed(value)));
+    }
+    let (key, value) = read_entry(entry)?;
+    let id = visitor.keys(side).find(key)?;
+    visitor.feature(side, id, value)
+}
+
+/// A map entry's key and value: absent ones have their default, repeated keys replace, repeated values merge.
+fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Message<'_>>)> {
+    let mut key = &[][..];
+    let mut value = None;
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (1, LEN) => key = wire::bytes(&mut rest)?,
+            (2, LEN) => merge(&mut value, wire::bytes(&mut rest)?),
+            tag => wire::skip(&mut rest, tag, 2)?,
+        }
+    }
+    Ok((key, value))
+}
+
+/// Adds another piece of a message.
+fn merge<'a>(message: &mut Option<Message<'a>>, piece: &'a [u8]) {
+    match message {
+        Some(message) => message.to_mut().extend_from_slice(piece),
+        None => *message = Some(Cow::Borrowed(piece)),
+    }
+}
+
+/// What a `Feature` holds: the body of its list, or `None` where no kind is set.
+pub(crate) type Feature<'a> = Option<(Kind, Message<'a>)>;
+
+/// Reads a `Feature`.
+#[inline]
+pub(crate) fn feature(message: &[u8]) -> Result<Feature<'_>> {
+    let kind = match message.first() {
+        None => return Ok(None),
+        Some(0x0a) => Kind::Bytes,
+        Some(0x12) => Kind::Float,
+        Some(0x1a) => Kind::Int64,
+        Some(_) => return odd_feature(message),
+    };
+    match wire::sole(message, tag_of(kind)) {
+        Some(body) => Ok(Some((kind, Cow::Borrowed(body)))),
+        None => odd_feature(message),
+    }
+}
+
+/// The tag of a kind's field in a `Feature`.
+pub(crate) fn tag_of(kind: Kind) -> u8 {
+    match kind {
+        Kind::Bytes => 0x0a,
+        Kind::Float => 0x12,
+        Kind::Int64 => 0x1a,
+    }
+}
+
+/// Reads a `Feature` of any form: a kind that follows itself merges, one that follows another replaces it.
+#[cold]
+fn odd_feature(mut rest: &[u8]) -> Result<Feature<'_>> {
+    let mut held: Option<(Kind, Option<Message<'_>>)> = None;
+    while !rest.is_empty() {
+        let kind = match wire::tag(&mut rest)? {
+            (1, LEN) => Kind::Bytes,
+            (2, LEN) => Kind::Float,
+            (3, LEN) => Kind::Int64,
+            tag => {
+                wire::skip(&mut rest, tag, 3)?;
+                continue;
+            }
+        };
+        let piece = wire::bytes(&mut rest)?;
+        match &mut held {
+            Some((last, body)) if *last == kind => merge(body, piece),
+            _ => held = Some((kind, Some(Cow::Borrowed(piece)))),
+        }
+    }
+    Ok(held.and_then(|(kind, body)| Some((kind, body?))))
+}
+
+/// Calls `step` with each `Feature` of a `FeatureList`.
+pub(crate) fn steps<'a>(mut rest: &'a [u8], mut step: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (1, LEN) => step(wire::bytes(&mut rest)?)?,
+            tag => wire::skip(&mut rest, tag, 3)?,
+        }
+    }
+    Ok(())
+}
+
+/// Calls `value` with each value of a `BytesList`.
+#[inline]
+pub(crate) fn bytes_values<'a>(mut rest: &'a [u8], mut value: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (1, LEN) => value(wire::bytes(&mut rest)?)?,
+            tag => wire::skip(&mut rest, tag, 4)?,
+        }
+    }
+    Ok(())
+}
+
+/// A piece of a list of numbers: many packed together, or one alone.
+pub(crate) enum Numbers<'a, T> {
+    /// The values' bytes, one after the other.
+    Packed(&'a [u8]),
+    /// One value with a tag of its own.
+    One(T),
+}
+
+/// Calls `piece` with each piece of an `Int64List`.
+#[inline]
+pub(crate) fn int64_pieces<'a>(body: &'a [u8], mut piece: impl FnMut(Numbers<'a, u64>) -> Result<()>) -> Result<()> {
+    if let Some(packed) = wire::sole(body, FIELD_1) {
+        return piece(Numbers::Packed(packed));
+    }
+    let mut rest = body;
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (1, LEN) => piece(Numbers::Packed(wire::bytes(&mut rest)?))?,
+            (1, wire::VARINT) => piece(Numbers::One(wire::varint(&mut rest)?))?,
+            tag => wire::skip(&mut rest, tag, 4)?,
+        }
+    }
+    Ok(())
+}
+
+/// Calls `piece` with each piece of a `FloatList`. A packed one is a multiple of 4 bytes long.
+#[inline]
+pub(crate) fn float_pieces<'a>(
+    body: &'a [u8],
+    mut piece: impl FnMut(Numbers<'a, [u8; 4]>) -> Result<()>,
+) -> Result<()> {
+    if let Some(bytes) = wire::sole(body, FIELD_1) {
+        return piece(Numbers::Packed(whole_floats(bytes)?));
+    }
+    let mut rest = body;
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (1, LEN) => piece(Numbers::Packed(whole_floats(wire::bytes(&mut rest)?)?))?,
+            (1, wire::FIXED32) => piece(Numbers::One(wire::fixed32(&mut rest)?))?,
+            tag => wire::skip(&mut rest, tag, 4)?,
+        }
+    }
+    Ok(())
+}
+
+fn whole_floats(packed: &[u8]) -> Result<&[u8]> {
+    if packed.len().is_multiple_of(4) { Ok(packed) } else { Err(WireError::PackedLength) }
+}

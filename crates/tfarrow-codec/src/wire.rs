@@ -1,0 +1,244 @@
+//! Protobuf's wire: varints, tags, lengths, and stepping over what nobody asked for.
+//!
+//! Each function takes what it reads off the front of `rest`. Follows
+//! <https://protobuf.dev/programming-guides/encoding/> and, where that is silent, the parsers that TensorFlow is built
+//! with: values and lengths have varints of up to 10 bytes, tags of up to 5, bits past a value's width are dropped, and a
+//! known field with another wire type than its own is an unknown field. docs/mapping.md lists these rules.
+
+use crate::error::WireError;
+
+pub(crate) type Result<T> = std::result::Result<T, WireError>;
+
+/// Wire type of `int64`.
+pub(crate) const VARINT: u8 = 0;
+const FIXED64: u8 = 1;
+/// Wire type of bytes, text, messages and packed lists.
+pub(crate) const LEN: u8 = 2;
+const START_GROUP: u8 = 3;
+const END_GROUP: u8 = 4;
+/// Wire type of `float`.
+pub(crate) const FIXED32: u8 = 5;
+
+/// How deep messages and unknown groups may be nested in each other, as in TensorFlow's parsers.
+const MAX_DEPTH: usize = 100;
+
+/// The high bit of each byte of a word: set where a varint goes on.
+const MORE: u64 = 0x8080_8080_8080_8080;
+
+/// A field's number and wire type.
+pub(crate) type Tag = (u32, u8);
+
+/// Reads a value's varint.
+pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64> {
+    if let [byte @ ..=0x7f, tail @ ..] = *rest {
+        *rest = tail;
+        return Ok(u64::from(*byte));
+    }
+    long_varint(rest, 10)
+}
+
+fn long_varint(rest: &mut &[u8], most: usize) -> Result<u64> {
+    let mut value = 0u64;
+    for (i, byte) in rest.iter().enumerate().take(most) {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if *byte < 0x80 {
+            *rest = rest.get(i + 1..).unwrap_or_default();
+            return Ok(value);
+        }
+    }
+    Err(if rest.len() < most { WireError::PastEnd } else { WireError::LongVarint })
+}
+
+/// Reads a tag.
+#[inline]
+pub(crate) fn tag(rest: &mut &[u8]) -> Result<Tag> {
+    let tag = match *rest {
+        [byte @ ..=0x7f, tail @ ..] => {
+            *rest = tail;
+            u64::from(*byte)
+        }
+        _ => long_varint(rest, 5)?,
+    };
+    let field = u32::try_from(tag >> 3).ok().filter(|field| (1..1 << 29).contains(field));
+    Ok((field.ok_or(WireError::FieldNumber)?, (tag & 7) as u8))
+}
+
+/// Reads a length and the bytes that it tells of.
+#[inline]
+pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let length = match *rest {
+        [byte @ ..=0x7f, tail @ ..] => {
+            *rest = tail;
+            u64::from(*byte)
+        }
+        _ => long_varint(rest, 10)?,
+    };
+    let length = usize::try_from(length).map_err(|_| WireError::PastEnd)?;
+    let (bytes, tail) = rest.split_at_checked(length).ok_or(WireError::PastEnd)?;
+    *rest = tail;
+    Ok(bytes)
+}
+
+/// Reads four bytes as they are.
+pub(crate) fn fixed32(rest: &mut &[u8]) -> Result<[u8; 4]> {
+    let (value, tail) = rest.split_first_chunk::<4>().ok_or(WireError::PastEnd)?;
+    *rest = tail;
+    Ok(*value)
+}
+
+/// The bytes of a length-delimited field that takes up all of `message`: what nearly every message here looks like.
+#[inline]
+pub(crate) fn sole<'a>(message: &'a [u8], tag: u8) -> Option<&'a [u8]> {
+    match message {
+        [first, length @ ..=0x7f, body @ ..] if *first == tag => (body.len() == usize::from(*length)).then_some(body),
+        [first, rest @ ..] if *first == tag => {
+            let mut rest = rest;
+            let body = bytes(&mut rest).ok()?;
+            rest.is_empty().then_some(body)
+        }
+        _ => None,
+    }
+}
+
+/// Steps over an unknown field whose tag has been read, in a message that stands `depth` messages deep in its record.
+#[cold]
+pub(crate) fn skip(rest: &mut &[u8], (field, wire_type): Tag, depth: usize) -> Result<()> {
+    skip_nested(rest, field, wire_type, depth)
+}
+
+fn skip_nested(rest: &mut &[u8], field: u32, wire_type: u8, depth: usize) -> Result<()> {
+    match wire_type {
+        VARINT => varint(rest).map(drop),
+        FIXED64 => rest.split_at_checked(8).map(|(_, tail)| *rest = tail).ok_or(WireError::PastEnd),
+        LEN => bytes(rest).map(drop),
+        START_GROUP => skip_group(rest, field, depth + 1),
+        END_GROUP => Err(WireError::Group),
+        FIXED32 => fixed32(rest).map(drop),
+        _ => Err(WireError::WireType),
+    }
+}
+
+fn skip_group(rest: &mut &[u8], group: u32, depth: usize) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(WireError::Depth);
+    }
+    while !rest.is_empty() {
+        match tag(rest)? {
+            (field, END_GROUP) if field == group => return Ok(()),
+            (_, END_GROUP) => return Err(WireError::Group),
+            (field, wire_type) => skip_nested(rest, field, wire_type, depth)?,
+        }
+    }
+    Err(WireError::Group)
+}
+
+/// Counts the varints of a packed list, and checks that none is cut short or longer than 10 bytes.
+pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
+    let Some(last) = packed.last() else { return Ok(0) };
+    if *last >= 0x80 {
+        return Err(WireError::PastEnd);
+    }
+    let (words, tail) = packed.as_chunks::<8>();
+    let mut more = 0;
+    let mut long = false;
+    for word in words {
+        let high = u64::from_le_bytes(*word) & MORE;
+        more += high.count_ones() as usize;
+        // A varint of more than 10 bytes has 10 in a row that go on, and so all of some aligned
+        // four of the words: at most 6 of the 10 can lie in the tail, whose last byte ends a varint.
+        long |= high as u32 == MORE as u32 || (high >> 32) as u32 == MORE as u32;
+    }
+    more += tail.iter().filter(|byte| **byte >= 0x80).count();
+    if long {
+        check_varints(packed)?;
+    }
+    Ok(packed.len() - more)
+}
+
+fn check_varints(packed: &[u8]) -> Result<()> {
+    let long = packed.split(|byte| *byte < 0x80).any(|more| more.len() > 9);
+    if long { Err(WireError::LongVarint) } else { Ok(()) }
+}
+
+/// Reads a packed list of varints that [`count_varints`] has passed.
+pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()> {
+    while let Some(word) = packed.first_chunk::<8>() {
+        let value = u64::from_le_bytes(*word);
+        let ends = !value & MORE;
+        if ends == MORE {
+            out.extend(word.iter().map(|byte| i64::from(*byte)));
+            packed = packed.get(8..).unwrap_or_default();
+        } else if ends == 0 {
+            out.push(varint(&mut packed)? as i64);
+        } else {
+            let bits = ends.trailing_zeros() + 1;
+            out.push(gather(value & (u64::MAX >> (64 - bits))) as i64);
+            packed = packed.get(bits as usize / 8..).unwrap_or_default();
+        }
+    }
+    while !packed.is_empty() {
+        out.push(varint(&mut packed)? as i64);
+    }
+    Ok(())
+}
+
+/// Joins the low seven bits of each byte.
+fn gather(x: u64) -> u64 {
+    let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
+    let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);
+    (x & 0x0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(mut value: u64, out: &mut Vec<u8>) {
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    }
+
+    #[test]
+    fn unpacks_varints_of_every_length_at_every_place() {
+        let values: Vec<i64> = (0..64).flat_map(|bit| [1i64 << bit, (1i64 << bit).wrapping_sub(1), -1, bit]).collect();
+        for start in 0..values.len() {
+            let values = &values[start..];
+            let mut packed = Vec::new();
+            values.iter().for_each(|v| put(*v as u64, &mut packed));
+            let mut out = Vec::new();
+            assert_eq!(count_varints(&packed), Ok(values.len()));
+            unpack_varints(&packed, &mut out).unwrap();
+            assert_eq!(out, values);
+        }
+    }
+
+    #[test]
+    fn a_varint_has_at_most_ten_bytes() {
+        for lead in 0..12 {
+            for more in 0..12 {
+                let packed: Vec<u8> = [vec![1; lead], vec![0x80; more], vec![0]].concat();
+                let expect = if more > 9 { Err(WireError::LongVarint) } else { Ok(lead + 1) };
+                assert_eq!(count_varints(&packed), expect, "{lead} {more}");
+            }
+        }
+        assert_eq!(count_varints(&[0x80]), Err(WireError::PastEnd));
+        assert_eq!(varint(&mut [0x80u8; 10].as_slice()), Err(WireError::LongVarint));
+        assert_eq!(varint(&mut [0x80u8; 9].as_slice()), Err(WireError::PastEnd));
+    }
+
+    #[test]
+    fn steps_over_groups() {
+        let group = [0x0b, 0x08, 1, 0x13, 0x14, 0x0c, 7];
+        let mut rest = group.as_slice();
+        let t = tag(&mut rest).unwrap();
+        skip(&mut rest, t, 0).unwrap();
+        assert_eq!(rest, [7]);
+        let deep = [0x0b; 200];
+        let mut rest = deep.as_slice();
+        let t = tag(&mut rest).unwrap();
+        assert_eq!(skip(&mut rest, t, 0), Err(WireError::Depth));
+    }
+}

@@ -1,0 +1,101 @@
+//! The bytes of one file of a scan: a shard on this machine, or an object in a store.
+
+use std::{
+    io::{self, Read},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use bytes::{Buf, Bytes};
+use datafusion::{datasource::listing::PartitionedFile, error::Result};
+use futures::{StreamExt, stream::BoxStream};
+use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt, path::Path};
+use tfarrow_dataset::{Error, ReadOptions, Shard, ShardReader};
+use tokio::runtime::Handle;
+
+/// What a scan reads.
+pub(crate) enum Input {
+    /// A file on this machine, opened by the thread that reads it.
+    Shard(Box<Shard>),
+    /// An object in a store.
+    Object { store: Arc<dyn ObjectStore>, path: Path },
+}
+
+impl Input {
+    /// What `file` stands for: the shard that our own table put into it, else an object of `store`.
+    pub(crate) fn of(file: &PartitionedFile, store: &Arc<dyn ObjectStore>) -> Self {
+        match file.extension::<Shard>() {
+            Some(shard) => Self::Shard(Box::new(shard.clone())),
+            None => Self::Object { store: Arc::clone(store), path: file.path().clone() },
+        }
+    }
+
+    /// The name that errors give it.
+    pub(crate) fn name(&self) -> PathBuf {
+        match self {
+            Self::Shard(shard) => shard.path.clone(),
+            Self::Object { path, .. } => PathBuf::from(path.to_string()),
+        }
+    }
+
+    /// Opens it. Only for threads that may block.
+    pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<ShardReader, Error> {
+        match self {
+            Self::Shard(shard) => ShardReader::open(shard, options),
+            Self::Object { store, path } => {
+                let got = runtime.block_on(store.get(path)).map_err(|e| Error::io(self.name(), e.into()))?;
+                let read: Box<dyn Read + Send> = match got.payload {
+                    GetResultPayload::File(file, _) => Box::new(file),
+                    GetResultPayload::Stream(stream) => Box::new(StreamRead::new(stream, runtime.clone())),
+                };
+                ShardReader::from_read(read, self.name(), options)
+            }
+        }
+    }
+}
+
+/// A stream of bytes as a reader, for a thread that may block.
+struct StreamRead {
+    stream: BoxStream<'static, object_store::Result<Bytes>>,
+    runtime: Handle,
+    /// What has come and was not read yet.
+    rest: Bytes,
+}
+
+impl StreamRead {
+    fn new(stream: BoxStream<'static, object_store::Result<Bytes>>, runtime: Handle) -> Self {
+        Self { stream, runtime, rest: Bytes::new() }
+    }
+}
+
+impl Read for StreamRead {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.runtime.block_on(self.stream.next()) {
+                Some(bytes) => self.rest = bytes?,
+                None => return Ok(0),
+            }
+        }
+        let count = to.len().min(self.rest.len());
+        self.rest.split_to(count).copy_to_slice(to.get_mut(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_read_whole_whatever_its_pieces() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let pieces = [&b"ab"[..], b"", b"cdefg", b"h"];
+        let stream = futures::stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece)))).boxed();
+        let mut read = StreamRead::new(stream, runtime.handle().clone());
+        let mut to = [0; 3];
+        assert_eq!(read.read(&mut to).unwrap(), 2);
+        let mut all = Vec::new();
+        read.read_to_end(&mut all).unwrap();
+        assert_eq!(all, b"cdefgh");
+    }
+}

@@ -1,0 +1,365 @@
+//! How a shard is compressed: told by its bytes, undone while it is read, done while it is written.
+//!
+//! A file that begins with a length whose CRC holds is plain TFRecord, whatever magic number these bytes also are: a
+//! first record of 35,615 bytes begins like gzip, one of 40,056 like zlib.
+
+use std::{fmt, io, io::Read};
+
+use flate2::{Decompress, FlushDecompress, Status};
+use tfarrow_codec::frame::{HEADER, length};
+
+use crate::error::Damage;
+
+/// How a shard is compressed as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// As gzip does (RFC 1952), in one member or several.
+    Gzip,
+    /// As zlib does (RFC 1950).
+    Zlib,
+}
+
+impl Compression {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Gzip, Self::Zlib];
+
+    /// The name that options use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gzip => "gzip",
+            Self::Zlib => "zlib",
+        }
+    }
+
+    /// The compression of this name, if any.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|compression| compression.name() == name)
+    }
+
+    /// What the names of such files end in, dot and all.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Gzip => ".gz",
+            Self::Zlib => ".zlib",
+        }
+    }
+
+    /// What a file that begins with `head` is compressed with.
+    pub fn of(head: &[u8]) -> Self {
+        if length(head).is_some() {
+            return Self::None;
+        }
+        match *head {
+            [0x1f, 0x8b] | [0x1f, 0x8b, 0x08, ..] => Self::Gzip,
+            // The compression method is 8, the window at most 32 KiB, there is no preset dictionary, and the two bytes
+            // are a multiple of 31.
+            [cmf, flg, ..]
+                if cmf & 0x0f == 8 && cmf >> 4 <= 7 && flg & 0x20 == 0 && u16::from_be_bytes([cmf, flg]) % 31 == 0 =>
+            {
+                Self::Zlib
+            }
+            _ => Self::None,
+        }
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a stream cannot be read on.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Io(io::Error),
+    Damage(Damage),
+}
+
+/// Compressed bytes that are read at once.
+const INPUT_BYTES: usize = 512 << 10;
+/// The largest window that deflate has, as a power of two.
+const WINDOW_BITS: u8 = 15;
+/// Bytes of a file that are looked at to tell what it is.
+const HEAD_BYTES: usize = 512;
+
+/// The bytes of a shard, inflated.
+pub(crate) struct Stream {
+    input: Input,
+    inflate: Option<Inflate>,
+    compression: Compression,
+    stored: Vec<u8>,
+    /// The first bytes of the payload, which were read to tell what it is, and how many of them were handed on.
+    head: Vec<u8>,
+    given: usize,
+    /// What went wrong while the head was inflated; reported once what there is of it is handed on.
+    failure: Option<Failure>,
+}
+
+/// The bytes of a shard as they are stored.
+struct Input {
+    source: Box<dyn Read + Send>,
+    bytes: u64,
+}
+
+impl Input {
+    fn read(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
+        loop {
+            match self.source.read(out) {
+                Ok(count) => {
+                    self.bytes += count as u64;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Failure::Io(error)),
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// Reads as much of `source` as it takes to tell what it is.
+    ///
+    /// # Errors
+    /// What the system says. Damage is not reported here, but by [`read`](Self::read).
+    pub(crate) fn new(source: Box<dyn Read + Send>) -> Result<Self, Failure> {
+        let mut input = Input { source, bytes: 0 };
+        let mut stored = vec![0; HEAD_BYTES];
+        let count = fill(&mut stored, HEADER, |out| input.read(out))?;
+        stored.truncate(count);
+        let compression = Compression::of(&stored);
+        let inflate = Inflate::new(compression, &stored);
+        let head = stored.clone();
+        let mut stream = Self { input, inflate, compression, stored, head, given: 0, failure: None };
+        if stream.inflate.is_some() {
+            stream.inflate_head();
+        }
+        Ok(stream)
+    }
+
+    fn inflate_head(&mut self) {
+        let mut head = vec![0; HEAD_BYTES];
+        let mut filled = 0;
+        while filled < HEADER {
+            match self.read_on(head.get_mut(filled..).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(failure) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            }
+        }
+        head.truncate(filled);
+        self.head = head;
+    }
+
+    pub(crate) fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// The first bytes of the payload: all of it, or at least a header's length.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The first bytes as they are stored.
+    pub(crate) fn stored_head(&self) -> &[u8] {
+        &self.stored
+    }
+
+    /// Whether something went wrong while the head was inflated.
+    pub(crate) fn failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Whether what went wrong is that these bytes do not inflate.
+    pub(crate) fn corrupt(&self) -> bool {
+        matches!(self.failure, Some(Failure::Damage(Damage::Corrupt(_))))
+    }
+
+    /// Bytes read of the shard as it is stored, less those that wait to be inflated.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let waiting = self.inflate.as_ref().map_or(0, Inflate::waiting);
+        self.input.bytes - waiting as u64
+    }
+
+    /// Reads into `out`, which is not empty, and returns how many bytes; none at the end.
+    ///
+    /// # Errors
+    /// What the system says, or in which way the compressed bytes are damaged. What was inflated before comes first.
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
+        let head = self.head.get(self.given..).unwrap_or_default();
+        if !head.is_empty() {
+            let count = copy(head, out);
+            self.given += count;
+            return Ok(count);
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.read_on(out)
+    }
+
+    fn read_on(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
+        match &mut self.inflate {
+            None => self.input.read(out),
+            Some(inflate) => inflate.read(&mut self.input, out),
+        }
+    }
+}
+
+/// Undoes compression.
+struct Inflate {
+    engine: Decompress,
+    compression: Compression,
+    buffer: Vec<u8>,
+    /// What of the buffer waits to be inflated.
+    from: usize,
+    to: usize,
+    state: State,
+    /// Damage found in the same step as the last bytes that could be inflated; reported after these.
+    damage: Option<Damage>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Inside a gzip member, or the zlib stream.
+    Inside,
+    /// After one that is whole: the file may end, and in gzip the next may begin.
+    Between,
+    Ended,
+}
+
+impl Inflate {
+    fn new(compression: Compression, stored: &[u8]) -> Option<Self> {
+        let engine = engine(compression)?;
+        let mut buffer = vec![0; INPUT_BYTES];
+        let to = copy(stored, &mut buffer);
+        Some(Self { engine, compression, buffer, from: 0, to, state: State::Inside, damage: None })
+    }
+
+    fn waiting(&self) -> usize {
+        self.to - self.from
+    }
+
+    fn read(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {
+        loop {
+            if let Some(damage) = self.damage.take() {
+                self.state = State::Ended;
+                return Err(Failure::Damage(damage));
+            }
+            if self.state == State::Ended {
+                return Ok(0);
+            }
+            let at_end = self.waiting() == 0 && self.refill(input)? == 0;
+            if self.state == State::Between {
+                self.next_member(at_end, input)?;
+                continue;
+            }
+            let count = self.step(out);
+            if count > 0 {
+                return Ok(count);
+            }
+            if at_end && self.state == State::Inside {
+                self.damage.get_or_insert(Damage::Truncated);
+            }
+        }
+    }
+
+    fn refill(&mut self, input: &mut Input) -> Result<usize, Failure> {
+        (self.from, self.to) = (0, 0);
+        self.to = input.read(&mut self.buffer)?;
+        Ok(self.to)
+    }
+
+    /// Inflates what waits, as far as `out` has room.
+    fn step(&mut self, out: &mut [u8]) -> usize {
+        let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
+        let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
+        let status = self.engine.decompress(waiting, out, FlushDecompress::None);
+        self.from = (self.from + (self.engine.total_in() - before_in) as usize).min(self.to);
+        let count = (self.engine.total_out() - before_out) as usize;
+        match status {
+            Ok(Status::StreamEnd) => self.state = State::Between,
+            Ok(Status::Ok | Status::BufError) => {}
+            Err(error) => {
+                let why = error.message().unwrap_or("it does not inflate").to_owned();
+                self.damage = Some(Damage::Corrupt(why));
+            }
+        }
+        count
+    }
+
+    /// Begins the gzip member that follows, or ends.
+    fn next_member(&mut self, at_end: bool, input: &mut Input) -> Result<(), Failure> {
+        if at_end {
+            self.state = State::Ended;
+            return Ok(());
+        }
+        self.gather_magic(input)?;
+        let magic = self.buffer.get(self.from..self.to).unwrap_or_default();
+        let begins = matches!(*magic, [0x1f] | [0x1f, 0x8b] | [0x1f, 0x8b, 0x08, ..]);
+        match engine(self.compression) {
+            Some(engine) if begins && self.compression == Compression::Gzip => {
+                self.engine = engine;
+                self.state = State::Inside;
+                Ok(())
+            }
+            _ => {
+                self.state = State::Ended;
+                Err(Failure::Damage(Damage::Trailing))
+            }
+        }
+    }
+
+    /// Sees to it that a magic number which two reads share is looked at whole.
+    fn gather_magic(&mut self, input: &mut Input) -> Result<(), Failure> {
+        while self.waiting() < 3 {
+            self.buffer.copy_within(self.from..self.to, 0);
+            (self.from, self.to) = (0, self.to - self.from);
+            match input.read(self.buffer.get_mut(self.to..).unwrap_or_default())? {
+                0 => break,
+                count => self.to += count,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn engine(compression: Compression) -> Option<Decompress> {
+    match compression {
+        Compression::None => None,
+        Compression::Gzip => Some(Decompress::new_gzip(WINDOW_BITS)),
+        Compression::Zlib => Some(Decompress::new(true)),
+    }
+}
+
+/// Reads until `out` holds at least `enough` bytes or there are no more, and returns how many it holds.
+fn fill(
+    out: &mut [u8],
+    enough: usize,
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, Failure>,
+) -> Result<usize, Failure> {
+    let mut filled = 0;
+    while filled < enough {
+        match read(out.get_mut(filled..).unwrap_or_default())? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+fn copy(from: &[u8], to: &mut [u8]) -> usize {
+    let count = from.len().min(to.len());
+    if let (Some(from), Some(to)) = (from.get(..count), to.get_mut(..count)) {
+        to.copy_from_slice(from);
+    }
+    count
+}

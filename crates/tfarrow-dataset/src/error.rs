@@ -1,0 +1,201 @@
+//! What can go wrong with a file, and which file it was. The codec knows the record and the byte; here the name is added.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{Compression, shard::STDIN};
+
+/// The result of everything fallible in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error with the file that it is about. Its message is one line, `path: cause`; the cause is its source.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: Option<PathBuf>,
+    kind: ErrorKind,
+}
+
+/// What is wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The system refused.
+    Io(io::Error),
+    /// The codec found the records to be other than they should be.
+    Codec(tfarrow_codec::Error),
+    /// The file is something else.
+    NotTfRecord {
+        /// What it looks like, and the next step where there is one.
+        looks_like: String,
+    },
+    /// The compressed bytes are not what was written.
+    Damaged {
+        /// How the file is compressed.
+        compression: Compression,
+        /// In which way it is damaged.
+        damage: Damage,
+        /// The offset in bytes in the compressed file.
+        offset: u64,
+        /// The number of the record that could not be read, from 0.
+        record: u64,
+    },
+    /// A source names nothing to read.
+    NoShards {
+        /// Where it was looked: a folder or a glob, in words.
+        looked: String,
+        /// What was found there and passed over.
+        passed_over: PassedOver,
+    },
+    /// A glob that cannot be understood.
+    Glob(globset::Error),
+    /// The output is there already.
+    Exists,
+    /// The output's name belongs to something that is no file: a folder or a device.
+    NotAFile,
+    /// A feature has more than one kind. The message names the place of each.
+    MixedKinds(String),
+    /// The caller asked for something that cannot be.
+    Usage(&'static str),
+}
+
+/// In which way compressed bytes are damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// They end too early.
+    Truncated,
+    /// Something else follows them.
+    Trailing,
+    /// They do not inflate, or to other bytes than were compressed: says why.
+    Corrupt(String),
+}
+
+/// How many files a source named that were passed over, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// For their names: hidden ones, and those of indexes and descriptions.
+    pub by_name: u64,
+    /// For being empty.
+    pub empty: u64,
+    /// For being no TFRecord, Parquet or Arrow file.
+    pub other: u64,
+    /// For being of a format that was not asked for.
+    pub unwanted: u64,
+    /// One of the last two kinds, as an example.
+    pub example: Option<PathBuf>,
+}
+
+impl Error {
+    /// An error about the file at `path`.
+    pub fn new(path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { path: Some(path.into()), kind }))
+    }
+
+    /// An error that is about no one file.
+    pub(crate) fn general(kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { path: None, kind }))
+    }
+
+    /// What the system said of the file at `path`.
+    pub fn io(path: impl Into<PathBuf>, error: io::Error) -> Self {
+        Self::new(path, ErrorKind::Io(error))
+    }
+
+    /// What the codec said of the file at `path`.
+    pub fn codec(path: impl Into<PathBuf>, error: tfarrow_codec::Error) -> Self {
+        Self::new(path, ErrorKind::Codec(error))
+    }
+
+    /// The file that the error is about, where it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The number of the record to blame, where the error lies in the data; what else fails comes after all records.
+    pub(crate) fn record(&self) -> u64 {
+        match self.kind() {
+            ErrorKind::Codec(error) => error.position().record,
+            _ => u64::MAX,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path() {
+            None => {}
+            Some(path) if path == Path::new(STDIN) => write!(f, "standard input: ")?,
+            Some(path) => write!(f, "{}: ", path.display())?,
+        }
+        self.kind().fmt(f)
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Codec(error) => error.fmt(f),
+            Self::Glob(error) => error.fmt(f),
+            Self::NotTfRecord { looks_like } => write!(f, "not TFRecord: {looks_like}"),
+            Self::Damaged { compression, damage, offset, record } => {
+                write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
+            }
+            Self::NoShards { looked, passed_over } => write!(f, "nothing to read: {looked}{passed_over}"),
+            Self::Exists => f.write_str("this file exists; ask for it to be overwritten, or name another"),
+            Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
+            Self::MixedKinds(message) => f.write_str(message),
+            Self::Usage(message) => f.write_str(message),
+        }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("ends too early,"),
+            Self::Trailing => f.write_str("is followed by something else,"),
+            Self::Corrupt(why) => write!(f, "is damaged ({why})"),
+        }
+    }
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = [
+            (self.by_name, "for the name"),
+            (self.empty, "empty"),
+            (self.other, "of no known format"),
+            (self.unwanted, "of a format that was not asked for"),
+        ];
+        let mut before = "; passed over: ";
+        for (count, why) in reasons.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{before}{count} {why}")?;
+            before = ", ";
+        }
+        match &self.example {
+            Some(path) => write!(f, " (such as {})", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self.kind() {
+            ErrorKind::Io(error) => Some(error),
+            ErrorKind::Codec(error) => Some(error),
+            ErrorKind::Glob(error) => Some(error),
+            _ => None,
+        }
+    }
+}

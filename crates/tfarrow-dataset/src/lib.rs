@@ -1,0 +1,56 @@
+//! Where the shards of a data set are, and how their bytes come and go.
+//!
+//! ```text
+//! sources ─▶ resolve ─▶ Shard ─▶ ShardReader ─▶ Records            files, folders, globs, standard input
+//!                         └────▶ infer ───────▶ Inferred           one summary, all cores
+//! frames ─▶ ShardWriter ─▶ OutputFile ─▶ a file that appears whole
+//! ```
+//!
+//! - [`resolve`] finds the shards that sources name, in an order that never varies.
+//! - [`ShardReader`] reads one shard, plain or compressed, and cuts it into [`Records`](tfarrow_codec::Records).
+//! - [`infer`] sums up what a data set holds, and [`count`] how many records a shard has.
+//! - [`OutputFile`] and [`ShardWriter`] write; [`names`] says under which name.
+//!
+//! Compression and contents are told by a file's bytes, never by its name. Every [`Error`] names the file.
+//!
+//! ```
+//! use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let mut bytes = Vec::new();
+//! # tfarrow_codec::frame::write(b"a record", &mut bytes);
+//! # std::fs::write(folder.path().join("a.tfrecord"), &bytes)?;
+//! # let source = folder.path();
+//! let mut count = 0;
+//! for shard in resolve(&[source])? {
+//!     for records in ShardReader::open(&shard, &ReadOptions::default())? {
+//!         count += records?.len();
+//!     }
+//! }
+//! assert_eq!(count, 1);
+//! # Ok(()) }
+//! ```
+
+mod compression;
+mod contents;
+mod count;
+mod error;
+mod glob;
+mod infer;
+mod looks;
+pub mod names;
+mod natural;
+mod reader;
+mod shard;
+mod source;
+mod writer;
+
+pub use compression::Compression;
+pub use contents::Contents;
+pub use count::count;
+pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
+pub use infer::{Inferred, Sample, Sampled, infer};
+pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
+pub use shard::Shard;
+pub use source::{Wanted, resolve, resolve_wanted};
+pub use writer::{OutputFile, ShardWriter};

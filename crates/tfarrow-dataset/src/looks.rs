@@ -1,0 +1,146 @@
+//! What a file that is no TFRecord file looks like, in words that help whoever named it.
+
+use std::path::Path;
+
+/// What a format's files begin with, its name, and what to do about it.
+const MAGICS: &[(&[u8], &str, &str)] = &[
+    (
+        b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f",
+        "ArrayRecord (a Riegeli file)",
+        "read it with the array_record package, and write its records as TFRecord",
+    ),
+    (b"PAR1", "Parquet", ""),
+    (b"ARROW1", "an Arrow IPC file", ""),
+    (b"\xff\xff\xff\xff", "an Arrow IPC stream", ""),
+    (b"FEA1", "Feather (version 1)", ""),
+    (b"Obj\x01", "Avro", ""),
+    (b"ORC", "ORC", ""),
+    (b"SEQ", "a Hadoop sequence file", ""),
+    (b"\x0a\x23\xd7\xce", "RecordIO of MXNet", ""),
+    (b"\x89HDF\r\n\x1a\n", "HDF5", ""),
+    (b"\x93NUMPY", "a NumPy array", ""),
+    (b"SQLite format 3\0", "SQLite", ""),
+    (b"PK\x03\x04", "zip", "unpack it first"),
+    (b"PK\x05\x06", "zip", "it is empty"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "decompress it first: TFRecord knows gzip and zlib alone"),
+    (b"BZh", "bzip2", "decompress it first: TFRecord knows gzip and zlib alone"),
+    (b"\xfd7zXZ\0", "xz", "decompress it first: TFRecord knows gzip and zlib alone"),
+    (b"\x04\x22\x4d\x18", "lz4", "decompress it first: TFRecord knows gzip and zlib alone"),
+    (b"\xff\x06\0\0sNaPpY", "Snappy", "decompress it first: TFRecord knows gzip and zlib alone"),
+    (b"\x1f\x8b", "gzip", "decompress it once"),
+    (b"\x89PNG", "a PNG image", ""),
+    (b"\xff\xd8\xff", "a JPEG image", ""),
+    (b"GIF8", "a GIF image", ""),
+    (b"%PDF", "PDF", ""),
+    (b"\x7fELF", "a program", ""),
+    (b"\x80\x02", "a Python pickle", ""),
+    (b"\x80\x03", "a Python pickle", ""),
+    (b"\x80\x04\x95", "a Python pickle", ""),
+    (b"\x80\x05\x95", "a Python pickle", ""),
+    (
+        b"version https://git-lfs",
+        "a pointer of Git LFS, which stands where the file should be",
+        "fetch the file itself with `git lfs pull`",
+    ),
+];
+
+/// The fewest bytes that are called text: any shorter file may as well be the rest of another.
+const TEXT_BYTES: usize = 4;
+/// Where a tar archive says that it is one.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+/// How many bytes of a file that looks like nothing known are shown.
+const SHOWN: usize = 12;
+
+/// The format that `head` is the beginning of, in words, and what to do about it.
+pub(crate) fn known(head: &[u8]) -> Option<String> {
+    let (name, step) = magic(head).or_else(|| tar(head)).or_else(|| text(head))?;
+    Some(if step.is_empty() { format!("starts like {name}") } else { format!("starts like {name}; {step}") })
+}
+
+/// What a file looks like that begins with `head`, is `size` bytes long where that is known, and is called `path`.
+pub(crate) fn looks_like(head: &[u8], size: Option<u64>, path: &Path) -> String {
+    known(head).unwrap_or_else(|| {
+        let size = size.map_or_else(|| "it".to_owned(), |size| format!("the file is {size} bytes and"));
+        let hint = if says_recordio(path) { "; the name says RecordIO, which is another format" } else { "" };
+        format!("{size} begins with {}, which is no length with its CRC{hint}", hex(head))
+    })
+}
+
+fn magic(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    MAGICS.iter().find(|(magic, ..)| head.starts_with(magic)).map(|&(_, name, step)| (name, step))
+}
+
+fn tar(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    head.get(TAR.0..).filter(|rest| rest.starts_with(TAR.1)).map(|_| ("a tar archive", "unpack it first"))
+}
+
+fn text(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    // A character may be cut in two where the head ends.
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+        Err(_) => return None,
+    };
+    if text.len() < TEXT_BYTES || text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
+        return None;
+    }
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    Some(match text.chars().next() {
+        Some('{' | '[') => ("JSON", ""),
+        Some('<') => ("HTML or XML", "if it was downloaded, look at what the server said"),
+        _ => ("text", ""),
+    })
+}
+
+fn says_recordio(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().to_ascii_lowercase().contains("recordio"))
+}
+
+fn hex(head: &[u8]) -> String {
+    let bytes: Vec<_> = head.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    bytes.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(head: &[u8], name: &str, expect: &str) {
+        assert_eq!(looks_like(head, Some(323), Path::new(name)), expect);
+    }
+
+    #[test]
+    fn names_what_it_knows() {
+        check(
+            b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0",
+            "digits.array_record",
+            "starts like ArrayRecord (a Riegeli file); read it with the array_record package, and write its records as TFRecord",
+        );
+        check(b"PAR1\x15\0", "x", "starts like Parquet");
+        check(b"{\"a\": 1}", "x", "starts like JSON");
+        check(b"\n [1, 2]", "x", "starts like JSON");
+        check("grüße".as_bytes(), "x", "starts like text");
+        check(&"grüß".as_bytes()[..3], "x", "the file is 323 bytes and begins with 67 72 c3, which is no length with its CRC");
+        let mut tar = vec![b'a'; 300];
+        tar[257..262].copy_from_slice(b"ustar");
+        check(&tar, "x", "starts like a tar archive; unpack it first");
+    }
+
+    #[test]
+    fn shows_the_bytes_of_what_it_does_not_know() {
+        check(
+            b"\xdd\x04\0\0\x4d\xe1\xe9\x67\xd3\x3b\x33\xb4\x0a",
+            "data.recordio",
+            "the file is 323 bytes and begins with dd 04 00 00 4d e1 e9 67 d3 3b 33 b4, which is no length with \
+             its CRC; the name says RecordIO, which is another format",
+        );
+    }
+
+    #[test]
+    fn short_rests_are_not_called_text() {
+        assert_eq!(known(b"abc"), None);
+        assert_eq!(known(b""), None);
+        assert_eq!(known(b"ab\0c"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! One shard of a data set.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::{Contents, Error, Result};
+
+/// The source that is standard input.
+pub(crate) const STDIN: &str = "-";
+
+/// One file of a data set, or standard input.
+#[derive(Clone, Debug)]
+pub struct Shard {
+    /// Where it is; `-` for standard input.
+    pub path: PathBuf,
+    /// Its name in the data set: the path below the folder, or below a glob's fixed part. Never absolute, never with
+    /// `..` in it.
+    pub name: PathBuf,
+    /// Its size in bytes as it is stored; 0 for a stream, whose size is not known.
+    pub size: u64,
+    /// What it holds. A file that was named as it is, and holds nothing known, is said to be TFRecord: reading it
+    /// tells what is wrong.
+    pub contents: Contents,
+    stream: bool,
+    spool: Option<Arc<TempPath>>,
+}
+
+impl Shard {
+    /// A plain file.
+    pub fn file(path: PathBuf, name: PathBuf, size: u64, contents: Contents) -> Self {
+        Self { path, name, size, contents, stream: false, spool: None }
+    }
+
+    /// Standard input, or what else can be read only once: a pipe, a device.
+    pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
+        Self { path, name, size: 0, contents: Contents::TfRecord, stream: true, spool: None }
+    }
+
+    /// Whether this is standard input, spooled or not.
+    pub fn is_stdin(&self) -> bool {
+        self.path == Path::new(STDIN)
+    }
+
+    /// Whether it can be read only once and from its beginning: standard input or a pipe, not spooled.
+    pub fn is_stream(&self) -> bool {
+        self.stream && self.spool.is_none()
+    }
+
+    /// The path of a plain file with the shard's bytes: its own, or that of the copy that [`spool`](Self::spool) made.
+    pub fn local_path(&self) -> &Path {
+        self.spool.as_ref().map_or(self.path.as_path(), |temp| temp.as_ref())
+    }
+
+    /// Copies a stream to a temporary file, so that it can be read twice; a plain file needs no copy. Says anew what
+    /// the shard holds and how large it is. The copy is removed with the last clone of the shard.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn spool(&mut self) -> Result<()> {
+        if !self.is_stream() {
+            return Ok(());
+        }
+        let wrap = |error| Error::io(&self.path, error);
+        let mut source = self.open().map_err(wrap)?;
+        let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
+        self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
+        let copy = copy.into_temp_path();
+        self.contents = Contents::of(&copy)?.unwrap_or(Contents::TfRecord);
+        self.spool = Some(Arc::new(copy));
+        Ok(())
+    }
+
+    /// Opens it for reading.
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        if self.is_stdin() && self.is_stream() {
+            return Ok(Box::new(io::stdin()));
+        }
+        Ok(Box::new(File::open(self.local_path())?))
+    }
+}

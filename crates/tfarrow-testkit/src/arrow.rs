@@ -1,0 +1,155 @@
+//! A decoded batch read back into the model, by what its schema says.
+//!
+//! The metadata keys are spelled out once more here: a typo in the codec's would be no secret between the two ends of it.
+
+use arrow_array::{
+    Array, ArrayRef, ListArray, RecordBatch,
+    cast::AsArray,
+    types::{Float32Type, Int64Type},
+};
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::{
+    Error, Result,
+    oracle::{Cell, Kind, Row, Side, Value},
+};
+
+/// The part that a column plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Feature,
+    Context,
+    Sequence,
+    Unset,
+}
+
+/// Reads a batch of Examples or SequenceExamples, in either layout, with views or without.
+///
+/// # Errors
+/// Where a column is not what its metadata says, or a row says that a feature is both unset and set.
+pub fn rows_from_batch(batch: &RecordBatch) -> Result<Vec<Row>> {
+    let mut rows = vec![Row::new(); batch.num_rows()];
+    for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+        check_kind(field)?;
+        for (row, cells) in rows.iter_mut().enumerate() {
+            for (key, cell) in cells_of(field, column, row)? {
+                if let Some(before) = cells.insert(key.clone(), cell) {
+                    return Err(Error::new(format!("row {row}: {key:?} has two columns, and is also {before:?}")));
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Reads several batches, one after the other.
+///
+/// # Errors
+/// As [`rows_from_batch`].
+pub fn rows_from_batches(batches: &[RecordBatch]) -> Result<Vec<Row>> {
+    batches.iter().try_fold(Vec::new(), |mut rows, batch| {
+        rows.extend(rows_from_batch(batch)?);
+        Ok(rows)
+    })
+}
+
+/// What the records of a schema are, as its metadata has it: `example`, `sequence-example` or `raw`.
+pub fn record_type(schema: &Schema) -> Option<&str> {
+    schema.metadata().get("tfarrow.record_type").map(String::as_str)
+}
+
+/// The feature that a column holds: its side and name. `None` for columns of our own.
+pub fn feature_of(field: &Field) -> Option<(Side, String)> {
+    let side = match role_of(field).ok()? {
+        Role::Feature | Role::Context => Side::Features,
+        Role::Sequence => Side::Lists,
+        Role::Unset => return None,
+    };
+    let name = field.metadata().get("tfarrow.feature").unwrap_or(field.name());
+    Some((side, name.clone()))
+}
+
+/// The kind that a column's metadata gives it.
+pub fn kind_of(field: &Field) -> Option<Kind> {
+    match field.metadata().get("tfarrow.kind")?.as_str() {
+        "bytes_list" => Some(Kind::Bytes),
+        "float_list" => Some(Kind::Float),
+        "int64_list" => Some(Kind::Int64),
+        _ => None,
+    }
+}
+
+fn role_of(field: &Field) -> Result<Role> {
+    match field.metadata().get("tfarrow.role").map(String::as_str) {
+        Some("feature") => Ok(Role::Feature),
+        Some("context") => Ok(Role::Context),
+        Some("sequence") => Ok(Role::Sequence),
+        Some("unset") if field.name() == "_tfarrow_unset" => Ok(Role::Unset),
+        other => Err(Error::new(format!("column {:?} has the role {other:?}", field.name()))),
+    }
+}
+
+/// Holds a column's type to the kind that its metadata names.
+fn check_kind(field: &Field) -> Result<()> {
+    let (role, mut data_type, mut depth) = (role_of(field)?, field.data_type(), 0);
+    while let DataType::List(item) = data_type {
+        (data_type, depth) = (item.data_type(), depth + 1);
+    }
+    let kind = match data_type {
+        DataType::Binary | DataType::BinaryView | DataType::Utf8 | DataType::Utf8View => Some(Kind::Bytes),
+        DataType::Float32 => Some(Kind::Float),
+        DataType::Int64 => Some(Kind::Int64),
+        _ => None,
+    };
+    let sound = match role {
+        Role::Feature | Role::Context => kind.is_some() && kind == kind_of(field) && depth <= 1,
+        Role::Sequence => kind.is_some() && kind == kind_of(field) && depth == 2,
+        Role::Unset => data_type == &DataType::Utf8 && depth == 1 && field.metadata().get("tfarrow.kind").is_none(),
+    };
+    if sound && field.is_nullable() { Ok(()) } else { Err(Error::new(format!("column {field:?} is not what it says"))) }
+}
+
+/// What one row of a column adds to the record.
+fn cells_of(field: &Field, column: &ArrayRef, row: usize) -> Result<Vec<((Side, String), Cell)>> {
+    if column.is_null(row) {
+        return Ok(Vec::new());
+    }
+    let Some((side, name)) = feature_of(field) else {
+        let names = column.as_list::<i32>().value(row);
+        let names = names.as_string::<i32>().iter().flatten().map(str::to_owned);
+        return Ok(names.map(|name| ((Side::Features, name), Cell::One(Value::Unset))).collect());
+    };
+    let cell = match (side, column.as_list_opt::<i32>()) {
+        (Side::Features, None) => Cell::One(values_of(&column.slice(row, 1))?),
+        (Side::Features, Some(list)) => Cell::One(values_of(&list.value(row))?),
+        (Side::Lists, Some(lists)) => Cell::Steps(steps_of(lists.value(row).as_list::<i32>())?),
+        (Side::Lists, None) => return Err(Error::new(format!("column {name:?} has no steps"))),
+    };
+    Ok(vec![((side, name), cell)])
+}
+
+fn steps_of(steps: &ListArray) -> Result<Vec<Value>> {
+    let step = |i| if steps.is_null(i) { Ok(Value::Unset) } else { values_of(&steps.value(i)) };
+    (0..steps.len()).map(step).collect()
+}
+
+fn values_of(values: &ArrayRef) -> Result<Value> {
+    if values.null_count() > 0 {
+        return Err(Error::new("a value in a list is null"));
+    }
+    Ok(match values.data_type() {
+        DataType::Binary => Value::Bytes(values.as_binary::<i32>().iter().flatten().map(<[u8]>::to_vec).collect()),
+        DataType::BinaryView => Value::Bytes(values.as_binary_view().iter().flatten().map(<[u8]>::to_vec).collect()),
+        DataType::Utf8 => {
+            Value::Bytes(values.as_string::<i32>().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
+        }
+        DataType::Utf8View => {
+            Value::Bytes(values.as_string_view().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
+        }
+        DataType::Float32 => {
+            Value::Float(values.as_primitive::<Float32Type>().values().iter().map(|f| f.to_bits()).collect())
+        }
+        DataType::Int64 => Value::Int64(values.as_primitive::<Int64Type>().values().to_vec()),
+        other => return Err(Error::new(format!("no feature is decoded to {other}"))),
+    })
+}

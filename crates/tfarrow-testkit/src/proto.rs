@@ -1,0 +1,92 @@
+//! The messages of `tensorflow/core/example/example.proto` and `feature.proto`, derived by hand.
+
+use std::collections::BTreeMap;
+
+/// `tensorflow.Example`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Example {
+    /// What the record holds.
+    #[prost(message, optional, tag = "1")]
+    pub features: Option<Features>,
+}
+
+/// `tensorflow.SequenceExample`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SequenceExample {
+    /// What holds for the whole record.
+    #[prost(message, optional, tag = "1")]
+    pub context: Option<Features>,
+    /// What each step has.
+    #[prost(message, optional, tag = "2")]
+    pub feature_lists: Option<FeatureLists>,
+}
+
+/// `tensorflow.Features`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Features {
+    /// Features by name.
+    #[prost(btree_map = "string, message", tag = "1")]
+    pub feature: BTreeMap<String, Feature>,
+}
+
+/// `tensorflow.FeatureLists`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FeatureLists {
+    /// Feature lists by name.
+    #[prost(btree_map = "string, message", tag = "1")]
+    pub feature_list: BTreeMap<String, FeatureList>,
+}
+
+/// `tensorflow.FeatureList`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FeatureList {
+    /// One feature a step.
+    #[prost(message, repeated, tag = "1")]
+    pub feature: Vec<Feature>,
+}
+
+/// `tensorflow.Feature`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Feature {
+    /// Its values, where a kind is set.
+    #[prost(oneof = "Kind", tags = "1, 2, 3")]
+    pub kind: Option<Kind>,
+}
+
+/// The oneof of [`Feature`].
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum Kind {
+    /// `bytes_list`
+    #[prost(message, tag = "1")]
+    Bytes(BytesList),
+    /// `float_list`
+    #[prost(message, tag = "2")]
+    Float(FloatList),
+    /// `int64_list`
+    #[prost(message, tag = "3")]
+    Int64(Int64List),
+}
+
+/// `tensorflow.BytesList`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct BytesList {
+    /// Its values.
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub value: Vec<Vec<u8>>,
+}
+
+/// `tensorflow.FloatList`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FloatList {
+    /// Its values.
+    #[prost(float, repeated, packed = "true", tag = "1")]
+    pub value: Vec<f32>,
+}
+
+/// `tensorflow.Int64List`
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Int64List {
+    /// Its values.
+    #[prost(int64, repeated, packed = "true", tag = "1")]
+    pub value: Vec<i64>,
+}
