@@ -1,1 +1,14 @@
-//! tests
+//! End to end: the built program, looked at from outside, on the files of `testdata/`. A module a theme.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+mod convert;
+mod count;
+mod errors;
+mod head;
+mod output;
+mod recipes;
+mod schema;
+mod sources;
+mod sql;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tfarrow_codec::{Layout, RecordType, VerifyCrc};
+use tfarrow_convert::OutputCompression;
 use tfarrow_dataset::Sample;
 
 /// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
@@ -111,14 +112,15 @@ pub(crate) struct Convert {
     /// A folder, a file with a known extension, or - for standard output
     #[arg(value_name = "DEST", required = true)]
     pub(crate) dest: String,
-    /// What to write, where DEST's extension does not say [default: parquet, or tfrecord where SRC is Parquet or Arrow]
+    /// What to write, where DEST's extension does not say [default: parquet, where SRC is TFRecord]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<To>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Parquet: zstd (default), snappy, gzip, lz4, none; TFRecord: none (default), gzip, zlib, original
-    #[arg(long, value_name = "CODEC")]
-    pub(crate) compression: Option<String>,
+    /// Parquet: zstd (default), snappy, gzip, lz4, none; Arrow: none (default), zstd, lz4; TFRecord: none (default), gzip,
+    /// zlib, original
+    #[arg(long, value_enum, value_name = "CODEC", hide_possible_values = true)]
+    pub(crate) compression: Option<CompressionArg>,
     /// Threads to work with [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
@@ -254,6 +256,32 @@ pub(crate) enum To {
     Tfrecord,
     /// Arrow IPC files
     Arrow,
+}
+
+/// An [`OutputCompression`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompressionArg {
+    None,
+    Zstd,
+    Snappy,
+    Gzip,
+    Lz4,
+    Zlib,
+    Original,
+}
+
+impl From<CompressionArg> for OutputCompression {
+    fn from(compression: CompressionArg) -> Self {
+        match compression {
+            CompressionArg::None => Self::None,
+            CompressionArg::Zstd => Self::Zstd,
+            CompressionArg::Snappy => Self::Snappy,
+            CompressionArg::Gzip => Self::Gzip,
+            CompressionArg::Lz4 => Self::Lz4,
+            CompressionArg::Zlib => Self::Zlib,
+            CompressionArg::Original => Self::Original,
+        }
+    }
 }
 
 /// A [`Layout`] by name.

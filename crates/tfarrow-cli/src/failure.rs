@@ -43,13 +43,15 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
 
-/// An error and its causes in one line. A cause that the text before it tells already is not told again.
+/// An error and its causes in one line. What one of them tells already is not told again.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {
         let text = cause.to_string();
-        if !message.contains(&text) {
-            message.push_str(if message.is_empty() { "" } else { ": " });
+        if text.starts_with(&message) {
+            message = text;
+        } else if !message.contains(&text) {
+            message.push_str(": ");
             message.push_str(&text);
         }
     }

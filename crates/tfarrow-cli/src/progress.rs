@@ -1,6 +1,9 @@
 //! How far a long job is: a bar on standard error, where that is a terminal.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -8,40 +11,60 @@ use crate::output::count;
 
 /// A bar of bytes and records. Nothing at all where standard error is no terminal.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    records: AtomicU64,
+}
 
 const KNOWN: &str =
     "{bar:30} {decimal_bytes}/{decimal_total_bytes}  {msg} records  {decimal_bytes_per_sec}  {eta} left";
 const UNKNOWN: &str = "{spinner} {decimal_bytes}  {msg} records  {decimal_bytes_per_sec}";
 
-impl Progress {
+impl Bar {
     /// A bar up to `total` bytes; 0 where nobody knows.
     pub(crate) fn new(total: u64) -> Self {
-        let bar = match total {
-            0 => ProgressBar::no_length(),
-            total => ProgressBar::new(total),
-        };
+        let bar = ProgressBar::no_length();
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-        if bar.is_hidden() {
-            return Self(bar);
+        let this = Self { bar, records: AtomicU64::new(0) };
+        if this.is_shown() {
+            this.bar.set_style(style(UNKNOWN));
+            this.set(0, total, 0);
+            this.bar.enable_steady_tick(Duration::from_millis(250));
         }
-        let style = ProgressStyle::with_template(if total == 0 { UNKNOWN } else { KNOWN });
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.enable_steady_tick(Duration::from_millis(250));
-        Self(bar)
+        this
     }
 
-    /// So many bytes and records are done in all.
-    pub(crate) fn set(&self, bytes: u64, records: u64) {
-        if !self.0.is_hidden() {
-            self.0.set_message(count(records));
-            self.0.set_position(bytes);
+    /// Whether there is anyone to see it.
+    pub(crate) fn is_shown(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// So many bytes and records more are done. May be called from any thread.
+    pub(crate) fn add(&self, bytes: u64, records: u64) {
+        let all = self.records.fetch_add(records, Ordering::Relaxed) + records;
+        if self.is_shown() {
+            self.bar.set_message(count(all));
+            self.bar.inc(bytes);
         }
+    }
+
+    /// So many bytes of `total` and so many records are done in all.
+    pub(crate) fn set(&self, bytes: u64, total: u64, records: u64) {
+        if self.bar.length() != Some(total) && total > 0 {
+            self.bar.set_style(style(KNOWN));
+            self.bar.set_length(total);
+        }
+        self.bar.set_message(count(records));
+        self.bar.set_position(bytes);
     }
 }
 
-impl Drop for Progress {
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct DecodeOptions {
 pub struct BatchDecoder {
     record_type: RecordType,
     columns: Vec<Column>,
+    /// Where on the tape each column lies: one that is asked for twice lies there once.
+    lanes: Vec<usize>,
     schema: SchemaRef,
     tape: Tape,
     verify_crc: VerifyCrc,
@@ -42,9 +44,11 @@ impl BatchDecoder {
         let projected = Arc::new(schema.project(&wanted)?);
         let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
         let walks = columns.iter().any(|column| column.role != Role::Record);
+        let first = |index: &usize| wanted.iter().position(|other| other == index);
+        let lanes = wanted.iter().filter_map(first).collect();
         let tape = Tape::new(&all, &wanted, options.limits);
         let DecodeOptions { verify_crc, strict, .. } = options;
-        Ok(Self { record_type, columns, schema: projected, tape, verify_crc, strict, walks })
+        Ok(Self { record_type, columns, lanes, schema: projected, tape, verify_crc, strict, walks })
     }
 
     /// The schema of the batches.
@@ -55,6 +59,12 @@ impl BatchDecoder {
     /// The names of the features met so far that the schema has no column for.
     pub fn unknown_features(&self) -> impl Iterator<Item = &str> {
         self.tape.unknown()
+    }
+
+    /// Whether a feature was met that is present with no kind set, while the schema has no column `_tfarrow_unset` to tell
+    /// it from one that is absent. Only features that have a column are looked at.
+    pub fn has_lost_unset(&self) -> bool {
+        self.tape.lost_unset
     }
 
     /// One batch of all these records. Where no column is wanted, nothing but their number is looked at.
@@ -104,7 +114,8 @@ impl BatchDecoder {
         let array = match column.role {
             Role::Feature | Role::Context | Role::Sequence => {
                 let places = self.tape.places(records.chunk());
-                column::build(column.shape, column.values, self.tape.column(index), places)
+                let lane = self.lanes.get(index).copied().unwrap_or(index);
+                column::build(column.shape, column.values, self.tape.column(lane), places)
             }
             Role::Record => column::own::record(column.values, records),
             Role::Unset => {

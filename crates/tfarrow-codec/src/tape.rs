@@ -91,6 +91,8 @@ pub(crate) struct Tape {
     sides: [SideKeys; 2],
     /// The keys without a kind: of the record in hand, and how many each record before it has.
     unset: Option<Unset>,
+    /// Whether a feature with no kind was met whose name nobody keeps.
+    pub(crate) lost_unset: bool,
     /// The first field of a record that no feature stands in.
     pub(crate) foreign: Option<u32>,
 }
@@ -129,6 +131,7 @@ impl Tape {
             joined: Vec::new(),
             sides: [side(Side::Features), side(Side::Lists)],
             unset: has_unset.then(Unset::default),
+            lost_unset: false,
             foreign: None,
         }
     }
@@ -224,6 +227,7 @@ impl TapeVisitor<'_, '_> {
         {
             unset.note(id, feature.is_none());
         }
+        self.tape.lost_unset |= feature.is_none() && self.tape.unset.is_none();
         let slot = match feature {
             Some((kind, body)) => slot(State::List(kind), &body, self.chunk, &mut self.tape.joined),
             None => Slot::UNSET,

@@ -92,7 +92,11 @@ fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Message<'_>>)> {
     let mut value = None;
     while !rest.is_empty() {
         match wire::tag(&mut rest)? {
-            (1, LEN) => key = wire::bytes(&mut rest)?,
+            (1, LEN) => {
+                // A key that another one replaces has to be UTF-8 as well.
+                simdutf8::basic::from_utf8(key).map_err(|_| WireError::Key)?;
+                key = wire::bytes(&mut rest)?;
+            }
             (2, LEN) => merge(&mut value, wire::bytes(&mut rest)?),
             tag => wire::skip(&mut rest, tag, 2)?,
         }

@@ -1,1 +1,57 @@
-//! tfarrow-datafusion
+//! TFRecord as SQL tables, for [DataFusion](https://datafusion.apache.org).
+//!
+//! ```
+//! use tfarrow_datafusion::{SessionOptions, session_context};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> datafusion::error::Result<()> {
+//! # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
+//! let context = session_context(SessionOptions::default())?;
+//! let query = format!("SELECT count(*) AS records FROM '{testdata}/shards/*.tfrecord'");
+//! context.sql(&query).await?.show().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! A query goes through these, a file each:
+//!
+//! ```text
+//! name ─▶ url_table ─▶ TfRecordTable ─▶ DataSourceExec ─▶ TfRecordSource ─▶ TfRecordOpener ─▶ scan ─▶ batches
+//!         finds shards  infers a schema  DataFusion's own  keeps the projection  one a partition  one file
+//! ```
+//!
+//! - [`session_context`] makes a session in which names of files are tables; [`SessionContextTfRecordExt`] adds
+//!   `read_tfrecord` and `register_tfrecord` to any session.
+//! - [`TfRecordOptions`] are what `SET tfarrow.x` sets.
+//! - Only the features that a query needs are decoded. One file is decoded by all cores; batches of one file stay in
+//!   the file's order.
+//!
+//! # Errors
+//! What is wrong with a file is a [`tfarrow_dataset::Error`] or, where the schema has to do with it, a [`MisfitError`]
+//! around one, carried by [`DataFusionError::External`](datafusion::error::DataFusionError::External): file, record,
+//! byte and feature. The crate prints nothing: features that have no column are told to
+//! [`SessionOptions::on_unknown_features`], and [`explain_missing_column`] says what to add to "column not found".
+
+mod decoders;
+mod error;
+mod input;
+mod listing;
+mod metrics;
+mod opener;
+mod options;
+mod origin;
+mod samples;
+mod scan;
+mod session;
+mod source;
+mod table;
+mod unknown;
+mod url_table;
+
+pub use error::MisfitError;
+pub use opener::TfRecordOpener;
+pub use options::TfRecordOptions;
+pub use origin::Origin;
+pub use samples::explain_missing_column;
+pub use session::{SessionContextTfRecordExt, SessionOptions, session_context};
+pub use source::TfRecordSource;
+pub use table::TfRecordTable;
+pub use unknown::{OnUnknownFeatures, UnknownFeatures};

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tfarrow_codec::{FeatureSummary, KindSummary};
-use tfarrow_dataset::Inferred;
+use tfarrow_dataset::{Inferred, Sampled};
 
 /// What is known of how a table's schema came about.
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ impl Origin {
     }
 
     /// How much was looked at; `None` where that was everything, or where the schema was declared.
-    pub fn sample(&self) -> Option<impl fmt::Display> {
-        self.inferred.as_ref()?.sampled.as_ref()
+    pub fn sample(&self) -> Option<impl fmt::Display + use<>> {
+        self.inferred.as_ref()?.sampled.map(Words)
     }
 
     /// What was seen of the features of this name, one a role.
@@ -34,5 +34,16 @@ impl Origin {
         let place = kind.first;
         let shard = self.inferred.as_ref()?.names.get(place.shard as usize)?;
         Some(format!("{shard}: record {} (byte {})", place.record, place.offset))
+    }
+}
+
+/// A sample in words.
+struct Words(Sampled);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sampled { records, shards, of } = self.0;
+        let (records_s, shards_s) = (if records == 1 { "" } else { "s" }, if of == 1 { "" } else { "s" });
+        write!(f, "a sample of {records} record{records_s} of {shards} of {of} shard{shards_s}")
     }
 }

@@ -283,16 +283,21 @@ impl Inflate {
         let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
         let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
         let status = self.engine.decompress(waiting, out, FlushDecompress::None);
-        self.from = (self.from + (self.engine.total_in() - before_in) as usize).min(self.to);
+        let taken = (self.engine.total_in() - before_in) as usize;
         let count = (self.engine.total_out() - before_out) as usize;
         match status {
             Ok(Status::StreamEnd) => self.state = State::Between,
+            // The engine always goes on where it has input and room. Should it ever not, this is no endless loop.
+            Ok(Status::Ok | Status::BufError) if taken == 0 && count == 0 && !waiting.is_empty() => {
+                self.damage = Some(Damage::Corrupt("it does not go on".to_owned()));
+            }
             Ok(Status::Ok | Status::BufError) => {}
             Err(error) => {
                 let why = error.message().unwrap_or("it does not inflate").to_owned();
                 self.damage = Some(Damage::Corrupt(why));
             }
         }
+        self.from = (self.from + taken).min(self.to);
         count
     }
 

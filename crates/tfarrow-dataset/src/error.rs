@@ -87,6 +87,8 @@ pub struct PassedOver {
     pub unwanted: u64,
     /// One of the last two kinds, as an example.
     pub example: Option<PathBuf>,
+    /// What the example looks like, where that is known.
+    pub looks_like: Option<String>,
 }
 
 impl Error {
@@ -134,10 +136,16 @@ impl fmt::Display for Error {
         match self.path() {
             None => {}
             Some(path) if path == Path::new(STDIN) => write!(f, "standard input: ")?,
-            Some(path) => write!(f, "{}: ", path.display())?,
+            Some(path) => write!(f, "{}: ", shown(path))?,
         }
         self.kind().fmt(f)
     }
+}
+
+/// A path as messages show it: as it is, unless that would break the line.
+pub(crate) fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
 }
 
 impl fmt::Display for ErrorKind {
@@ -182,9 +190,10 @@ impl fmt::Display for PassedOver {
             write!(f, "{before}{count} {why}")?;
             before = ", ";
         }
-        match &self.example {
-            Some(path) => write!(f, " (such as {})", path.display()),
-            None => Ok(()),
+        match (&self.example, &self.looks_like) {
+            (Some(path), Some(looks_like)) => write!(f, " (such as {}, which {looks_like})", shown(path)),
+            (Some(path), None) => write!(f, " (such as {})", shown(path)),
+            (None, _) => Ok(()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a file that is no TFRecord file looks like, in words that help whoever named it.
 
-use std::path::Path;
+use std::{fs::File, io::Read, path::Path};
 
 /// What a format's files begin with, its name, and what to do about it.
 const MAGICS: &[(&[u8], &str, &str)] = &[
@@ -48,6 +48,8 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
 const TEXT_BYTES: usize = 4;
 /// Where a tar archive says that it is one.
 const TAR: (usize, &[u8]) = (257, b"ustar");
+/// Bytes of a file that are looked at.
+const HEAD_BYTES: u64 = 512;
 /// How many bytes of a file that looks like nothing known are shown.
 const SHOWN: usize = 12;
 
@@ -57,12 +59,23 @@ pub(crate) fn known(head: &[u8]) -> Option<String> {
     Some(if step.is_empty() { format!("starts like {name}") } else { format!("starts like {name}; {step}") })
 }
 
+/// The format that the file at `path` is of, in words, where it is a known one. A pipe is not looked into: that
+/// could wait forever.
+pub(crate) fn known_file(path: &Path) -> Option<String> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    known(&head)
+}
+
 /// What a file looks like that begins with `head`, is `size` bytes long where that is known, and is called `path`.
 pub(crate) fn looks_like(head: &[u8], size: Option<u64>, path: &Path) -> String {
     known(head).unwrap_or_else(|| {
-        let size = size.map_or_else(|| "it".to_owned(), |size| format!("the file is {size} bytes and"));
+        let size = size.map_or_else(String::new, |size| format!("the file is {size} bytes and "));
         let hint = if says_recordio(path) { "; the name says RecordIO, which is another format" } else { "" };
-        format!("{size} begins with {}, which is no length with its CRC{hint}", hex(head))
+        format!("{size}begins with {}, where a first record's length and its CRC should be{hint}", hex(head))
     })
 }
 
@@ -121,7 +134,11 @@ mod tests {
         check(b"{\"a\": 1}", "x", "starts like JSON");
         check(b"\n [1, 2]", "x", "starts like JSON");
         check("grüße".as_bytes(), "x", "starts like text");
-        check(&"grüß".as_bytes()[..3], "x", "the file is 323 bytes and begins with 67 72 c3, which is no length with its CRC");
+        check(
+            &"grüß".as_bytes()[..3],
+            "x",
+            "the file is 323 bytes and begins with 67 72 c3, where a first record's length and its CRC should be",
+        );
         let mut tar = vec![b'a'; 300];
         tar[257..262].copy_from_slice(b"ustar");
         check(&tar, "x", "starts like a tar archive; unpack it first");
@@ -132,8 +149,8 @@ mod tests {
         check(
             b"\xdd\x04\0\0\x4d\xe1\xe9\x67\xd3\x3b\x33\xb4\x0a",
             "data.recordio",
-            "the file is 323 bytes and begins with dd 04 00 00 4d e1 e9 67 d3 3b 33 b4, which is no length with \
-             its CRC; the name says RecordIO, which is another format",
+            "the file is 323 bytes and begins with dd 04 00 00 4d e1 e9 67 d3 3b 33 b4, where a first record's \
+             length and its CRC should be; the name says RecordIO, which is another format",
         );
     }
 

@@ -58,8 +58,22 @@ mod tests {
     #[test]
     fn counts_as_people_do() {
         let sorted = [
-            "a", "a/x", "a/y", "a-0", "a1", "a01", "a2", "a10", "a10b2", "a10b10", "b", "part-9", "part-10", "part-10.gz",
-            "part-99999999999999999999999", "part-100000000000000000000000",
+            "a",
+            "a/x",
+            "a/y",
+            "a-0",
+            "a1",
+            "a01",
+            "a2",
+            "a10",
+            "a10b2",
+            "a10b10",
+            "b",
+            "part-9",
+            "part-10",
+            "part-10.gz",
+            "part-99999999999999999999999",
+            "part-100000000000000000000000",
         ];
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {

@@ -10,7 +10,6 @@ use tfarrow_codec::{Chunker, Limits, Records, frame};
 use crate::{
     Compression, Error, ErrorKind, Result, Shard,
     compression::{Failure, Stream},
-    error::Damage,
     looks,
 };
 

@@ -20,7 +20,7 @@ pub fn crc32c(data: &[u8]) -> u32 {
 /// A CRC as TFRecord stores it.
 pub fn masked(data: &[u8]) -> u32 {
     let crc = crc32c(data);
-    ((crc >> 15) | (crc << 17)).wrapping_add(0xa282_ead8)
+    crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// Writes one record.

@@ -3,7 +3,7 @@
 //! A data set has one kind a feature, as tfarrow asks for; [`mixed`] ones do not. Values are drawn before it is known what
 //! they are for, so that a case that fails shrinks to a small one.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -31,12 +31,20 @@ pub const NAMES: [&str; 12] = [
 ];
 
 /// A data set: records of one type, with one kind a feature unless it is [`mixed`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct DataSet {
     /// Whether its records are SequenceExamples.
     pub sequence: bool,
     /// Its records.
     pub rows: Vec<Row>,
+}
+
+impl fmt::Debug for DataSet {
+    /// A line a record, also where many lines are asked for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", if self.sequence { "SequenceExamples" } else { "Examples" })?;
+        self.rows.iter().try_for_each(|row| writeln!(f, "  {}", format_args!("{row:?}")))
+    }
 }
 
 impl DataSet {

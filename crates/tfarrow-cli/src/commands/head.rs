@@ -14,8 +14,9 @@ use tfarrow_codec::{
     DecoderBuilder, Layout, RecordType, Records, Role, Summary, VerifyCrc,
     schema::{FEATURE, role_of},
 };
-use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
+use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, resolve};
 
+use super::columnar;
 use crate::{
     args::Head,
     output::{self, Cell, Out, Style},
@@ -33,17 +34,15 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
         if left == 0 {
             break;
         }
-        let mut reader = ShardReader::open(&shard, &ReadOptions::default())?;
-        while left > 0
-            && let Some(records) = reader.next()?
-        {
-            let count = records.len().min(left);
-            left -= count;
-            let printed = printer.chunk(records, count).with_context(|| shard.path.display().to_string());
-            // What was printed before a failure is still for the reader to see.
-            printer.out.flush()?;
-            printed?;
-        }
+        let printed = match shard.contents {
+            Contents::TfRecord => printer.records(&shard, &mut left),
+            Contents::Parquet | Contents::Arrow => {
+                printer.rows(&shard, &mut left).with_context(|| shard.path.display().to_string())
+            }
+        };
+        // What was printed before a failure is still for the reader to see.
+        printer.out.flush()?;
+        printed?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -56,6 +55,43 @@ struct Printer {
 }
 
 impl Printer {
+    /// Prints the first records of a TFRecord file, `left` at most.
+    fn records(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
+        let mut reader = ShardReader::open(shard, &ReadOptions::default())?;
+        while *left > 0
+            && let Some(records) = reader.next()?
+        {
+            let count = records.len().min(*left);
+            *left -= count;
+            self.chunk(records, count).with_context(|| shard.path.display().to_string())?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Prints the first rows of a Parquet or Arrow file, `left` at most: the values that are not null, by column.
+    fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
+        let mut reader = columnar::rows(shard, *left)?;
+        while *left > 0
+            && let Some(batch) = reader.next().transpose()?
+        {
+            let batch = batch.slice(0, batch.num_rows().min(*left));
+            *left -= batch.num_rows();
+            for row in 0..batch.num_rows() {
+                self.line(&Row { batch: &batch, row, style: self.style })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, value: &impl Serialize) -> Result<()> {
+        let mut line = Vec::new();
+        output::write_to(&mut line, value)?;
+        line.push(b'\n');
+        self.out.write_all(&line)?;
+        Ok(())
+    }
+
     /// Prints the first `count` of these records.
     fn chunk(&mut self, records: Records, count: usize) -> Result<()> {
         let record_type = match self.record_type {
@@ -89,15 +125,8 @@ impl Printer {
         let schema = batch.schema();
         let columns: Vec<_> =
             schema.fields().iter().zip(batch.columns()).map(|(field, array)| Column::new(field, array)).collect();
-        let mut line = Vec::new();
-        for row in 0..batch.num_rows() {
-            line.clear();
-            let record = Record { columns: &columns, row, record_type, style: self.style };
-            output::write_to(&mut line, &record)?;
-            line.push(b'\n');
-            self.out.write_all(&line)?;
-        }
-        Ok(())
+        let style = self.style;
+        (0..batch.num_rows()).try_for_each(|row| self.line(&Record { columns: &columns, row, record_type, style }))
     }
 }
 
@@ -120,6 +149,25 @@ struct Column<'a> {
 impl<'a> Column<'a> {
     fn new(field: &'a Field, array: &'a ArrayRef) -> Self {
         Self { name: field.metadata().get(FEATURE).unwrap_or(field.name()), role: role_of(field), array }
+    }
+}
+
+/// One row of a Parquet or Arrow file that can be serialized.
+struct Row<'a> {
+    batch: &'a RecordBatch,
+    row: usize,
+    style: Style,
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (field, array) in self.batch.schema_ref().fields().iter().zip(self.batch.columns()) {
+            if !array.is_null(self.row) {
+                map.serialize_entry(field.name(), &Cell::new(array.as_ref(), self.row, self.style))?;
+            }
+        }
+        map.end()
     }
 }
 

@@ -40,7 +40,9 @@ impl Csv {
         match value {
             Value::Null => {}
             Value::Text(value) => text(&mut self.line, value, self.escape),
-            Value::Bytes(bytes) if let Ok(value) = std::str::from_utf8(bytes) => text(&mut self.line, value, self.escape),
+            Value::Bytes(bytes) if let Ok(value) = std::str::from_utf8(bytes) => {
+                text(&mut self.line, value, self.escape)
+            }
             Value::Float(value) if !value.is_finite() => self.line.extend(json::not_finite(value.into()).bytes()),
             Value::Double(value) if !value.is_finite() => self.line.extend(json::not_finite(value).bytes()),
             Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.escape),
@@ -100,7 +102,14 @@ mod tests {
 
     #[test]
     fn quotes_only_what_must_be() {
-        let cases = [("a", "a"), ("", "\"\""), ("a,b", "\"a,b\""), ("a\"b", "\"a\"\"b\""), (" a", "\" a\""), ("a\nb", "\"a\nb\"")];
+        let cases = [
+            ("a", "a"),
+            ("", "\"\""),
+            ("a,b", "\"a,b\""),
+            ("a\"b", "\"a\"\"b\""),
+            (" a", "\" a\""),
+            ("a\nb", "\"a\nb\""),
+        ];
         for (value, written) in cases {
             let mut line = Vec::new();
             text(&mut line, value, false);

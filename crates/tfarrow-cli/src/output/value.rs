@@ -1,7 +1,9 @@
 //! One cell of an Arrow array as a value that every format can write. The one place that knows Arrow's types.
 
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, StructArray, cast::AsArray, downcast_run_array,
+    Array, ArrayRef, ArrowPrimitiveType, StructArray,
+    cast::AsArray,
+    downcast_run_array,
     types::{
         Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
         UInt32Type, UInt64Type,
@@ -62,10 +64,9 @@ impl<'a> Value<'a> {
             DataType::Float16 => Self::Float(primitive::<Float16Type>(array, row).to_f32()),
             DataType::Float32 => Self::Float(primitive::<Float32Type>(array, row)),
             DataType::Float64 => Self::Double(primitive::<Float64Type>(array, row)),
-            DataType::Decimal32(..)
-            | DataType::Decimal64(..)
-            | DataType::Decimal128(..)
-            | DataType::Decimal256(..) => Self::Digits(words()?),
+            DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+                Self::Digits(words()?)
+            }
             DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
             DataType::LargeUtf8 => Self::Text(array.as_string::<i64>().value(row)),
             DataType::Utf8View => Self::Text(array.as_string_view().value(row)),

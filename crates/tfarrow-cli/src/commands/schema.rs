@@ -1,0 +1,311 @@
+//! `tfarrow schema`: what is in a data set.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{
+    Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
+    schema::{FEATURE, UNSET_COLUMN, record_type_of, role_of, with_record_type},
+};
+use tfarrow_convert::schema_json::{to_json, type_name};
+use tfarrow_dataset::{Inferred, Shard, infer, resolve};
+
+use crate::{
+    args::{SchemaArgs, SchemaFormat},
+    failure::{self, FOUND},
+    output::{self, count, escape},
+    progress::Bar,
+};
+
+/// Prints what is in a data set.
+pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
+    let mut shards = resolve(&args.sources)?;
+    shards.iter_mut().try_for_each(Shard::spool)?;
+    let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let inferred = infer(&shards, args.sample, jobs, &|bytes, records| progress.add(bytes, records))?;
+    drop(progress);
+    let schema = schema_of_sound(&inferred, args)?;
+    let found = Found { shards: shards.len(), inferred: &inferred, schema };
+    match args.format {
+        SchemaFormat::Table => found.table()?,
+        SchemaFormat::Json => output::line(&format!("{:#}", to_json(&inferred, &found.schema)))?,
+        SchemaFormat::Arrow => found.arrow()?,
+        SchemaFormat::Python => output::line(&python::spec(&found))?,
+    }
+    Ok(found.report_mixed())
+}
+
+/// What was found in a data set.
+struct Found<'a> {
+    shards: usize,
+    inferred: &'a Inferred,
+    schema: SchemaRef,
+}
+
+/// The schema of all features that have no more than one kind.
+fn schema_of_sound(inferred: &Inferred, args: &SchemaArgs) -> Result<SchemaRef> {
+    let (layout, record_type) = (args.reading.layout(), args.reading.record_type());
+    let summary = &inferred.summary;
+    let record_type = record_type.unwrap_or_else(|| summary.record_type());
+    if record_type == RecordType::Raw || summary.conflict().is_none() {
+        return Ok(inferred.schema(layout, Some(record_type))?);
+    }
+    let fits = |feature: &&FeatureSummary| record_type == RecordType::SequenceExample || feature.role == Role::Feature;
+    let column = |feature: &FeatureSummary| feature.column(layout, summary.role(feature, record_type));
+    let columns = summary.features().filter(fits).filter_map(column);
+    let mut fields: Vec<_> = columns.map(|column| column.field(&column.feature)).collect();
+    if summary.has_unset() {
+        let (role, shape, values) = (Role::Unset, Shape::List, Values::Utf8);
+        let unset = Column { feature: UNSET_COLUMN.to_owned(), role, shape, values };
+        fields.push(unset.field(UNSET_COLUMN));
+    }
+    Ok(with_record_type(fields, record_type))
+}
+
+impl Found<'_> {
+    fn record_type(&self) -> RecordType {
+        record_type_of(&self.schema)
+    }
+
+    /// The features, each with the role that it has.
+    fn features(&self) -> impl Iterator<Item = (&FeatureSummary, Role)> {
+        let record_type = self.record_type();
+        let summary = &self.inferred.summary;
+        let all = summary.features().filter(move |_| record_type != RecordType::Raw);
+        all.map(move |feature| (feature, summary.role(feature, record_type)))
+    }
+
+    /// The type of a feature's column, where it has one.
+    fn type_of(&self, feature: &FeatureSummary, role: Role) -> Option<String> {
+        let is_its = |field: &&arrow_schema::FieldRef| {
+            role_of(field) == Some(role) && *field.metadata().get(FEATURE).unwrap_or(field.name()) == feature.name
+        };
+        self.schema.fields().iter().find(is_its).map(|field| type_name(field.data_type()))
+    }
+
+    /// How much was looked at, in one line.
+    fn headline(&self) -> String {
+        let records = count(self.inferred.summary.records());
+        let what = match self.record_type() {
+            RecordType::Example => "tf.Example",
+            RecordType::SequenceExample => "tf.SequenceExample",
+            RecordType::Raw => "raw",
+        };
+        let shards = match self.shards {
+            1 => "1 shard".to_owned(),
+            many => format!("{} shards", count(many as u64)),
+        };
+        match &self.inferred.sampled {
+            None => format!("{records} {what} records in {shards}"),
+            Some(sampled) => format!("{what} records; looked at {sampled}"),
+        }
+    }
+
+    fn table(&self) -> Result<()> {
+        output::line(&self.headline())?;
+        let sequence = self.record_type() == RecordType::SequenceExample;
+        let mut names = vec!["feature", "kind", "present", "missing", "unset", "lengths", "arrow"];
+        let mut right = vec![false, false, true, true, true, false, false];
+        if sequence {
+            names.splice(1..1, ["role"]);
+            names.splice(6..6, ["steps"]);
+            right.splice(1..1, [false]);
+            right.splice(6..6, [false]);
+        }
+        let rows = self.features().map(|(feature, role)| {
+            let mut row = self.row(feature, role);
+            if sequence {
+                row.splice(1..1, [role.name().to_owned()]);
+                row.splice(6..6, [feature.steps.map_or_else(String::new, |(min, max)| range(min, max))]);
+            }
+            row
+        });
+        let mut rows: Vec<_> = rows.collect();
+        if self.record_type() == RecordType::Raw {
+            let all = count(self.inferred.summary.records());
+            rows.push(["record", "", "100 %", "0", "0", "", "binary"].map(str::to_owned).to_vec());
+            if let Some((place, error)) = self.inferred.summary.unreadable() {
+                failure::say(&format!("{}: {} ({all} records are raw)", self.place(place), error));
+            }
+        }
+        output::text_table(&names, &right, rows)?;
+        Ok(())
+    }
+
+    fn row(&self, feature: &FeatureSummary, role: Role) -> Vec<String> {
+        let records = self.inferred.summary.records();
+        let kinds: Vec<_> = feature.kinds().map(|(kind, _)| kind.name()).collect();
+        let shortest = feature.kinds().map(|(_, seen)| seen.min_len).min();
+        let longest = feature.kinds().map(|(_, seen)| seen.max_len).max();
+        vec![
+            escape(&feature.name),
+            if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") },
+            percent(feature.present, records),
+            count(records.saturating_sub(feature.present)),
+            count(feature.unset),
+            shortest.zip(longest).map_or_else(String::new, |(min, max)| range(min, max)),
+            self.type_of(feature, role).unwrap_or_else(|| "no column".to_owned()),
+        ]
+    }
+
+    fn arrow(&self) -> Result<()> {
+        let field = |field: &arrow_schema::FieldRef| {
+            let null = if field.is_nullable() { "" } else { " not null" };
+            format!("{}: {}{null}", escape(field.name()), type_name(field.data_type()))
+        };
+        let lines: Vec<_> = self.schema.fields().iter().map(field).collect();
+        output::line(&lines.join("\n"))?;
+        Ok(())
+    }
+
+    /// Says which features have more than one kind, and where each was met first.
+    fn report_mixed(&self) -> ExitCode {
+        let mixed: Vec<_> = self.features().filter(|(feature, _)| feature.is_mixed()).collect();
+        for (feature, _) in &mixed {
+            let place = |(kind, seen): (Kind, &KindSummary)| {
+                format!("{} in {} ({} lists)", kind.name(), self.place(seen.first), count(seen.lists))
+            };
+            let places: Vec<_> = feature.kinds().map(place).collect();
+            failure::say(&format!("feature {:?} has more than one kind: {}", feature.name, places.join("; ")));
+        }
+        if mixed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
+    }
+
+    fn place(&self, place: Place) -> String {
+        let name = self.inferred.names.get(place.shard as usize).map_or("", String::as_str);
+        format!("{}, record {} (byte {})", escape(name), place.record, place.offset)
+    }
+}
+
+/// `part` of `whole` in percent. What is not all is never said to be.
+fn percent(part: u64, whole: u64) -> String {
+    let percent = if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
+    match percent {
+        _ if part == whole => "100 %".to_owned(),
+        percent if percent > 99.9 => "99.9 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+fn range(min: u64, max: u64) -> String {
+    if min == max { count(min) } else { format!("{}..{}", count(min), count(max)) }
+}
+
+/// The schema as Python that gives it to TensorFlow.
+mod python {
+    use std::fmt::Write;
+
+    use tfarrow_codec::{FeatureSummary, Kind, KindSummary, RecordType, Role};
+
+    use super::{Found, count, escape, range};
+
+    /// A feature spec for `tf.io.parse_example` and its kin.
+    pub(super) fn spec(found: &Found<'_>) -> String {
+        let mut out = format!("# {}\nimport tensorflow as tf\n", escape(&found.headline()));
+        // A `String` takes all that is written to it.
+        let _ = match found.record_type() {
+            RecordType::Raw => {
+                write!(out, "\n# These records are no tf.Example: there is nothing to parse.\nfeatures = {{}}")
+            }
+            RecordType::Example => {
+                dictionary(&mut out, "features", found, Role::Feature);
+                write!(out, "\n\n# tf.io.parse_single_example(record, features)")
+            }
+            RecordType::SequenceExample => {
+                dictionary(&mut out, "context_features", found, Role::Context);
+                out.push('\n');
+                dictionary(&mut out, "sequence_features", found, Role::Sequence);
+                write!(out, "\n\n# tf.io.parse_single_sequence_example(record, context_features, sequence_features)")
+            }
+        };
+        out
+    }
+
+    fn dictionary(out: &mut String, name: &str, found: &Found<'_>, wanted: Role) {
+        let _ = write!(out, "\n{name} = {{\n");
+        let records = found.inferred.summary.records();
+        for (feature, _) in found.features().filter(|(_, role)| *role == wanted) {
+            let key = string(&feature.name);
+            let mut kinds = feature.kinds();
+            let _ = match (kinds.next(), kinds.next()) {
+                (None, _) => writeln!(out, "    # {key}: has no kind anywhere"),
+                (Some((one, _)), Some((other, _))) => {
+                    writeln!(out, "    # {key}: has more than one kind ({}, {})", one.name(), other.name())
+                }
+                (Some((kind, seen)), None) => {
+                    let (spec, note) = if wanted == Role::Sequence {
+                        sequence(feature, kind, seen, records)
+                    } else {
+                        single(feature, kind, seen, records)
+                    };
+                    writeln!(out, "    {key}: tf.io.{spec},{note}")
+                }
+            };
+        }
+        out.push('}');
+    }
+
+    fn single(feature: &FeatureSummary, kind: Kind, seen: &KindSummary, records: u64) -> (String, String) {
+        let dtype = dtype(kind);
+        let always = seen.lists == records && feature.unset == 0;
+        match (always, seen.min_len, seen.max_len) {
+            (true, 1, 1) => (format!("FixedLenFeature([], {dtype})"), String::new()),
+            (true, min, max) if min == max && min > 0 => (format!("FixedLenFeature([{min}], {dtype})"), String::new()),
+            _ => (format!("RaggedFeature({dtype})"), note(seen, records.saturating_sub(seen.lists))),
+        }
+    }
+
+    /// A feature list: its steps are fixed in length only where each has a kind.
+    fn sequence(feature: &FeatureSummary, kind: Kind, seen: &KindSummary, records: u64) -> (String, String) {
+        let dtype = dtype(kind);
+        let missing = if feature.present < records { ", allow_missing=True" } else { "" };
+        match (feature.unset, seen.min_len, seen.max_len) {
+            (0, 1, 1) => (format!("FixedLenSequenceFeature([], {dtype}{missing})"), String::new()),
+            (0, min, max) if min == max && min > 0 => {
+                (format!("FixedLenSequenceFeature([{min}], {dtype}{missing})"), String::new())
+            }
+            _ => (format!("RaggedFeature({dtype})"), note(seen, 0)),
+        }
+    }
+
+    fn note(seen: &KindSummary, missing: u64) -> String {
+        let values = range(seen.min_len, seen.max_len);
+        let plural = if seen.max_len == 1 { "" } else { "s" };
+        match missing {
+            0 => format!("  # {values} value{plural}"),
+            missing => format!("  # {values} value{plural}, missing in {}", count(missing)),
+        }
+    }
+
+    fn dtype(kind: Kind) -> &'static str {
+        match kind {
+            Kind::Bytes => "tf.string",
+            Kind::Float => "tf.float32",
+            Kind::Int64 => "tf.int64",
+        }
+    }
+
+    /// A Python string literal.
+    fn string(text: &str) -> String {
+        let mut out = String::from("\"");
+        for c in text.chars() {
+            match c {
+                '"' | '\\' => out.extend(['\\', c]),
+                c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+        out
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn names_are_python_strings() {
+            assert_eq!(super::string("a\"b\\c\n\u{85}é"), r#""a\"b\\c\x0a\x85é""#);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What `prost` wrote decodes to what `prost` reads.
+
+use arrow_array::Array;
+use arrow_schema::{DataType, Field, Schema};
+use proptest::prelude::*;
+use tfarrow_codec::{Layout, RecordType};
+use tfarrow_testkit::{
+    arrow, config,
+    generate::{self, DataSet},
+    oracle::{self, Kind, Row, Side, Value},
+};
+
+use crate::support::{WAYS, decode_way, schema_of, summary};
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn every_layout_holds_every_record(set in generate::data_sets()) {
+        let file = set.file();
+        for way in WAYS {
+            let batches = decode_way(&file, set.sequence, way).unwrap();
+            for column in batches.iter().flat_map(|batch| batch.columns()) {
+                column.to_data().validate_full().unwrap();
+            }
+            prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..], "{:?}", way);
+        }
+    }
+
+    #[test]
+    fn the_schema_is_what_the_records_ask_for(set in generate::data_sets()) {
+        let file = set.file();
+        for way in WAYS {
+            check_schema(&schema_of(&file, set.sequence, way).unwrap(), &set, way)?;
+        }
+    }
+
+    #[test]
+    fn the_record_type_is_told_by_what_is_there(set in generate::data_sets()) {
+        // `prost` writes no map entry's value where it is empty, and no map where it is.
+        let has_value = set.rows.iter().flatten().any(|(_, cell)| match cell {
+            oracle::Cell::One(value) => *value != Value::Unset,
+            oracle::Cell::Steps(steps) => !steps.is_empty(),
+        });
+        let has_lists = set.rows.iter().flatten().any(|((side, _), _)| *side == Side::Lists);
+        let expected = match (has_value, has_lists) {
+            (false, _) => RecordType::Raw,
+            (true, true) => RecordType::SequenceExample,
+            (true, false) => RecordType::Example,
+        };
+        let summary = summary(&set.file()).unwrap();
+        prop_assert_eq!(summary.record_type(), expected);
+        let schema = summary.schema(Layout::Auto, None).unwrap();
+        prop_assert_eq!(arrow::record_type(&schema), Some(expected.name()));
+    }
+}
+
+fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool)) -> Result<(), TestCaseError> {
+    let mut expected = oracle::kinds(&set.rows);
+    // A feature that never has a kind has no column; a feature list always has one.
+    expected.retain(|(side, _), kinds| *side == Side::Lists || !kinds.is_empty());
+    let (ours, columns): (Vec<_>, Vec<_>) =
+        schema.fields().iter().partition(|field| arrow::feature_of(field).is_none());
+    prop_assert_eq!(!ours.is_empty(), oracle::has_unset(&set.rows));
+    prop_assert!(ours.len() <= 1 && columns.len() + ours.len() == schema.fields().len());
+    prop_assert!(ours.is_empty() || schema.fields().last() == ours.first().copied(), "our own column comes last");
+    prop_assert!(columns.windows(2).all(|pair| pair[0].name() < pair[1].name()), "columns are sorted, and differ");
+    prop_assert_eq!(columns.len(), expected.len());
+    for column in columns {
+        let feature = arrow::feature_of(column).unwrap();
+        let kind = expected.remove(&feature).map(|kinds| kinds.first().copied().unwrap_or(Kind::Bytes));
+        prop_assert_eq!(arrow::kind_of(column), kind, "{}", column.name());
+        prop_assert_eq!(column.data_type(), &data_type(&set.rows, &feature, kind.unwrap(), layout, views));
+        prop_assert!(*column.name() == feature.1 || is_taken(&feature, set), "{} has {feature:?}", column.name());
+    }
+    Ok(())
+}
+
+/// Whether a feature's own name cannot be its column's.
+fn is_taken((side, name): &(Side, String), set: &DataSet) -> bool {
+    let plain = |((other, other_name), _): (&(Side, String), _)| *other == Side::Features && other_name == name;
+    let looks_renamed = name.starts_with("feature_lists/") || name.starts_with("features/");
+    name.starts_with("_tfarrow") || looks_renamed || (*side == Side::Lists && set.rows.iter().flatten().any(plain))
+}
+
+/// The type that docs/mapping.md gives a feature with these rows.
+fn data_type(rows: &[Row], feature: &(Side, String), kind: Kind, layout: Layout, views: bool) -> DataType {
+    let values: Vec<_> = rows.iter().filter_map(|row| row.get(feature)).flat_map(|cell| cell.values()).collect();
+    let lists: Vec<_> = values.iter().filter(|value| ***value != Value::Unset).collect();
+    let all_bytes: Vec<&[u8]> = lists.iter().flat_map(|value| bytes(value)).collect();
+    let text = layout == Layout::Auto
+        && all_bytes.iter().all(|bytes| std::str::from_utf8(bytes).is_ok())
+        && all_bytes.iter().any(|bytes| !bytes.is_empty());
+    let value = match (kind, text, views) {
+        (Kind::Int64, _, _) => DataType::Int64,
+        (Kind::Float, _, _) => DataType::Float32,
+        (Kind::Bytes, false, false) => DataType::Binary,
+        (Kind::Bytes, false, true) => DataType::BinaryView,
+        (Kind::Bytes, true, false) => DataType::Utf8,
+        (Kind::Bytes, true, true) => DataType::Utf8View,
+    };
+    let list = |value| DataType::List(Field::new_list_field(value, true).into());
+    match (feature.0, layout) {
+        (Side::Lists, _) => list(list(value)),
+        (Side::Features, Layout::Auto) if lists.iter().all(|value| value.len() == 1) => value,
+        (Side::Features, _) => list(value),
+    }
+}
+
+fn bytes(value: &Value) -> Vec<&[u8]> {
+    match value {
+        Value::Bytes(values) => values.iter().map(Vec::as_slice).collect(),
+        Value::Unset | Value::Float(_) | Value::Int64(_) => Vec::new(),
+    }
+}

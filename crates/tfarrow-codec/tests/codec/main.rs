@@ -1,0 +1,24 @@
+//! The codec, held against the test kit's slow twin: a module a theme.
+
+#[cfg(test)]
+mod cuts;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod decode;
+#[cfg(test)]
+mod encode;
+#[cfg(test)]
+mod goldens;
+#[cfg(test)]
+mod infer;
+#[cfg(test)]
+mod misfit;
+#[cfg(test)]
+mod odd_wire;
+#[cfg(test)]
+mod projection;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod tidy;

@@ -1,0 +1,161 @@
+//! A record that does not fit the schema is an error that names it; one that does is decoded. Nothing is nulled or cut.
+
+use arrow_schema::{DataType, Field, Schema};
+use proptest::{prelude::*, sample::Index};
+use tfarrow_codec::{Category, DecoderBuilder, Error, ErrorKind};
+use tfarrow_testkit::{
+    arrow, config, frame, generate,
+    odd_wire::{Choices, tapes},
+    oracle::{Cell, Kind, Row, Side, Value},
+};
+
+use crate::support::{WAYS, finish, offsets, push, schema_of};
+
+/// Why a cell does not fit a column, if it does not.
+fn misfit(field: &Field, cell: &Cell) -> bool {
+    cell.values().iter().any(|value| value.kind().is_some() && !fits(field, value))
+}
+
+fn fits(field: &Field, value: &Value) -> bool {
+    let (mut data_type, mut depth) = (field.data_type(), 0);
+    while let DataType::List(item) = data_type {
+        (data_type, depth) = (item.data_type(), depth + 1);
+    }
+    let text = matches!(data_type, DataType::Utf8 | DataType::Utf8View);
+    value.kind() == arrow::kind_of(field)
+        && (depth > 0 || value.len() == 1)
+        && match value {
+            Value::Bytes(values) => !text || values.iter().all(|value| std::str::from_utf8(value).is_ok()),
+            Value::Unset | Value::Float(_) | Value::Int64(_) => true,
+        }
+}
+
+/// What of a row the schema has room for.
+fn kept(schema: &Schema, row: &Row) -> Row {
+    let has = |key: &(Side, String)| schema.fields().iter().any(|field| arrow::feature_of(field).as_ref() == Some(key));
+    let keeps_unset = schema.fields().iter().any(|field| field.name() == "_tfarrow_unset");
+    let keep =
+        |key: &(Side, String), cell: &Cell| if *cell == Cell::One(Value::Unset) { keeps_unset } else { has(key) };
+    row.iter().filter(|(key, cell)| keep(key, cell)).map(|(key, cell)| (key.clone(), cell.clone())).collect()
+}
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    /// The schema is inferred from the first records alone.
+    #[test]
+    fn the_first_misfit_is_named(set in generate::mixed(), tape in tapes(), at in any::<Index>(), way in 0..4usize) {
+        let payloads = set.odd_payloads(&mut Choices::new(&tape));
+        let sampled = at.index(payloads.len() + 1);
+        let Ok(schema) = schema_of(&frame::file(&payloads[..sampled]), set.sequence, WAYS[way]) else { return Ok(()) };
+        let misfits = |row: &Row| -> Vec<String> {
+            let misfit = |field: &&std::sync::Arc<Field>| {
+                arrow::feature_of(field).and_then(|key| row.get(&key)).is_some_and(|cell| misfit(field, cell))
+            };
+            schema.fields().iter().filter(misfit).filter_map(|field| Some(arrow::feature_of(field)?.1)).collect()
+        };
+        let first = set.rows.iter().position(|row| !misfits(row).is_empty());
+
+        let mut decoder = DecoderBuilder::new(schema.clone()).with_batch_size(1).build().unwrap();
+        let mut batches = Vec::new();
+        let error = decode_until_error(&mut decoder, &frame::file(&payloads), &mut batches);
+        let expected: Vec<_> = set.rows[..first.unwrap_or(set.rows.len())].iter().map(|row| kept(&schema, row)).collect();
+        prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), expected);
+        prop_assert_eq!(error.as_ref().map(|e| e.position().record), first.map(|record| record as u64));
+        if let (Some(error), Some(record)) = (error, first) {
+            prop_assert!(record >= sampled);
+            prop_assert_eq!(error.category(), Category::Data);
+            prop_assert_eq!(error.position().offset, offsets(&payloads)[record]);
+            prop_assert!(misfits(&set.rows[record]).contains(&error.position().feature.as_deref().unwrap().to_owned()));
+        }
+    }
+}
+
+fn decode_until_error(
+    decoder: &mut tfarrow_codec::Decoder,
+    file: &[u8],
+    batches: &mut Vec<arrow_array::RecordBatch>,
+) -> Option<Error> {
+    let mut rest = file;
+    while !rest.is_empty() {
+        match decoder.decode(rest) {
+            Ok(taken) => rest = &rest[taken..],
+            Err(error) => return Some(error),
+        }
+        while decoder.capacity() == 0 {
+            match decoder.flush() {
+                Ok(batch) => batches.extend(batch),
+                Err(error) => return Some(error),
+            }
+        }
+    }
+    if let Err(error) = decoder.finish() {
+        return Some(error);
+    }
+    loop {
+        match decoder.flush() {
+            Ok(None) => return None,
+            Ok(batch) => batches.extend(batch),
+            Err(error) => return Some(error),
+        }
+    }
+}
+
+/// The error of a second record after a first one that makes the schema.
+#[track_caller]
+fn second(one: Value, two: Value) -> Error {
+    let row = |value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value))]);
+    let set = generate::DataSet { sequence: false, rows: vec![row(one), row(two)] };
+    let file = set.file();
+    let schema = schema_of(&frame::file(&set.payloads()[..1]), false, WAYS[2]).unwrap();
+    let mut decoder = DecoderBuilder::new(schema).build().unwrap();
+    let error = push(&mut decoder, &file).and_then(|_| finish(&mut decoder)).unwrap_err();
+    assert_eq!((error.position().record, error.position().feature.as_deref()), (1, Some("x")));
+    assert_eq!(error.position().offset, offsets(&set.payloads())[1]);
+    error
+}
+
+#[test]
+fn each_misfit_has_its_own_kind_of_error() {
+    let text = || Value::Bytes(vec![b"text".to_vec()]);
+    let error = second(Value::Int64(vec![1]), Value::Float(vec![1]));
+    assert!(matches!(error.kind(), ErrorKind::Kind { expected: "int64_list", found: "float_list" }), "{error}");
+    let error = second(text(), Value::Int64(vec![1]));
+    assert!(matches!(error.kind(), ErrorKind::Kind { expected: "bytes_list", found: "int64_list" }), "{error}");
+    let error = second(Value::Int64(vec![1]), Value::Int64(vec![]));
+    assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 0 }), "{error}");
+    let error = second(Value::Float(vec![1]), Value::Float(vec![1, 2]));
+    assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 2 }), "{error}");
+    let error = second(text(), Value::Bytes(vec![vec![0xff]]));
+    assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
+    // Bytes that are text only together: a character cut in two is no text.
+    let error = second(Value::Bytes(vec![b"a".to_vec(), b"b".to_vec()]), Value::Bytes(vec![vec![0xc3], vec![0xa9]]));
+    assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
+}
+
+#[test]
+fn kinds_of_steps_are_held_to_the_column_too() {
+    let list = |steps| Row::from([((Side::Lists, "l".to_owned()), Cell::Steps(steps))]);
+    let rows = vec![list(vec![Value::Int64(vec![1])]), list(vec![Value::Unset, Value::Float(vec![1])])];
+    let set = generate::DataSet { sequence: true, rows };
+    let schema = schema_of(&frame::file(&set.payloads()[..1]), true, WAYS[0]).unwrap();
+    assert_eq!(arrow::kind_of(schema.field(0)), Some(Kind::Int64));
+    let mut decoder = DecoderBuilder::new(schema).build().unwrap();
+    let error = push(&mut decoder, &set.file()).and_then(|_| finish(&mut decoder)).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Kind { expected: "int64_list", found: "float_list" }), "{error}");
+    assert_eq!((error.position().record, error.position().feature.as_deref()), (1, Some("l")));
+}
+
+/// Protobuf skips what a message has not: an Example has no field 2, whatever a SequenceExample may have there.
+#[test]
+fn field_2_of_an_example_is_any_other() {
+    const X: &[u8] = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
+    let schema = schema_of(&frame::file([X]), false, WAYS[0]).unwrap();
+    let file = frame::file([[X, b"\x12\x02\xff\xff"].concat(), [b"\x12\x03xyz", X].concat()]);
+    let builder = DecoderBuilder::new(schema);
+    let batches = crate::support::decode(&file, builder.clone()).unwrap();
+    let row = Row::from([((Side::Features, "x".to_owned()), Cell::One(Value::Int64(vec![7])))]);
+    assert_eq!(arrow::rows_from_batches(&batches).unwrap(), [row.clone(), row]);
+    let error = crate::support::decode(&file, builder.with_strict(true)).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Foreign { field: 2, .. }), "{error}");
+}

@@ -1,0 +1,48 @@
+//! Whatever form the wire has, the record is the same.
+
+use proptest::prelude::*;
+use tfarrow_testkit::{
+    arrow, config, generate,
+    odd_wire::{Choices, tapes},
+};
+
+use crate::support::{WAYS, decode, decode_way, schema_of};
+use tfarrow_codec::DecoderBuilder;
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    #[test]
+    fn odd_forms_decode_to_the_same_record(set in generate::data_sets(), tape in tapes()) {
+        let file = set.odd_file(&mut Choices::new(&tape));
+        for way in WAYS {
+            let batches = decode_way(&file, set.sequence, way).unwrap();
+            prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..], "{:?}", way);
+        }
+    }
+
+    #[test]
+    fn odd_forms_have_the_same_schema(set in generate::data_sets(), tape in tapes()) {
+        let (plain, odd) = (set.file(), set.odd_file(&mut Choices::new(&tape)));
+        for way in WAYS {
+            let [plain, odd] = [&plain, &odd].map(|file| schema_of(file, set.sequence, way).unwrap());
+            prop_assert_eq!(plain, odd);
+        }
+    }
+
+    /// The columns are known from elsewhere, and each record is read by a decoder that has seen others before it.
+    #[test]
+    fn odd_and_plain_records_mix(set in generate::data_sets(), tape in tapes(), odd in any::<u64>()) {
+        let mut choices = Choices::new(&tape);
+        let (plain, strange) = (set.payloads(), set.odd_payloads(&mut choices));
+        let payloads = plain.iter().zip(&strange).enumerate();
+        let payloads = payloads.map(|(i, (plain, strange))| if odd >> (i % 64) & 1 == 1 { strange } else { plain });
+        let file = tfarrow_testkit::frame::file(payloads);
+        let schema = schema_of(&set.file(), set.sequence, WAYS[0]).unwrap();
+        for batch_size in [1, 3, 100] {
+            let builder = DecoderBuilder::new(schema.clone()).with_batch_size(batch_size);
+            let batches = decode(&file, builder).unwrap();
+            prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..]);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The ways in which all themes drive the codec.
+
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{
+    Chunker, Decoder, DecoderBuilder, Layout, Limits, RecordType, Records, Result, Summary, VerifyCrc, schema,
+};
+use tfarrow_testkit::generate::DataSet;
+
+/// The ways in which a data set can be decoded: each layout, with views and without.
+pub(crate) const WAYS: [(Layout, bool); 4] =
+    [(Layout::List, false), (Layout::List, true), (Layout::Auto, false), (Layout::Auto, true)];
+
+/// TensorFlow's own files.
+pub(crate) fn testdata() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "testdata"].iter().collect()
+}
+
+/// What the records of a data set are.
+pub(crate) fn record_type(sequence: bool) -> RecordType {
+    if sequence { RecordType::SequenceExample } else { RecordType::Example }
+}
+
+/// A whole file in chunks of about `target` bytes.
+pub(crate) fn chunks(file: &[u8], target: usize) -> Result<Vec<Records>> {
+    let mut chunker = Chunker::new(target, Limits::default());
+    let mut chunks = Vec::new();
+    let mut rest = file;
+    while !rest.is_empty() {
+        let spare = chunker.spare();
+        let (now, later) = rest.split_at(spare.len().min(rest.len()));
+        spare[..now.len()].copy_from_slice(now);
+        chunker.advance(now.len());
+        rest = later;
+        if chunker.is_full() {
+            chunks.extend(chunker.cut()?);
+        }
+    }
+    chunks.extend(chunker.cut()?);
+    chunker.finish()?;
+    Ok(chunks)
+}
+
+/// What is in a whole file.
+pub(crate) fn summary(file: &[u8]) -> Result<Summary> {
+    let mut summary = Summary::new(0);
+    for records in chunks(file, 1 << 20)? {
+        summary.observe(&records, VerifyCrc::Always)?;
+    }
+    Ok(summary)
+}
+
+/// The schema that holds a whole file.
+pub(crate) fn schema_of(file: &[u8], sequence: bool, (layout, views): (Layout, bool)) -> Result<SchemaRef> {
+    let schema = summary(file)?.schema(layout, Some(record_type(sequence)))?;
+    Ok(schema::with_views(&schema, views))
+}
+
+/// Decodes a whole file.
+pub(crate) fn decode(file: &[u8], builder: DecoderBuilder) -> Result<Vec<RecordBatch>> {
+    let mut decoder = builder.build()?;
+    let mut batches = push(&mut decoder, file)?;
+    batches.extend(finish(&mut decoder)?);
+    Ok(batches)
+}
+
+/// Hands the decoder some bytes, and takes the batches that are full.
+pub(crate) fn push(decoder: &mut Decoder, mut bytes: &[u8]) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    while !bytes.is_empty() {
+        let taken = decoder.decode(bytes)?;
+        bytes = &bytes[taken..];
+        if decoder.capacity() == 0 {
+            batches.extend(decoder.flush()?);
+        } else {
+            assert!(bytes.is_empty(), "bytes are left over only where a batch is full");
+        }
+    }
+    Ok(batches)
+}
+
+/// Ends the decoder's input, and takes what is left.
+pub(crate) fn finish(decoder: &mut Decoder) -> Result<Vec<RecordBatch>> {
+    decoder.finish()?;
+    let mut batches = Vec::new();
+    while let Some(batch) = decoder.flush()? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
+
+/// Decodes a whole file in one of the ways, by the schema that is inferred from it.
+pub(crate) fn decode_way(file: &[u8], sequence: bool, way: (Layout, bool)) -> Result<Vec<RecordBatch>> {
+    decode(file, DecoderBuilder::new(schema_of(file, sequence, way)?))
+}
+
+/// Where each record of a data set's file begins, and where the file ends.
+pub(crate) fn offsets<P: AsRef<[u8]>>(payloads: &[P]) -> Vec<u64> {
+    let mut offsets = vec![0];
+    for payload in payloads {
+        offsets.push(offsets[offsets.len() - 1] + 16 + payload.as_ref().len() as u64);
+    }
+    offsets
+}
+
+/// A file of three records with something of everything, small enough to try each of its bits.
+pub(crate) fn small(sequence: bool) -> DataSet {
+    use tfarrow_testkit::oracle::{Cell, Row, Side, Value};
+    let feature = |name: &str, value| ((Side::Features, name.to_owned()), Cell::One(value));
+    let list = |name: &str, steps| ((Side::Lists, name.to_owned()), Cell::Steps(steps));
+    let mut rows = vec![
+        Row::from([
+            feature("b", Value::Bytes(vec![b"one".to_vec(), vec![0xff]])),
+            feature("i", Value::Int64(vec![-1, 300])),
+            feature("u", Value::Unset),
+        ]),
+        Row::from([feature("f", Value::Float(vec![0x3fc0_0000])), feature("i", Value::Int64(vec![]))]),
+        Row::from([feature("b", Value::Unset), feature("i", Value::Int64(vec![7]))]),
+    ];
+    if sequence {
+        rows[0].extend([list("i", vec![Value::Float(vec![1, 2]), Value::Unset]), list("t", vec![])]);
+        rows[2].extend([list("t", vec![Value::Bytes(vec![b"two".to_vec()])])]);
+    }
+    DataSet { sequence, rows }
+}

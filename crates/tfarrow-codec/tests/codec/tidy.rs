@@ -1,0 +1,72 @@
+//! What the codec must not have, which no code of it could show.
+
+use std::{fs, path::Path, process::Command};
+
+use tfarrow_testkit::golden;
+
+#[test]
+fn depends_on_no_runtime_engine_or_compressor() {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--package", "tfarrow-codec", "--edges", "normal", "--prefix", "none", "--offline"]);
+    let output = tree.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"tfarrow-codec") && names.contains(&"arrow-array"), "{tree}");
+    for foreign in ["tokio", "futures", "async-trait", "datafusion", "parquet", "object_store", "flate2", "prost"] {
+        let found = names.iter().find(|name| **name == foreign || name.starts_with(&format!("{foreign}-")));
+        assert_eq!(found, None, "the codec depends on {foreign}");
+    }
+}
+
+#[test]
+fn knows_no_file_network_thread_clock_or_environment() {
+    let sources = golden::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
+    assert!(sources.len() > 10);
+    for source in sources {
+        let text = fs::read_to_string(&source).unwrap();
+        for module in std_modules(&text) {
+            let forbidden = ["fs", "net", "thread", "time", "env", "process", "io"].contains(&module.as_str());
+            assert!(!forbidden, "{} mentions std::{module}", source.display());
+        }
+    }
+}
+
+/// The modules of the standard library that code names, by path or in a group.
+fn std_modules(text: &str) -> Vec<String> {
+    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(str::chars).collect();
+    let code: String = code.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut modules = Vec::new();
+    for (at, path) in code.match_indices("std::") {
+        let rest = &code[at + path.len()..];
+        let group = rest.strip_prefix('{').map(first_names);
+        modules.extend(group.unwrap_or_else(|| vec![name(rest)]));
+    }
+    modules
+}
+
+/// The first name of each path in a group, up to its closing brace.
+fn first_names(group: &str) -> Vec<String> {
+    let mut names = vec![name(group)];
+    let mut depth = 0;
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => names.push(name(&group[at + 1..])),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn name(path: &str) -> String {
+    path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[test]
+fn finds_what_it_looks_for() {
+    let text = "// std::fs\nuse std::{\n    collections::{HashMap, hash_map::Entry},\n    env,\n    time::Instant,\n};\nstd::thread::sleep(x);";
+    assert_eq!(std_modules(text), ["collections", "env", "time", "", "thread"]);
+}

@@ -1,0 +1,87 @@
+//! What can go wrong, and in which file.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+
+/// The result of everything fallible in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error with the file that it is about.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Finding, reading or writing a shard failed.
+    Dataset(tfarrow_dataset::Error),
+    /// A Parquet file cannot be read or written.
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ParquetError,
+    },
+    /// An Arrow file cannot be read or written.
+    Arrow {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ArrowError,
+    },
+    /// What was asked for cannot be: says why, and what can.
+    Usage(String),
+    /// The data does not fit what was said or sampled of it: says where, and the way out.
+    Data(String),
+    /// Someone asked to stop.
+    Cancelled,
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Dataset(tfarrow_dataset::Error::io(path, source))
+    }
+
+    pub(crate) fn codec(path: &Path, source: tfarrow_codec::Error) -> Self {
+        Self::Dataset(tfarrow_dataset::Error::codec(path, source))
+    }
+
+    pub(crate) fn parquet(path: &Path, source: ParquetError) -> Self {
+        Self::Parquet { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn arrow(path: &Path, source: ArrowError) -> Self {
+        Self::Arrow { path: path.to_owned(), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dataset(e) => e.fmt(f),
+            Self::Parquet { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Arrow { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Usage(message) | Self::Data(message) => f.write_str(message),
+            Self::Cancelled => f.write_str("stopped"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Dataset(e) => e.source(),
+            Self::Parquet { source, .. } => Some(source),
+            Self::Arrow { source, .. } => Some(source),
+            Self::Usage(_) | Self::Data(_) | Self::Cancelled => None,
+        }
+    }
+}
+
+impl From<tfarrow_dataset::Error> for Error {
+    fn from(e: tfarrow_dataset::Error) -> Self {
+        Self::Dataset(e)
+    }
+}

@@ -1,0 +1,250 @@
+//! A job: some shards that become one output, or outputs cut anew. Any number of workers do it together.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use arrow_schema::SchemaRef;
+use tfarrow_dataset::names::tf_shard_name;
+
+use crate::{
+    Error, Progress, Result,
+    input::{Unit, UnitReader},
+    ordered::{Ordered, Ticket, Write},
+    sink::{Destination, Format, Output, Piece, Sink},
+    worker::{Decoding, Encoding, Losses, Worker},
+};
+
+/// What a job's outputs are called.
+#[derive(Clone, Debug)]
+pub(crate) enum Naming {
+    /// One output.
+    One(Destination),
+    /// Shards of a set, in a folder: so many, or as many as come to be.
+    Set { folder: std::path::PathBuf, stem: String, extension: String, count: Option<usize> },
+}
+
+/// Some shards, and what becomes of them.
+pub(crate) struct Job<'p> {
+    input: Mutex<Input<'p>>,
+    decoding: Option<Decoding>,
+    encoding: Encoding,
+    outputs: Ordered<Outputs>,
+    state: Mutex<State>,
+    progress: &'p Progress,
+}
+
+#[derive(Default)]
+struct State {
+    /// Workers that are at it.
+    workers: usize,
+    /// Whether its outputs are finished, or will never be.
+    over: bool,
+    done: Done,
+}
+
+struct Input<'p> {
+    reader: UnitReader<'p>,
+    ended: bool,
+}
+
+/// What a job's workers have done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) losses: Losses,
+}
+
+/// A unit's place in the job's outputs.
+pub(crate) struct Pieces<'o> {
+    ticket: Ticket<'o, Outputs>,
+    output: usize,
+}
+
+impl Pieces<'_> {
+    pub(crate) fn write(&mut self, piece: Piece) -> Result<()> {
+        self.ticket.write((self.output, piece))
+    }
+}
+
+/// The outputs of a job, one after the other.
+struct Outputs {
+    naming: Naming,
+    format: Format,
+    schema: SchemaRef,
+    open: Option<Sink>,
+    /// Outputs that are whole, but wait for the number of all before they have a name.
+    finished: Vec<Output>,
+}
+
+impl Outputs {
+    fn destination(&self, number: usize) -> Destination {
+        match &self.naming {
+            Naming::One(destination) => destination.clone(),
+            Naming::Set { folder, stem, extension, count } => {
+                Destination::File(folder.join(tf_shard_name(stem, number, count.unwrap_or(0), extension)))
+            }
+        }
+    }
+
+    /// The output of this number; those before it are finished, also where they got nothing.
+    fn sink(&mut self, number: usize) -> Result<&mut Sink> {
+        while self.finished.len() < number {
+            self.finish_open()?;
+        }
+        let sink = match self.open.take() {
+            Some(sink) => sink,
+            None => Sink::create(&self.destination(number), &self.format, &self.schema)?,
+        };
+        Ok(self.open.insert(sink))
+    }
+
+    fn finish_open(&mut self) -> Result<()> {
+        let number = self.finished.len();
+        let sink = match self.open.take() {
+            Some(sink) => sink,
+            None => Sink::create(&self.destination(number), &self.format, &self.schema)?,
+        };
+        self.finished.push(sink.finish()?);
+        Ok(())
+    }
+
+    /// Gives all outputs their names. Returns how many there are, and their bytes.
+    fn finish(&mut self) -> Result<(u64, u64)> {
+        let wanted = match &self.naming {
+            Naming::One(_) => 1,
+            Naming::Set { count, .. } => count.unwrap_or(self.finished.len() + usize::from(self.open.is_some())).max(1),
+        };
+        while self.finished.len() < wanted {
+            self.finish_open()?;
+        }
+        let mut bytes = 0;
+        for (number, output) in self.finished.drain(..).enumerate() {
+            let name = match &self.naming {
+                Naming::One(_) => None,
+                Naming::Set { stem, extension, .. } => Some(tf_shard_name(stem, number, wanted, extension)),
+            };
+            bytes += output.persist(name.as_deref())?;
+        }
+        Ok((wanted as u64, bytes))
+    }
+}
+
+impl Write for Outputs {
+    type Piece = (usize, Piece);
+
+    fn write(&mut self, (number, piece): Self::Piece) -> Result<()> {
+        self.sink(number)?.write(piece)
+    }
+
+    fn held((_, piece): &Self::Piece) -> usize {
+        piece.held()
+    }
+}
+
+impl<'p> Job<'p> {
+    pub(crate) fn new(
+        reader: UnitReader<'p>,
+        decoding: Option<Decoding>,
+        encoding: Encoding,
+        (naming, format, schema): (Naming, Format, SchemaRef),
+        progress: &'p Progress,
+    ) -> Self {
+        let outputs = Outputs { naming, format, schema, open: None, finished: Vec::new() };
+        let outputs = Ordered::new(outputs);
+        let input = Mutex::new(Input { reader, ended: false });
+        Self { input, decoding, encoding, outputs, state: Mutex::default(), progress }
+    }
+
+    /// Takes part until the job has no more units. The last to leave finishes the outputs.
+    pub(crate) fn take_part(&self) -> Result<()> {
+        {
+            let mut state = lock(&self.state);
+            if state.over || lock(&self.input).ended {
+                return Ok(());
+            }
+            state.workers += 1;
+        }
+        let result = self.units();
+        if result.is_err() {
+            self.abandon();
+        }
+        let mut state = lock(&self.state);
+        state.workers -= 1;
+        for (what, times) in result? {
+            *state.done.losses.entry(what).or_default() += times;
+        }
+        let last = state.workers == 0 && !state.over;
+        state.over |= last;
+        drop(state);
+        if last { self.finish() } else { Ok(()) }
+    }
+
+    /// Leaves the job undone: no output of it appears.
+    pub(crate) fn abandon(&self) {
+        lock(&self.state).over = true;
+        lock(&self.input).ended = true;
+        self.outputs.fail();
+    }
+
+    /// What was done, once nobody takes part any more.
+    pub(crate) fn into_done(self) -> Done {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).done
+    }
+
+    fn finish(&self) -> Result<()> {
+        let (files, bytes) = self.outputs.with_output(Outputs::finish)?;
+        let done = &mut lock(&self.state).done;
+        (done.files, done.bytes) = (files, bytes);
+        Ok(())
+    }
+
+    fn units(&self) -> Result<Losses> {
+        let mut worker = Worker::new(self.decoding.as_ref(), &self.encoding, self.progress)?;
+        while let Some(unit) = self.next_unit()? {
+            let mut pieces = Pieces { ticket: self.outputs.ticket(unit.number), output: unit.output };
+            worker.work(unit, &mut pieces)?;
+            pieces.ticket.finish()?;
+        }
+        Ok(worker.losses())
+    }
+
+    fn next_unit(&self) -> Result<Option<Unit>> {
+        let mut input = lock(&self.input);
+        let unit = if input.ended { None } else { input.reader.next()? };
+        input.ended |= unit.is_none();
+        Ok(unit)
+    }
+}
+
+/// Does all jobs with `workers` threads: each takes the next job that nobody is at, and then helps at those still open.
+pub(crate) fn run(jobs: &[Job<'_>], workers: usize) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let own = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
+        let result = own.chain(jobs).try_for_each(Job::take_part);
+        if result.is_err() {
+            jobs.iter().for_each(Job::abandon);
+        }
+        result
+    };
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let own = work();
+        let gone = |_| Err(Error::Data("a worker stopped unexpectedly".to_owned()));
+        helpers.into_iter().map(|helper| helper.join().unwrap_or_else(gone)).chain([own]).collect()
+    });
+    first_error(results)
+}
+
+/// The error to blame, if any: workers that were told to stop say nothing of why.
+fn first_error(results: Vec<Result<()>>) -> Result<()> {
+    let (stopped, others): (Vec<_>, Vec<_>) = results.into_iter().partition(|r| matches!(r, Err(Error::Cancelled)));
+    others.into_iter().chain(stopped).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

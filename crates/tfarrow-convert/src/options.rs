@@ -1,0 +1,156 @@
+//! What a conversion can be told.
+
+use std::path::Path;
+
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{Layout, RecordType, VerifyCrc};
+use tfarrow_dataset::{Compression, Sample};
+
+use crate::{Error, Result};
+
+/// The format of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Parquet files.
+    Parquet,
+    /// TFRecord files.
+    TfRecord,
+    /// Arrow IPC files.
+    Arrow,
+}
+
+impl Target {
+    /// The format that a file's name asks for, if any; and, for TFRecord, the compression.
+    pub fn from_path(path: &Path) -> Option<(Self, Option<Compression>)> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let (name, compression) = match name.rsplit_once('.') {
+            Some((stem, "gz" | "gzip")) => (stem.to_owned(), Some(Compression::Gzip)),
+            Some((stem, "zz" | "zlib")) => (stem.to_owned(), Some(Compression::Zlib)),
+            _ => (name, None),
+        };
+        let target = match name.rsplit_once('.')?.1 {
+            "parquet" | "pq" => Self::Parquet,
+            "arrow" | "feather" | "ipc" => Self::Arrow,
+            "tfrecord" | "tfrecords" | "tfrec" | "tfr" | "record" => Self::TfRecord,
+            _ => return None,
+        };
+        (target == Self::TfRecord || compression.is_none()).then_some((target, compression))
+    }
+
+    /// The extension of its files, without a dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::TfRecord => "tfrecord",
+            Self::Arrow => "arrow",
+        }
+    }
+}
+
+/// How the output is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputCompression {
+    /// Not at all.
+    None,
+    /// Zstandard. Parquet and Arrow.
+    Zstd,
+    /// Snappy. Parquet only.
+    Snappy,
+    /// gzip. Parquet and TFRecord.
+    Gzip,
+    /// LZ4. Parquet and Arrow.
+    Lz4,
+    /// zlib. TFRecord only.
+    Zlib,
+    /// As the shard was that a Parquet or Arrow file came from. TFRecord only.
+    Original,
+}
+
+impl OutputCompression {
+    /// The name that options use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Zstd => "zstd",
+            Self::Snappy => "snappy",
+            Self::Gzip => "gzip",
+            Self::Lz4 => "lz4",
+            Self::Zlib => "zlib",
+            Self::Original => "original",
+        }
+    }
+
+    pub(crate) fn check(self, target: Target) -> Result<()> {
+        let known: &[Self] = match target {
+            Target::Parquet => &[Self::None, Self::Zstd, Self::Snappy, Self::Gzip, Self::Lz4],
+            Target::TfRecord => &[Self::None, Self::Gzip, Self::Zlib, Self::Original],
+            Target::Arrow => &[Self::None, Self::Zstd, Self::Lz4],
+        };
+        if known.contains(&self) {
+            return Ok(());
+        }
+        let names: Vec<_> = known.iter().map(|c| c.name()).collect();
+        let (format, names) = (target.extension(), names.join(", "));
+        Err(Error::Usage(format!("{format} has no compression {:?}; it has {names}", self.name())))
+    }
+}
+
+/// How records are shared out among new shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recut {
+    /// Into so many shards, equal to within a record.
+    Shards(u64),
+    /// Into shards of about so many bytes: of records where the source is TFRecord, else of Arrow arrays.
+    Bytes(u64),
+}
+
+/// What to do. The defaults are those of the command line.
+#[derive(Clone, Debug)]
+pub struct ConvertOptions {
+    /// The output's format, where its name does not say.
+    pub to: Option<Target>,
+    /// The columns' layout, where they are inferred.
+    pub layout: Layout,
+    /// How the output is compressed; by default Parquet with zstd and all else not at all.
+    pub compression: Option<OutputCompression>,
+    /// Threads that decode and encode; by default one a core.
+    pub jobs: usize,
+    /// The columns, where they are not to be inferred.
+    pub schema: Option<SchemaRef>,
+    /// What columns are inferred from; by default everything.
+    pub sample: Sample,
+    /// New shards instead of the source's.
+    pub recut: Option<Recut>,
+    /// What the records are, where it is not to be guessed.
+    pub record_type: Option<RecordType>,
+    /// Whether values may change that TFRecord cannot hold as they are.
+    pub lossy: bool,
+    /// Whether existing outputs are replaced.
+    pub overwrite: bool,
+    /// When the CRC of a record's data is checked.
+    pub verify_crc: VerifyCrc,
+    /// The most rows of a Parquet row group.
+    pub row_group_rows: usize,
+    /// The most encoded bytes of a Parquet row group, and bytes of records that one is made of.
+    pub row_group_bytes: usize,
+}
+
+impl Default for ConvertOptions {
+    fn default() -> Self {
+        Self {
+            to: None,
+            layout: Layout::Auto,
+            compression: None,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            schema: None,
+            sample: Sample::All,
+            recut: None,
+            record_type: None,
+            lossy: false,
+            overwrite: false,
+            verify_crc: VerifyCrc::Always,
+            row_group_rows: 1 << 20,
+            row_group_bytes: 128 << 20,
+        }
+    }
+}

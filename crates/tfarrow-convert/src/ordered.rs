@@ -1,0 +1,152 @@
+//! Many workers, one output: pieces are written in the order of the units they come from.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{Error, Result};
+
+/// Something that pieces are written to.
+pub(crate) trait Write {
+    /// What is written.
+    type Piece;
+
+    /// Writes one piece.
+    fn write(&mut self, piece: Self::Piece) -> Result<()>;
+
+    /// The bytes that a piece keeps in memory until it is written.
+    fn held(piece: &Self::Piece) -> usize;
+}
+
+/// Bytes that a worker whose turn has not come holds back before it waits.
+const HELD_BYTES: usize = 32 << 20;
+
+/// An output whose pieces come from many units at once.
+pub(crate) struct Ordered<W> {
+    state: Mutex<State<W>>,
+    turn_came: Condvar,
+}
+
+struct State<W> {
+    /// The unit whose pieces are being written.
+    turn: u64,
+    failed: bool,
+    output: W,
+}
+
+impl<W: Write> Ordered<W> {
+    pub(crate) fn new(output: W) -> Self {
+        Self { state: Mutex::new(State { turn: 0, failed: false, output }), turn_came: Condvar::new() }
+    }
+
+    /// The place of unit `number` in the output. Each number, from 0 on, must be asked for, and [finished](Ticket::finish).
+    pub(crate) fn ticket(&self, number: u64) -> Ticket<'_, W> {
+        Ticket { ordered: self, number, pieces: VecDeque::new(), bytes: 0 }
+    }
+
+    /// Tells all that wait for their turn that it will not come.
+    pub(crate) fn fail(&self) {
+        self.lock().failed = true;
+        self.turn_came.notify_all();
+    }
+
+    /// Calls `act` with the output itself: to finish it, once all units are.
+    pub(crate) fn with_output<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
+        act(&mut self.lock().output)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A unit's place in an output.
+pub(crate) struct Ticket<'o, W: Write> {
+    ordered: &'o Ordered<W>,
+    number: u64,
+    /// What is held back until the turn comes.
+    pieces: VecDeque<W::Piece>,
+    bytes: usize,
+}
+
+impl<W: Write> Ticket<'_, W> {
+    /// Writes a piece if it is this unit's turn. Else it is held back, and waited for where too much is held back.
+    pub(crate) fn write(&mut self, piece: W::Piece) -> Result<()> {
+        self.bytes += W::held(&piece);
+        self.pieces.push_back(piece);
+        let state = self.ordered.lock();
+        if state.turn == self.number || self.bytes > HELD_BYTES { self.drain(state).map(drop) } else { Ok(()) }
+    }
+
+    /// Writes what is held back, and gives the turn to the next unit.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let mut state = self.drain(self.ordered.lock())?;
+        state.turn += 1;
+        self.ordered.turn_came.notify_all();
+        Ok(())
+    }
+
+    fn drain<'g>(&mut self, state: MutexGuard<'g, State<W>>) -> Result<MutexGuard<'g, State<W>>> {
+        let waits = |state: &mut State<W>| state.turn != self.number && !state.failed;
+        let mut state = self.ordered.turn_came.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+        if state.failed {
+            return Err(Error::Cancelled);
+        }
+        while let Some(piece) = self.pieces.pop_front() {
+            state.output.write(piece)?;
+        }
+        self.bytes = 0;
+        Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Sink(Vec<(u64, usize)>);
+
+    impl Write for Sink {
+        type Piece = (u64, usize);
+
+        fn write(&mut self, piece: Self::Piece) -> Result<()> {
+            self.0.push(piece);
+            Ok(())
+        }
+
+        fn held(_: &Self::Piece) -> usize {
+            HELD_BYTES / 2
+        }
+    }
+
+    #[test]
+    fn pieces_come_in_the_order_of_their_units() {
+        let ordered = Ordered::new(Sink::default());
+        let units = Mutex::new(0..50u64);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    while let Some(unit) = { units.lock().unwrap().next() } {
+                        let mut ticket = ordered.ticket(unit);
+                        (0..(unit % 5) as usize).for_each(|i| ticket.write((unit, i)).unwrap());
+                        ticket.finish().unwrap();
+                    }
+                });
+            }
+        });
+        let expect: Vec<_> = (0..50u64).flat_map(|unit| (0..(unit % 5) as usize).map(move |i| (unit, i))).collect();
+        ordered.with_output(|sink| assert_eq!(sink.0, expect));
+    }
+
+    #[test]
+    fn a_failure_wakes_those_who_wait() {
+        let ordered = Ordered::new(Sink::default());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| ordered.ticket(1).finish());
+            ordered.fail();
+            assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
+        });
+    }
+}

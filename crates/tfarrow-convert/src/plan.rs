@@ -1,0 +1,161 @@
+//! Which outputs a conversion makes, under which names: decided, and refused, before anything is written.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use arrow_ipc::reader::FileReader;
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use tfarrow_dataset::{Compression, Contents, Shard, names};
+
+use crate::{ConvertOptions, Error, OutputCompression, Result, Target, sink::Destination};
+
+/// Metadata key of a file: the name of the shard that it was made of.
+pub(crate) const SHARD: &str = "tfarrow.shard";
+/// Metadata key of a file: how that shard was compressed.
+pub(crate) const COMPRESSION: &str = "tfarrow.compression";
+
+/// Where everything goes.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) target: Target,
+    pub(crate) place: Place,
+}
+
+/// Where outputs go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// One file, or standard output.
+    One(Destination, Option<Compression>),
+    /// A folder.
+    Folder(PathBuf),
+}
+
+impl Plan {
+    /// What `dest` asks for.
+    ///
+    /// # Errors
+    /// Where it cannot be: one file for many shards, or a format that nothing says.
+    pub(crate) fn new(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<Self> {
+        let said = Target::from_path(dest);
+        let by_source = match shards.first().map(|shard| shard.contents) {
+            Some(Contents::TfRecord) => Some(Target::Parquet),
+            _ => None,
+        };
+        if dest == Path::new("-") {
+            let target = options.to.or(by_source).ok_or_else(no_format)?;
+            one_shard(shards, dest, options)?;
+            return Ok(Self { target, place: Place::One(Destination::Stdout, None) });
+        }
+        let is_folder = dest.is_dir() || dest.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
+        match said.filter(|_| !is_folder && options.recut.is_none()) {
+            Some((target, compression)) => {
+                one_shard(shards, dest, options)?;
+                if options.to.is_some_and(|to| to != target) {
+                    let (name, to) = (target.extension(), options.to.map_or("", Target::extension));
+                    return Err(Error::Usage(format!("{}: a {name} file is not written as {to}", dest.display())));
+                }
+                Ok(Self { target, place: Place::One(Destination::File(dest.to_owned()), compression) })
+            }
+            None => {
+                let target = options.to.or(by_source).ok_or_else(no_format)?;
+                Ok(Self { target, place: Place::Folder(dest.to_owned()) })
+            }
+        }
+    }
+
+    /// The compression of the outputs, of which that of TFRecord may still be the original's.
+    pub(crate) fn compression(&self, options: &ConvertOptions) -> Result<OutputCompression> {
+        let by_name = match &self.place {
+            Place::One(_, Some(Compression::Gzip)) => Some(OutputCompression::Gzip),
+            Place::One(_, Some(Compression::Zlib)) => Some(OutputCompression::Zlib),
+            Place::One(..) | Place::Folder(_) => None,
+        };
+        let usual = if self.target == Target::Parquet { OutputCompression::Zstd } else { OutputCompression::None };
+        let compression = options.compression.or(by_name).unwrap_or(usual);
+        compression.check(self.target)?;
+        Ok(compression)
+    }
+}
+
+fn no_format() -> Error {
+    Error::Usage("say what to convert to: --to parquet, tfrecord or arrow, or an output with such an extension".to_owned())
+}
+
+fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<()> {
+    if shards.len() == 1 && options.recut.is_none() {
+        return Ok(());
+    }
+    let why = if options.recut.is_some() { "new shards".to_owned() } else { format!("{} shards", shards.len()) };
+    let dest = dest.display();
+    Err(Error::Usage(format!("{dest}: one file cannot take {why}; name a folder, and the format with --to")))
+}
+
+/// What a Parquet or Arrow file remembers of the shard that it was made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    pub(crate) shard: Option<String>,
+    pub(crate) compression: Option<Compression>,
+}
+
+/// The schema of a Parquet or Arrow file.
+pub(crate) fn file_schema(shard: &Shard) -> Result<SchemaRef> {
+    let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
+    if shard.contents == Contents::Parquet {
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        Ok(metadata.map_err(|e| Error::parquet(&shard.path, e))?.schema().clone())
+    } else {
+        Ok(FileReader::try_new_buffered(file, None).map_err(|e| Error::arrow(&shard.path, e))?.schema())
+    }
+}
+
+impl Origin {
+    pub(crate) fn of(schema: &SchemaRef) -> Self {
+        let get = |key| schema.metadata().get(key);
+        let compression = get(COMPRESSION).and_then(|name| Compression::from_name(name));
+        Self { shard: get(SHARD).cloned(), compression }
+    }
+
+    /// The compression that the way back uses.
+    pub(crate) fn resolve(&self, compression: OutputCompression) -> OutputCompression {
+        match (compression, self.compression) {
+            (OutputCompression::Original, Some(Compression::Gzip)) => OutputCompression::Gzip,
+            (OutputCompression::Original, Some(Compression::Zlib)) => OutputCompression::Zlib,
+            (OutputCompression::Original, _) => OutputCompression::None,
+            (other, _) => other,
+        }
+    }
+
+    /// The name of the output made of `shard`, in its folder.
+    pub(crate) fn output_name(&self, shard: &Shard, target: Target, compression: Compression) -> PathBuf {
+        let original = self.shard.as_deref().filter(|_| target == Target::TfRecord);
+        let was = self.compression.unwrap_or(Compression::None);
+        let restored = original.and_then(|name| names::original_name(&shard.name, name, was, compression));
+        restored.unwrap_or_else(|| {
+            let suffix = if target == Target::TfRecord { compression.suffix() } else { "" };
+            names::output_name(&shard.name, &format!("{}{suffix}", target.extension()))
+        })
+    }
+}
+
+/// Refuses two outputs of one name, outputs that are there already, and outputs that are their own source.
+pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> Result<()> {
+    let mut taken: HashMap<&Path, &Shard> = HashMap::new();
+    for (shard, output) in outputs {
+        if let Some(other) = taken.insert(output, shard) {
+            let (one, two, output) = (other.path.display(), shard.path.display(), output.display());
+            return Err(Error::Usage(format!("{one} and {two} would both become {output}; convert them to two folders")));
+        }
+    }
+    let there: Vec<_> = outputs.iter().map(|(_, output)| output).filter(|output| output.exists()).collect();
+    match there.first().filter(|_| !overwrite) {
+        None => Ok(()),
+        Some(first) => {
+            let more = if there.len() > 1 { format!(" (and {} more outputs)", there.len() - 1) } else { String::new() };
+            Err(Error::Usage(format!("{}{more}: is there already; --overwrite replaces it", first.display())))
+        }
+    }
+}

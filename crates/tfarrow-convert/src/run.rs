@@ -1,0 +1,324 @@
+//! A whole conversion: from sources and a destination to jobs, and from these to a report.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_schema::{Schema, SchemaRef};
+use tfarrow_codec::{EncoderBuilder, RecordType, VerifyCrc, schema::with_record_type};
+use tfarrow_dataset::{
+    Compression, Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with,
+    names, resolve,
+};
+
+use crate::{
+    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target,
+    input::{UnitReader, UnitSize},
+    job::{self, Job, Naming},
+    plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
+    sink::{self, Destination, Format},
+    worker::{Decoding, Encoding},
+};
+
+/// Bytes of a unit where units are not row groups.
+const CHUNK_BYTES: usize = 2 << 20;
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Shards read.
+    pub shards: u64,
+    /// Files written.
+    pub files: u64,
+    /// Records converted.
+    pub records: u64,
+    /// Bytes of the shards, as stored.
+    pub bytes_in: u64,
+    /// Bytes of the files; 0 for standard output.
+    pub bytes_out: u64,
+    /// What was left out or changed, and how often: empty unless that was allowed.
+    pub losses: Vec<(String, u64)>,
+}
+
+/// Converts the shards that `sources` name. `dest` is a folder, one file, or `-`.
+///
+/// # Errors
+/// What the sources, the data and the destination give reason for. Then no output that is not whole has its name.
+pub fn convert<S: AsRef<OsStr>>(sources: &[S], dest: &Path, options: &ConvertOptions, progress: &Progress) -> Result<Report> {
+    let mut shards = resolve(sources)?;
+    one_kind(&shards)?;
+    let plan = Plan::new(&shards, dest, options)?;
+    let from_tfrecord = shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord);
+    let one_pass = plan.target == Target::TfRecord || (options.schema.is_some() && options.recut.is_none());
+    if !(from_tfrecord && one_pass) {
+        shards.iter_mut().try_for_each(Shard::spool)?;
+    }
+    Conversion { shards, plan, from_tfrecord, options, progress }.run()
+}
+
+/// Refuses sources of which some are TFRecord and some are not.
+fn one_kind(shards: &[Shard]) -> Result<()> {
+    let is_tfrecord = |shard: &&Shard| shard.contents == Contents::TfRecord;
+    let (Some(one), Some(other)) = (shards.iter().find(is_tfrecord), shards.iter().find(|shard| !is_tfrecord(shard))) else {
+        return Ok(());
+    };
+    let (one, other, format) = (one.path.display(), other.path.display(), other.contents.name());
+    Err(Error::Usage(format!("{one} is TFRecord and {other} is {format}; convert them one format at a time")))
+}
+
+struct Conversion<'c> {
+    shards: Vec<Shard>,
+    plan: Plan,
+    from_tfrecord: bool,
+    options: &'c ConvertOptions,
+    progress: &'c Progress,
+}
+
+/// What is known of a shard before it is converted.
+struct Input {
+    /// The schema of a Parquet or Arrow file.
+    schema: Option<SchemaRef>,
+    origin: Origin,
+}
+
+impl Conversion<'_> {
+    fn run(self) -> Result<Report> {
+        let inputs = self.shards.iter().map(|shard| self.input(shard)).collect::<Result<Vec<_>>>()?;
+        let compression = self.plan.compression(self.options)?;
+        let outputs = self.outputs(&inputs, compression)?;
+        let bytes_in = self.shards.iter().map(|shard| shard.size).sum();
+        let infers = self.from_tfrecord && self.plan.target != Target::TfRecord && self.options.schema.is_none();
+        let passes = 1 + u64::from(infers && self.options.sample == Sample::All);
+        self.progress.set_total(bytes_in * passes);
+        let inferred = if infers { Some(self.infer()?) } else { None };
+        let jobs = match self.options.recut {
+            Some(recut) => vec![self.recut_job(recut, &inputs, inferred.as_ref(), compression)?],
+            None => self.shard_jobs(&inputs, inferred.as_ref(), &outputs, compression)?,
+        };
+        job::run(&jobs, self.options.jobs.max(1))?;
+        let mut report = Report {
+            shards: self.shards.len() as u64,
+            records: self.progress.records(),
+            bytes_in,
+            ..Report::default()
+        };
+        let mut losses = HashMap::<String, u64>::new();
+        for done in jobs.into_iter().map(Job::into_done) {
+            report.files += done.files;
+            report.bytes_out += done.bytes;
+            done.losses.into_iter().for_each(|(what, times)| *losses.entry(what).or_default() += times);
+        }
+        report.losses = losses.into_iter().collect();
+        report.losses.sort();
+        Ok(report)
+    }
+
+    fn input(&self, shard: &Shard) -> Result<Input> {
+        if !self.from_tfrecord {
+            let schema = plan::file_schema(shard)?;
+            return Ok(Input { origin: Origin::of(&schema), schema: Some(schema) });
+        }
+        let compression = match shard.is_stream() {
+            true => None,
+            false => Some(ShardReader::open(shard, &ReadOptions::default())?.compression()),
+        };
+        let name = shard.name.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(Input { schema: None, origin: Origin { shard: name, compression } })
+    }
+
+    /// The output of each shard; none where shards are cut anew.
+    fn outputs(&self, inputs: &[Input], compression: OutputCompression) -> Result<Vec<Destination>> {
+        let folder = match &self.plan.place {
+            Place::One(Destination::File(path), _) => {
+                let one = self.shards.first().map(|shard| (shard, path.clone()));
+                plan::check_outputs(&Vec::from_iter(one), self.options.overwrite)?;
+                return Ok(vec![Destination::File(path.clone())]);
+            }
+            Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
+            Place::Folder(folder) => folder,
+        };
+        if self.options.recut.is_some() {
+            return Ok(Vec::new());
+        }
+        let output = |(shard, input): (_, &Input)| {
+            let compression = sink::tfrecord_compression(input.origin.resolve(compression));
+            (shard, folder.join(input.origin.output_name(shard, self.plan.target, compression)))
+        };
+        let outputs: Vec<_> = self.shards.iter().zip(inputs).map(output).collect();
+        plan::check_outputs(&outputs, self.options.overwrite)?;
+        Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
+    }
+
+    fn infer(&self) -> Result<Inferred> {
+        // Whole records are checked when they are converted; what is looked at here, only where it cannot be read.
+        let verify = match self.options.verify_crc {
+            VerifyCrc::Always => VerifyCrc::OnParseFailure,
+            other => other,
+        };
+        let infer = InferOptions { sample: self.options.sample, jobs: self.options.jobs.max(1), verify, ..Default::default() };
+        Ok(infer_with(&self.shards, &infer, &|bytes, _| self.progress.add_bytes(bytes))?)
+    }
+
+    /// How TFRecord is decoded; `None` where it need not be, or is not the source.
+    fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<Decoding>> {
+        if !self.from_tfrecord || self.plan.target == Target::TfRecord {
+            return Ok(None);
+        }
+        let schema = match (&self.options.schema, inferred) {
+            (Some(schema), _) => of_type(schema, self.options.record_type),
+            (None, Some(inferred)) => inferred.schema(self.options.layout, self.options.record_type)?,
+            (None, None) => return Ok(None),
+        };
+        let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
+        let strict = self.options.record_type.is_none();
+        Ok(Some(Decoding { schema, verify_crc: self.options.verify_crc, sampled, strict }))
+    }
+
+    fn encoding(&self, schema: &SchemaRef, format: &Format) -> Result<Encoding> {
+        match (self.plan.target, self.from_tfrecord) {
+            (Target::Parquet, _) => {
+                let factory = sink::row_groups(schema, format).map_err(|e| Error::parquet(Path::new("the output"), e))?;
+                let (rows, bytes) = (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1));
+                Ok(Encoding::Parquet { schema: Arc::clone(schema), factory, rows, bytes })
+            }
+            (Target::Arrow, _) => Ok(Encoding::Arrow(Arc::clone(schema))),
+            (Target::TfRecord, true) => Ok(Encoding::Frames(self.options.verify_crc)),
+            (Target::TfRecord, false) => {
+                let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
+                let builder = match self.options.record_type {
+                    Some(record_type) => builder.with_record_type(record_type),
+                    None => builder,
+                };
+                Ok(Encoding::TfRecord(builder, Arc::clone(schema)))
+            }
+        }
+    }
+
+    fn unit_size(&self) -> UnitSize {
+        let (rows, bytes) = match self.plan.target {
+            Target::Parquet => (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1)),
+            Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
+        };
+        UnitSize { rows, bytes }
+    }
+
+    fn format(&self, compression: OutputCompression) -> Format {
+        let Self { plan, options, .. } = self;
+        Format { target: plan.target, compression, overwrite: options.overwrite, row_group_rows: options.row_group_rows.max(1) }
+    }
+
+    fn shard_jobs(
+        &self,
+        inputs: &[Input],
+        inferred: Option<&Inferred>,
+        outputs: &[Destination],
+        compression: OutputCompression,
+    ) -> Result<Vec<Job<'_>>> {
+        let decoding = self.decoding(inferred)?;
+        let job = |((shard, input), output): ((&Shard, &Input), &Destination)| {
+            let schema = input.schema.as_ref().or(decoding.as_ref().map(|decoding| &decoding.schema));
+            let schema = with_origin(schema, &input.origin);
+            let format = self.format(input.origin.resolve(compression));
+            let encoding = self.encoding(&schema, &format)?;
+            let reader = UnitReader::new(vec![shard.clone()], self.unit_size(), self.progress);
+            let outputs = (Naming::One(output.clone()), format, schema);
+            Ok(Job::new(reader, decoding.clone(), encoding, outputs, self.progress))
+        };
+        self.shards.iter().zip(inputs).zip(outputs).map(job).collect()
+    }
+
+    fn recut_job(
+        &self,
+        recut: Recut,
+        inputs: &[Input],
+        inferred: Option<&Inferred>,
+        compression: OutputCompression,
+    ) -> Result<Job<'_>> {
+        let Place::Folder(folder) = &self.plan.place else {
+            return Err(Error::Usage("new shards need a folder to be written to".to_owned()));
+        };
+        let decoding = self.decoding(inferred)?;
+        let schema = match &decoding {
+            Some(decoding) => Some(&decoding.schema),
+            None => self.one_schema(inputs)?,
+        };
+        let schema = with_origin(schema, &Origin::default());
+        let format = self.format(Origin::default().resolve(compression));
+        let encoding = self.encoding(&schema, &format)?;
+        let count = match recut {
+            Recut::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
+            Recut::Bytes(_) => None,
+        };
+        let naming = self.set_naming(folder, &format, count)?;
+        let records = match (recut, inferred) {
+            (Recut::Bytes(_), _) => 0,
+            (Recut::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
+            (Recut::Shards(_), _) => self.count()?,
+        };
+        let reader = UnitReader::new(self.shards.clone(), self.unit_size(), self.progress).with_recut(recut, records);
+        Ok(Job::new(reader, decoding, encoding, (naming, format, schema), self.progress))
+    }
+
+    /// The names of new shards: that of the old ones without their numbers. The first must be free.
+    fn set_naming(&self, folder: &Path, format: &Format, count: Option<usize>) -> Result<Naming> {
+        let name = self.shards.first().map_or(PathBuf::from("shard"), |shard| shard.name.clone());
+        let stem = names::set_name(&name);
+        let suffix = match self.plan.target {
+            Target::TfRecord => sink::tfrecord_compression(format.compression).suffix(),
+            Target::Parquet | Target::Arrow => "",
+        };
+        let extension = format!("{}{suffix}", self.plan.target.extension());
+        if let (Some(count), Some(shard)) = (count, self.shards.first()) {
+            let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
+            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options.overwrite)?;
+        }
+        Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
+    }
+
+    /// The schema that all Parquet or Arrow files have.
+    fn one_schema<'i>(&self, inputs: &'i [Input]) -> Result<Option<&'i SchemaRef>> {
+        let first = inputs.first().and_then(|input| input.schema.as_ref());
+        for (shard, input) in self.shards.iter().zip(inputs) {
+            let differs = |schema: &&SchemaRef| Some(schema.fields()) != first.map(|schema| schema.fields());
+            if input.schema.as_ref().is_some_and(|schema| differs(&schema)) {
+                let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
+                let one = one.unwrap_or_default();
+                return Err(Error::Data(format!("{other}: has other columns than {one}; they cannot become one set of shards")));
+            }
+        }
+        Ok(first)
+    }
+
+    fn count(&self) -> Result<u64> {
+        let rows = |shard: &Shard| match shard.contents {
+            Contents::TfRecord => Ok(count(shard)?),
+            Contents::Parquet | Contents::Arrow => {
+                let mut reader = UnitReader::new(vec![shard.clone()], UnitSize { rows: usize::MAX, bytes: usize::MAX }, &Progress::default());
+                reader.count_rows()
+            }
+        };
+        self.shards.iter().map(rows).sum()
+    }
+}
+
+/// `schema` for records of the type given, if one is.
+fn of_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
+    match record_type {
+        Some(record_type) => with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type),
+        None => Arc::clone(schema),
+    }
+}
+
+/// `schema` with what the file is to remember of its shard.
+fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
+    let Some(schema) = schema else { return Arc::new(Schema::empty()) };
+    let mut metadata = schema.metadata().clone();
+    metadata.remove(SHARD);
+    metadata.remove(COMPRESSION);
+    metadata.extend(origin.shard.iter().map(|name| (SHARD.to_owned(), name.clone())));
+    metadata.extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
+    Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
+}

@@ -1,0 +1,314 @@
+//! The schema of a data set as JSON: what `tfarrow schema --format json` prints and `tfarrow convert --schema` reads.
+//!
+//! ```json
+//! {
+//!   "record_type": "example",
+//!   "records": 200,
+//!   "features": [
+//!     {"name": "city", "role": "feature", "kind": "bytes_list", "arrow": "utf8",
+//!      "present": 200, "missing": 0, "unset": 0, "lengths": [1, 1], "values": 200, "utf8": true, "bytes": 1040}
+//!   ]
+//! }
+//! ```
+//!
+//! Read back are `record_type`, and of each feature `name`, `role`, `kind`, `arrow` and, where the column has another name
+//! than the feature, `column`. What else there is says what was seen, and may be left out. A feature whose `arrow` is null
+//! has no column. `arrow` is `int64`, `float32`, `binary` or `utf8`, a `list<..>` of one of these or, for a feature list, a
+//! `list<list<..>>`.
+
+use std::{collections::HashSet, fmt};
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde_json::{Map, Value, json};
+use tfarrow_codec::{
+    Column, FeatureSummary, Kind, KindSummary, Layout, Place, RecordType, Role, Shape, Values,
+    schema::{FEATURE, raw_schema, record_type_of, role_of, with_record_type},
+};
+use tfarrow_dataset::Inferred;
+
+/// JSON that is no schema: says where, and what was expected.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SchemaJsonError(String);
+
+impl fmt::Display for SchemaJsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SchemaJsonError {}
+
+type Result<T, E = SchemaJsonError> = std::result::Result<T, E>;
+
+/// What was inferred, and `schema`, the columns made of it: all but those of features that have more than one kind.
+pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
+    let record_type = record_type_of(schema);
+    let summary = &inferred.summary;
+    let mut features = Vec::new();
+    for feature in summary.features().filter(|_| record_type != RecordType::Raw) {
+        let role = summary.role(feature, record_type);
+        let field = schema.fields().iter().find(|field| is_column_of(field, &feature.name, role));
+        features.push(feature_to_json(feature, role, field.map(AsRef::as_ref), inferred));
+    }
+    let own = |field: &&std::sync::Arc<Field>| matches!(role_of(field), Some(Role::Record | Role::Unset));
+    features.extend(schema.fields().iter().filter(own).map(|field| column_to_json(field)));
+    json!({"record_type": record_type.name(), "records": summary.records(), "features": features})
+}
+
+fn is_column_of(field: &Field, feature: &str, role: Role) -> bool {
+    role_of(field) == Some(role) && feature_of(field) == feature
+}
+
+fn feature_of(field: &Field) -> &str {
+    field.metadata().get(FEATURE).unwrap_or(field.name())
+}
+
+/// A column that is no feature's.
+fn column_to_json(field: &Field) -> Value {
+    let role = role_of(field).map(Role::name);
+    json!({"name": field.name(), "role": role, "arrow": type_name(field.data_type())})
+}
+
+fn feature_to_json(feature: &FeatureSummary, role: Role, field: Option<&Field>, inferred: &Inferred) -> Value {
+    let mut json = Map::new();
+    let mut put = |key: &str, value: Value| json.insert(key.to_owned(), value);
+    put("name", json!(feature.name));
+    if let Some(field) = field.filter(|field| *field.name() != feature.name) {
+        put("column", json!(field.name()));
+    }
+    put("role", json!(role.name()));
+    put("kind", json!(feature.kind().map(Kind::name)));
+    put("arrow", json!(field.map(|field| type_name(field.data_type()))));
+    put("present", json!(feature.present));
+    put("missing", json!(inferred.summary.records().saturating_sub(feature.present)));
+    put("unset", json!(feature.unset));
+    if let Some((min, max)) = feature.steps {
+        put("steps", json!([min, max]));
+    }
+    if feature.is_mixed() {
+        let kinds = feature.kinds().map(|(kind, seen)| {
+            let mut json = kind_to_json(kind, seen);
+            json.insert("first".to_owned(), place_to_json(seen.first, inferred));
+            (kind.name().to_owned(), Value::Object(json))
+        });
+        put("kinds", Value::Object(kinds.collect()));
+    } else if let Some((kind, seen)) = feature.kinds().next() {
+        json.extend(kind_to_json(kind, seen));
+    }
+    Value::Object(json)
+}
+
+fn kind_to_json(kind: Kind, seen: &KindSummary) -> Map<String, Value> {
+    let mut json = Map::new();
+    json.insert("lists".to_owned(), json!(seen.lists));
+    json.insert("lengths".to_owned(), json!([seen.min_len, seen.max_len]));
+    json.insert("values".to_owned(), json!(seen.values));
+    if kind == Kind::Bytes {
+        json.insert("utf8".to_owned(), json!(seen.utf8));
+        json.insert("bytes".to_owned(), json!(seen.bytes));
+    }
+    json
+}
+
+fn place_to_json(place: Place, inferred: &Inferred) -> Value {
+    let file = inferred.names.get(place.shard as usize);
+    json!({"file": file, "record": place.record, "offset": place.offset})
+}
+
+/// The schema that the JSON says.
+///
+/// # Errors
+/// What is not as the module's documentation says.
+pub fn from_json(json: &Value) -> Result<SchemaRef> {
+    let name = text(json, "record_type", "the schema")?;
+    let record_type = RecordType::from_name(name)
+        .ok_or_else(|| wrong(format!("record_type: expected example, sequence-example or raw, found {name:?}")))?;
+    let features = json.get("features").and_then(Value::as_array);
+    let features = features.ok_or_else(|| wrong("expected a list `features`"))?;
+    let mut fields: Vec<Field> = Vec::new();
+    let mut names = HashSet::new();
+    for feature in features {
+        if let Some(field) = field_from_json(feature, record_type)? {
+            if !names.insert(field.name().clone()) {
+                return Err(wrong(format!("two columns are called {:?}", field.name())));
+            }
+            fields.push(field);
+        }
+    }
+    match record_type {
+        RecordType::Raw => Ok(raw_schema(Values::Binary)),
+        RecordType::Example | RecordType::SequenceExample => Ok(with_record_type(fields, record_type)),
+    }
+}
+
+/// The column of one feature, where it has one.
+fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field>> {
+    let feature = text(json, "name", "a feature")?;
+    let place = format!("feature {feature:?}");
+    if let Some(kinds) = json.get("kinds").and_then(Value::as_object).filter(|_| json["arrow"].is_null()) {
+        let kinds: Vec<_> = kinds.keys().map(String::as_str).collect();
+        return Err(wrong(format!(
+            "{place} has more than one kind ({}): say `arrow`, or leave it out",
+            kinds.join(", ")
+        )));
+    }
+    if json.get("arrow").is_none_or(Value::is_null) {
+        return Ok(None);
+    }
+    let arrow = text(json, "arrow", &place)?;
+    let (shape, values) = parse_type(arrow).ok_or_else(|| {
+        wrong(format!(
+            "{place}: arrow: expected int64, float32, binary or utf8, a list<..> of one of these or, for a feature list, a \
+             list<list<..>>, found {arrow:?}"
+        ))
+    })?;
+    let role = role_from_json(json, &place, shape, record_type)?;
+    let kind = json.get("kind").and_then(Value::as_str);
+    if let Some(kind) = kind.filter(|kind| Kind::from_name(kind) != Some(values.kind())) {
+        return Err(wrong(format!("{place}: a {kind} cannot be {arrow}")));
+    }
+    let column = json.get("column").and_then(Value::as_str).unwrap_or(feature);
+    let field = Column { feature: feature.to_owned(), role, shape, values }.field(column);
+    Column::try_new(&field, record_type).map_err(|e| wrong(e.to_string()))?;
+    Ok(Some(field))
+}
+
+fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordType) -> Result<Role> {
+    let Some(name) = json.get("role").and_then(Value::as_str) else {
+        return Ok(match (record_type, shape) {
+            (RecordType::Raw, _) => Role::Record,
+            (RecordType::Example, _) => Role::Feature,
+            (RecordType::SequenceExample, Shape::Steps) => Role::Sequence,
+            (RecordType::SequenceExample, _) => Role::Context,
+        });
+    };
+    let roles: &[Role] = match record_type {
+        RecordType::Raw => &[Role::Record],
+        RecordType::Example => &[Role::Feature, Role::Unset],
+        RecordType::SequenceExample => &[Role::Context, Role::Sequence, Role::Unset],
+    };
+    let role = roles.iter().find(|role| role.name() == name).copied();
+    role.ok_or_else(|| wrong(format!("{place}: {} records have no role {name:?}", record_type.name())))
+}
+
+fn text<'a>(json: &'a Value, key: &str, place: &str) -> Result<&'a str> {
+    json.get(key).and_then(Value::as_str).ok_or_else(|| wrong(format!("{place}: expected a text `{key}`")))
+}
+
+fn wrong(message: impl Into<String>) -> SchemaJsonError {
+    SchemaJsonError(message.into())
+}
+
+/// A column's type in one word: `int64`, `list<float32>`, `list<list<utf8>>`.
+pub fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::List(item) => format!("list<{}>", type_name(item.data_type())),
+        DataType::Int64 => "int64".to_owned(),
+        DataType::Float32 => "float32".to_owned(),
+        DataType::Binary | DataType::BinaryView => "binary".to_owned(),
+        DataType::Utf8 | DataType::Utf8View => "utf8".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn parse_type(name: &str) -> Option<(Shape, Values)> {
+    let item =
+        |name: &str| name.trim().strip_prefix("list<").and_then(|rest| rest.strip_suffix('>')).map(str::to_owned);
+    let (shape, value) = match item(name) {
+        None => (Shape::Scalar, name.to_owned()),
+        Some(list) => match item(&list) {
+            None => (Shape::List, list),
+            Some(value) => (Shape::Steps, value),
+        },
+    };
+    let values = match value.trim() {
+        "int64" => Values::Int64,
+        "float32" => Values::Float32,
+        "binary" => Values::Binary,
+        "utf8" => Values::Utf8,
+        _ => return None,
+    };
+    Some((shape, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn column(feature: &str, role: Role, shape: Shape, values: Values, name: &str) -> Field {
+        Column { feature: feature.to_owned(), role, shape, values }.field(name)
+    }
+
+    fn check(fields: Vec<Field>, record_type: RecordType, json: Value) {
+        let schema = with_record_type(fields, record_type);
+        assert_eq!(from_json(&json).unwrap(), schema);
+    }
+
+    #[test]
+    fn little_is_enough() {
+        let fields = vec![
+            column("a", Role::Feature, Shape::Scalar, Values::Int64, "a"),
+            column("b", Role::Feature, Shape::List, Values::Utf8, "b"),
+        ];
+        let json = json!({"record_type": "example", "features": [
+            {"name": "a", "arrow": "int64"}, {"name": "b", "arrow": "list<utf8>"}, {"name": "c", "arrow": null}]});
+        check(fields, RecordType::Example, json);
+    }
+
+    #[test]
+    fn columns_keep_their_names_and_roles() {
+        let fields = vec![
+            column("a", Role::Context, Shape::List, Values::Float32, "a"),
+            column("a", Role::Sequence, Shape::Steps, Values::Binary, "feature_lists/a"),
+            column("_tfarrow_unset", Role::Unset, Shape::List, Values::Utf8, "_tfarrow_unset"),
+        ];
+        let json = json!({"record_type": "sequence-example", "features": [
+            {"name": "a", "role": "context", "kind": "float_list", "arrow": "list<float32>"},
+            {"name": "a", "column": "feature_lists/a", "role": "sequence", "arrow": "list<list<binary>>"},
+            {"name": "_tfarrow_unset", "role": "unset", "arrow": "list<utf8>"}]});
+        check(fields, RecordType::SequenceExample, json);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let feature = |feature: Value| json!({"record_type": "example", "features": [feature]});
+        let cases = [
+            (json!([]), "the schema: expected a text `record_type`"),
+            (json!({"record_type": "x"}), "record_type: expected example, sequence-example or raw, found \"x\""),
+            (json!({"record_type": "example"}), "expected a list `features`"),
+            (feature(json!({})), "a feature: expected a text `name`"),
+            (
+                feature(json!({"name": "a", "arrow": "int64", "kind": "float_list"})),
+                "feature \"a\": a float_list cannot be int64",
+            ),
+            (
+                feature(json!({"name": "a", "arrow": "int64", "role": "sequence"})),
+                "feature \"a\": example records have no role \"sequence\"",
+            ),
+            (
+                feature(json!({"name": "a", "arrow": null, "kinds": {"int64_list": {}, "float_list": {}}})),
+                "feature \"a\" has more than one kind (int64_list, float_list): say `arrow`, or leave it out",
+            ),
+        ];
+        for (json, message) in cases {
+            assert_eq!(from_json(&json).unwrap_err().to_string(), message);
+        }
+        let error = from_json(&feature(json!({"name": "a", "arrow": "int32"}))).unwrap_err().to_string();
+        assert!(
+            error.starts_with("feature \"a\": arrow: expected int64, float32") && error.ends_with("found \"int32\""),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn types_read_as_they_are_written() {
+        for name in ["int64", "list<float32>", "list<list<utf8>>", "binary"] {
+            let (shape, values) = parse_type(name).unwrap();
+            let column = Column { feature: String::new(), role: Role::Feature, shape, values };
+            assert_eq!(type_name(&column.data_type()), name);
+        }
+        assert_eq!(type_name(&DataType::List(Arc::new(Field::new_list_field(DataType::Utf8View, true)))), "list<utf8>");
+    }
+}

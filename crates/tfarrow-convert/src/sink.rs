@@ -1,0 +1,237 @@
+//! Writing: the pieces of a shard, in their order, into one file that appears whole.
+
+use std::{fs, io, path::PathBuf, sync::Arc};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::{
+    CompressionType,
+    writer::{FileWriter, IpcWriteOptions},
+};
+use arrow_schema::{Schema, SchemaRef};
+use parquet::{
+    arrow::{
+        ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
+        arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory},
+    },
+    basic::{Compression as ParquetCompression, GzipLevel, ZstdLevel},
+    file::{
+        properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr},
+        writer::SerializedFileWriter,
+    },
+};
+use tfarrow_dataset::{Compression, OutputFile, ShardWriter};
+
+use crate::{Error, OutputCompression, Result, Target};
+
+/// What workers make of units, ready to be written.
+pub(crate) enum Piece {
+    /// A Parquet row group.
+    RowGroup(Vec<ArrowColumnChunk>),
+    /// Rows of an Arrow file.
+    Batch(RecordBatch),
+    /// Frames of a TFRecord file.
+    Frames(Vec<u8>),
+}
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    File(PathBuf),
+    Stdout,
+}
+
+/// What an output is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Format {
+    pub(crate) target: Target,
+    pub(crate) compression: OutputCompression,
+    pub(crate) overwrite: bool,
+    pub(crate) row_group_rows: usize,
+}
+
+/// One output file being written.
+pub(crate) struct Sink {
+    path: PathBuf,
+    writer: Writer,
+}
+
+enum Writer {
+    Parquet(SerializedFileWriter<Output>),
+    Arrow(FileWriter<io::BufWriter<Output>>),
+    TfRecord(ShardWriter<Output>),
+}
+
+impl Sink {
+    /// Opens an output. `schema` is that of the rows, with the metadata that the file is to have.
+    pub(crate) fn create(destination: &Destination, format: &Format, schema: &SchemaRef) -> Result<Self> {
+        let path = match destination {
+            Destination::File(path) => path.clone(),
+            Destination::Stdout => PathBuf::from("standard output"),
+        };
+        let output = Output::create(destination, format.overwrite)?;
+        let writer = match format.target {
+            Target::Parquet => {
+                let (root, properties) = parquet_schema(schema, format).map_err(|e| Error::parquet(&path, e))?;
+                let writer = SerializedFileWriter::new(output, root, properties);
+                Writer::Parquet(writer.map_err(|e| Error::parquet(&path, e))?)
+            }
+            Target::Arrow => {
+                let options = ipc_options(format.compression).map_err(|e| Error::arrow(&path, e))?;
+                let output = io::BufWriter::with_capacity(1 << 20, output);
+                let writer = FileWriter::try_new_with_options(output, schema, options);
+                Writer::Arrow(writer.map_err(|e| Error::arrow(&path, e))?)
+            }
+            Target::TfRecord => Writer::TfRecord(ShardWriter::new(output, tfrecord_compression(format.compression))),
+        };
+        Ok(Self { path, writer })
+    }
+
+    /// Ends the file, which has no name yet.
+    pub(crate) fn finish(self) -> Result<Output> {
+        let Self { path, writer } = self;
+        match writer {
+            Writer::Parquet(writer) => writer.into_inner().map_err(|e| Error::parquet(&path, e)),
+            Writer::Arrow(mut writer) => {
+                let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
+                output.into_inner().map_err(|e| Error::io(&path, e.into_error()))
+            }
+            Writer::TfRecord(writer) => writer.finish().map_err(|e| Error::io(&path, e)),
+        }
+    }
+
+    /// Writes one piece.
+    pub(crate) fn write(&mut self, piece: Piece) -> Result<()> {
+        match (&mut self.writer, piece) {
+            (Writer::Parquet(writer), Piece::RowGroup(chunks)) => {
+                append(writer, chunks).map_err(|e| Error::parquet(&self.path, e))
+            }
+            (Writer::Arrow(writer), Piece::Batch(batch)) => writer.write(&batch).map_err(|e| Error::arrow(&self.path, e)),
+            (Writer::TfRecord(writer), Piece::Frames(frames)) => {
+                io::Write::write_all(writer, &frames).map_err(|e| Error::io(&self.path, e))
+            }
+            _ => Err(Error::Usage("a piece of one format was made for a file of another".to_owned())),
+        }
+    }
+}
+
+impl Piece {
+    /// The bytes that it keeps in memory until it is written, as far as workers have to be held back for it.
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            // A row group is bounded by itself, and a worker makes one at a time.
+            Self::RowGroup(_) => 0,
+            Self::Batch(batch) => batch.get_array_memory_size(),
+            Self::Frames(frames) => frames.len(),
+        }
+    }
+}
+
+fn append(writer: &mut SerializedFileWriter<Output>, chunks: Vec<ArrowColumnChunk>) -> parquet::errors::Result<()> {
+    let mut group = writer.next_row_group()?;
+    for chunk in chunks {
+        chunk.append_to_row_group(&mut group)?;
+    }
+    group.close().map(drop)
+}
+
+/// Makes the column writers of row groups, for workers that have no file.
+pub(crate) fn row_groups(schema: &SchemaRef, format: &Format) -> parquet::errors::Result<ArrowRowGroupWriterFactory> {
+    let (root, properties) = parquet_schema(schema, format)?;
+    let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
+    Ok(ArrowRowGroupWriterFactory::new(&writer, Arc::clone(schema)))
+}
+
+fn parquet_schema(
+    schema: &Schema,
+    format: &Format,
+) -> parquet::errors::Result<(parquet::schema::types::TypePtr, WriterPropertiesPtr)> {
+    let compression = match format.compression {
+        OutputCompression::Zstd => ParquetCompression::ZSTD(ZstdLevel::default()),
+        OutputCompression::Snappy => ParquetCompression::SNAPPY,
+        OutputCompression::Gzip => ParquetCompression::GZIP(GzipLevel::default()),
+        OutputCompression::Lz4 => ParquetCompression::LZ4_RAW,
+        OutputCompression::None | OutputCompression::Zlib | OutputCompression::Original => {
+            ParquetCompression::UNCOMPRESSED
+        }
+    };
+    let mut properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_created_by(concat!("tfarrow ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(format.row_group_rows))
+        .build();
+    add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+    let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
+    Ok((root, Arc::new(properties)))
+}
+
+fn ipc_options(compression: OutputCompression) -> Result<IpcWriteOptions, arrow_schema::ArrowError> {
+    IpcWriteOptions::default().try_with_compression(match compression {
+        OutputCompression::Zstd => Some(CompressionType::ZSTD),
+        OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
+        OutputCompression::None
+        | OutputCompression::Snappy
+        | OutputCompression::Gzip
+        | OutputCompression::Zlib
+        | OutputCompression::Original => None,
+    })
+}
+
+/// The compression of a TFRecord file. `Original` has been looked up by now.
+pub(crate) fn tfrecord_compression(compression: OutputCompression) -> Compression {
+    match compression {
+        OutputCompression::Gzip => Compression::Gzip,
+        OutputCompression::Zlib => Compression::Zlib,
+        OutputCompression::None
+        | OutputCompression::Zstd
+        | OutputCompression::Snappy
+        | OutputCompression::Lz4
+        | OutputCompression::Original => Compression::None,
+    }
+}
+
+/// Where bytes go: a file that has its name only once it is whole, or standard output.
+pub(crate) enum Output {
+    File(OutputFile),
+    Stdout(io::Stdout),
+}
+
+impl Output {
+    fn create(destination: &Destination, overwrite: bool) -> Result<Self> {
+        Ok(match destination {
+            Destination::File(path) => Self::File(OutputFile::create(path, overwrite)?),
+            Destination::Stdout => Self::Stdout(io::stdout()),
+        })
+    }
+
+    /// Gives the file its name: the one that it was created for, or `name` in the same folder. Returns its bytes.
+    pub(crate) fn persist(self, name: Option<&str>) -> Result<u64> {
+        match self {
+            Self::File(file) => {
+                let path = name.map_or_else(|| file.path().to_owned(), |name| file.path().with_file_name(name));
+                file.persist_as(&path)?;
+                Ok(fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len())
+            }
+            Self::Stdout(mut stdout) => {
+                io::Write::flush(&mut stdout).map_err(|e| Error::io("standard output".as_ref(), e))?;
+                Ok(0)
+            }
+        }
+    }
+}
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Stdout(stdout) => stdout.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stdout(stdout) => stdout.flush(),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What a worker does with a unit: decode it, where it is records, and encode it for the output.
+
+use std::{collections::BTreeMap, mem, ops::Range, path::Path, sync::Arc};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use tfarrow_codec::{BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, Records, VerifyCrc, frame};
+use tfarrow_dataset::{Contents, Shard};
+
+use crate::{
+    Error, Progress, Result,
+    input::{self, Unit, Work},
+    job::Pieces,
+    sink::Piece,
+};
+
+/// Rows and bytes of records that are decoded at once.
+const BATCH_ROWS: usize = 8192;
+const BATCH_BYTES: usize = 16 << 20;
+
+/// Bytes of frames that are written at once.
+const FRAMES_BYTES: usize = 4 << 20;
+
+/// What was lost on the way, and how often.
+pub(crate) type Losses = BTreeMap<String, u64>;
+
+/// How the records of a job are decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoding {
+    pub(crate) schema: SchemaRef,
+    pub(crate) verify_crc: VerifyCrc,
+    /// Whether the schema was made from a sample: what it does not know of is then an error.
+    pub(crate) sampled: bool,
+    /// Whether a record of another type is an error.
+    pub(crate) strict: bool,
+}
+
+/// How the rows of a job are encoded.
+pub(crate) enum Encoding {
+    /// Into Parquet row groups of at most so many rows and so many encoded bytes.
+    Parquet { schema: SchemaRef, factory: ArrowRowGroupWriterFactory, rows: usize, bytes: usize },
+    /// Not at all: Arrow files take batches, with this schema.
+    Arrow(SchemaRef),
+    /// Into frames of the rows' records.
+    TfRecord(EncoderBuilder, SchemaRef),
+    /// Records as they are.
+    Frames(VerifyCrc),
+}
+
+/// One worker at one job.
+pub(crate) struct Worker<'j> {
+    encoding: &'j Encoding,
+    sampled: bool,
+    decoder: Option<BatchDecoder>,
+    encoder: Option<Encoder>,
+    progress: &'j Progress,
+    losses: Losses,
+}
+
+impl<'j> Worker<'j> {
+    pub(crate) fn new(decoding: Option<&Decoding>, encoding: &'j Encoding, progress: &'j Progress) -> Result<Self> {
+        let usage = |e: tfarrow_codec::Error| Error::Usage(e.to_string());
+        let build = |decoding: &Decoding| {
+            DecoderBuilder::new(Arc::clone(&decoding.schema))
+                .with_verify_crc(decoding.verify_crc)
+                .with_strict(decoding.strict)
+                .build_batch_decoder()
+        };
+        let encoder = match encoding {
+            Encoding::TfRecord(builder, schema) => Some(builder.clone().build(Arc::clone(schema)).map_err(usage)?),
+            Encoding::Parquet { .. } | Encoding::Arrow(_) | Encoding::Frames(_) => None,
+        };
+        let sampled = decoding.is_some_and(|decoding| decoding.sampled);
+        let decoder = decoding.map(build).transpose().map_err(usage)?;
+        Ok(Self { encoding, sampled, decoder, encoder, progress, losses: Losses::new() })
+    }
+
+    /// Turns a unit into pieces.
+    pub(crate) fn work(&mut self, unit: Unit, pieces: &mut Pieces<'_>) -> Result<()> {
+        let path = Arc::clone(&unit.path);
+        match self.encoding {
+            Encoding::Frames(verify) => self.frames(&path, unit.work, *verify, pieces),
+            Encoding::Parquet { schema, factory, rows, bytes } => {
+                let mut group = RowGroup::new(&path, schema, factory)?;
+                self.batches(&path, unit.work, |_, batch| {
+                    for part in parts(batch.num_rows(), *rows, group.rows) {
+                        group.write(&batch.slice(part.start, part.len()))?;
+                        if group.rows >= *rows || group.bytes() >= *bytes {
+                            pieces.write(mem::replace(&mut group, RowGroup::new(&path, schema, factory)?).close()?)?;
+                        }
+                    }
+                    Ok(())
+                })?;
+                if group.rows > 0 { pieces.write(group.close()?) } else { Ok(()) }
+            }
+            Encoding::Arrow(schema) => self.batches(&path, unit.work, |_, batch| {
+                let batch = batch.with_schema(Arc::clone(schema)).map_err(|e| Error::arrow(&path, e))?;
+                pieces.write(Piece::Batch(batch))
+            }),
+            Encoding::TfRecord(..) => {
+                let mut frames = Vec::new();
+                self.batches(&path, unit.work, |encoder, batch| {
+                    let Some(encoder) = encoder else { return Ok(()) };
+                    encoder.encode(&batch, &mut frames).map_err(|e| Error::codec(&path, e))?;
+                    if frames.len() < FRAMES_BYTES { Ok(()) } else { pieces.write(Piece::Frames(mem::take(&mut frames))) }
+                })?;
+                pieces.write(Piece::Frames(frames))
+            }
+        }
+    }
+
+    /// What was lost on the way, over all units.
+    pub(crate) fn losses(mut self) -> Losses {
+        if let Some(encoder) = &self.encoder {
+            for (column, what, times) in encoder.losses() {
+                *self.losses.entry(format!("column {column:?}: {what}")).or_default() += times;
+            }
+        }
+        self.losses
+    }
+
+    fn frames(&self, path: &Path, work: Work, verify: VerifyCrc, pieces: &mut Pieces<'_>) -> Result<()> {
+        let Work::Records(blocks) = work else { return Err(Error::Usage("only records have frames".to_owned())) };
+        for records in blocks {
+            records.verify(verify).map_err(|e| Error::codec(path, e))?;
+            let mut frames = Vec::with_capacity(records.bytes());
+            records.iter().for_each(|data| frame::write(data, &mut frames));
+            self.progress.add_records(records.len() as u64);
+            pieces.write(Piece::Frames(frames))?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the rows of a unit.
+    fn batches(
+        &mut self,
+        path: &Path,
+        work: Work,
+        mut each: impl FnMut(Option<&mut Encoder>, RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        match work {
+            Work::Records(blocks) => {
+                for records in blocks {
+                    self.decode(path, records, &mut each)?;
+                }
+            }
+            Work::RowGroup(metadata, group) => {
+                let shard = Shard::file(path.to_owned(), path.to_owned(), 0, Contents::Parquet);
+                for batch in input::all_rows(&shard, metadata, group..group + 1)? {
+                    let batch = batch?;
+                    self.progress.add_records(batch.num_rows() as u64);
+                    each(self.encoder.as_mut(), batch)?;
+                }
+            }
+            Work::Batches(batches) => {
+                for batch in batches {
+                    self.progress.add_records(batch.num_rows() as u64);
+                    each(self.encoder.as_mut(), batch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(
+        &mut self,
+        path: &Path,
+        mut records: Records,
+        each: &mut impl FnMut(Option<&mut Encoder>, RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        while !records.is_empty() {
+            let (now, later) = { let fit = records.fit(BATCH_ROWS, BATCH_BYTES); records.split_at(fit) };
+            let batch = decoder.decode(&now).map_err(|e| Error::codec(path, e))?;
+            self.progress.add_records(now.len() as u64);
+            records = later;
+            each(self.encoder.as_mut(), batch)?;
+        }
+        note_unknown(path, decoder, self.sampled, &mut self.losses)
+    }
+}
+
+/// Features that no column holds: an error where a sample made the columns, else a loss.
+fn note_unknown(path: &Path, decoder: &BatchDecoder, sampled: bool, losses: &mut Losses) -> Result<()> {
+    let unknown = decoder.unknown_features().map(|name| format!("feature {name:?} has no column"));
+    let unset = decoder.has_lost_unset().then(|| "a feature with no kind set has no place without `_tfarrow_unset`".to_owned());
+    for what in unknown.chain(unset) {
+        if sampled {
+            let way_out = "the sample did not see it; raise --sample, or leave it out to look at all records";
+            return Err(Error::Data(format!("{}: {what}: {way_out}", path.display())));
+        }
+        losses.entry(what).or_insert(1);
+    }
+    Ok(())
+}
+
+/// Parts a batch where row groups of `most` rows end, of which the one in hand has `rows`.
+fn parts(batch: usize, most: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    let mut room = most.max(1) - rows;
+    std::iter::from_fn(move || {
+        let end = batch.min(start + room);
+        let part = start..end;
+        (start, room) = (end, most.max(1));
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// A Parquet row group in the making.
+struct RowGroup<'w> {
+    path: &'w Path,
+    schema: &'w SchemaRef,
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl<'w> RowGroup<'w> {
+    fn new(path: &'w Path, schema: &'w SchemaRef, factory: &ArrowRowGroupWriterFactory) -> Result<Self> {
+        let columns = factory.create_column_writers(0).map_err(|e| Error::parquet(path, e))?;
+        Ok(Self { path, schema, columns, rows: 0 })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let parquet = |e| Error::parquet(self.path, e);
+        let mut columns = self.columns.iter_mut();
+        for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
+            for (leaf, column) in compute_leaves(field, array).map_err(parquet)?.iter().zip(columns.by_ref()) {
+                column.write(leaf).map_err(parquet)?;
+            }
+        }
+        self.rows += batch.num_rows();
+        Ok(())
+    }
+
+    /// Bytes encoded so far.
+    fn bytes(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+    }
+
+    fn close(self) -> Result<Piece> {
+        let chunks: Result<Vec<_>, _> = self.columns.into_iter().map(ArrowColumnWriter::close).collect();
+        Ok(Piece::RowGroup(chunks.map_err(|e| Error::parquet(self.path, e))?))
+    }
+}

@@ -1,0 +1,76 @@
+//! What the tables of a session were inferred from, for the hint that goes with "column not found".
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::{
+    common::{Column, SchemaError},
+    error::DataFusionError,
+    prelude::SessionContext,
+};
+
+use crate::origin::Origin;
+
+/// Tables that are remembered.
+const REMEMBERED: usize = 64;
+
+/// The tables that a session made last, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Samples(Mutex<Vec<(String, Arc<Origin>)>>);
+
+impl Samples {
+    pub(crate) fn remember(&self, table: &str, origin: &Arc<Origin>) {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.retain(|(name, _)| name != table);
+        if tables.len() == REMEMBERED {
+            tables.remove(0);
+        }
+        tables.push((table.to_owned(), Arc::clone(origin)));
+    }
+
+    /// Where the tables of these columns come from; of those that have another name in the query, the one made last.
+    fn find(&self, columns: &[Column]) -> Option<Arc<Origin>> {
+        let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_named = |name: &str| {
+            let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
+            relations.any(|relation| relation.table() == name)
+        };
+        let named = tables.iter().rev().find(|(name, _)| is_named(name));
+        named.or(tables.last()).map(|(_, origin)| Arc::clone(origin))
+    }
+}
+
+/// What to say besides "column not found", where the schema may be to blame: it knows only the features that were
+/// seen. `None` where the error is another, or nothing is to be said.
+///
+/// The context is one that [`session_context`](crate::session_context) made.
+pub fn explain_missing_column(error: &DataFusionError, context: &SessionContext) -> Option<String> {
+    let (field, known) = missing_column(error)?;
+    let samples = context.state().config().get_extension::<Samples>()?;
+    let origin = samples.find(known)?;
+    let name = &field.name;
+    if let Some(feature) = origin.features(name).find(|feature| feature.kind().is_none()) {
+        let present = feature.present;
+        return Some(format!(
+            "feature {name:?} stands in {present} records, but never has a kind, so it has no column"
+        ));
+    }
+    let sample = origin.sample()?;
+    Some(format!(
+        "the schema is that of {sample}, and a feature {name:?} was not among them; \
+         SET tfarrow.sample_records = 'all' looks at every record"
+    ))
+}
+
+/// The column that was not found, and those that there are.
+fn missing_column(error: &DataFusionError) -> Option<(&Column, &[Column])> {
+    match error {
+        DataFusionError::SchemaError(error, _) => match &**error {
+            SchemaError::FieldNotFound { field, valid_fields } => Some((field, valid_fields)),
+            _ => None,
+        },
+        DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => missing_column(error),
+        DataFusionError::Shared(error) => missing_column(error),
+        DataFusionError::Collection(errors) => errors.iter().find_map(missing_column),
+        _ => None,
+    }
+}

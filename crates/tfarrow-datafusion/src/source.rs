@@ -1,0 +1,191 @@
+//! TFRecord as a source of DataFusion's file scan. The projection reaches the decoder.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError, Weak, atomic::AtomicUsize},
+};
+
+use arrow_schema::SchemaRef;
+use datafusion::{
+    common::tree_node::TreeNodeRecursion,
+    datasource::{
+        physical_plan::{FileOpener, FileScanConfig, FileSource},
+        projection::{ProjectionOpener, SplitProjection},
+        table_schema::TableSchema,
+    },
+    error::Result,
+    physical_expr::{LexOrdering, projection::ProjectionExprs},
+    physical_plan::{PhysicalExpr, apply_expression_roots, metrics::ExecutionPlanMetricsSet},
+};
+use object_store::ObjectStore;
+use tfarrow_codec::{DecoderBuilder, VerifyCrc};
+use tfarrow_dataset::ReadOptions;
+
+use crate::{
+    decoders::Decoders, metrics::ScanMetrics, opener::TfRecordOpener, origin::Origin, scan::Scan, unknown::Teller,
+};
+
+/// Rows of a batch, where DataFusion does not say.
+const BATCH_SIZE: usize = 8192;
+
+/// How the records of a table's files are decoded.
+#[derive(Clone)]
+pub struct TfRecordSource {
+    table_schema: TableSchema,
+    projection: SplitProjection,
+    batch_size: usize,
+    metrics: ExecutionPlanMetricsSet,
+    verify_crc: VerifyCrc,
+    strict: bool,
+    origin: Arc<Origin>,
+    teller: Arc<Teller>,
+    execution: Arc<Execution>,
+}
+
+/// What the partitions of one execution share.
+#[derive(Debug, Default)]
+struct Execution {
+    decoders: Mutex<Weak<Decoders>>,
+    /// Files that are being read.
+    active: Arc<AtomicUsize>,
+}
+
+impl TfRecordSource {
+    /// Decodes records to the columns of `schema`.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_schema::{DataType, Field, Schema};
+    /// use datafusion::datasource::physical_plan::FileSource;
+    /// use tfarrow_datafusion::TfRecordSource;
+    ///
+    /// let schema = Schema::new(vec![Field::new("label", DataType::Int64, true)]);
+    /// let source = TfRecordSource::new(Arc::new(schema));
+    /// assert!(!source.supports_repartitioning());
+    /// ```
+    pub fn new(schema: SchemaRef) -> Self {
+        let table_schema = TableSchema::from(schema);
+        Self {
+            projection: SplitProjection::unprojected(&table_schema),
+            table_schema,
+            batch_size: BATCH_SIZE,
+            metrics: ExecutionPlanMetricsSet::new(),
+            verify_crc: VerifyCrc::Always,
+            strict: false,
+            origin: Arc::default(),
+            teller: Arc::default(),
+            execution: Arc::default(),
+        }
+    }
+
+    /// When the CRC of a record's data is checked; by default always.
+    pub fn with_verify_crc(mut self, verify_crc: VerifyCrc) -> Self {
+        self.verify_crc = verify_crc;
+        self
+    }
+
+    /// Whether a record with top-level fields of another message is an error, which it is where the type was guessed.
+    pub(crate) fn with_strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    pub(crate) fn with_origin(mut self, origin: Arc<Origin>, teller: Arc<Teller>) -> Self {
+        (self.origin, self.teller) = (origin, teller);
+        self
+    }
+
+    /// The decoders that all partitions of an execution share: those of the execution that runs, else new ones.
+    fn decoders(&self) -> Arc<Decoders> {
+        let mut shared = self.execution.decoders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(decoders) = shared.upgrade() {
+            return decoders;
+        }
+        let builder = DecoderBuilder::new(Arc::clone(self.table_schema.file_schema()))
+            .with_projection(self.projection.file_indices.clone())
+            .with_verify_crc(self.verify_crc)
+            .with_strict(self.strict);
+        let decoders = Arc::new(Decoders::new(builder, Arc::clone(&self.origin), Arc::clone(&self.teller)));
+        *shared = Arc::downgrade(&decoders);
+        decoders
+    }
+
+    fn scan(&self, config: &FileScanConfig, partition: usize) -> Scan {
+        Scan {
+            decoders: self.decoders(),
+            origin: Arc::clone(&self.origin),
+            read: ReadOptions::default(),
+            batch_size: self.batch_size,
+            limit: config.limit,
+            partitions: config.file_groups.len(),
+            active: Arc::clone(&self.execution.active),
+            metrics: ScanMetrics::new(&self.metrics, partition),
+        }
+    }
+}
+
+impl fmt::Debug for TfRecordSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TfRecordSource").field("verify_crc", &self.verify_crc).finish_non_exhaustive()
+    }
+}
+
+impl FileSource for TfRecordSource {
+    fn create_file_opener(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let opener = TfRecordOpener::new(store, self.scan(config, partition));
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.table_schema
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        Arc::new(Self { batch_size: batch_size.max(1), ..self.clone() })
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "tfrecord"
+    }
+
+    /// A record's place is known only once all before it were read, so that no file is cut.
+    fn supports_repartitioning(&self) -> bool {
+        false
+    }
+
+    fn repartitioned(
+        &self,
+        _target_partitions: usize,
+        _repartition_file_min_size: usize,
+        _output_ordering: Option<LexOrdering>,
+        _config: &FileScanConfig,
+    ) -> Result<Option<FileScanConfig>> {
+        Ok(None)
+    }
+
+    fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
+        Ok(Some(Arc::new(Self { projection, execution: Arc::default(), ..self.clone() })))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.projection.source.iter(), f)
+    }
+}

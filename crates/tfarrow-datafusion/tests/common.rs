@@ -1,0 +1,141 @@
+//! Sessions, files and answers.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use datafusion::{arrow::util::pretty::pretty_format_batches, error::Result, prelude::SessionContext};
+use tfarrow_codec::frame;
+use tfarrow_datafusion::{SessionOptions, UnknownFeatures, session_context};
+
+/// A path below the workspace's test data.
+pub fn testdata(path: &str) -> String {
+    format!("{}/../../testdata/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn session() -> SessionContext {
+    session_context(SessionOptions::default()).unwrap()
+}
+
+/// A session, and what it is told of unknown features.
+pub fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<UnknownFeatures>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&heard);
+    let options = SessionOptions {
+        on_unknown_features: Some(Arc::new(move |unknown| tell.lock().unwrap().push(unknown.clone()))),
+        ..SessionOptions::default()
+    };
+    (session_context(options).unwrap(), heard)
+}
+
+/// The rows of a query's answer, as tables show them, without their frame.
+pub async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> {
+    let batches = context.sql(query).await?.collect().await?;
+    let table = pretty_format_batches(&batches)?.to_string();
+    let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" | ");
+    Ok(table.lines().filter(|line| line.starts_with('|')).skip(1).map(cells).collect())
+}
+
+#[track_caller]
+pub fn check<'a>(found: Result<Vec<String>>, expect: impl AsRef<[&'a str]>) {
+    assert_eq!(found.unwrap(), expect.as_ref());
+}
+
+/// The message of an error, without what a build adds to it.
+pub async fn error(context: &SessionContext, query: &str) -> String {
+    match rows(context, query).await {
+        Ok(rows) => panic!("no error: {rows:?}"),
+        Err(error) => error.strip_backtrace(),
+    }
+}
+
+/// One feature of an Example.
+pub enum Value<'a> {
+    Ints(&'a [i64]),
+    Floats(&'a [f32]),
+    Bytes(&'a [&'a [u8]]),
+    Unset,
+}
+
+pub fn example(features: &[(&str, Value<'_>)]) -> Vec<u8> {
+    let mut map = Vec::new();
+    for (name, value) in features {
+        let mut entry = Vec::new();
+        field(&mut entry, 1, name.as_bytes());
+        field(&mut entry, 2, &feature(value));
+        field(&mut map, 1, &entry);
+    }
+    let mut message = Vec::new();
+    field(&mut message, 1, &map);
+    message
+}
+
+fn feature(value: &Value<'_>) -> Vec<u8> {
+    let (kind, mut list) = (&mut Vec::new(), Vec::new());
+    match value {
+        Value::Bytes(values) => {
+            values.iter().for_each(|value| field(&mut list, 1, value));
+            field(kind, 1, &list);
+        }
+        Value::Floats(values) => {
+            field(&mut list, 1, &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+            field(kind, 2, &list);
+        }
+        Value::Ints(values) => {
+            let mut packed = Vec::new();
+            values.iter().for_each(|value| varint(&mut packed, *value as u64));
+            field(&mut list, 1, &packed);
+            field(kind, 3, &list);
+        }
+        Value::Unset => {}
+    }
+    std::mem::take(kind)
+}
+
+fn field(to: &mut Vec<u8>, number: u8, value: &[u8]) {
+    to.push(number << 3 | 2);
+    varint(to, value.len() as u64);
+    to.extend_from_slice(value);
+}
+
+fn varint(to: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
+/// A folder that goes away with its test.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The path of what is in it, as a query names it.
+    pub fn name(&self, name: &str) -> String {
+        self.path().join(name).display().to_string()
+    }
+
+    /// Writes a shard of these records.
+    pub fn shard(&self, name: &str, records: impl IntoIterator<Item = Vec<u8>>) -> PathBuf {
+        let mut bytes = Vec::new();
+        records.into_iter().for_each(|record| frame::write(&record, &mut bytes));
+        self.file(name, &bytes)
+    }
+
+    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::File::create(&path).unwrap().write_all(bytes).unwrap();
+        path
+    }
+}

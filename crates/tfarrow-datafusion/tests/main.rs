@@ -1,0 +1,10 @@
+//! SQL over TFRecord, as a user of the crate meets it: one test binary, a module a theme.
+
+mod common;
+mod errors;
+mod formats;
+mod options;
+mod plans;
+mod queries;
+mod sources;
+mod unknown;

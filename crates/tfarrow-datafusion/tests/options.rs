@@ -1,0 +1,96 @@
+//! What is SET counts for the tables that are named after it.
+
+use crate::common::*;
+
+#[tokio::test]
+async fn the_layout_may_be_lists() {
+    let context = session();
+    let query = format!("SELECT id FROM '{}' LIMIT 1", testdata("scalar.tfrecord"));
+    check(rows(&context, &query).await, ["-5"]);
+    rows(&context, "SET tfarrow.layout = 'list'").await.unwrap();
+    check(rows(&context, &query).await, ["[-5]"]);
+    rows(&context, "SET tfarrow.layout = auto").await.unwrap();
+    check(rows(&context, &query).await, ["-5"]);
+}
+
+#[tokio::test]
+async fn the_record_type_may_be_declared() {
+    let context = session();
+    rows(&context, "SET tfarrow.record_type = 'raw'").await.unwrap();
+    let query = format!("SELECT octet_length(record) > 0 FROM '{}' LIMIT 1", testdata("scalar.tfrecord"));
+    check(rows(&context, &query).await, ["true"]);
+}
+
+#[tokio::test]
+async fn the_sample_may_be_all_records() {
+    let folder = Folder::new();
+    let record = |i: i64| {
+        let mut features = vec![("x", Value::Ints(&[1]))];
+        if i == 4999 {
+            features.push(("late", Value::Floats(&[2.5])));
+        }
+        example(&features)
+    };
+    folder.shard("a", (0..5000).map(record));
+    let context = session();
+    let query = format!("SELECT sum(late) FROM '{}'", folder.name("a"));
+    let found = context.sql(&query).await.unwrap_err();
+    let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
+    assert_eq!(
+        hint,
+        "the schema is that of a sample of 1000 records of 1 of 1 shard, and a feature \"late\" was not among them; \
+         SET tfarrow.sample_records = 'all' looks at every record"
+    );
+    rows(&context, "SET tfarrow.sample_records = 'all'").await.unwrap();
+    check(rows(&context, &query).await, ["2.5"]);
+    let found = context.sql(&format!("SELECT later FROM '{}'", folder.name("a"))).await.unwrap_err();
+    assert_eq!(tfarrow_datafusion::explain_missing_column(&found, &context), None);
+    rows(&context, "SET tfarrow.sample_records = 5000").await.unwrap();
+    check(rows(&context, &query).await, ["2.5"]);
+}
+
+#[tokio::test]
+async fn a_feature_without_any_kind_is_explained() {
+    let folder = Folder::new();
+    folder.shard("a", [example(&[("x", Value::Ints(&[1])), ("never", Value::Unset)])]);
+    let context = session();
+    let found = context.sql(&format!("SELECT t.never FROM '{}' AS t", folder.name("a"))).await.unwrap_err();
+    let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
+    assert_eq!(hint, "feature \"never\" stands in 1 record, but never has a kind, so it has no column");
+}
+
+#[tokio::test]
+async fn data_crcs_may_be_left_unchecked() {
+    let context = session();
+    let folder = damaged();
+    let query = format!("SELECT count(x) FROM '{}'", folder.name("a"));
+    // The sample is always checked, so that it must not reach the damage.
+    rows(&context, "SET tfarrow.sample_records = 1").await.unwrap();
+    assert!(error(&context, &query).await.contains("the data's CRC"));
+    rows(&context, "SET tfarrow.verify_crc = 'never'").await.unwrap();
+    check(rows(&context, &query).await, ["3"]);
+    rows(&context, "SET tfarrow.verify_crc = on_parse_failure").await.unwrap();
+    check(rows(&context, &query).await, ["3"]);
+    rows(&context, "SET tfarrow.verify_crc = always").await.unwrap();
+    check(rows(&context, &query.replace("count(x)", "count(*)")).await, ["3"]);
+}
+
+/// Three records, of which the last has a value that nobody wrote.
+fn damaged() -> Folder {
+    let folder = Folder::new();
+    let path = folder.shard("a", (1..4).map(|i| example(&[("x", Value::Ints(&[i]))])));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 5;
+    bytes[last] ^= 4;
+    std::fs::write(path, bytes).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_refused() {
+    let context = session();
+    let message = error(&context, "SET tfarrow.layout = 'wide'").await;
+    assert!(message.contains("expected one of: auto, list"), "{message}");
+    let message = error(&context, "SET tfarrow.speed = 'high'").await;
+    assert!(message.contains("there are: layout, record_type, sample_records, verify_crc"), "{message}");
+}

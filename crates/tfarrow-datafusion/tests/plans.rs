@@ -1,0 +1,98 @@
+//! What the planner sees, and what stops.
+
+use std::{sync::Arc, time::Duration};
+
+use arrow_schema::{DataType, Field, Schema};
+use datafusion::{
+    datasource::{
+        listing::PartitionedFile,
+        physical_plan::{FileGroup, FileScanConfigBuilder},
+        source::DataSourceExec,
+    },
+    execution::object_store::ObjectStoreUrl,
+    physical_plan::{ExecutionPlan, collect},
+    prelude::SessionContext,
+};
+use futures::StreamExt;
+use object_store::{ObjectStore, ObjectStoreExt, memory::InMemory, path::Path};
+use tfarrow_datafusion::TfRecordSource;
+
+use crate::common::*;
+
+#[tokio::test]
+async fn only_what_is_asked_for_is_decoded() {
+    let context = session();
+    let query = format!("EXPLAIN SELECT avg(label) FROM '{}'", testdata("shards"));
+    let plan = rows(&context, &query).await.unwrap().join("\n");
+    assert!(plan.contains("projection=[label], file_type=tfrecord"), "{plan}");
+    let query = format!("EXPLAIN ANALYZE SELECT avg(label) FROM '{}'", testdata("shards"));
+    let plan = rows(&context, &query).await.unwrap().join("\n");
+    assert!(plan.contains("records_decoded=200") && plan.contains("bytes_scanned="), "{plan}");
+}
+
+fn source() -> Arc<TfRecordSource> {
+    Arc::new(TfRecordSource::new(Arc::new(Schema::new(vec![Field::new("label", DataType::Int64, true)]))))
+}
+
+fn plan(url: &str, files: Vec<PartitionedFile>) -> Arc<dyn ExecutionPlan> {
+    let files = files.into_iter().map(|file| FileGroup::new(vec![file])).collect();
+    let url = ObjectStoreUrl::parse(url).unwrap();
+    DataSourceExec::from_data_source(FileScanConfigBuilder::new(url, source()).with_file_groups(files).build())
+}
+
+async fn count(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> usize {
+    let batches = collect(plan, context.task_ctx()).await.unwrap();
+    batches.iter().map(|batch| batch.num_rows()).sum()
+}
+
+#[tokio::test]
+async fn files_of_any_store_are_read() {
+    let context = session();
+    let store = InMemory::new();
+    let mut files = Vec::new();
+    for name in ["shards/train-00000-of-00004.tfrecord", "shards/train-00002-of-00004.tfrecord"] {
+        let bytes = std::fs::read(testdata(name)).unwrap();
+        files.push(PartitionedFile::new(name, bytes.len() as u64));
+        store.put(&Path::from(name), bytes.into()).await.unwrap();
+    }
+    let store: Arc<dyn ObjectStore> = Arc::new(store);
+    context.register_object_store(ObjectStoreUrl::parse("test://x").unwrap().as_ref(), store);
+    assert_eq!(count(&context, plan("test://x", files)).await, 100);
+    let local = std::fs::canonicalize(testdata("shards/train-00001-of-00004.tfrecord")).unwrap();
+    let file = PartitionedFile::from_path(local.display().to_string()).unwrap();
+    assert_eq!(count(&context, plan("file://", vec![file])).await, 50);
+    let missing = plan("test://x", vec![PartitionedFile::new("gone", 1)]);
+    assert!(collect(missing, context.task_ctx()).await.unwrap_err().to_string().contains("gone: "));
+}
+
+#[tokio::test]
+async fn ranges_of_another_planner_give_each_record_once() {
+    let context = session();
+    let local = std::fs::canonicalize(testdata("shards/train-00001-of-00004.tfrecord")).unwrap();
+    let file = PartitionedFile::from_path(local.display().to_string()).unwrap();
+    let size = file.object_meta.size as i64;
+    let ranges = [(0, 100), (100, size / 2), (size / 2, size)];
+    let files = ranges.map(|(start, end)| file.clone().with_range(start, end));
+    assert_eq!(count(&context, plan("file://", files.to_vec())).await, 50);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropping_a_stream_stops_what_it_began() {
+    let folder = Folder::new();
+    let record = |i: i64| example(&[("i", Value::Ints(&[i])), ("b", Value::Bytes(&[&[b'x'; 1000]]))]);
+    folder.shard("long", (0..50_000).map(record));
+    let context = session();
+    let frame = context.sql(&format!("SELECT i FROM '{}'", folder.name("long"))).await.unwrap();
+    let plan = frame.create_physical_plan().await.unwrap();
+    let mut stream = datafusion::physical_plan::execute_stream(Arc::clone(&plan), context.task_ctx()).unwrap();
+    assert!(stream.next().await.unwrap().unwrap().num_rows() > 0);
+    drop(stream);
+    std::thread::sleep(Duration::from_millis(200));
+    let decoded = |plan: &Arc<dyn ExecutionPlan>| {
+        let metrics = plan.metrics().unwrap();
+        metrics.sum_by_name("records_decoded").unwrap().as_usize()
+    };
+    let first = decoded(&plan);
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(first < 50_000 && decoded(&plan) == first, "{first}");
+}

@@ -1,0 +1,105 @@
+//! What names a table.
+
+use datafusion::prelude::SessionContext;
+use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
+
+use crate::common::*;
+
+async fn counted(context: &SessionContext, source: &str) -> String {
+    rows(context, &format!("SELECT count(*) FROM '{source}'")).await.unwrap().remove(0)
+}
+
+#[tokio::test]
+async fn files_folders_and_globs() {
+    let context = session();
+    for (source, expect) in [
+        ("shards/train-00001-of-00004.tfrecord", "50"),
+        ("shards", "200"),
+        ("shards/", "200"),
+        ("shards/*", "200"),
+        ("shards/train-0000[01]-*", "100"),
+        ("shards/train-0000?-of-00004.tfrecord", "200"),
+        ("sh{ards,eep}/*-0000{0,2,3}-*.tfrecord", "150"),
+        ("**/train-00003*", "50"),
+        ("tfds", "10"),
+        ("tfds/mnist-train.tfrecord-*", "10"),
+        ("tfds/mnist-train.tfrecord-00000-of-00002", "5"),
+    ] {
+        assert_eq!(counted(&context, &testdata(source)).await, expect, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn compressed_and_plain_in_one_glob() {
+    let query = format!(
+        "SELECT count(*), count(ints), count(DISTINCT input_file_name()) FROM '{}'",
+        testdata("compressed/*-of-00003*")
+    );
+    let found = rows(&session(), &query).await.unwrap();
+    assert!(found[0].starts_with("90 | ") && found[0].ends_with(" | 3"), "{found:?}");
+}
+
+#[tokio::test]
+async fn names_tell_nothing() {
+    let folder = Folder::new();
+    let record = || example(&[("x", Value::Ints(&[7]))]);
+    let context = session();
+    for name in ["no_extension", "odd.csv.tfrecord", "with space", "x.bin", "a[1]", "deep/er/part-0", "quo\"te"] {
+        folder.shard(name, [record()]);
+        let query = format!("SELECT x FROM '{}'", folder.name(name));
+        check(rows(&context, &query).await, ["7"]);
+    }
+    assert_eq!(counted(&context, &folder.name("")).await, "7");
+}
+
+#[tokio::test]
+async fn new_files_are_seen_by_the_next_query() {
+    let folder = Folder::new();
+    let context = session();
+    let source = folder.name("*");
+    folder.shard("a", [example(&[("x", Value::Ints(&[1]))])]);
+    assert_eq!(counted(&context, &source).await, "1");
+    folder.shard("b", [example(&[("x", Value::Ints(&[2]))])]);
+    assert_eq!(counted(&context, &source).await, "2");
+}
+
+#[tokio::test]
+async fn any_session_learns_it() {
+    let context = SessionContext::new();
+    let options = TfRecordOptions::default();
+    context.register_tfrecord("t", &testdata("shards"), &options).await.unwrap();
+    check(rows(&context, "SELECT sum(label) FROM t").await, ["341"]);
+    let frame = context.read_tfrecord(&testdata("scalar.tfrecord"), &options).await.unwrap();
+    assert!(frame.count().await.unwrap() > 1);
+}
+
+#[tokio::test]
+async fn what_is_not_there_says_where_it_looked() {
+    let folder = Folder::new();
+    folder.file("notes.txt", b"hello");
+    let context = session();
+    let message = error(&context, &format!("SELECT * FROM '{}'", folder.name("*.tfrecord"))).await;
+    assert!(message.contains("*.tfrecord") && !message.contains("table"), "{message}");
+    let message = error(&context, &format!("SELECT * FROM '{}'", folder.path().display())).await;
+    assert!(message.contains(&folder.path().display().to_string()), "{message}");
+    let message = error(&context, &format!("SELECT * FROM '{}'", folder.name("gone.tfrecord"))).await;
+    assert!(message.contains("gone.tfrecord"), "{message}");
+    let message = error(&context, "SELECT * FROM 's3://bucket/x.tfrecord'").await;
+    assert!(message.contains("s3://bucket/x.tfrecord"), "{message}");
+}
+
+#[tokio::test]
+async fn a_table_that_is_not_there_is_said_so() {
+    let message = error(&session(), "SELECT * FROM no_such_table").await;
+    assert!(message.contains("table 'datafusion.public.no_such_table' not found"), "{message}");
+}
+
+#[tokio::test]
+async fn tables_of_a_session_come_first() {
+    let context = session();
+    rows(&context, "CREATE TABLE mine AS SELECT 1 AS x").await.unwrap();
+    check(rows(&context, "SELECT x FROM mine").await, ["1"]);
+    let query = format!("CREATE VIEW v AS SELECT label FROM '{}'", testdata("shards"));
+    rows(&context, &query).await.unwrap();
+    check(rows(&context, "SELECT sum(label) FROM v").await, ["341"]);
+}

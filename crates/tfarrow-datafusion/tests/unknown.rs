@@ -1,0 +1,49 @@
+//! Features that the sample did not see are told once, by name.
+
+use crate::common::*;
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    for shard in 0..3 {
+        let record = |i: usize| {
+            let mut features = vec![("x", Value::Ints(&[1]))];
+            if i > 1200 {
+                features.push(("late", Value::Floats(&[2.5])));
+            }
+            if i == 1999 && shard == 1 {
+                features.push(("later", Value::Bytes(&[b"b"])));
+            }
+            example(&features)
+        };
+        folder.shard(&format!("s-{shard}"), (0..2000).map(record));
+    }
+    folder
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn they_are_told_once_a_scan() {
+    let folder = folder();
+    let (context, heard) = session_that_listens();
+    let query = format!("SELECT * FROM '{}'", folder.name("s-*"));
+    assert_eq!(
+        context.sql(&query).await.unwrap().collect().await.unwrap().iter().map(|b| b.num_rows()).sum::<usize>(),
+        6000
+    );
+    let found = heard.lock().unwrap().clone();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].names, ["late", "later"]);
+    assert_eq!(
+        found[0].to_string(),
+        "2 features of the records are no column: \"late\", \"later\"; the schema is that of a sample of 3000 records \
+         of 3 of 3 shards: SET tfarrow.sample_records = 'all'"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_told_where_all_was_seen() {
+    let folder = folder();
+    let (context, heard) = session_that_listens();
+    rows(&context, "SET tfarrow.sample_records = 'all'").await.unwrap();
+    rows(&context, &format!("SELECT * FROM '{}'", folder.name("s-*"))).await.unwrap();
+    assert!(heard.lock().unwrap().is_empty());
+}

@@ -1,0 +1,351 @@
+//! What is in a data set: the codec's summary, over many shards and on all cores.
+//!
+//! Any number of threads share the shards that are open: whoever is free reads the next chunk of one under its lock,
+//! and observes it on its own. So one large file keeps all cores busy, and as many chunks are in memory as there are
+//! threads. What comes out does not depend on which thread saw what: summaries merge in any order, and of errors the
+//! first in the data set is the one that is told.
+
+use std::{
+    cmp::Reverse,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{FeatureSummary, Layout, RecordType, Records, Role, Summary, VerifyCrc};
+
+use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown};
+
+/// How much of a data set is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Every record.
+    All,
+    /// Up to so many records, or [`SAMPLE_BYTES`], of each of up to [`SAMPLE_SHARDS`] shards, spread over the set.
+    Records(usize),
+}
+
+/// Bytes of each shard that a sample looks at, at most.
+pub const SAMPLE_BYTES: usize = 4 << 20;
+/// Shards that a sample looks at, at most.
+pub const SAMPLE_SHARDS: usize = 16;
+
+/// How much was looked at, where that was not everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampled {
+    /// Records that were looked at.
+    pub records: u64,
+    /// Shards that they are of.
+    pub shards: usize,
+    /// Shards that there are.
+    pub of: usize,
+}
+
+/// How a data set is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct InferOptions {
+    /// How much of it. By default all.
+    pub sample: Sample,
+    /// Threads. By default one.
+    pub jobs: usize,
+    /// Whether the CRCs of the data are checked. By default always.
+    pub verify: VerifyCrc,
+    /// How the shards are read.
+    pub read: ReadOptions,
+}
+
+impl Default for InferOptions {
+    fn default() -> Self {
+        Self { sample: Sample::All, jobs: 1, verify: VerifyCrc::Always, read: ReadOptions::default() }
+    }
+}
+
+/// What was found in a data set.
+#[derive(Debug)]
+pub struct Inferred {
+    /// What was seen of each feature.
+    pub summary: Summary,
+    /// The name of each shard, by its number in the summary's places.
+    pub names: Vec<String>,
+    /// How much was looked at; `None` where it was everything.
+    pub sampled: Option<Sampled>,
+}
+
+impl Inferred {
+    /// The schema of the data set, for records of the type given, or of the type found.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MixedKinds`] where a feature has more than one kind, with the first place of each.
+    pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
+        self.summary.schema(layout, record_type).map_err(|error| {
+            let mixed = matches!(error.kind(), tfarrow_codec::ErrorKind::MixedKinds(_));
+            let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
+            Error::general(match self.conflict(record_type).filter(|_| mixed) {
+                Some(feature) => ErrorKind::MixedKinds(mixed_kinds(feature, &self.names)),
+                None => ErrorKind::Codec(error),
+            })
+        })
+    }
+
+    /// The first feature of such records that has more than one kind.
+    fn conflict(&self, record_type: RecordType) -> Option<&FeatureSummary> {
+        let has_columns =
+            |feature: &&FeatureSummary| feature.role == Role::Feature || record_type == RecordType::SequenceExample;
+        self.summary.features().filter(has_columns).find(|feature| feature.is_mixed())
+    }
+}
+
+fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
+    let mut kinds: Vec<_> = feature.kinds().collect();
+    kinds.sort_by_key(|(_, seen)| seen.first);
+    let places: Vec<_> = kinds
+        .iter()
+        .map(|(kind, seen)| {
+            let name = names.get(seen.first.shard as usize).map_or("?", String::as_str);
+            format!("{} in {name}: record {} (byte {})", kind.name(), seen.first.record, seen.first.offset)
+        })
+        .collect();
+    let count = if places.len() == 2 { "two" } else { "three" };
+    format!(
+        "feature {:?} has {count} kinds: {}; one column cannot hold them: take these shards apart, or read the records as \
+         they are with the record type `raw`",
+        feature.name,
+        places.join(", ")
+    )
+}
+
+/// Looks at the records of `shards`, all of them or a sample, with `jobs` threads. See [`infer_with`].
+///
+/// # Errors
+/// As there.
+pub fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
+    infer_with(shards, &InferOptions { sample, jobs, ..InferOptions::default() }, progress)
+}
+
+/// Looks at the records of `shards`.
+///
+/// `progress` is told how many bytes (as stored) and how many records more were looked at, from any thread. Standard
+/// input is used up by this, unless it is [spooled](Shard::spool).
+///
+/// # Errors
+/// What reading and observing say, of the first record in the data set that is to blame.
+pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
+    let picked = match options.sample {
+        Sample::All => (0..shards.len()).collect(),
+        Sample::Records(_) => spread(shards),
+    };
+    let mut run = look(shards, &picked, options, progress)?;
+    if run.summary.records() == 0 && picked.len() < shards.len() {
+        // The shards that were picked hold nothing; some other may.
+        let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
+        run = look(shards, &rest, options, progress)?;
+    }
+    let Run { summary, cut, looked } = run;
+    let partial = cut || looked < shards.len();
+    let sampled = partial.then(|| Sampled { records: summary.records(), shards: looked, of: shards.len() });
+    let names = shards.iter().map(|shard| shown(&shard.path)).collect();
+    Ok(Inferred { summary, names, sampled })
+}
+
+/// The shards that a sample looks at: those that hold something, evenly spread, the first and the last among them.
+fn spread(shards: &[Shard]) -> Vec<usize> {
+    let full = |index: &usize| shards.get(*index).is_some_and(|shard| shard.size > 0 || shard.is_stream());
+    let full: Vec<_> = (0..shards.len()).filter(full).collect();
+    if full.len() <= SAMPLE_SHARDS {
+        // The empty ones cost nothing, and a set that was looked at whole is no sample.
+        return if full.len() + SAMPLE_SHARDS >= shards.len() { (0..shards.len()).collect() } else { full };
+    }
+    let last = full.len() - 1;
+    (0..SAMPLE_SHARDS).filter_map(|i| full.get(i * last / (SAMPLE_SHARDS - 1)).copied()).collect()
+}
+
+/// What one round found.
+struct Run {
+    summary: Summary,
+    /// Whether any shard was left before its end.
+    cut: bool,
+    looked: usize,
+}
+
+fn look(
+    shards: &[Shard],
+    picked: &[usize],
+    options: &InferOptions,
+    progress: &(dyn Fn(u64, u64) + Sync),
+) -> Result<Run> {
+    let turns = picked.iter().filter_map(|&index| Some(Turn::new(index, shards.get(index)?, options.sample))).collect();
+    let work = Work { turns, options, next: AtomicUsize::new(0), failed: AtomicUsize::new(usize::MAX), progress };
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..options.jobs.max(1)).map(|_| scope.spawn(|| work.run())).collect();
+        let own = work.run();
+        let joined = others.into_iter().map(|thread| thread.join());
+        let joined = joined.map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        std::iter::once(own).chain(joined).collect()
+    });
+    let errors = outcomes.iter().enumerate().filter_map(|(thread, outcome)| Some((outcome.key()?, thread)));
+    let first = errors.min().map(|(_, thread)| thread);
+    let mut summary = Summary::with_limits(0, options.read.limits);
+    for (thread, outcome) in outcomes.into_iter().enumerate() {
+        match outcome.error {
+            Some((_, error)) if first == Some(thread) => return Err(error),
+            _ if first.is_some() => {}
+            _ => summary.merge(&outcome.summary).map_err(|error| Error::general(ErrorKind::Codec(error)))?,
+        }
+    }
+    Ok(Run { summary, cut: work.turns.iter().any(|turn| lock(&turn.open).cut), looked: picked.len() })
+}
+
+/// One shard to be looked at.
+struct Turn<'a> {
+    index: usize,
+    shard: &'a Shard,
+    open: Mutex<Open>,
+}
+
+/// What of a shard is left to look at. Whoever holds it reads.
+struct Open {
+    reader: Option<ShardReader>,
+    begun: bool,
+    ended: bool,
+    cut: bool,
+    /// What the sample has left.
+    records: usize,
+    bytes: usize,
+    /// Stored bytes that were told.
+    told: u64,
+}
+
+impl<'a> Turn<'a> {
+    fn new(index: usize, shard: &'a Shard, sample: Sample) -> Self {
+        let (records, bytes) = match sample {
+            Sample::All => (usize::MAX, usize::MAX),
+            Sample::Records(records) => (records, SAMPLE_BYTES),
+        };
+        let open = Open { reader: None, begun: false, ended: false, cut: false, records, bytes, told: 0 };
+        Self { index, shard, open: Mutex::new(open) }
+    }
+}
+
+impl Open {
+    /// The next records to look at, and how many bytes were read for them.
+    fn next(&mut self, shard: &Shard, options: &ReadOptions) -> Result<Option<(Records, u64)>> {
+        if self.ended {
+            return Ok(None);
+        }
+        let outcome = self.read(shard, options);
+        if !matches!(outcome, Ok(Some(_))) {
+            self.end();
+        }
+        outcome
+    }
+
+    fn read(&mut self, shard: &Shard, options: &ReadOptions) -> Result<Option<(Records, u64)>> {
+        if !self.begun {
+            self.begun = true;
+            self.reader = Some(ShardReader::open(shard, options)?);
+        }
+        let Some(reader) = &mut self.reader else { return Ok(None) };
+        let Some(records) = reader.next()? else { return Ok(None) };
+        let read = reader.bytes_read() - self.told;
+        self.told += read;
+        Ok(self.take(records).map(|records| (records, read)))
+    }
+
+    /// What the sample has room for.
+    fn take(&mut self, records: Records) -> Option<Records> {
+        if self.records == 0 || self.bytes == 0 {
+            self.cut = true;
+            return None;
+        }
+        let count = records.fit(self.records, self.bytes);
+        self.cut |= count < records.len();
+        let taken = if count < records.len() { records.split_at(count).0 } else { records };
+        self.records -= taken.len();
+        self.bytes = if self.cut { 0 } else { self.bytes.saturating_sub(taken.bytes()) };
+        Some(taken)
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.reader = None;
+    }
+}
+
+/// What all threads share.
+struct Work<'a> {
+    turns: Vec<Turn<'a>>,
+    options: &'a InferOptions,
+    /// The first shard that nobody has begun.
+    next: AtomicUsize,
+    /// The first shard that has failed: those after it need no look.
+    failed: AtomicUsize,
+    progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+/// What one thread has seen.
+struct Outcome {
+    summary: Summary,
+    /// Of the errors that it has met, the first in the data set, and the number of its shard.
+    error: Option<(usize, Error)>,
+}
+
+impl Outcome {
+    /// Where in the data set the error is.
+    fn key(&self) -> Option<(usize, u64)> {
+        self.error.as_ref().map(|(shard, error)| (*shard, error.record()))
+    }
+}
+
+impl Work<'_> {
+    fn run(&self) -> Outcome {
+        let mut outcome = Outcome { summary: Summary::with_limits(0, self.options.read.limits), error: None };
+        // First each thread has shards of its own, then it helps with those that others have begun.
+        while let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            self.share(turn, &mut outcome);
+        }
+        let mut rest: Vec<_> = self.turns.iter().collect();
+        rest.sort_by_key(|turn| Reverse(turn.shard.size));
+        for turn in rest {
+            self.share(turn, &mut outcome);
+        }
+        outcome
+    }
+
+    /// Looks at chunks of one shard until it ends.
+    fn share(&self, turn: &Turn<'_>, outcome: &mut Outcome) {
+        outcome.summary.set_shard(turn.index as u32);
+        while turn.index <= self.failed.load(Ordering::Relaxed) {
+            let next = lock(&turn.open).next(turn.shard, &self.options.read);
+            let seen = match next {
+                Ok(None) => break,
+                Ok(Some((records, read))) => self.observe(turn, &mut outcome.summary, &records, read),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = seen {
+                self.fail(turn, error, outcome);
+            }
+        }
+    }
+
+    fn observe(&self, turn: &Turn<'_>, summary: &mut Summary, records: &Records, read: u64) -> Result<()> {
+        summary.observe(records, self.options.verify).map_err(|error| Error::codec(&turn.shard.path, error))?;
+        (self.progress)(read, records.len() as u64);
+        Ok(())
+    }
+
+    /// Notes an error, and leaves its shard. Chunks before it may still be with other threads, and fail there.
+    fn fail(&self, turn: &Turn<'_>, error: Error, outcome: &mut Outcome) {
+        lock(&turn.open).end();
+        self.failed.fetch_min(turn.index, Ordering::Relaxed);
+        if outcome.key().is_none_or(|known| (turn.index, error.record()) < known) {
+            outcome.error = Some((turn.index, error));
+        }
+    }
+}
+
+/// A thread that panics takes the program with it, so that no lock is ever found half written.
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,205 @@
+//! Writes files that appear under their names only when they are whole, and TFRecord bytes into them.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+use flate2::write::{GzEncoder, ZlibEncoder};
+use tempfile::NamedTempFile;
+
+use crate::{Compression, Error, ErrorKind, Result};
+
+/// What the names of unfinished files begin with: hidden, so that no source takes them for shards.
+const PREFIX: &str = ".tfarrow-";
+const SUFFIX: &str = ".part";
+
+/// A file that is written beside its place and put there once it is whole. Dropped before, it leaves nothing.
+#[derive(Debug)]
+pub struct OutputFile {
+    target: PathBuf,
+    temp: NamedTempFile,
+    overwrite: bool,
+}
+
+impl OutputFile {
+    /// Begins the file `target`, and creates the folders that it is to stand in.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`] where it is there and may not be overwritten, [`ErrorKind::NotAFile`] where a folder or a
+    /// device has its name; what the system says.
+    pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
+        let target = target.into();
+        check_target(&target, overwrite)?;
+        match begin(&target) {
+            Ok(temp) => Ok(Self { target, temp, overwrite }),
+            Err(error) => Err(Error::io(target, error)),
+        }
+    }
+
+    /// Where the file will stand.
+    pub fn path(&self) -> &Path {
+        &self.target
+    }
+
+    /// Puts the file in its place, once the disk has it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Exists`] where a file has come to stand there that may not be overwritten; what the system says.
+    /// Then nothing is left of it.
+    pub fn persist(self) -> Result<()> {
+        let Self { target, temp, overwrite } = self;
+        if let Err(error) = temp.as_file().sync_all() {
+            return Err(Error::io(target, error));
+        }
+        let placed = if overwrite { replace(temp, &target) } else { place(temp, &target) };
+        match placed {
+            Ok(()) => {
+                sync_folder(&target);
+                Ok(())
+            }
+            Err(error) if !overwrite && error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::new(target, ErrorKind::Exists))
+            }
+            Err(error) => Err(Error::io(target, error)),
+        }
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.temp.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.temp.as_file_mut().flush()
+    }
+}
+
+impl Seek for OutputFile {
+    fn seek(&mut self, position: io::SeekFrom) -> io::Result<u64> {
+        self.temp.as_file_mut().seek(position)
+    }
+}
+
+fn check_target(target: &Path, overwrite: bool) -> Result<()> {
+    match fs::symlink_metadata(target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io(target, error)),
+        // A rename replaces whatever has the name. That is never meant for a folder, a pipe or a device.
+        Ok(_) if fs::metadata(target).is_ok_and(|metadata| !metadata.is_file()) => {
+            Err(Error::new(target, ErrorKind::NotAFile))
+        }
+        Ok(_) if overwrite => Ok(()),
+        Ok(_) => Err(Error::new(target, ErrorKind::Exists)),
+    }
+}
+
+fn begin(target: &Path) -> io::Result<NamedTempFile> {
+    let folder = folder_of(target);
+    fs::create_dir_all(folder)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    // Temporary files are private by default; this one is to be like any file that is created, as the umask says.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn replace(temp: NamedTempFile, target: &Path) -> io::Result<()> {
+    temp.persist(target).map(drop).map_err(|error| error.error)
+}
+
+/// Gives the file its name unless another has it. Not every file system can do this in one step.
+fn place(temp: NamedTempFile, target: &Path) -> io::Result<()> {
+    match temp.persist_noclobber(target) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(error.error),
+        Err(_) if fs::symlink_metadata(target).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) => replace(error.file, target),
+    }
+}
+
+/// Has the disk note the new name. Not every file system can, and the file itself is safe already.
+fn sync_folder(target: &Path) {
+    if let Ok(folder) = File::open(folder_of(target)) {
+        folder.sync_all().ok();
+    }
+}
+
+/// Writes the bytes of TFRecord frames, compressed or not.
+pub struct ShardWriter<W: Write> {
+    sink: Sink<W>,
+}
+
+enum Sink<W: Write> {
+    Plain(W),
+    Gzip(GzEncoder<W>),
+    Zlib(ZlibEncoder<W>),
+}
+
+impl<W: Write> ShardWriter<W> {
+    /// Writes to `sink`, compressed as TensorFlow does it: at zlib's own level.
+    pub fn new(sink: W, compression: Compression) -> Self {
+        let level = flate2::Compression::default();
+        let sink = match compression {
+            Compression::None => Sink::Plain(sink),
+            Compression::Gzip => Sink::Gzip(GzEncoder::new(sink, level)),
+            Compression::Zlib => Sink::Zlib(ZlibEncoder::new(sink, level)),
+        };
+        Self { sink }
+    }
+
+    /// Writes what is left, and hands back the sink. Without it a compressed shard is cut off.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn finish(self) -> io::Result<W> {
+        match self.sink {
+            Sink::Plain(mut sink) => {
+                sink.flush()?;
+                Ok(sink)
+            }
+            Sink::Gzip(encoder) => encoder.finish(),
+            Sink::Zlib(encoder) => encoder.finish(),
+        }
+    }
+}
+
+impl<W: Write> Write for ShardWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.sink {
+            Sink::Plain(sink) => sink.write(bytes),
+            Sink::Gzip(sink) => sink.write(bytes),
+            Sink::Zlib(sink) => sink.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Plain(sink) => sink.flush(),
+            Sink::Gzip(sink) => sink.flush(),
+            Sink::Zlib(sink) => sink.flush(),
+        }
+    }
+}
+
+impl<W: Write> fmt::Debug for ShardWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let compression = match self.sink {
+            Sink::Plain(_) => Compression::None,
+            Sink::Gzip(_) => Compression::Gzip,
+            Sink::Zlib(_) => Compression::Zlib,
+        };
+        f.debug_struct("ShardWriter").field("compression", &compression).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+//! Sources: which files they name, in which order, under which names.
+
+use std::{fs, path::Path};
+
+use tfarrow_dataset::{Contents, Error, ErrorKind, ReadOptions, Shard, ShardReader, Wanted, resolve, resolve_wanted};
+
+use crate::{compressed, frames, write_file};
+
+/// A folder with these files; what a file holds is told by the word after its name.
+fn folder(files: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in files {
+        let (name, contents) = file.split_once(' ').unwrap_or((file, "tfrecord"));
+        let bytes = match contents {
+            "tfrecord" => frames(&[b"data"]),
+            "gzip" => compressed(&frames(&[b"data"]), tfarrow_dataset::Compression::Gzip),
+            "parquet" => b"PAR1 and more".to_vec(),
+            "arrow" => b"ARROW1\0\0 and more".to_vec(),
+            "empty" => Vec::new(),
+            _ => b"something else".to_vec(),
+        };
+        write_file(folder.path(), name, &bytes);
+    }
+    folder
+}
+
+fn names(shards: &[Shard]) -> Vec<&str> {
+    shards.iter().map(|shard| shard.name.to_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn check(folder: &tempfile::TempDir, source: &str, expect: &[&str]) {
+    let shards = resolve(&[folder.path().join(source)]).unwrap();
+    assert_eq!(names(&shards), expect, "{source}");
+}
+
+#[track_caller]
+fn refused(folder: &tempfile::TempDir, source: &str, expect: &str) -> Error {
+    let source = folder.path().join(source);
+    let error = resolve(&[&source]).unwrap_err();
+    let place = folder.path().display().to_string();
+    assert_eq!(error.to_string().replace(&place, "F"), expect);
+    assert!(error.to_string().starts_with(&source.display().to_string()));
+    error
+}
+
+#[test]
+fn folders_are_searched_by_content_in_natural_order() {
+    let folder = folder(&[
+        "part-10",
+        "part-9 gzip",
+        "b/x.parquet tfrecord",
+        "a/z",
+        "a/y.bin",
+        "c.json",
+        "c.TXT",
+        "c.index",
+        "_SUCCESS",
+        ".hidden",
+        "_temporary/x",
+        ".git/x",
+        "a/_x",
+        "empty.tfrecord empty",
+        "notes.md text",
+        "p.parquet parquet",
+        "p.arrow arrow",
+    ]);
+    check(&folder, "", &["a/y.bin", "a/z", "b/x.parquet", "part-9", "part-10"]);
+    check(&folder, "a", &["y.bin", "z"]);
+}
+
+#[test]
+fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted() {
+    let folder = folder(&["t/a", "t/b.parquet parquet", "c/b.parquet parquet", "c/a.arrow arrow", "c/x text"]);
+    check(&folder, "c", &["a.arrow", "b.parquet"]);
+    check(&folder, "t", &["a"]);
+    check(&folder, "", &["t/a"]);
+    let all = [folder.path()];
+    let contents = |wanted| -> Vec<_> { resolve_wanted(&all, wanted).unwrap().iter().map(|s| s.contents).collect() };
+    assert_eq!(contents(Wanted::TfRecord), [Contents::TfRecord]);
+    assert_eq!(contents(Wanted::Columnar), [Contents::Arrow, Contents::Parquet, Contents::Parquet]);
+    let error = resolve_wanted(&[folder.path().join("c")], Wanted::TfRecord).unwrap_err();
+    let expect = "nothing to read: no TFRecord file in this folder or below it; passed over: 1 of no known format, 2 of a \
+                  format that was not asked for (such as ";
+    assert!(error.to_string().contains(expect), "{error}");
+}
+
+#[test]
+fn a_file_that_is_called_tfrecord_is_not_passed_over_in_silence() {
+    let folder = folder(&["a.tfrecord", "b.tfrecord text", "c.tfrecord-00000-of-00001.gz text", "d text"]);
+    check(&folder, "", &["a.tfrecord", "b.tfrecord", "c.tfrecord-00000-of-00001.gz"]);
+    let shards = resolve(&[folder.path()]).unwrap();
+    assert!(ShardReader::open(&shards[1], &ReadOptions::default()).is_err());
+}
+
+#[test]
+fn a_file_is_taken_by_its_name_whatever_it_holds() {
+    let folder = folder(&["_x.json", "empty empty", "text text", "p parquet", "a*b", "[x]"]);
+    for name in ["_x.json", "empty", "text", "p", "a*b", "[x]"] {
+        check(&folder, name, &[name]);
+    }
+    let shards = resolve(&[folder.path().join("empty")]).unwrap();
+    let mut reader = ShardReader::open(&shards[0], &ReadOptions::default()).unwrap();
+    assert!(reader.next().unwrap().is_none());
+    assert_eq!(resolve(&[folder.path().join("p")]).unwrap()[0].contents, Contents::Parquet);
+}
+
+#[test]
+fn globs_match_as_shells_do() {
+    let folder = folder(&[
+        "d/train/a-1.tf",
+        "d/train/a-10.tf",
+        "d/train/a-2.tf.gz gzip",
+        "d/train/_a.tf",
+        "d/train/.a.tf",
+        "d/val/a-1.tf",
+        "d/test/deep/a-1.tf",
+        "d/test/a.json",
+        "d/top.tf",
+        "d/empty.tf empty",
+    ]);
+    check(&folder, "d/*.tf", &["top.tf"]);
+    check(&folder, "d/train/*.tf", &["a-1.tf", "a-10.tf"]);
+    check(&folder, "d/train/a-?.tf{,.gz}", &["a-1.tf", "a-2.tf.gz"]);
+    check(&folder, "d/{train,val}/*-1.tf", &["train/a-1.tf", "val/a-1.tf"]);
+    check(&folder, "d/**/*-[1-9].tf", &["test/deep/a-1.tf", "train/a-1.tf", "val/a-1.tf"]);
+    check(
+        &folder,
+        "d/**",
+        &["test/deep/a-1.tf", "top.tf", "train/a-1.tf", "train/a-2.tf.gz", "train/a-10.tf", "val/a-1.tf"],
+    );
+    check(&folder, "d/train/_*", &["_a.tf"]);
+    check(&folder, "d/train/.*", &[".a.tf"]);
+    // A folder that matches is searched like one that is named.
+    check(&folder, "d/t*", &["test/deep/a-1.tf", "top.tf", "train/a-1.tf", "train/a-2.tf.gz", "train/a-10.tf"]);
+}
+
+#[test]
+fn a_glob_takes_files_of_other_formats_so_that_they_are_told() {
+    let folder = folder(&["a.tf", "b.tf text"]);
+    check(&folder, "*.tf", &["a.tf", "b.tf"]);
+}
+
+#[test]
+fn sources_that_name_nothing_say_where_it_was_looked() {
+    let folder = folder(&["d/_x", "d/y text", "d/z empty", "e/f/.keep", "g/a", "g/b", "g/c.json"]);
+    refused(
+        &folder,
+        "d",
+        "F/d: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; passed over: 1 for the name, 1 \
+         empty, 1 of no known format (such as F/d/y, which starts like text)",
+    );
+    refused(
+        &folder,
+        "e",
+        "F/e: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; passed over: 1 for the name",
+    );
+    refused(&folder, "g/*.tf", "F/g/*.tf: nothing to read: none of 3 files in F/g matches");
+    refused(
+        &folder,
+        "g/*.json",
+        "F/g/*.json: nothing to read: of 1 files that match in F/g, none is TFRecord, Parquet or Arrow; passed over: 1 for \
+         the name",
+    );
+    refused(&folder, "h/*.tf", "F/h/*.tf: nothing to read: F/h is no folder");
+    let error = refused(&folder, "h", "F/h: No such file or directory (os error 2)");
+    assert!(matches!(error.kind(), ErrorKind::Io(_)));
+    let error = refused(&folder, "g/[", "F/g/[: error parsing glob '[': unclosed character class; missing ']'");
+    assert!(matches!(error.kind(), ErrorKind::Glob(_)));
+    assert!(resolve::<&str>(&[]).is_err());
+    assert!(resolve(&[""]).is_err());
+}
+
+#[test]
+fn several_sources_are_one_set_in_order() {
+    let folder = folder(&["b/1", "a/10", "a/9"]);
+    let source = |name: &str| folder.path().join(name);
+    let shards = resolve(&[source("b"), source("a/10"), source("a")]).unwrap();
+    assert_eq!(names(&shards), ["9", "10", "1"]);
+    // A file by two names is one file.
+    let shards = resolve(&[source("a"), source("a/../a/*"), source("a/9")]).unwrap();
+    assert_eq!(names(&shards), ["9", "10"]);
+    let shards = resolve(&["-", "-"]).unwrap();
+    assert!(shards.len() == 1 && shards[0].is_stdin() && shards[0].is_stream());
+}
+
+#[test]
+#[cfg(unix)]
+fn links_are_followed_and_do_not_loop() {
+    use std::os::unix::fs::symlink;
+    let folder = folder(&["d/a", "d/sub/b", "other/c", "blob"]);
+    let d = folder.path().join("d");
+    symlink("../d", d.join("loop")).unwrap();
+    symlink("..", d.join("sub/up")).unwrap();
+    symlink("sub", d.join("latest")).unwrap();
+    symlink("../other", d.join("elsewhere")).unwrap();
+    // A store that keeps equal files once.
+    symlink("../blob", d.join("x")).unwrap();
+    symlink("../blob", d.join("y")).unwrap();
+    check(&folder, "d", &["a", "elsewhere/c", "sub/b", "x", "y"]);
+    check(&folder, "d/*/b", &["latest/b", "sub/b"]);
+    assert!(resolve(&[folder.path().join("d/**")]).unwrap().len() >= 5);
+
+    symlink("nowhere", d.join("_gone")).unwrap();
+    symlink("nowhere", d.join("gone.json")).unwrap();
+    check(&folder, "d", &["a", "elsewhere/c", "sub/b", "x", "y"]);
+    symlink("nowhere", d.join("gone")).unwrap();
+    refused(&folder, "d/gone", "F/d/gone: No such file or directory (os error 2)");
+    assert!(resolve(&[&d]).unwrap_err().to_string().contains("gone"));
+    check(&folder, "d/?", &["a", "x", "y"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn names_may_be_odd() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder(&["ü", "new\nline", "a'b\"c", "-"]);
+    let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe.tfrecord");
+    fs::write(folder.path().join(odd), frames(&[b"data"])).unwrap();
+    fs::write(folder.path().join("a b"), frames(&[b"data"])).unwrap();
+    let error = resolve(&[folder.path().join("no\nfile")]).unwrap_err();
+    assert_eq!(error.to_string().lines().count(), 1);
+    let shards = resolve(&[folder.path()]).unwrap();
+    assert_eq!(shards.len(), 6);
+    assert!(shards.iter().any(|shard| shard.name == Path::new(odd)));
+    for shard in &shards {
+        let mut reader = ShardReader::open(shard, &ReadOptions::default()).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().len(), 1);
+    }
+    assert_eq!(resolve(&[folder.path().join("*.tfrecord")]).unwrap()[0].name, Path::new(odd));
+}
+
+#[test]
+#[cfg(unix)]
+fn pipes_are_read_once_and_only_where_they_are_named() {
+    let folder = folder(&["a"]);
+    let pipe = folder.path().join("pipe");
+    let status = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(status.success());
+    check(&folder, "", &["a"]);
+    fs::remove_file(folder.path().join("a")).unwrap();
+    refused(
+        &folder,
+        "",
+        "F/: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; passed over: 1 of no known \
+         format (such as F/pipe)",
+    );
+
+    let mut shard = resolve(&[&pipe]).unwrap().remove(0);
+    assert!(shard.is_stream() && !shard.is_stdin());
+    let writer = std::thread::spawn(move || fs::write(pipe, frames(&[b"one", b"two"])).unwrap());
+    shard.spool().unwrap();
+    writer.join().unwrap();
+    assert!(!shard.is_stream());
+    assert_eq!((shard.size, shard.contents), (38, Contents::TfRecord));
+    for _ in 0..2 {
+        let mut reader = ShardReader::open(&shard, &ReadOptions::default()).unwrap();
+        assert_eq!(reader.next().unwrap().unwrap().len(), 2);
+    }
+    let copy = shard.local_path().to_owned();
+    assert!(copy.exists());
+    drop(shard);
+    assert!(!copy.exists());
+}
+
+#[test]
+fn names_stay_inside() {
+    let folder = folder(&["d/sub/a", "d/b"]);
+    for source in ["d/../d", "d/sub/..", "d/sub/../*", "d/./sub//*"] {
+        for shard in resolve(&[folder.path().join(source)]).unwrap() {
+            assert!(shard.name.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{source}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+-- How often each feature is missing, and how often it is there with an empty list: two different things.
+SELECT 'ints' AS feature, count(*) - count(ints) AS missing, count(*) FILTER (WHERE cardinality(ints) = 0) AS empty
+FROM 'testdata/ragged.tfrecord'
+UNION ALL
+SELECT 'floats', count(*) - count(floats), count(*) FILTER (WHERE cardinality(floats) = 0)
+FROM 'testdata/ragged.tfrecord'
+UNION ALL
+SELECT 'words', count(*) - count(words), count(*) FILTER (WHERE cardinality(words) = 0)
+FROM 'testdata/ragged.tfrecord'
+ORDER BY feature;

@@ -1,0 +1,6 @@
+-- Two data sets joined: how many drawings of MNIST's form there are for each label of the photographs.
+SELECT photographs.label, photographs.records, coalesce(drawings.records, 0) AS drawings
+FROM (SELECT label, count(*) AS records FROM 'testdata/shards/' GROUP BY label) AS photographs
+LEFT JOIN (SELECT label, count(*) AS records FROM 'testdata/tfds/' GROUP BY label) AS drawings
+  ON photographs.label = drawings.label
+ORDER BY photographs.label;

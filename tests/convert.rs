@@ -1,0 +1,180 @@
+//! `tfarrow convert`.
+
+use std::path::Path;
+
+use tempfile::{TempDir, tempdir};
+
+use crate::support::{command, path, tfarrow, tfarrow_reads};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The files in a folder and below, by their names there.
+fn listing(folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            names.extend(listing(&entry.path()).into_iter().map(|below| format!("{name}/{below}")));
+        } else {
+            names.push(name);
+        }
+    }
+    names.sort();
+    names
+}
+
+/// Converts, and says the closing line.
+#[track_caller]
+fn convert(args: &[&str]) -> String {
+    let run = tfarrow(&[&["convert"], args].concat());
+    assert_eq!(run.stdout, "");
+    run.ends(0)
+}
+
+fn records(source: &str) -> String {
+    tfarrow(&["head", "-n", "100000", "--full", source]).prints()
+}
+
+#[test]
+fn every_record_comes_back() {
+    let sets = ["scalar", "ragged", "states", "sequence", "numbers", "text", "names", "raw", "empty"];
+    for set in sets {
+        for layout in ["auto", "list"] {
+            for format in ["parquet", "arrow"] {
+                let folder = tempdir().unwrap();
+                let (there, back) = (folder.path().join(format!("a.{format}")), folder.path().join("b.tfrecord"));
+                let original = format!("testdata/{set}.tfrecord");
+                convert(&[&original, text(&there), "--layout", layout]);
+                convert(&[text(&there), text(&back)]);
+                assert_eq!(records(text(&back)), records(&original), "{set} {layout} {format}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shards_keep_their_names() {
+    let folder = tempdir().unwrap();
+    let (there, back) = (folder.path().join("parquet"), folder.path().join("back"));
+    let said = convert(&["testdata/tfds/", text(&there)]);
+    assert!(said.starts_with("tfarrow: 10 records of ") && said.contains(" in 2 files converted, "), "{said}");
+    assert_eq!(listing(&there), ["mnist-train-00000-of-00002.parquet", "mnist-train-00001-of-00002.parquet"]);
+    convert(&[text(&there), text(&back), "--to", "tfrecord"]);
+    assert_eq!(listing(&back), ["mnist-train.tfrecord-00000-of-00002", "mnist-train.tfrecord-00001-of-00002"]);
+    assert_eq!(records(text(&back)), records("testdata/tfds/"));
+}
+
+#[test]
+fn paths_below_a_folder_are_kept() {
+    let folder = tempdir().unwrap();
+    let there = folder.path().join("out");
+    convert(&["testdata/{tfds,shards}/*-00000-of-*", text(&there)]);
+    assert_eq!(listing(&there), ["shards/train-00000-of-00004.parquet", "tfds/mnist-train-00000-of-00002.parquet"]);
+}
+
+#[test]
+fn an_existing_output_is_refused() {
+    let folder = tempdir().unwrap();
+    let out = folder.path().join("a.parquet");
+    std::fs::write(&out, "precious").unwrap();
+    let said = tfarrow(&["convert", "testdata/scalar.tfrecord", text(&out)]).fails();
+    assert!(said.contains(text(&out)) && said.contains("exists"), "{said}");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
+    convert(&["testdata/scalar.tfrecord", text(&out), "--overwrite"]);
+    assert_eq!(tfarrow(&["count", text(&out)]).prints(), "20\n");
+}
+
+/// The folder of a conversion that fails, which must have written nothing.
+#[track_caller]
+fn check_failure(args: &[&str], says: &[&str]) -> TempDir {
+    let folder = tempdir().unwrap();
+    let out = folder.path().join("out");
+    let said = tfarrow(&[&["convert"], args, &[text(&out)]].concat()).fails();
+    assert!(says.iter().all(|part| said.contains(part)), "{said}");
+    assert_eq!(listing(folder.path()), [""; 0], "{said}");
+    folder
+}
+
+#[test]
+fn what_fails_leaves_nothing_behind() {
+    check_failure(&["testdata/corrupt/data.tfrecord"], &["testdata/corrupt/data.tfrecord: record 1 (byte "]);
+    check_failure(&["testdata/corrupt/truncated.tfrecord.gz"], &["testdata/corrupt/truncated.tfrecord.gz: "]);
+    let places = ["\"x\"", "part-00000-of-00002", "part-00001-of-00002", "int64_list", "float_list"];
+    check_failure(&["testdata/mixed_kinds/"], &places);
+    check_failure(&["testdata/generate.py"], &["testdata/generate.py: not TFRecord: "]);
+}
+
+#[test]
+fn two_outputs_of_one_name_are_refused() {
+    let folder = tempdir().unwrap();
+    let copy = folder.path().join("in/scalar.tfrecord");
+    std::fs::create_dir(folder.path().join("in")).unwrap();
+    std::fs::copy(path("testdata/scalar.tfrecord"), &copy).unwrap();
+    let out = folder.path().join("out");
+    let run = tfarrow(&["convert", "testdata/scalar.tfrecord", text(&copy), text(&out)]);
+    assert_ne!(run.status, Some(0));
+    assert!(run.stderr.contains("scalar.parquet") && !out.exists(), "{}", run.stderr);
+}
+
+#[test]
+fn the_json_of_schema_is_a_schema() {
+    for set in ["states", "sequence", "names", "raw", "shards/"] {
+        let source = if set.ends_with('/') { format!("testdata/{set}") } else { format!("testdata/{set}.tfrecord") };
+        let folder = tempdir().unwrap();
+        let (json, out) = (folder.path().join("schema.json"), folder.path().join("out"));
+        std::fs::write(&json, tfarrow(&["schema", &source, "--format", "json"]).prints()).unwrap();
+        convert(&[&source, text(&out), "--schema", text(&json)]);
+        let back = folder.path().join("back");
+        convert(&[text(&out), text(&back), "--to", "tfrecord"]);
+        assert_eq!(records(text(&back)), records(&source), "{set}");
+    }
+}
+
+#[test]
+fn shards_can_be_cut_anew() {
+    let folder = tempdir().unwrap();
+    let out = folder.path().join("out");
+    convert(&["testdata/shards/", text(&out), "--to", "tfrecord", "--shards", "3", "--compression", "gzip"]);
+    let names =
+        ["train-00000-of-00003.tfrecord.gz", "train-00001-of-00003.tfrecord.gz", "train-00002-of-00003.tfrecord.gz"];
+    assert_eq!(listing(&out), names);
+    assert_eq!(records(text(&out)), records("testdata/shards/"));
+    let out = folder.path().join("small");
+    convert(&["testdata/shards/", text(&out), "--shard-size", "20kB"]);
+    assert!(listing(&out).len() > 1);
+    assert_eq!(tfarrow(&["count", text(&out)]).prints(), "200\n");
+}
+
+#[test]
+fn standard_input_becomes_standard_output() {
+    let bytes = std::fs::read(path("testdata/compressed/gzip-00001-of-00003.tfrecord.gz")).unwrap();
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("a.parquet");
+    let output = {
+        let mut child = command(&["convert", "-", "-"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), &bytes).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::write(&file, output.stdout).unwrap();
+    assert_eq!(tfarrow(&["count", text(&file)]).prints(), "30\n");
+    let run = tfarrow_reads(&["convert", "-", text(&folder.path().join("b.parquet")), "--schema", text(&file)], &bytes);
+    run.ends(0);
+}
+
+#[test]
+fn values_that_would_change_are_refused_unless_allowed() {
+    let folder = tempdir().unwrap();
+    let (parquet, out) = (folder.path().join("a.parquet"), folder.path().join("a.tfrecord"));
+    let query = format!("COPY (SELECT 0.1 AS x, 1 AS y) TO '{}' STORED AS PARQUET", text(&parquet));
+    tfarrow(&["sql", &query]).prints();
+    let said = tfarrow(&["convert", text(&parquet), text(&out)]).fails();
+    assert!(said.contains("\"x\"") && said.contains("--lossy"), "{said}");
+    assert!(!out.exists());
+    let said = tfarrow(&["convert", text(&parquet), text(&out), "--lossy"]).ends(3);
+    assert!(said.contains("x") && said.contains("1 time"), "{said}");
+    assert_eq!(records(text(&out)), "{\"x\":[0.1],\"y\":[1]}\n");
+}

@@ -1,0 +1,92 @@
+//! What is said when something is wrong, and how the program ends.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{command, path, tfarrow};
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    for args in [
+        &[][..],
+        &["count"],
+        &["head"],
+        &["schema", "--format", "xml", "testdata/scalar.tfrecord"],
+        &["sql", "--sample", "0", "SELECT 1"],
+        &["convert", "testdata/scalar.tfrecord"],
+        &["nosuch"],
+    ] {
+        let run = tfarrow(args);
+        assert_eq!((run.status, run.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(!run.stderr.is_empty());
+    }
+}
+
+#[test]
+fn help_has_an_example_for_every_command() {
+    for command in ["sql", "convert", "schema", "head", "count"] {
+        let help = tfarrow(&[command, "--help"]).prints();
+        assert!(help.contains(&format!("Examples:\n  tfarrow {command} ")), "{help}");
+    }
+    assert!(tfarrow(&["--version"]).prints().starts_with("tfarrow 0."));
+    assert!(tfarrow(&["--help"]).prints().contains("Exit status: 0 done"));
+}
+
+#[test]
+fn what_is_not_tfrecord_is_told_for_what_it_is() {
+    for command in ["head", "count", "schema"] {
+        let said = tfarrow(&[command, "testdata/generate.py"]).fails();
+        assert!(said.starts_with("testdata/generate.py: not TFRecord: "), "{said}");
+    }
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let cases = [
+        ("length.tfrecord", "record 1 (byte "),
+        ("length_high.tfrecord", "record 1 (byte "),
+        ("data.tfrecord", "record 1 (byte "),
+        ("data_crc.tfrecord", "record 1 (byte "),
+        ("truncated.tfrecord", "record 2 (byte "),
+        ("truncated_header.tfrecord", "record 2 (byte "),
+        ("truncated_crc.tfrecord", "record 2 (byte "),
+        ("trailing.tfrecord", "record 3 (byte "),
+        ("bad_deflate.tfrecord.gz", "record 2"),
+    ];
+    for (name, place) in cases {
+        let file = format!("testdata/corrupt/{name}");
+        let query = format!("SELECT count(i) FROM '{file}'");
+        for args in [&["schema", file.as_str()][..], &["sql", query.as_str()]] {
+            let said = tfarrow(args).fails();
+            assert!(said.starts_with(&format!("{file}: {place}")), "{args:?}: {said}");
+            assert_eq!(said.matches(name).count(), 1, "told once: {said}");
+        }
+    }
+}
+
+#[test]
+fn control_characters_in_names_are_not_shown_raw() {
+    let said = tfarrow(&["count", "testdata/no\u{1b}[2Jsuch"]).fails();
+    assert!(said.contains("\\u{1b}[2J"), "{said}");
+}
+
+#[test]
+fn ctrl_c_ends_with_130() {
+    let sql = ["sql", "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"];
+    for args in [&["count", "-"][..], &["schema", "-"], &sql] {
+        let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
+    }
+}
+
+#[test]
+fn a_missing_schema_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let args = ["convert", "testdata/scalar.tfrecord", out.to_str().unwrap(), "--schema", "testdata/nosuch.json"];
+    let said = tfarrow(&args).fails();
+    assert!(said.contains("testdata/nosuch.json"), "{said}");
+    assert!(!path("testdata/nosuch.json").exists() && !out.exists());
+}

@@ -1,0 +1,92 @@
+//! What is printed: the formats, and awkward values in each.
+
+use std::{io::Read, process::Stdio};
+
+use crate::support::{command, tfarrow};
+
+#[track_caller]
+fn check(format: &str, query: &str, expected: &str) {
+    assert_eq!(tfarrow(&["sql", "--format", format, query]).prints(), expected);
+}
+
+#[test]
+fn tables_are_aligned() {
+    check(
+        "table",
+        "SELECT * FROM (VALUES (1, 'a', 1.5), (20, NULL, 10.0)) AS t(n, word, x)",
+        "\
++----+------+------+
+|  n | word |    x |
++----+------+------+
+|  1 | a    |  1.5 |
+| 20 | NULL | 10.0 |
++----+------+------+
+",
+    );
+    check("table", "SELECT 1 AS a WHERE false", "+---+\n| a |\n+---+\n+---+\n");
+}
+
+#[test]
+fn tables_elide_what_is_long() {
+    let printed = tfarrow(&["sql", "SELECT image, label FROM 'testdata/tfds/' LIMIT 1"]).prints();
+    assert!(printed.contains("| <PNG "), "{printed}");
+    let printed = tfarrow(&["sql", "SELECT range(1000) AS r"]).prints();
+    assert!(printed.contains("| [0, 1, 2, 3, 4, 5, … 994 more] |"), "{printed}");
+    let printed = tfarrow(&["sql", "SELECT repeat('x', 100000) AS r"]).prints();
+    assert!(printed.contains("xxx… <100 kB> |"), "{printed}");
+}
+
+#[test]
+fn no_control_character_gets_through_a_table() {
+    let printed = tfarrow(&["sql", "SELECT chr(27) || '[2J' || chr(10) AS a, decode('ff00', 'hex') AS b"]).prints();
+    assert!(printed.contains(r"| \u{1b}[2J\n | x'ff00' |"), "{printed}");
+}
+
+#[test]
+fn csv_tells_null_from_empty() {
+    check("csv", "SELECT NULL AS a, '' AS b, 'x,\"y\"' AS c", "a,b,c\n,\"\",\"x,\"\"y\"\"\"\n");
+    check("csv", "SELECT CAST(NULL AS INT) AS a", "a\n\"\"\n");
+    check(
+        "csv",
+        "SELECT make_array(1, 2) AS a, decode('ff', 'hex') AS b",
+        "a,b\n\"[1,2]\",\"{\"\"b64\"\":\"\"/w==\"\"}\"\n",
+    );
+}
+
+#[test]
+fn json_is_one_array_and_ndjson_lines() {
+    let query = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS t(n, s)";
+    check("json", query, "[{\"n\":1,\"s\":\"a\"},\n {\"n\":2,\"s\":null}]\n");
+    check("ndjson", query, "{\"n\":1,\"s\":\"a\"}\n{\"n\":2,\"s\":null}\n");
+    check("json", "SELECT 1 AS a WHERE false", "[]\n");
+}
+
+#[test]
+fn json_has_no_raw_bytes_and_no_bare_nan() {
+    let query = "SELECT decode('ff', 'hex') AS b, decode('61', 'hex') AS t, CAST('NaN' AS DOUBLE) AS n, \
+                 CAST('-inf' AS DOUBLE) AS i, chr(155) AS c";
+    check(
+        "ndjson",
+        query,
+        "{\"b\":{\"b64\":\"/w==\"},\"t\":\"a\",\"n\":\"NaN\",\"i\":\"-Infinity\",\"c\":\"\\u009b\"}\n",
+    );
+}
+
+#[test]
+fn floats_are_as_short_as_they_can_be() {
+    let query = "SELECT CAST(0.1 AS FLOAT) AS f, 0.1 AS d, 1e300 AS e";
+    check("ndjson", query, "{\"f\":0.1,\"d\":0.1,\"e\":1e300}\n");
+    check("csv", query, "f,d,e\n0.1,0.1,1e300\n");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let query = "SELECT a.value FROM range(10000000) AS a";
+    for args in [&["sql", "--format", "csv", query][..], &["head", "-n", "200", "--full", "testdata/shards"]] {
+        let mut child = command(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut byte = [0];
+        child.stdout.take().unwrap().read_exact(&mut byte).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""), "{args:?}");
+    }
+}

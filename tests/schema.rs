@@ -1,0 +1,112 @@
+//! `tfarrow schema`.
+
+use crate::support::tfarrow;
+
+#[track_caller]
+fn check(args: &[&str], expected: &str) {
+    assert_eq!(tfarrow(&[&["schema"], args].concat()).prints(), expected);
+}
+
+#[test]
+fn says_what_is_in_a_data_set() {
+    check(
+        &["testdata/states.tfrecord"],
+        "\
+13 tf.Example records in 1 shard
++---------+------------+---------+---------+-------+---------+---------------+
+| feature | kind       | present | missing | unset | lengths | arrow         |
++---------+------------+---------+---------+-------+---------+---------------+
+| b       | bytes_list |  61.5 % |       5 |     2 | 0..3    | list<utf8>    |
+| b_empty | bytes_list |  76.9 % |       3 |     0 | 0       | list<binary>  |
+| f       | float_list |  61.5 % |       5 |     2 | 0..3    | list<float32> |
+| f_empty | float_list |  76.9 % |       3 |     0 | 0       | list<float32> |
+| i       | int64_list |  61.5 % |       5 |     2 | 0..3    | list<int64>   |
+| i_empty | int64_list |  76.9 % |       3 |     0 | 0       | list<int64>   |
+| never   | none       |  76.9 % |       3 |    10 |         | no column     |
++---------+------------+---------+---------+-------+---------+---------------+
+",
+    );
+}
+
+#[test]
+fn says_the_columns() {
+    let columns = "city: utf8\nembedding: list<float32>\nimage/encoded: binary\nimage/height: int64\nimage/width: int64\n\
+                   label: int64\nprice: float32\ntags: list<utf8>\n";
+    check(&["testdata/shards", "--format", "arrow"], columns);
+    check(&["testdata/raw.tfrecord", "--format", "arrow"], "record: binary not null\n");
+    let lists = tfarrow(&["schema", "testdata/scalar.tfrecord", "--format", "arrow", "--layout", "list"]).prints();
+    assert_eq!(lists, "id: list<int64>\npayload: list<binary>\nscore: list<float32>\ntitle: list<binary>\n");
+}
+
+#[test]
+fn says_a_feature_spec() {
+    check(
+        &["testdata/shards", "--format", "python"],
+        r#"# 200 tf.Example records in 4 shards
+import tensorflow as tf
+
+features = {
+    "city": tf.io.FixedLenFeature([], tf.string),
+    "embedding": tf.io.FixedLenFeature([8], tf.float32),
+    "image/encoded": tf.io.FixedLenFeature([], tf.string),
+    "image/height": tf.io.FixedLenFeature([], tf.int64),
+    "image/width": tf.io.FixedLenFeature([], tf.int64),
+    "label": tf.io.FixedLenFeature([], tf.int64),
+    "price": tf.io.FixedLenFeature([], tf.float32),
+    "tags": tf.io.RaggedFeature(tf.string),  # 0..4 values
+}
+
+# tf.io.parse_single_example(record, features)
+"#,
+    );
+    let spec = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "python"]).prints();
+    for line in [
+        "    \"id\": tf.io.RaggedFeature(tf.int64),  # 1 value, missing in 3",
+        "    \"frame\": tf.io.RaggedFeature(tf.float32),  # 0..3 values",
+        "    # \"unset\": has no kind anywhere",
+    ] {
+        assert!(spec.lines().any(|l| l == line), "{line}\nin\n{spec}");
+    }
+}
+
+#[test]
+fn says_all_in_json() {
+    let json = tfarrow(&["schema", "testdata/scalar.tfrecord", "--format", "json"]).prints();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["record_type"], &json["records"]), (&"example".into(), &20.into()));
+    let expected = serde_json::json!({
+        "name": "id", "role": "feature", "kind": "int64_list", "arrow": "int64", "present": 20, "missing": 0, "unset": 0,
+        "lists": 20, "lengths": [1, 1], "values": 20,
+    });
+    assert_eq!(json["features"][0], expected);
+    assert_eq!(json["features"][3]["utf8"], true);
+}
+
+#[test]
+fn reports_mixed_kinds_and_goes_on() {
+    for format in ["table", "json", "arrow", "python"] {
+        let run = tfarrow(&["schema", "testdata/mixed_kinds", "--format", format]);
+        assert!(run.stdout.contains('y'), "{format}: {}", run.stdout);
+        let said = run.ends(3);
+        let places = [
+            "feature \"x\" has more than one kind",
+            "int64_list in testdata/mixed_kinds/part-00000-of-00002.tfrecord, record 0",
+            "float_list in testdata/mixed_kinds/part-00001-of-00002.tfrecord, record 0",
+        ];
+        for place in places {
+            assert!(said.contains(place), "{format}: {said}");
+        }
+    }
+}
+
+#[test]
+fn says_how_much_it_looked_at() {
+    let table = tfarrow(&["schema", "--sample", "5", "testdata/shards"]).prints();
+    assert!(table.starts_with("tf.Example records; looked at ") && table.contains("20 records"), "{table}");
+}
+
+#[test]
+fn damage_is_an_error() {
+    let said = tfarrow(&["schema", "testdata/corrupt/data.tfrecord"]).fails();
+    assert!(said.starts_with("testdata/corrupt/data.tfrecord: record 1 (byte "), "{said}");
+}

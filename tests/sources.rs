@@ -1,0 +1,59 @@
+//! What names a data set, the same for every command and for `FROM`.
+
+use crate::support::{path, tfarrow, tfarrow_reads};
+
+#[track_caller]
+fn check(source: &str, records: u64) {
+    assert_eq!(tfarrow(&["count", source]).prints(), format!("{records}\n"), "count {source}");
+    let query = format!("SELECT count(*) AS n FROM '{source}'");
+    assert_eq!(tfarrow(&["sql", "--format", "csv", &query]).prints(), format!("n\n{records}\n"), "{query}");
+}
+
+#[test]
+fn a_file_is_a_source() {
+    check("testdata/scalar.tfrecord", 20);
+    check("testdata/tfds/mnist-train.tfrecord-00000-of-00002", 5);
+    check("testdata/compressed/zlib-00002-of-00003.tfrecord", 30);
+    check(path("testdata/scalar.tfrecord").to_str().unwrap(), 20);
+}
+
+#[test]
+fn a_folder_is_a_source_and_what_lies_beside_its_shards_is_not() {
+    check("testdata/shards/", 200);
+    check("testdata/tfds", 10);
+    check("testdata/compressed/", 120);
+}
+
+#[test]
+fn a_glob_is_a_source() {
+    check("testdata/shards/*.tfrecord", 200);
+    check("testdata/shards/train-0000[12]-of-*", 100);
+    check("testdata/{tfds,shards}/*-00000-of-*", 55);
+    check("testdata/**/train-?????-of-00004.tfrecord", 200);
+}
+
+#[test]
+fn standard_input_is_a_source() {
+    let bytes = std::fs::read(path("testdata/scalar.tfrecord")).unwrap();
+    assert_eq!(tfarrow_reads(&["count", "-"], &bytes).prints(), "20\n");
+    let query = "SELECT count(*), min(id) FROM '-'";
+    assert_eq!(tfarrow_reads(&["sql", query, "--format", "ndjson"], &bytes).prints().lines().count(), 1);
+    assert_eq!(tfarrow_reads(&["head", "-"], &bytes).prints().lines().count(), 10);
+    assert!(tfarrow_reads(&["schema", "-"], &bytes).prints().contains("title"));
+}
+
+#[test]
+fn what_names_nothing_is_an_error_that_says_where_it_looked() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "no shard").unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let sources = ["testdata/nothing.tfrecord", "testdata/nothing/*.tfrecord", folder];
+    for source in sources {
+        for command in ["count", "head", "schema"] {
+            let said = tfarrow(&[command, source]).fails();
+            assert!(said.contains(source.trim_end_matches("*.tfrecord")), "{command} {source}: {said}");
+        }
+        let said = tfarrow(&["sql", &format!("SELECT * FROM '{source}'")]).fails();
+        assert!(said.contains(source.trim_end_matches("*.tfrecord")), "sql {source}: {said}");
+    }
+}
