@@ -1,20 +1,196 @@
-//! Being written.
-#![allow(missing_docs)]
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use crate::{RecordType, Result};
-#[derive(Debug, Default)]
-pub struct EncoderBuilder {}
-#[derive(Debug)]
-pub struct Encoder {}
-impl EncoderBuilder {
-    pub fn new() -> Self { Self {} }
-    pub fn with_record_type(self, _: RecordType) -> Self { self }
-    pub fn with_lossy(self, _: bool) -> Self { self }
-    pub fn build(self, _: SchemaRef) -> Result<Encoder> { Ok(Encoder {}) }
+//! From batches to framed records.
+//!
+//! - `plan` decides once, from the schema, what each column becomes, and refuses by name what no record can hold.
+//! - `normalize` and `lists` turn users' types into the few that features have; `losses` has what would change a value.
+//! - `feature` measures each column for all rows of the batch, and writes one row of it; `entry` is a feature's place in
+//!   its record, `out` where bytes go.
+//!
+//! All is measured before anything is written: memory is taken once, and where a batch is refused nothing of it was
+//! written.
+
+mod columns;
+mod entry;
+mod feature;
+mod lists;
+mod losses;
+mod normalize;
+mod out;
+mod plan;
+mod record;
+
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{Field, SchemaRef};
+
+use self::{
+    losses::{Ledger, Loss},
+    plan::ColumnPlan,
+    record::Message,
+};
+use crate::{Error, ErrorKind, RecordType, Result, Role, frame};
+
+/// The longest record that protobuf can read, in bytes.
+const RECORD_BYTES: u64 = i32::MAX as u64;
+
+/// Builds an [`Encoder`].
+#[derive(Clone, Debug, Default)]
+pub struct EncoderBuilder {
+    record_type: Option<RecordType>,
+    lossy: bool,
 }
+
+impl EncoderBuilder {
+    /// An encoder that writes what the schema says, and refuses to change a value.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the records shall be. By default what the schema's metadata says, or else its columns' metadata, or else
+    /// Examples.
+    pub fn with_record_type(mut self, record_type: RecordType) -> Self {
+        self.record_type = Some(record_type);
+        self
+    }
+
+    /// Whether values may change that a record cannot hold as they are. Each change is counted, see
+    /// [`Encoder::losses`]. By default they are refused.
+    ///
+    /// | what | becomes |
+    /// |---|---|
+    /// | uint64 past the end of int64 | the int64 of the same bits, which is negative |
+    /// | float64 that no float32 is equal to | the nearest float32 |
+    /// | timestamp, date, time, duration | int64, in the type's unit |
+    /// | decimal | the nearest float32 |
+    /// | null inside a list | nothing: the list gets shorter |
+    /// | empty list whose type says no kind | a feature without a kind |
+    /// | feature named in `_tfarrow_unset` that has a value | the value |
+    /// | null in a column of raw records | an empty record |
+    pub fn with_lossy(mut self, lossy: bool) -> Self {
+        self.lossy = lossy;
+        self
+    }
+
+    /// An encoder of batches of this schema.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a column that no record can hold, and [`ErrorKind::Lossy`] for one of a type
+    /// whose every value would change; both by name, with the SQL that helps.
+    pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
+        let (record_type, columns) = plan::plan(&schema, self.record_type, self.lossy)?;
+        let Self { lossy, .. } = self;
+        Ok(Encoder { schema, record_type, columns, lossy, records: 0, bytes: 0, losses: Vec::new() })
+    }
+}
+
+/// Turns batches into framed records. Performs no IO.
+///
+/// A record's features come in the order of the schema's columns; the same batch always gives the same bytes.
+#[derive(Debug)]
+pub struct Encoder {
+    schema: SchemaRef,
+    record_type: RecordType,
+    columns: Vec<ColumnPlan>,
+    lossy: bool,
+    /// Records written so far: the number of the next one.
+    records: u64,
+    /// Bytes written so far: the offset of the next frame.
+    bytes: u64,
+    losses: Vec<Loss>,
+}
+
 impl Encoder {
-    pub fn encode(&mut self, _: &RecordBatch, _: &mut Vec<u8>) -> Result<()> { Ok(()) }
-    pub fn record_type(&self) -> RecordType { RecordType::Example }
-    pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> { std::iter::empty() }
+    /// Appends a framed record a row to `out`.
+    ///
+    /// # Errors
+    /// A value that would change ([`ErrorKind::Lossy`]) and a record of 2 GiB or more ([`ErrorKind::Limit`]), with the
+    /// record's number, counted over all batches. A batch of another schema. Nothing of the batch was written then.
+    pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        self.check_types(batch)?;
+        let before = out.len();
+        match self.record_type {
+            RecordType::Raw => self.encode_raw(batch, out)?,
+            RecordType::Example | RecordType::SequenceExample => self.encode_features(batch, out)?,
+        }
+        self.records += batch.num_rows() as u64;
+        self.bytes += (out.len() - before) as u64;
+        Ok(())
+    }
+
+    /// What the records are.
+    pub fn record_type(&self) -> RecordType {
+        self.record_type
+    }
+
+    /// What was changed so far: the column, what was done, and to how many values. Always nothing unless the encoder
+    /// was built [lossy](EncoderBuilder::with_lossy).
+    pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
+        self.losses.iter().map(|loss| (loss.column.as_str(), loss.what, loss.times))
+    }
+
+    fn check_types(&self, batch: &RecordBatch) -> Result<()> {
+        if Arc::ptr_eq(&self.schema, batch.schema_ref()) {
+            return Ok(());
+        }
+        let (ours, theirs) = (self.schema.fields(), batch.schema_ref().fields());
+        let differs = |(ours, theirs): &(&Arc<Field>, &Arc<Field>)| {
+            ours.name() != theirs.name() || !ours.data_type().equals_datatype(theirs.data_type())
+        };
+        let message = match ours.iter().zip(theirs).find(differs) {
+            Some((ours, theirs)) => format!("expected a column {ours}, found {theirs}"),
+            None if ours.len() == theirs.len() => return Ok(()),
+            None => format!("expected {} columns, found {}", ours.len(), theirs.len()),
+        };
+        Err(Error::usage(ErrorKind::Unsupported(message)))
+    }
+
+    fn encode_raw(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let Some(plan) = self.columns.first() else { return Ok(()) };
+        let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+        let array = columns::records(plan, batch.column(plan.index), &mut ledger)?;
+        let payload = columns::bytes_of(&array, plan.leaf.values());
+        let lens: Vec<_> = (0..array.len()).map(|row| payload(row).len() as u64).collect();
+        out.reserve(self.framed_len(&lens)?);
+        (0..array.len()).for_each(|row| frame::write(payload(row), out));
+        Ok(())
+    }
+
+    fn encode_features(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let rows = batch.num_rows();
+        let (mut features, mut feature_lists) = (Message::new(1, rows), Message::new(2, rows));
+        let mut unset = None;
+        for plan in &self.columns {
+            let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+            let array = batch.column(plan.index);
+            match plan.role {
+                Role::Feature | Role::Context => features.push(plan, columns::column(plan, array, &mut ledger)?),
+                Role::Sequence => feature_lists.push(plan, columns::column(plan, array, &mut ledger)?),
+                Role::Unset => unset = Some((plan, array)),
+                // Only in raw records: the plan sees to it.
+                Role::Record => {}
+            }
+        }
+        if let Some((plan, array)) = unset {
+            let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+            features.push(plan, columns::unset(plan, array, &features, &mut ledger)?);
+        }
+        let messages = [features, feature_lists];
+        let lens = record::lens(&messages, rows);
+        out.reserve(self.framed_len(&lens)?);
+        record::write(&messages, &lens, out);
+        Ok(())
+    }
+
+    /// Bytes of the frames of records of so many bytes.
+    fn framed_len(&self, lens: &[u64]) -> Result<usize> {
+        let mut framed = 0;
+        for (row, len) in lens.iter().enumerate() {
+            if *len > RECORD_BYTES {
+                let kind = ErrorKind::Limit { what: "bytes in one record", limit: RECORD_BYTES, found: *len };
+                return Err(Error::at(kind, self.records + row as u64, self.bytes + framed));
+            }
+            framed += len + (frame::HEADER + frame::FOOTER) as u64;
+        }
+        Ok(framed as usize)
+    }
 }

@@ -10,7 +10,7 @@ use std::{
 use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{EncoderBuilder, RecordType, VerifyCrc, schema::with_record_type};
 use tfarrow_dataset::{
-    Compression, Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with,
+    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with,
     names, resolve,
 };
 
@@ -293,12 +293,10 @@ impl Conversion<'_> {
     }
 
     fn count(&self) -> Result<u64> {
+        let (nobody, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
         let rows = |shard: &Shard| match shard.contents {
             Contents::TfRecord => Ok(count(shard)?),
-            Contents::Parquet | Contents::Arrow => {
-                let mut reader = UnitReader::new(vec![shard.clone()], UnitSize { rows: usize::MAX, bytes: usize::MAX }, &Progress::default());
-                reader.count_rows()
-            }
+            Contents::Parquet | Contents::Arrow => UnitReader::new(vec![shard.clone()], size, &nobody).count_rows(),
         };
         self.shards.iter().map(rows).sum()
     }

@@ -7,7 +7,7 @@ use datafusion::{
     common::plan_datafusion_err,
     datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
     error::{DataFusionError, Result},
-    execution::{SessionState, object_store::ObjectStoreUrl},
+    execution::SessionState,
 };
 use tfarrow_dataset::Shard;
 
@@ -42,7 +42,7 @@ fn is_partitioned(shards: &[Shard]) -> bool {
 /// The URL of a file or a folder. What in its name looks like a glob is not one.
 fn url(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     let path = std::path::absolute(path).map_err(DataFusionError::from)?;
-    let mut url = ObjectStoreUrl::local_filesystem().as_ref().clone();
+    let mut url = ListingTableUrl::parse("file:///")?.get_url().clone();
     if let Ok(mut segments) = url.path_segments_mut() {
         let names = path.components().filter_map(|part| match part {
             std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),

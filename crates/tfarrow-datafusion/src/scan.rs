@@ -153,7 +153,8 @@ impl Reading {
             self.scan.metrics.bytes_scanned.add((reader.bytes_read() - bytes) as usize);
             bytes = reader.bytes_read();
             while left > 0 && !records.is_empty() {
-                let (batch, rest) = records.split_at(records.fit(self.scan.batch_size.min(left), BATCH_BYTES));
+                let count = records.fit(self.scan.batch_size.min(left), BATCH_BYTES);
+                let (batch, rest) = records.split_at(count);
                 records = rest;
                 left -= batch.len();
                 if queue.blocking_send(self.unit(batch, &path)).is_err() {

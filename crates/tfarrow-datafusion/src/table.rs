@@ -21,7 +21,7 @@ use tfarrow_codec::{
     Role,
     schema::{role_of, with_views},
 };
-use tfarrow_dataset::{Error, ErrorKind, Shard, infer, resolve};
+use tfarrow_dataset::{Error, Shard, infer, resolve};
 
 use crate::{
     error::external,

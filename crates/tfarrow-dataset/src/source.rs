@@ -170,9 +170,9 @@ enum Found {
 }
 
 /// What one source was found to name so far.
-struct Search<'a> {
+struct Search {
     /// What names are relative to.
-    base: &'a Path,
+    base: PathBuf,
     wanted: Wanted,
     shards: Vec<Shard>,
     passed_over: PassedOver,
@@ -181,9 +181,9 @@ struct Search<'a> {
     matched: u64,
 }
 
-impl<'a> Search<'a> {
-    fn new(base: &'a Path, wanted: Wanted) -> Self {
-        Self { base, wanted, shards: Vec::new(), passed_over: PassedOver::default(), files: 0, matched: 0 }
+impl Search {
+    fn new(base: &Path, wanted: Wanted) -> Self {
+        Self { base: plain(base), wanted, shards: Vec::new(), passed_over: PassedOver::default(), files: 0, matched: 0 }
     }
 
     /// Takes what is in a folder and below.
@@ -194,7 +194,7 @@ impl<'a> Search<'a> {
             if entry.depth() == 0 {
                 continue;
             }
-            if begins_with(entry.file_name(), '_') || begins_with(entry.file_name(), '.') {
+            if is_hidden(entry.path()) {
                 self.pass_by_name(&entry, &mut walk);
             } else if !entry.file_type().is_dir() {
                 self.file(&entry, Found::InFolder)?;
@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
             }
         };
         if self.wanted.takes(contents) {
-            let name = path.strip_prefix(self.base).unwrap_or(&path).to_owned();
+            let name = path.strip_prefix(&self.base).unwrap_or(&path).to_owned();
             self.shards.push(Shard::file(path, name, size, contents));
         } else {
             self.pass_over(path, |over| &mut over.unwanted);
@@ -338,7 +338,7 @@ fn leads_into(link: &Path, root: &Path) -> Result<bool> {
     Ok(target.starts_with(root))
 }
 
-/// `path` without the `.` that a walk of the current folder begins with.
+/// `path` without the `.` that it may begin with.
 fn plain(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
 }

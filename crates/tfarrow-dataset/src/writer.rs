@@ -50,7 +50,18 @@ impl OutputFile {
     /// [`ErrorKind::Exists`] where a file has come to stand there that may not be overwritten; what the system says.
     /// Then nothing is left of it.
     pub fn persist(self) -> Result<()> {
-        let Self { target, temp, overwrite } = self;
+        let target = self.target.clone();
+        self.persist_as(&target)
+    }
+
+    /// Puts the file in its place under another name than it was created for, once the disk has it. Both are in one
+    /// folder: what is written is moved, never copied.
+    ///
+    /// # Errors
+    /// As [`persist`](Self::persist).
+    pub fn persist_as(self, target: &Path) -> Result<()> {
+        let Self { temp, overwrite, .. } = self;
+        let target = target.to_owned();
         if let Err(error) = temp.as_file().sync_all() {
             return Err(Error::io(target, error));
         }

@@ -48,7 +48,7 @@ impl fmt::Debug for DataSet {
 }
 
 impl DataSet {
-    /// The payload of each record, as `prost` writes it.
+    /// The payload of each record, as TensorFlow writes it.
     pub fn payloads(&self) -> Vec<Vec<u8>> {
         let write = if self.sequence { oracle::sequence_example_from_row } else { oracle::example_from_row };
         self.rows.iter().map(write).collect()

@@ -372,6 +372,11 @@ mod tests {
                 prop_assert_eq!(&read(&payload).unwrap(), row);
             }
         }
+
+        #[test]
+        fn a_tape_that_has_run_out_writes_as_prost_does(set in generate::mixed()) {
+            prop_assert_eq!(set.odd_payloads(&mut Choices::new(&[])), set.payloads());
+        }
     }
 
     #[test]

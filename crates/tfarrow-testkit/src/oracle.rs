@@ -10,8 +10,8 @@ use prost::Message;
 use crate::{
     Result,
     proto::{
-        BytesList, Example, Feature, FeatureList, FeatureLists, Features, FloatList, Int64List, Kind as Oneof,
-        SequenceExample,
+        BytesList, Example, Feature, FeatureEntry, FeatureList, FeatureListEntry, FeatureLists, Features, FloatList,
+        Int64List, Kind as Oneof, SequenceExample,
     },
 };
 
@@ -113,16 +113,19 @@ pub fn row_from_example(payload: &[u8]) -> Result<Row> {
 pub fn row_from_sequence_example(payload: &[u8]) -> Result<Row> {
     let example = SequenceExample::decode(payload)?;
     let lists = example.feature_lists.unwrap_or_default().feature_list;
-    let lists = lists.into_iter().map(|(name, list)| {
-        let steps = list.feature.into_iter().map(value_of).collect();
-        ((Side::Lists, name), Cell::Steps(steps))
+    let lists = lists.into_iter().map(|entry| {
+        let steps = entry.value.unwrap_or_default().feature.into_iter().map(value_of).collect();
+        ((Side::Lists, entry.key.unwrap_or_default()), Cell::Steps(steps))
     });
     Ok(feature_cells(example.context).chain(lists).collect())
 }
 
+/// The entries of a map in the order of the wire: the last of a key is the one to keep.
 fn feature_cells(features: Option<Features>) -> impl Iterator<Item = ((Side, String), Cell)> {
-    let features = features.unwrap_or_default().feature;
-    features.into_iter().map(|(name, feature)| ((Side::Features, name), Cell::One(value_of(feature))))
+    let entries = features.unwrap_or_default().feature.into_iter();
+    entries.map(|entry| {
+        ((Side::Features, entry.key.unwrap_or_default()), Cell::One(value_of(entry.value.unwrap_or_default())))
+    })
 }
 
 fn value_of(feature: Feature) -> Value {
@@ -134,7 +137,7 @@ fn value_of(feature: Feature) -> Value {
     }
 }
 
-/// Writes an Example as `prost` does: in the order of names, packed, and without a map entry's value where it is empty.
+/// Writes an Example as TensorFlow does when it is asked to be deterministic: in the order of names.
 pub fn example_from_row(row: &Row) -> Vec<u8> {
     Example { features: features_of(row) }.encode_to_vec()
 }
@@ -145,10 +148,10 @@ pub fn sequence_example_from_row(row: &Row) -> Vec<u8> {
 }
 
 fn features_of(row: &Row) -> Option<Features> {
-    let feature: BTreeMap<_, _> = row
+    let feature: Vec<_> = row
         .iter()
         .filter_map(|((_, name), cell)| match cell {
-            Cell::One(value) => Some((name.clone(), feature_of(value))),
+            Cell::One(value) => Some(FeatureEntry { key: Some(name.clone()), value: Some(feature_of(value)) }),
             Cell::Steps(_) => None,
         })
         .collect();
@@ -156,11 +159,14 @@ fn features_of(row: &Row) -> Option<Features> {
 }
 
 fn feature_lists_of(row: &Row) -> Option<FeatureLists> {
-    let feature_list: BTreeMap<_, _> = row
+    let feature_list: Vec<_> = row
         .iter()
         .filter_map(|((_, name), cell)| match cell {
             Cell::One(_) => None,
-            Cell::Steps(steps) => Some((name.clone(), FeatureList { feature: steps.iter().map(feature_of).collect() })),
+            Cell::Steps(steps) => {
+                let list = FeatureList { feature: steps.iter().map(feature_of).collect() };
+                Some(FeatureListEntry { key: Some(name.clone()), value: Some(list) })
+            }
         })
         .collect();
     (!feature_list.is_empty()).then_some(FeatureLists { feature_list })

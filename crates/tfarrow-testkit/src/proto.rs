@@ -1,6 +1,8 @@
 //! The messages of `tensorflow/core/example/example.proto` and `feature.proto`, derived by hand.
-
-use std::collections::BTreeMap;
+//!
+//! Maps are spelled out as what they are on the wire, repeated entries of which the last of a key wins: `prost`'s own maps
+//! take entries of any wire type, and leave out keys and values that are empty,
+//! which TensorFlow writes.
 
 /// `tensorflow.Example`
 #[derive(Clone, PartialEq, prost::Message)]
@@ -25,16 +27,38 @@ pub struct SequenceExample {
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Features {
     /// Features by name.
-    #[prost(btree_map = "string, message", tag = "1")]
-    pub feature: BTreeMap<String, Feature>,
+    #[prost(message, repeated, tag = "1")]
+    pub feature: Vec<FeatureEntry>,
+}
+
+/// An entry of [`Features`].
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FeatureEntry {
+    /// The feature's name.
+    #[prost(string, optional, tag = "1")]
+    pub key: Option<String>,
+    /// The feature.
+    #[prost(message, optional, tag = "2")]
+    pub value: Option<Feature>,
 }
 
 /// `tensorflow.FeatureLists`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FeatureLists {
     /// Feature lists by name.
-    #[prost(btree_map = "string, message", tag = "1")]
-    pub feature_list: BTreeMap<String, FeatureList>,
+    #[prost(message, repeated, tag = "1")]
+    pub feature_list: Vec<FeatureListEntry>,
+}
+
+/// An entry of [`FeatureLists`].
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FeatureListEntry {
+    /// The list's name.
+    #[prost(string, optional, tag = "1")]
+    pub key: Option<String>,
+    /// The list.
+    #[prost(message, optional, tag = "2")]
+    pub value: Option<FeatureList>,
 }
 
 /// `tensorflow.FeatureList`

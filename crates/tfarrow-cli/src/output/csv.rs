@@ -1,7 +1,7 @@
 //! CSV as of RFC 4180, with a header. Lists are JSON, and so are bytes that are no text. A null is nothing at all, and an
 //! empty text is `""`: the `csv` crate cannot tell these two apart, hence our own few lines.
 
-use std::io;
+use std::io::{self, Write};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};

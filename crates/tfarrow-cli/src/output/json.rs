@@ -1,7 +1,10 @@
 //! JSON: one array of objects, or an object a line. Text where bytes are UTF-8, else `{"b64": ".."}`; NaN and the
 //! infinities as strings.
 
-use std::{fmt, io};
+use std::{
+    fmt,
+    io::{self, Write},
+};
 
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};

@@ -2,7 +2,7 @@
 //!
 //! The first rows decide how wide the columns are; the rest streams by, so that a table takes no more memory than these.
 
-use std::io;
+use std::io::{self, Write};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};

@@ -271,4 +271,19 @@ fn names_stay_inside() {
             assert!(shard.name.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{source}");
         }
     }
+    // Tests are run in the crate's folder.
+    for source in [
+        "../../testdata/shards",
+        "./../../testdata/shards/",
+        "./../../testdata/shards/train*",
+        "../../testdata/shards/*[0-4].tfrecord",
+    ] {
+        let shards = resolve(&[source]).unwrap();
+        assert_eq!(shards.len(), 4, "{source}");
+        assert_eq!(shards[0].name, Path::new("train-00000-of-00004.tfrecord"), "{source}");
+    }
+    assert_eq!(
+        resolve_wanted(&["./src", "../../testdata/shards/"], Wanted::TfRecord).unwrap_err().path(),
+        Some(Path::new("./src"))
+    );
 }

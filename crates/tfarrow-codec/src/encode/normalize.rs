@@ -1,0 +1,187 @@
+//! Users' types as the few that features have. Where a value would change, its row is looked for, and only then.
+
+use std::{fmt::Display, sync::Arc};
+
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryViewArray, FixedSizeBinaryArray, Float32Array, Int64Array,
+    PrimitiveArray, StringViewArray,
+    builder::BinaryViewBuilder,
+    cast::AsArray,
+    types::{
+        Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type,
+        Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    },
+};
+use arrow_schema::DataType;
+use arrow_select::take::take;
+
+use super::{losses::Ledger, plan::Leaf};
+use crate::{Result, Values};
+
+/// The row of a value, `None` where no row has it.
+pub(super) type RowOf<'a> = &'a dyn Fn(usize) -> Option<usize>;
+
+/// Takes the values that a dictionary's keys stand for, and says how these are converted. Bytes become views first, so
+/// that none is copied.
+pub(super) fn unpack(array: &ArrayRef, leaf: &Leaf) -> Result<(ArrayRef, Leaf)> {
+    let (Leaf::Dictionary(inner), Some(dictionary)) = (leaf, array.as_any_dictionary_opt()) else {
+        return Ok((Arc::clone(array), leaf.clone()));
+    };
+    let (values, leaf) = match views(dictionary.values(), inner)? {
+        Some((views, values)) => (views, Leaf::Same(values)),
+        None => (Arc::clone(dictionary.values()), Leaf::clone(inner)),
+    };
+    Ok((take(&values, dictionary.keys(), None)?, leaf))
+}
+
+/// Bytes or text as views, `None` where the values are neither.
+fn views(array: &ArrayRef, leaf: &Leaf) -> Result<Option<(ArrayRef, Values)>> {
+    let array: ArrayRef = match leaf {
+        Leaf::Same(Values::Binary) => Arc::new(BinaryViewArray::from(array.as_binary::<i32>())),
+        Leaf::Same(Values::Utf8) => Arc::new(StringViewArray::from(array.as_string::<i32>())),
+        Leaf::Same(Values::BinaryView | Values::Utf8View) => Arc::clone(array),
+        Leaf::LargeBinary => Arc::new(BinaryViewArray::from(array.as_binary::<i64>())),
+        Leaf::LargeUtf8 => Arc::new(StringViewArray::from(array.as_string::<i64>())),
+        Leaf::FixedSizeBinary => Arc::new(fixed_views(array.as_fixed_size_binary())?),
+        _ => return Ok(None),
+    };
+    let values = if *array.data_type() == DataType::Utf8View { Values::Utf8View } else { Values::BinaryView };
+    Ok(Some((array, values)))
+}
+
+fn fixed_views(array: &FixedSizeBinaryArray) -> Result<BinaryViewArray> {
+    if u32::try_from(array.values().len()).is_err() {
+        // Views count bytes in 32 bits: copies go to as many buffers as it takes.
+        return Ok(array.iter().collect());
+    }
+    let mut views = BinaryViewBuilder::with_capacity(array.len());
+    let block = views.append_block(array.values().clone());
+    let size = array.value_length() as u32;
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            views.append_null();
+        } else {
+            views.try_append_view(block, row as u32 * size, size)?;
+        }
+    }
+    Ok(views.finish())
+}
+
+/// Values of the type that [`Leaf::values`] says.
+///
+/// # Errors
+/// A value that would change, where no loss is allowed.
+pub(super) fn convert(array: &ArrayRef, leaf: &Leaf, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+    match leaf {
+        Leaf::Null | Leaf::Same(_) => Ok(Arc::clone(array)),
+        Leaf::LargeBinary | Leaf::LargeUtf8 | Leaf::FixedSizeBinary => {
+            Ok(views(array, leaf)?.map_or_else(|| Arc::clone(array), |(views, _)| views))
+        }
+        Leaf::Boolean => {
+            let array = array.as_boolean();
+            let values = array.values().iter().map(i64::from).collect();
+            Ok(Arc::new(Int64Array::new(values, array.nulls().cloned())))
+        }
+        Leaf::Int8 => Ok(widened::<Int8Type>(array)),
+        Leaf::Int16 => Ok(widened::<Int16Type>(array)),
+        Leaf::Int32 => Ok(widened::<Int32Type>(array)),
+        Leaf::UInt8 => Ok(widened::<UInt8Type>(array)),
+        Leaf::UInt16 => Ok(widened::<UInt16Type>(array)),
+        Leaf::UInt32 => Ok(widened::<UInt32Type>(array)),
+        Leaf::UInt64 => uint64(array.as_primitive(), row_of, ledger),
+        Leaf::Float16 => Ok(Arc::new(array.as_primitive::<Float16Type>().unary::<_, Float32Type>(f32::from))),
+        Leaf::Float64 => float64(array.as_primitive(), row_of, ledger),
+        Leaf::Time => time(array, row_of, ledger),
+        Leaf::Decimal => decimal(array, row_of, ledger),
+        Leaf::Dictionary(_) => {
+            let (array, leaf) = unpack(array, leaf)?;
+            convert(&array, &leaf, row_of, ledger)
+        }
+    }
+}
+
+fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> ArrayRef {
+    Arc::new(array.as_primitive::<T>().unary::<_, Int64Type>(Into::into))
+}
+
+fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+    let changes = |value: u64| i64::try_from(value).is_err();
+    let found = |value| format!("{value}, past the end of int64");
+    let instead = "write it as text or as float, with CAST";
+    check(
+        array,
+        changes,
+        found,
+        instead,
+        "uint64 past int64 written as negative int64 of the same bits",
+        row_of,
+        ledger,
+    )?;
+    Ok(Arc::new(array.unary::<_, Int64Type>(|value| value as i64)))
+}
+
+fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+    let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
+    let found = |value| format!("{value:?}, which float32 cannot hold exactly");
+    let instead = "round it with CAST(.. AS FLOAT)";
+    check(array, changes, found, instead, "float64 rounded to float32", row_of, ledger)?;
+    Ok(Arc::new(array.unary::<_, Float32Type>(|value| value as f32)))
+}
+
+/// Passes over all values quickly, and over those that change once more, for their rows.
+fn check<T: ArrowPrimitiveType, D: Display>(
+    array: &PrimitiveArray<T>,
+    changes: impl Fn(T::Native) -> bool,
+    found: impl Fn(T::Native) -> D,
+    instead: &'static str,
+    what: &'static str,
+    row_of: RowOf<'_>,
+    ledger: &mut Ledger<'_>,
+) -> Result<()> {
+    if !array.values().iter().fold(false, |any, value| any | changes(*value)) {
+        return Ok(());
+    }
+    let mut times = 0;
+    for (index, value) in array.values().iter().enumerate() {
+        if changes(*value)
+            && array.is_valid(index)
+            && let Some(row) = row_of(index)
+        {
+            ledger.refuse(row, found(*value), instead)?;
+            times += 1;
+        }
+    }
+    ledger.count(what, times);
+    Ok(())
+}
+
+/// Times as the integers that they are stored as. The plan has refused them where no loss is allowed.
+fn time(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+    ledger.count("times written as int64 in their unit", values(array, row_of));
+    let narrow = array.data_type().primitive_width() == Some(4);
+    let stored = if narrow { DataType::Int32 } else { DataType::Int64 };
+    let data = array.to_data().into_builder().data_type(stored).build()?;
+    Ok(if narrow { widened::<Int32Type>(&arrow_array::make_array(data)) } else { Arc::new(Int64Array::from(data)) })
+}
+
+/// Decimals as the nearest floats. The plan has refused them where no loss is allowed.
+fn decimal(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+    ledger.count("decimals written as the nearest float32", values(array, row_of));
+    Ok(match array.data_type() {
+        DataType::Decimal32(..) => Arc::new(nearest(array.as_primitive::<Decimal32Type>())),
+        DataType::Decimal64(..) => Arc::new(nearest(array.as_primitive::<Decimal64Type>())),
+        DataType::Decimal128(..) => Arc::new(nearest(array.as_primitive::<Decimal128Type>())),
+        _ => Arc::new(nearest(array.as_primitive::<Decimal256Type>())),
+    })
+}
+
+/// By way of the decimal's digits, for two roundings would not always give the nearest.
+fn nearest<T: DecimalType>(array: &PrimitiveArray<T>) -> Float32Array {
+    let parse = |row| array.value_as_string(row).parse().unwrap_or(f32::NAN);
+    (0..array.len()).map(|row| array.is_valid(row).then(|| parse(row))).collect()
+}
+
+/// How many values stand in rows.
+fn values(array: &ArrayRef, row_of: RowOf<'_>) -> u64 {
+    (0..array.len()).filter(|index| array.is_valid(*index) && row_of(*index).is_some()).count() as u64
+}

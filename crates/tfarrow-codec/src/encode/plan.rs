@@ -1,0 +1,298 @@
+//! What each column of a schema becomes in a record, decided once: also, by name, what no record can hold.
+//!
+//! If you add a type, you must also add its conversion to `normalize`; the compiler finds it, since [`Leaf`] is matched
+//! exhaustively there.
+
+use std::collections::HashSet;
+
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
+
+use super::lists;
+use crate::{
+    Error, ErrorKind, Kind, RecordType, Result, Role, Shape, Values,
+    schema::{FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
+};
+
+/// What becomes of one column.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnPlan {
+    /// The column's place in the schema.
+    pub(super) index: usize,
+    /// The column's name, which users know.
+    pub(super) name: String,
+    /// The feature's name.
+    pub(super) feature: String,
+    pub(super) role: Role,
+    pub(super) shape: Shape,
+    pub(super) leaf: Leaf,
+    /// The kind that the metadata gives a column whose type gives none.
+    pub(super) kind: Option<Kind>,
+}
+
+/// From which type values come, and with it how they are converted.
+#[derive(Clone, Debug)]
+pub(super) enum Leaf {
+    /// No value can be there.
+    Null,
+    /// Nothing to convert.
+    Same(Values),
+    LargeBinary,
+    LargeUtf8,
+    FixedSizeBinary,
+    Boolean,
+    Int8,
+    Int16,
+    Int32,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float16,
+    Float64,
+    /// Times of any sort, whose unit gets lost.
+    Time,
+    /// Numbers that only some floats are equal to.
+    Decimal,
+    Dictionary(Box<Leaf>),
+}
+
+impl Leaf {
+    /// The type of the values once they are converted; `None` where there are none.
+    pub(super) fn values(&self) -> Option<Values> {
+        match self {
+            Self::Null => None,
+            Self::Same(values) => Some(*values),
+            Self::LargeBinary | Self::FixedSizeBinary => Some(Values::BinaryView),
+            Self::LargeUtf8 => Some(Values::Utf8View),
+            Self::Boolean | Self::Int8 | Self::Int16 | Self::Int32 => Some(Values::Int64),
+            Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64 | Self::Time => Some(Values::Int64),
+            Self::Float16 | Self::Float64 | Self::Decimal => Some(Values::Float32),
+            Self::Dictionary(leaf) => leaf.values().map(|values| match values {
+                Values::Binary | Values::BinaryView => Values::BinaryView,
+                Values::Utf8 | Values::Utf8View => Values::Utf8View,
+                Values::Float32 | Values::Int64 => values,
+            }),
+        }
+    }
+}
+
+/// Decides on all columns of a schema.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for the first column that no record can hold, [`ErrorKind::Lossy`] for one whose values
+/// would change.
+pub(super) fn plan(
+    schema: &Schema,
+    record_type: Option<RecordType>,
+    lossy: bool,
+) -> Result<(RecordType, Vec<ColumnPlan>)> {
+    let record_type = record_type.unwrap_or_else(|| record_type_of(schema));
+    let columns = schema.fields().iter().enumerate();
+    let columns = columns.map(|(index, field)| {
+        let planned = column(index, field, record_type, lossy);
+        planned.map_err(|kind| Error::usage(kind).with_feature(field.name()))
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    check_names(&columns)?;
+    if record_type == RecordType::Raw {
+        check_raw(&columns)?;
+    }
+    Ok((record_type, columns))
+}
+
+/// What the schema says, else what its columns say. Lists of lists alone say nothing: that has to be asked for.
+fn record_type_of(schema: &Schema) -> RecordType {
+    let said = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
+    let has = |wanted: &[Role]| schema.fields().iter().filter_map(|f| role_of(f)).any(|role| wanted.contains(&role));
+    match said {
+        Some(record_type) => record_type,
+        None if has(&[Role::Record]) => RecordType::Raw,
+        None if has(&[Role::Context, Role::Sequence]) => RecordType::SequenceExample,
+        None => RecordType::Example,
+    }
+}
+
+fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> Result<ColumnPlan, ErrorKind> {
+    let (shape, value_type) = shape_of(field)?;
+    let leaf = leaf(field.name(), value_type, lossy)?;
+    let role = role(field, shape, &leaf, record_type)?;
+    let metadata = field.metadata();
+    Ok(ColumnPlan {
+        index,
+        name: field.name().clone(),
+        feature: metadata.get(FEATURE).unwrap_or(field.name()).clone(),
+        role,
+        shape,
+        leaf,
+        kind: metadata.get(KIND).and_then(|name| Kind::from_name(name)),
+    })
+}
+
+fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
+    let Some(list) = lists::item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
+    let Some(step) = lists::item(list) else { return Ok((Shape::List, list)) };
+    match lists::item(step) {
+        None => Ok((Shape::Steps, step)),
+        Some(_) => {
+            Err(unsupported(format!("lists are three deep, a record has two at most; {}", unnest(field.name()))))
+        }
+    }
+}
+
+/// The part that a column plays. Its shape decides, but for columns of our own.
+fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Result<Role, ErrorKind> {
+    let bytes = leaf.values().is_some_and(|values| values.kind() == Kind::Bytes);
+    let unset = match role_of(field) {
+        Some(role) => role == Role::Unset,
+        None => field.name() == UNSET_COLUMN,
+    };
+    let wrong = |what: &str| Err(unsupported(format!("{what}, found {}", field.data_type())));
+    match record_type {
+        RecordType::Raw if shape == Shape::Scalar && bytes => Ok(Role::Record),
+        RecordType::Raw => wrong("a raw record is one binary value"),
+        RecordType::Example | RecordType::SequenceExample if role_of(field) == Some(Role::Record) => {
+            Err(unsupported("this column is the whole record; write it with --record-type raw".to_owned()))
+        }
+        RecordType::Example | RecordType::SequenceExample if unset => match (shape, leaf) {
+            (Shape::List, leaf) if matches!(leaf.values(), Some(Values::Utf8 | Values::Utf8View)) => Ok(Role::Unset),
+            (Shape::List | Shape::Scalar, Leaf::Null) => Ok(Role::Unset),
+            _ => wrong("this column lists the names of features without a kind, as list<utf8>"),
+        },
+        RecordType::SequenceExample if shape == Shape::Steps => Ok(Role::Sequence),
+        RecordType::SequenceExample => Ok(Role::Context),
+        RecordType::Example if shape == Shape::Steps => Err(unsupported(format!(
+            "a list of lists is a feature list, which a tf.Example has not: write SequenceExamples with \
+             --record-type sequence-example, or flatten it: SELECT flatten({name}) AS {name} ..",
+            name = quoted(field.name())
+        ))),
+        RecordType::Example => Ok(Role::Feature),
+    }
+}
+
+/// Each feature has one column: of two, a reader would see the last.
+fn check_names(columns: &[ColumnPlan]) -> Result<()> {
+    let mut names = HashSet::new();
+    let features = columns.iter().filter(|column| column.role != Role::Unset);
+    match features.into_iter().find(|c| !names.insert((c.role == Role::Sequence, c.feature.as_str()))) {
+        None => Ok(()),
+        Some(column) => {
+            let message = format!("a second column for the feature {:?}; rename one of them", column.feature);
+            Err(Error::usage(unsupported(message)).with_feature(&column.name))
+        }
+    }
+}
+
+fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
+    match columns {
+        [_] => Ok(()),
+        _ => Err(Error::usage(unsupported(format!(
+            "raw records are written from one column, found {}: SELECT {RECORD_COLUMN} ..",
+            columns.len()
+        )))),
+    }
+}
+
+fn leaf(name: &str, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind> {
+    let cast = |to: &str| format!("SELECT CAST({name} AS {to}) AS {name} ..", name = quoted(name));
+    let refused = |way: String| Err(unsupported(format!("a feature cannot hold {data_type}; {way}")));
+    let changed = |leaf, to: &str, way: String| {
+        if lossy {
+            return Ok(leaf);
+        }
+        let message = format!(
+            "a feature holds no {data_type}; convert it: {way}, or allow it to be written as {to} with --lossy"
+        );
+        Err(ErrorKind::Lossy(message))
+    };
+    match data_type {
+        DataType::Null => Ok(Leaf::Null),
+        DataType::Binary => Ok(Leaf::Same(Values::Binary)),
+        DataType::BinaryView => Ok(Leaf::Same(Values::BinaryView)),
+        DataType::Utf8 => Ok(Leaf::Same(Values::Utf8)),
+        DataType::Utf8View => Ok(Leaf::Same(Values::Utf8View)),
+        DataType::Float32 => Ok(Leaf::Same(Values::Float32)),
+        DataType::Int64 => Ok(Leaf::Same(Values::Int64)),
+        DataType::LargeBinary => Ok(Leaf::LargeBinary),
+        DataType::LargeUtf8 => Ok(Leaf::LargeUtf8),
+        DataType::FixedSizeBinary(_) => Ok(Leaf::FixedSizeBinary),
+        DataType::Boolean => Ok(Leaf::Boolean),
+        DataType::Int8 => Ok(Leaf::Int8),
+        DataType::Int16 => Ok(Leaf::Int16),
+        DataType::Int32 => Ok(Leaf::Int32),
+        DataType::UInt8 => Ok(Leaf::UInt8),
+        DataType::UInt16 => Ok(Leaf::UInt16),
+        DataType::UInt32 => Ok(Leaf::UInt32),
+        DataType::UInt64 => Ok(Leaf::UInt64),
+        DataType::Float16 => Ok(Leaf::Float16),
+        DataType::Float64 => Ok(Leaf::Float64),
+        DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
+            changed(Leaf::Time, unit_name(*unit), cast("BIGINT"))
+        }
+        DataType::Date32 => changed(Leaf::Time, "int64 days", cast("BIGINT")),
+        DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", cast("BIGINT")),
+        DataType::Decimal32(_, _)
+        | DataType::Decimal64(_, _)
+        | DataType::Decimal128(_, _)
+        | DataType::Decimal256(_, _) => changed(Leaf::Decimal, "the nearest float32", cast("FLOAT")),
+        DataType::Dictionary(_, value_type) => match leaf(name, value_type, lossy)? {
+            Leaf::Dictionary(_) => refused(cast("VARCHAR")),
+            leaf => Ok(Leaf::Dictionary(Box::new(leaf))),
+        },
+        DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
+            refused(cast("VARCHAR"))
+        }
+        DataType::Struct(fields) => refused(format!("flatten it: {}", flattened(name, fields))),
+        DataType::Map(_, _) => refused(format!(
+            "take out the keys you want: SELECT {name}['KEY'] AS {column} ..",
+            name = quoted(name),
+            column = quoted(&format!("{name}.KEY"))
+        )),
+        DataType::Union(_, _) => refused(format!(
+            "take out the fields you want: SELECT union_extract({name}, 'FIELD') AS {column} ..",
+            name = quoted(name),
+            column = quoted(&format!("{name}.FIELD"))
+        )),
+        DataType::RunEndEncoded(_, values) => refused(format!(
+            "expand it: SELECT arrow_cast({name}, '{}') AS {name} ..",
+            values.data_type(),
+            name = quoted(name)
+        )),
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::FixedSizeList(_, _) => refused(unnest(name)),
+    }
+}
+
+fn unsupported(message: String) -> ErrorKind {
+    ErrorKind::Unsupported(message)
+}
+
+fn unnest(name: &str) -> String {
+    format!("unnest it: SELECT unnest({name}) AS {name} ..", name = quoted(name))
+}
+
+/// SQL that makes a column of each field of a struct.
+fn flattened(name: &str, fields: &Fields) -> String {
+    let column = |field: &str| {
+        let key = field.replace('\'', "''");
+        format!("{}['{key}'] AS {}", quoted(name), quoted(&format!("{name}.{field}")))
+    };
+    let columns: Vec<_> = fields.iter().map(|field| column(field.name())).collect();
+    format!("SELECT {} ..", columns.join(", "))
+}
+
+/// An SQL identifier that keeps its capitals.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn unit_name(unit: TimeUnit) -> &'static str {
+    match unit {
+        TimeUnit::Second => "int64 seconds",
+        TimeUnit::Millisecond => "int64 milliseconds",
+        TimeUnit::Microsecond => "int64 microseconds",
+        TimeUnit::Nanosecond => "int64 nanoseconds",
+    }
+}

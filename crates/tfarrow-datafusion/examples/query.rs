@@ -1,0 +1,20 @@
+//! Answers a query over files where they lie:
+//!
+//! ```text
+//! cargo run --release -p tfarrow-datafusion --example query -- "SELECT city, count(*) FROM 'testdata/shards' GROUP BY city"
+//! ```
+#![allow(clippy::print_stderr, reason = "an example is a program")]
+
+use std::sync::Arc;
+
+use tfarrow_datafusion::{SessionOptions, session_context};
+
+#[tokio::main]
+async fn main() -> datafusion::error::Result<()> {
+    let on_unknown_features = Some(Arc::new(|unknown: &_| eprintln!("{unknown}")) as _);
+    let context = session_context(SessionOptions { on_unknown_features, ..SessionOptions::default() })?;
+    for query in std::env::args().skip(1) {
+        context.sql(&query).await?.show().await?;
+    }
+    Ok(())
+}
