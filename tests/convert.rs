@@ -60,7 +60,7 @@ fn shards_keep_their_names() {
     let folder = tempdir().unwrap();
     let (there, back) = (folder.path().join("parquet"), folder.path().join("back"));
     let said = convert(&["testdata/tfds/", text(&there)]);
-    assert!(said.starts_with("tfarrow: 10 records of ") && said.contains(" in 2 files converted, "), "{said}");
+    assert!(said.starts_with("tfarrow: 10 records: read ") && said.contains(" in 2 files, wrote "), "{said}");
     assert_eq!(listing(&there), ["mnist-train-00000-of-00002.parquet", "mnist-train-00001-of-00002.parquet"]);
     convert(&[text(&there), text(&back), "--to", "tfrecord"]);
     assert_eq!(listing(&back), ["mnist-train.tfrecord-00000-of-00002", "mnist-train.tfrecord-00001-of-00002"]);

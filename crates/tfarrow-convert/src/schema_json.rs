@@ -21,7 +21,7 @@ use std::{collections::HashSet, fmt};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use tfarrow_codec::{
-    Column, FeatureSummary, Kind, KindSummary, Layout, Place, RecordType, Role, Shape, Values,
+    Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
     schema::{FEATURE, raw_schema, record_type_of, role_of, with_record_type},
 };
 use tfarrow_dataset::Inferred;

@@ -49,9 +49,9 @@ pub fn explain_missing_column(error: &DataFusionError, context: &SessionContext)
     let origin = samples.find(known)?;
     let name = &field.name;
     if let Some(feature) = origin.features(name).find(|feature| feature.kind().is_none()) {
-        let present = feature.present;
+        let (present, s) = (feature.present, if feature.present == 1 { "" } else { "s" });
         return Some(format!(
-            "feature {name:?} stands in {present} records, but never has a kind, so it has no column"
+            "feature {name:?} stands in {present} record{s}, but never has a kind, so it has no column"
         ));
     }
     let sample = origin.sample()?;

@@ -11,16 +11,16 @@ use tfarrow_codec::frame;
 use tfarrow_datafusion::{SessionOptions, UnknownFeatures, session_context};
 
 /// A path below the workspace's test data.
-pub fn testdata(path: &str) -> String {
+pub(crate) fn testdata(path: &str) -> String {
     format!("{}/../../testdata/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-pub fn session() -> SessionContext {
+pub(crate) fn session() -> SessionContext {
     session_context(SessionOptions::default()).unwrap()
 }
 
 /// A session, and what it is told of unknown features.
-pub fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<UnknownFeatures>>>) {
+pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<UnknownFeatures>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&heard);
     let options = SessionOptions {
@@ -31,7 +31,7 @@ pub fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<UnknownFeatures>
 }
 
 /// The rows of a query's answer, as tables show them, without their frame.
-pub async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> {
+pub(crate) async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> {
     let batches = context.sql(query).await?.collect().await?;
     let table = pretty_format_batches(&batches)?.to_string();
     let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" | ");
@@ -39,12 +39,12 @@ pub async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> 
 }
 
 #[track_caller]
-pub fn check<'a>(found: Result<Vec<String>>, expect: impl AsRef<[&'a str]>) {
+pub(crate) fn check<'a>(found: Result<Vec<String>>, expect: impl AsRef<[&'a str]>) {
     assert_eq!(found.unwrap(), expect.as_ref());
 }
 
 /// The message of an error, without what a build adds to it.
-pub async fn error(context: &SessionContext, query: &str) -> String {
+pub(crate) async fn error(context: &SessionContext, query: &str) -> String {
     match rows(context, query).await {
         Ok(rows) => panic!("no error: {rows:?}"),
         Err(error) => error.strip_backtrace(),
@@ -52,14 +52,14 @@ pub async fn error(context: &SessionContext, query: &str) -> String {
 }
 
 /// One feature of an Example.
-pub enum Value<'a> {
+pub(crate) enum Value<'a> {
     Ints(&'a [i64]),
     Floats(&'a [f32]),
     Bytes(&'a [&'a [u8]]),
     Unset,
 }
 
-pub fn example(features: &[(&str, Value<'_>)]) -> Vec<u8> {
+pub(crate) fn example(features: &[(&str, Value<'_>)]) -> Vec<u8> {
     let mut map = Vec::new();
     for (name, value) in features {
         let mut entry = Vec::new();
@@ -109,30 +109,30 @@ fn varint(to: &mut Vec<u8>, mut value: u64) {
 }
 
 /// A folder that goes away with its test.
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// The path of what is in it, as a query names it.
-    pub fn name(&self, name: &str) -> String {
+    pub(crate) fn name(&self, name: &str) -> String {
         self.path().join(name).display().to_string()
     }
 
     /// Writes a shard of these records.
-    pub fn shard(&self, name: &str, records: impl IntoIterator<Item = Vec<u8>>) -> PathBuf {
+    pub(crate) fn shard(&self, name: &str, records: impl IntoIterator<Item = Vec<u8>>) -> PathBuf {
         let mut bytes = Vec::new();
         records.into_iter().for_each(|record| frame::write(&record, &mut bytes));
         self.file(name, &bytes)
     }
 
-    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::File::create(&path).unwrap().write_all(bytes).unwrap();

@@ -246,7 +246,8 @@ impl Open {
             self.begun = true;
             self.reader = Some(ShardReader::open(shard, options)?);
         }
-        let Some(reader) = &mut self.reader else { return Ok(None) };
+        // Once the sample is known to be cut, the rest is nobody's business: not its time, and not its errors.
+        let Some(reader) = self.reader.as_mut().filter(|_| !self.cut) else { return Ok(None) };
         let Some(records) = reader.next()? else { return Ok(None) };
         let read = reader.bytes_read() - self.told;
         self.told += read;

@@ -153,3 +153,76 @@ fn values_of(values: &ArrayRef) -> Result<Value> {
         other => return Err(Error::new(format!("no feature is decoded to {other}"))),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashMap, sync::Arc};
+
+    use arrow_array::{
+        BinaryArray, StringArray, StringViewArray,
+        builder::{Int64Builder, ListBuilder, StringBuilder},
+    };
+
+    use super::*;
+
+    fn field(name: &str, array: &ArrayRef, metadata: &[(&str, &str)]) -> Field {
+        let metadata: HashMap<_, _> = metadata.iter().map(|(k, v)| (format!("tfarrow.{k}"), (*v).to_owned())).collect();
+        Field::new(name, array.data_type().clone(), true).with_metadata(metadata)
+    }
+
+    fn batch(columns: Vec<(&str, ArrayRef, &[(&str, &str)])>) -> RecordBatch {
+        let fields: Vec<_> = columns.iter().map(|(name, array, metadata)| field(name, array, metadata)).collect();
+        let arrays = columns.into_iter().map(|(_, array, _)| array).collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+    }
+
+    #[test]
+    fn reads_each_state_and_role() {
+        let text: ArrayRef = Arc::new(StringViewArray::from(vec![Some("t"), None]));
+        let mut lists = ListBuilder::new(ListBuilder::new(Int64Builder::new()));
+        lists.values().append_value([Some(1)]);
+        lists.values().append_null();
+        lists.append(true);
+        lists.append(false);
+        let mut unset = ListBuilder::new(StringBuilder::new());
+        unset.append_null();
+        unset.append_value([Some("t")]);
+        let batch = batch(vec![
+            ("t", text, &[("role", "context"), ("kind", "bytes_list")]),
+            (
+                "feature_lists/t",
+                Arc::new(lists.finish()),
+                &[("role", "sequence"), ("kind", "int64_list"), ("feature", "t")],
+            ),
+            ("_tfarrow_unset", Arc::new(unset.finish()), &[("role", "unset")]),
+        ]);
+        let t = |side| (side, "t".to_owned());
+        let steps = Cell::Steps(vec![Value::Int64(vec![1]), Value::Unset]);
+        assert_eq!(
+            rows_from_batch(&batch).unwrap(),
+            [
+                Row::from([(t(Side::Features), Cell::One(Value::Bytes(vec![b"t".to_vec()]))), (t(Side::Lists), steps)]),
+                Row::from([(t(Side::Features), Cell::One(Value::Unset))]),
+            ]
+        );
+    }
+
+    #[test]
+    fn refuses_what_does_not_hold_together() {
+        let bytes = || -> ArrayRef { Arc::new(BinaryArray::from(vec![&b"b"[..]])) };
+        let unset = || -> ArrayRef {
+            let mut unset = ListBuilder::new(StringBuilder::new());
+            unset.append_value([Some("b")]);
+            Arc::new(unset.finish())
+        };
+        let feature: &[_] = &[("role", "feature"), ("kind", "bytes_list")];
+        for columns in [
+            vec![("b", bytes(), feature), ("_tfarrow_unset", unset(), &[("role", "unset")][..])],
+            vec![("b", bytes(), &[("role", "feature"), ("kind", "int64_list")][..])],
+            vec![("b", bytes(), &[("role", "sequence"), ("kind", "bytes_list")][..])],
+            vec![("b", Arc::new(StringArray::from(vec!["b"])), &[("kind", "bytes_list")][..])],
+        ] {
+            assert!(rows_from_batch(&batch(columns)).is_err());
+        }
+    }
+}

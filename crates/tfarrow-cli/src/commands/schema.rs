@@ -9,7 +9,7 @@ use tfarrow_codec::{
     schema::{FEATURE, UNSET_COLUMN, record_type_of, role_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{to_json, type_name};
-use tfarrow_dataset::{Inferred, Shard, infer, resolve};
+use tfarrow_dataset::{Inferred, Sampled, Shard, infer, resolve};
 
 use crate::{
     args::{SchemaArgs, SchemaFormat},
@@ -99,7 +99,10 @@ impl Found<'_> {
         };
         match &self.inferred.sampled {
             None => format!("{records} {what} records in {shards}"),
-            Some(sampled) => format!("{what} records; looked at {sampled}"),
+            Some(Sampled { shards: looked, of, .. }) => {
+                let looked = count(*looked as u64);
+                format!("{records} {what} records, a sample of {looked} of {} shards", count(*of as u64))
+            }
         }
     }
 

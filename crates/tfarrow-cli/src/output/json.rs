@@ -8,7 +8,7 @@ use std::{
 
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
-use base64::{Engine, display::Base64Display, engine::general_purpose::STANDARD};
+use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 use serde::{
     Serialize, Serializer,
     ser::{SerializeMap, SerializeSeq},

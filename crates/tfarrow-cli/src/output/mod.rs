@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-pub(crate) use json::{Cell, Style, to_text, write_to};
+pub(crate) use json::{Cell, Style, write_to};
 pub(crate) use words::{count, escape, size};
 
 use crate::args::Format;

@@ -22,3 +22,5 @@ mod projection;
 mod support;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod types;

@@ -1,5 +1,7 @@
 //! A record that does not fit the schema is an error that names it; one that does is decoded. Nothing is nulled or cut.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, Field, Schema};
 use proptest::{prelude::*, sample::Index};
 use tfarrow_codec::{Category, DecoderBuilder, Error, ErrorKind};
@@ -49,14 +51,14 @@ proptest! {
         let sampled = at.index(payloads.len() + 1);
         let Ok(schema) = schema_of(&frame::file(&payloads[..sampled]), set.sequence, WAYS[way]) else { return Ok(()) };
         let misfits = |row: &Row| -> Vec<String> {
-            let misfit = |field: &&std::sync::Arc<Field>| {
+            let misfit = |field: &&Arc<Field>| {
                 arrow::feature_of(field).and_then(|key| row.get(&key)).is_some_and(|cell| misfit(field, cell))
             };
             schema.fields().iter().filter(misfit).filter_map(|field| Some(arrow::feature_of(field)?.1)).collect()
         };
         let first = set.rows.iter().position(|row| !misfits(row).is_empty());
 
-        let mut decoder = DecoderBuilder::new(schema.clone()).with_batch_size(1).build().unwrap();
+        let mut decoder = DecoderBuilder::new(Arc::clone(&schema)).with_batch_size(1).build().unwrap();
         let mut batches = Vec::new();
         let error = decode_until_error(&mut decoder, &frame::file(&payloads), &mut batches);
         let expected: Vec<_> = set.rows[..first.unwrap_or(set.rows.len())].iter().map(|row| kept(&schema, row)).collect();
