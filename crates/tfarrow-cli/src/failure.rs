@@ -3,7 +3,10 @@
 use std::{error::Error, fmt, io, process::ExitCode};
 
 use arrow_schema::ArrowError;
-use datafusion::error::DataFusionError;
+use datafusion::{
+    common::{Column, SchemaError, utils::quote_identifier},
+    error::DataFusionError,
+};
 
 use crate::output::escape;
 
@@ -113,9 +116,28 @@ fn words(error: &DataFusionError) -> String {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
             without_backtrace(text)
         }
-        DataFusionError::SchemaError(error, _) => error.to_string(),
+        DataFusionError::SchemaError(error, _) => match error.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
+            error => error.to_string(),
+        },
         error => error.strip_backtrace(),
     }
+}
+
+/// Columns that are listed where one is not found.
+const LISTED: usize = 30;
+
+fn no_column(column: &Column, known: &[Column]) -> String {
+    let one_table = known.windows(2).all(|pair| matches!(pair, [a, b] if a.relation == b.relation));
+    let name = |column: &Column| match one_table {
+        true => quote_identifier(&column.name).into_owned(),
+        false => column.quoted_flat_name(),
+    };
+    let mut names: Vec<_> = known.iter().take(LISTED).map(name).collect();
+    if known.len() > LISTED {
+        names.push(format!("and {} more", known.len() - LISTED));
+    }
+    format!("no column {}; there are {}", column.quoted_flat_name(), names.join(", "))
 }
 
 fn without_backtrace(text: &str) -> String {

@@ -17,9 +17,12 @@ pub(crate) struct Keys {
     order: Vec<Guess>,
     /// Where in `order` the next key is looked for.
     next: usize,
-    /// The keys of this record, and how many of them were not where they were looked for.
+    /// How many keys of this record were where they were looked for, and how many were not.
+    hits: u32,
+    missed: u32,
+    /// The keys of this record, where they are going to be the next order.
     seen: Vec<u32>,
-    missed: usize,
+    learns: bool,
     /// Where in `order` each key stands, by its number.
     places: Vec<u32>,
     /// Records to wait before another new order is believed, and how many to wait after that.
@@ -29,11 +32,50 @@ pub(crate) struct Keys {
     limits: Limits,
 }
 
+/// The start of the map entry that is expected.
 #[derive(Debug)]
 struct Guess {
     id: u32,
+    /// The first eight bytes of `prefix`, and which bits of them it has.
+    head: u64,
+    mask: u64,
     /// Tag and length of the key, the key, and the tag of the value.
     prefix: Box<[u8]>,
+}
+
+impl Guess {
+    fn new(id: u32, name: &[u8]) -> Self {
+        let mut prefix = vec![0x0a];
+        let mut length = name.len();
+        while length >= 0x80 {
+            prefix.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        prefix.push(length as u8);
+        prefix.extend_from_slice(name);
+        prefix.push(0x12);
+        let mut head = [0; 8];
+        head.iter_mut().zip(&prefix).for_each(|(to, from)| *to = *from);
+        let mask = if prefix.len() < 8 { (1 << (8 * prefix.len())) - 1 } else { u64::MAX };
+        Self { id, head: u64::from_le_bytes(head), mask, prefix: prefix.into() }
+    }
+
+    /// What follows the prefix in `entry`, if it begins with it. A word is compared before bytes are.
+    #[inline]
+    fn strip<'a>(&self, entry: &'a [u8]) -> Option<&'a [u8]> {
+        if let Some(head) = entry.first_chunk::<8>()
+            && u64::from_le_bytes(*head) & self.mask != self.head
+        {
+            return None;
+        }
+        let (start, rest) = entry.split_at_checked(self.prefix.len())?;
+        let (start, prefix) = (start.get(8..), self.prefix.get(8..));
+        match (start, prefix) {
+            (Some(start), Some(prefix)) => (start == prefix).then_some(rest),
+            // The head was all of it, unless the entry is too short to have one.
+            _ => entry.starts_with(&self.prefix).then_some(rest),
+        }
+    }
 }
 
 impl Keys {
@@ -43,8 +85,10 @@ impl Keys {
             ids: HashMap::default(),
             order: Vec::new(),
             next: 0,
-            seen: Vec::new(),
+            hits: 0,
             missed: 0,
+            seen: Vec::new(),
+            learns: true,
             places: Vec::new(),
             wait: 0,
             patience: 1,
@@ -64,44 +108,36 @@ impl Keys {
 
     /// Begins a record: its keys are expected from the first on.
     pub(crate) fn begin(&mut self) {
-        if self.missed * 2 <= self.seen.len() {
-            self.patience = 1;
-        } else if self.wait == 0 {
+        if self.learns {
             self.learn_order();
-        } else {
+        } else if self.missed <= self.hits {
+            self.patience = 1;
+        } else if self.wait > 0 {
             self.wait -= 1;
+        } else {
+            self.learns = true;
         }
-        (self.next, self.missed) = (0, 0);
-        self.seen.clear();
+        (self.next, self.hits, self.missed) = (0, 0, 0);
     }
 
-    /// Expects the keys of the record just read, of which most were not where they were looked for. Writers that give
-    /// every record an order of its own are asked ever less often.
+    /// Expects the keys of the record just read: before it, most keys were not where they were looked for. Writers that
+    /// give every record an order of its own are asked ever less often.
     fn learn_order(&mut self) {
-        self.order = self.seen.iter().map(|id| self.guess_of(*id)).collect();
+        if self.seen.is_empty() {
+            return;
+        }
+        let name = |id: u32| self.names.get(id as usize).map_or(&[][..], |name| name.as_bytes());
+        self.order = self.seen.iter().map(|id| Guess::new(*id, name(*id))).collect();
         self.places.clear();
         self.places.resize(self.names.len(), u32::MAX);
-        for (place, id) in self.seen.iter().enumerate() {
-            if let Some(slot) = self.places.get_mut(*id as usize) {
+        for (place, id) in self.seen.drain(..).enumerate() {
+            if let Some(slot) = self.places.get_mut(id as usize) {
                 *slot = place as u32;
             }
         }
+        self.learns = false;
         self.wait = self.patience;
         self.patience = (self.patience * 2).min(1024);
-    }
-
-    fn guess_of(&self, id: u32) -> Guess {
-        let name = self.names.get(id as usize).map_or(&[][..], |name| name.as_bytes());
-        let mut prefix = vec![0x0a];
-        let mut length = name.len();
-        while length >= 0x80 {
-            prefix.push(length as u8 | 0x80);
-            length >>= 7;
-        }
-        prefix.push(length as u8);
-        prefix.extend_from_slice(name);
-        prefix.push(0x12);
-        Guess { id, prefix: prefix.into() }
     }
 
     /// The number and the value of a map entry that has one of the keys expected here, then one value, and no more.
@@ -109,15 +145,15 @@ impl Keys {
     pub(crate) fn guess<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
         let ahead = self.order.get(self.next..)?;
         for (i, guess) in ahead.iter().enumerate().take(LOOK_AHEAD) {
-            if let Some(rest) = entry.strip_prefix(&*guess.prefix) {
-                let mut rest = rest;
-                let value = wire::bytes(&mut rest).ok()?;
-                if !rest.is_empty() {
-                    return None;
-                }
+            if let Some(rest) = guess.strip(entry) {
+                let value = sole_value(rest)?;
+                let id = guess.id;
                 self.next += i + 1;
-                self.seen.push(guess.id);
-                return Some((guess.id, value));
+                self.hits += 1;
+                if self.learns {
+                    self.seen.push(id);
+                }
+                return Some((id, value));
             }
         }
         None
@@ -132,7 +168,9 @@ impl Keys {
         };
         if let Some(id) = id {
             self.missed += 1;
-            self.seen.push(id);
+            if self.learns {
+                self.seen.push(id);
+            }
             if let Some(place) = self.places.get(id as usize).filter(|place| **place != u32::MAX) {
                 self.next = *place as usize + 1;
             }
@@ -148,4 +186,15 @@ impl Keys {
         self.ids.insert(name.into(), id);
         Some(id)
     }
+}
+
+/// The value of an entry that ends with it; `rest` begins with its length.
+#[inline]
+fn sole_value(rest: &[u8]) -> Option<&[u8]> {
+    if let [length @ ..=0x7f, value @ ..] = rest {
+        return (value.len() == usize::from(*length)).then_some(value);
+    }
+    let mut rest = rest;
+    let value = wire::bytes(&mut rest).ok()?;
+    rest.is_empty().then_some(value)
 }

@@ -37,6 +37,11 @@ pub(crate) struct Slot {
 impl Slot {
     /// A feature with no kind set.
     pub(crate) const UNSET: Self = Self { start: 0, len: 0, state: State::Unset, joined: false };
+
+    /// The length of the body in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
 }
 
 /// Bytes that slots point into.
@@ -102,6 +107,26 @@ struct SideKeys {
     keys: Keys,
     /// The column of each key, by its number.
     columns: Vec<u32>,
+    /// For each key past these, which has no column, whether it was met with something that needs one.
+    unknown: Vec<bool>,
+}
+
+impl SideKeys {
+    /// Notes that a key without a column needs one.
+    fn miss(&mut self, id: u32) {
+        let place = id as usize - self.columns.len();
+        if self.unknown.len() <= place {
+            self.unknown.resize(place + 1, false);
+        }
+        if let Some(met) = self.unknown.get_mut(place) {
+            *met = true;
+        }
+    }
+
+    fn unknown(&self) -> impl Iterator<Item = &str> {
+        let names = self.keys.names().iter().skip(self.columns.len());
+        names.zip(&self.unknown).filter(|(_, met)| **met).map(|(name, _)| &**name)
+    }
 }
 
 /// The names of unset features, record by record.
@@ -121,7 +146,7 @@ impl Tape {
             let place = |column: &Column| {
                 wanted.iter().position(|index| columns.get(*index) == Some(column)).map_or(NONE, |place| place as u32)
             };
-            SideKeys { keys, columns: columns.iter().filter(of_side).map(place).collect() }
+            SideKeys { keys, columns: columns.iter().filter(of_side).map(place).collect(), unknown: Vec::new() }
         };
         let has_unset = wanted.iter().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         Self {
@@ -175,9 +200,9 @@ impl Tape {
         Some((self.unset.as_ref()?, self.sides[0].keys.names()))
     }
 
-    /// The names of features that have no column.
+    /// The names of features that have no column, and need one: those with a kind, and feature lists.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = &str> {
-        self.sides.iter().flat_map(|side| side.keys.names().iter().skip(side.columns.len()).map(|name| &**name))
+        self.sides.iter().flat_map(SideKeys::unknown)
     }
 
     fn set(&mut self, side: Side, id: u32, slot: Slot) {
@@ -218,6 +243,16 @@ impl TapeVisitor<'_, '_> {
         columns.get(id as usize).is_some_and(|column| *column != NONE)
     }
 
+    /// A key that no column has is a loss, unless it says no more than that it is there with no kind.
+    #[inline]
+    fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
+        let side_keys = &mut self.tape.sides[side as usize];
+        if id as usize >= side_keys.columns.len() && (side == Side::Lists || walk::feature(message)?.is_some()) {
+            side_keys.miss(id);
+        }
+        Ok(())
+    }
+
     /// The slot of a value of the features' side.
     #[inline]
     fn feature_slot(&mut self, id: u32, message: &[u8]) -> wire::Result<()> {
@@ -246,10 +281,13 @@ impl<'a> Visitor<'a> for TapeVisitor<'_, 'a> {
     #[inline]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<Message<'a>>) -> wire::Result<()> {
         let Some(id) = id else { return Ok(()) };
-        if !self.wants(side, id) && self.tape.unset.is_none() {
-            return Ok(());
-        }
         let message = value.unwrap_or_default();
+        if !self.wants(side, id) {
+            self.note_unknown(side, id, &message)?;
+            if self.tape.unset.is_none() {
+                return Ok(());
+            }
+        }
         match side {
             Side::Features => self.feature_slot(id, &message),
             Side::Lists => {

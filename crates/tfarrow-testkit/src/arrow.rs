@@ -165,13 +165,16 @@ mod tests {
 
     use super::*;
 
-    fn field(name: &str, array: &ArrayRef, metadata: &[(&str, &str)]) -> Field {
+    /// A column's name, values, and metadata.
+    type Part<'a> = (&'a str, ArrayRef, &'a [(&'a str, &'a str)]);
+
+    fn field((name, array, metadata): &Part<'_>) -> Field {
         let metadata: HashMap<_, _> = metadata.iter().map(|(k, v)| (format!("tfarrow.{k}"), (*v).to_owned())).collect();
-        Field::new(name, array.data_type().clone(), true).with_metadata(metadata)
+        Field::new(*name, array.data_type().clone(), true).with_metadata(metadata)
     }
 
-    fn batch(columns: Vec<(&str, ArrayRef, &[(&str, &str)])>) -> RecordBatch {
-        let fields: Vec<_> = columns.iter().map(|(name, array, metadata)| field(name, array, metadata)).collect();
+    fn batch(columns: Vec<Part<'_>>) -> RecordBatch {
+        let fields: Vec<_> = columns.iter().map(field).collect();
         let arrays = columns.into_iter().map(|(_, array, _)| array).collect();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
     }

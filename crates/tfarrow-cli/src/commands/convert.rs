@@ -89,15 +89,13 @@ fn watched(args: &Convert, options: &ConvertOptions, progress: &Progress) -> Res
 fn close(report: &Report, took: Duration) -> ExitCode {
     let Report { shards, files, records, bytes_in, bytes_out, losses } = report;
     let plural = |number: &u64, word: &str| format!("{} {word}{}", count(*number), if *number == 1 { "" } else { "s" });
-    let written =
-        if *files == 0 { String::new() } else { format!(", {} in {}", size(*bytes_out), plural(files, "file")) };
-    failure::say(&format!(
-        "{} of {} in {} converted{written}, in {:.1} s",
-        plural(records, "record"),
-        size(*bytes_in),
-        plural(shards, "file"),
-        took.as_secs_f64()
-    ));
+    let written = match files {
+        0 => String::new(),
+        files => format!(", wrote {} in {}", size(*bytes_out), plural(files, "file")),
+    };
+    let (records, read) = (plural(records, "record"), plural(shards, "file"));
+    let (bytes_in, seconds) = (size(*bytes_in), took.as_secs_f64());
+    failure::say(&format!("{records}: read {bytes_in} in {read}{written}, in {seconds:.1} s"));
     for (what, times) in losses {
         failure::say(&format!("{what}: {}", plural(times, "time")));
     }

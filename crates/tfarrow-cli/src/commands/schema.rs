@@ -167,10 +167,12 @@ impl Found<'_> {
     fn report_mixed(&self) -> ExitCode {
         let mixed: Vec<_> = self.features().filter(|(feature, _)| feature.is_mixed()).collect();
         for (feature, _) in &mixed {
-            let place = |(kind, seen): (Kind, &KindSummary)| {
-                format!("{} in {} ({} lists)", kind.name(), self.place(seen.first), count(seen.lists))
+            let mut kinds: Vec<_> = feature.kinds().collect();
+            kinds.sort_by_key(|(_, seen)| seen.first);
+            let place = |(kind, seen): &(Kind, &KindSummary)| {
+                format!("{} first in {}, {} in all", kind.name(), self.place(seen.first), count(seen.lists))
             };
-            let places: Vec<_> = feature.kinds().map(place).collect();
+            let places: Vec<_> = kinds.iter().map(place).collect();
             failure::say(&format!("feature {:?} has more than one kind: {}", feature.name, places.join("; ")));
         }
         if mixed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }

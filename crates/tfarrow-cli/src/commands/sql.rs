@@ -6,6 +6,7 @@ use std::{
     path::Path,
     process::ExitCode,
     sync::Arc,
+    time::Duration,
 };
 
 use anyhow::{Context, Result};
@@ -16,23 +17,35 @@ use datafusion::{
     sql::parser::{DFParserBuilder, Statement},
 };
 use futures::StreamExt;
+use tokio::sync::Notify;
 use tfarrow_datafusion::{SessionOptions, TfRecordOptions, explain_missing_column, session_context};
 
 use crate::{
     args::{Format, Sql},
     failure::{self, Usage, from_datafusion},
-    interrupt::INTERRUPTED,
+    interrupt::{INTERRUPTED, end, on_interrupt},
     output,
 };
+
+/// How long a query has to end in good order after Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Prints the answers to all statements, in order.
 pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     let statements = statements(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let interrupted = Arc::new(Notify::new());
+    let interrupt = Arc::clone(&interrupted);
+    on_interrupt(move || {
+        interrupt.notify_one();
+        // A query that is busy hears nothing. One that listens has ended the program before this is over.
+        std::thread::sleep(PATIENCE);
+        end();
+    });
     let outcome = runtime.block_on(async {
         tokio::select! {
             outcome = answer_all(statements, args) => outcome.map(|()| ExitCode::SUCCESS),
-            _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(INTERRUPTED)),
+            () = interrupted.notified() => Ok(ExitCode::from(INTERRUPTED)),
         }
     });
     // What still reads in the background is of no use to anyone.

@@ -9,13 +9,11 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-use super::{Family, within_offsets};
-use crate::{ErrorKind, schema::Kind, walk, wire};
+use super::{Family, Size};
+use crate::{schema::Kind, walk, wire};
 
 /// `bytes_list` as `Binary` or `Utf8`. Arrow checks that text is UTF-8, once for the whole column.
 pub(super) struct BytesFamily<T> {
-    count: usize,
-    bytes: usize,
     offsets: Vec<i32>,
     values: Vec<u8>,
     array: PhantomData<T>,
@@ -35,7 +33,7 @@ impl BytesFamily<Utf8Type> {
 
 impl<T> BytesFamily<T> {
     fn new() -> Self {
-        Self { count: 0, bytes: 0, offsets: Vec::new(), values: Vec::new(), array: PhantomData }
+        Self { offsets: vec![0], values: Vec::new(), array: PhantomData }
     }
 
     fn end_value(&mut self) {
@@ -50,33 +48,34 @@ impl<'t, T: ByteArrayType<Offset = i32>> Family<'t> for BytesFamily<T> {
     }
 
     #[inline]
-    fn count(&mut self, body: &'t [u8]) -> wire::Result<usize> {
-        let mut count = 0;
+    fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
+        let mut size = Size::default();
         walk::bytes_values(body, |value| {
-            count += 1;
-            self.bytes += value.len();
+            size.values += 1;
+            size.bytes += value.len();
             Ok(())
         })?;
-        self.count += count;
-        Ok(count)
+        Ok(size)
     }
 
-    fn reserve(&mut self, nulls: usize) -> Result<(), ErrorKind> {
-        within_offsets("bytes of one column of a batch", self.bytes)?;
-        within_offsets("values in one column of a batch", self.count + nulls)?;
-        self.values.reserve_exact(self.bytes);
-        self.offsets.reserve_exact(self.count + nulls + 1);
-        self.offsets.push(0);
-        Ok(())
+    fn copied(&self, len: usize) -> usize {
+        len
+    }
+
+    fn reserve(&mut self, size: Size) {
+        self.values.reserve_exact(size.bytes);
+        self.offsets.reserve_exact(size.values);
     }
 
     #[inline]
-    fn push(&mut self, body: &'t [u8]) -> wire::Result<()> {
+    fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
+        let before = self.offsets.len();
         walk::bytes_values(body, |value| {
             self.values.extend_from_slice(value);
             self.end_value();
             Ok(())
-        })
+        })?;
+        Ok(self.offsets.len() - before)
     }
 
     fn push_null(&mut self) {

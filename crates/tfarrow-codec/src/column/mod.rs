@@ -43,19 +43,29 @@ impl Fault {
 
 type Result<T> = std::result::Result<T, Fault>;
 
+/// What values take: how many they are, and, where they are bytes that are copied, how many bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    values: usize,
+    bytes: usize,
+}
+
 /// How the lists of one kind become an array of their values.
 trait Family<'t> {
     /// The kind of the lists.
     fn kind(&self) -> Kind;
 
-    /// Adds a list to what memory is needed for, and returns how many values it has.
-    fn count(&mut self, body: &'t [u8]) -> wire::Result<usize>;
+    /// What a list takes.
+    fn size(&self, body: &'t [u8]) -> wire::Result<Size>;
 
-    /// Takes the memory for all that was counted, and for `nulls` values more.
-    fn reserve(&mut self, nulls: usize) -> std::result::Result<(), ErrorKind>;
+    /// How many bytes of a list whose body has `len` are copied into a buffer of bytes, at most, where it has one value.
+    fn copied(&self, len: usize) -> usize;
 
-    /// Adds a list's values.
-    fn push(&mut self, body: &'t [u8]) -> wire::Result<()>;
+    /// Takes memory for so much.
+    fn reserve(&mut self, size: Size);
+
+    /// Adds a list's values, and returns how many they are.
+    fn push(&mut self, body: &'t [u8]) -> wire::Result<usize>;
 
     /// Adds a value that is null.
     fn push_null(&mut self);
@@ -83,45 +93,56 @@ fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, f
     if shape == Shape::Scalar { scalars(slots, places, family) } else { lists(slots, places, family) }
 }
 
+/// One value a list: as many as there are rows, and no more bytes than the lists' bodies have. So one pass is enough.
 fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
+    let bytes = slots.iter().map(|slot| family.copied(slot.len())).sum();
+    take_memory(&mut family, Size { values: slots.len(), bytes }, slots)?;
+    let kind = family.kind();
     let mut nulls = 0;
     for (row, slot) in slots.iter().enumerate() {
-        match list(row, slot, places, family.kind())? {
-            None => nulls += 1,
-            Some(body) => match family.count(body).map_err(Fault::wire(row))? {
+        match list(row, slot, places, kind)? {
+            None => {
+                nulls += 1;
+                family.push_null();
+            }
+            Some(body) => match family.push(body).map_err(Fault::wire(row))? {
                 1 => {}
                 found => return Err(Fault { row, kind: ErrorKind::NotScalar { found } }),
             },
         }
     }
-    family.reserve(nulls).map_err(|kind| Fault { row: 0, kind })?;
-    for (row, slot) in slots.iter().enumerate() {
-        match list(row, slot, places, family.kind())? {
-            None => family.push_null(),
-            Some(body) => family.push(body).map_err(Fault::wire(row))?,
-        }
-    }
-    let kind = family.kind();
     family.finish(validity(slots, nulls)).map_err(|e| text_fault(e, slots, places, kind))
 }
 
 fn lists<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
+    let kind = family.kind();
     let mut nulls = 0;
+    let mut total = Size::default();
     let mut lengths = Vec::with_capacity(slots.len());
     for (row, slot) in slots.iter().enumerate() {
-        let body = list(row, slot, places, family.kind())?;
+        let body = list(row, slot, places, kind)?;
         nulls += usize::from(body.is_none());
-        lengths.push(body.map_or(Ok(0), |body| family.count(body)).map_err(Fault::wire(row))?);
+        let size = body.map_or(Ok(Size::default()), |body| family.size(body)).map_err(Fault::wire(row))?;
+        total = Size { values: total.values + size.values, bytes: total.bytes + size.bytes };
+        lengths.push(size.values);
     }
-    family.reserve(0).map_err(|kind| Fault { row: 0, kind })?;
+    take_memory(&mut family, total, slots)?;
     for (row, slot) in slots.iter().enumerate() {
-        if let Some(body) = list(row, slot, places, family.kind())? {
+        if let Some(body) = list(row, slot, places, kind)? {
             family.push(body).map_err(Fault::wire(row))?;
         }
     }
-    let kind = family.kind();
     let values = family.finish(None).map_err(|e| text_fault(e, slots, places, kind))?;
     list_array(lengths, values, validity(slots, nulls))
+}
+
+/// Takes memory, unless Arrow's 32-bit offsets could not count what it is for.
+fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) -> Result<()> {
+    let bytes = slots.iter().map(Slot::len).sum();
+    within_offsets("bytes of one column of a batch", bytes).map_err(|kind| Fault { row: 0, kind })?;
+    within_offsets("values in one column of a batch", size.values).map_err(|kind| Fault { row: 0, kind })?;
+    family.reserve(size);
+    Ok(())
 }
 
 fn steps(values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {

@@ -6,9 +6,8 @@ use arrow_array::{ArrayRef, Float32Array, Int64Array};
 use arrow_buffer::{MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-use super::{Family, within_offsets};
+use super::{Family, Size};
 use crate::{
-    ErrorKind,
     schema::Kind,
     walk::{self, Numbers},
     wire,
@@ -17,7 +16,6 @@ use crate::{
 /// `int64_list` as `Int64`.
 #[derive(Default)]
 pub(super) struct Int64Family {
-    count: usize,
     values: Vec<i64>,
 }
 
@@ -27,34 +25,44 @@ impl<'t> Family<'t> for Int64Family {
     }
 
     #[inline]
-    fn count(&mut self, body: &'t [u8]) -> wire::Result<usize> {
-        let mut count = 0;
+    fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
+        let mut values = 0;
         walk::int64_pieces(body, |piece| {
-            count += match piece {
+            values += match piece {
                 Numbers::Packed(bytes) => wire::count_varints(bytes)?,
                 Numbers::One(_) => 1,
             };
             Ok(())
         })?;
-        self.count += count;
-        Ok(count)
+        Ok(Size { values, bytes: 0 })
     }
 
-    fn reserve(&mut self, nulls: usize) -> Result<(), ErrorKind> {
-        within_offsets("values in one column of a batch", self.count + nulls)?;
-        self.values.reserve_exact(self.count + nulls);
-        Ok(())
+    fn copied(&self, _: usize) -> usize {
+        0
+    }
+
+    fn reserve(&mut self, size: Size) {
+        self.values.reserve_exact(size.values);
     }
 
     #[inline]
-    fn push(&mut self, body: &'t [u8]) -> wire::Result<()> {
+    fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
+        if let Some(mut one) = wire::sole(body, 0x0a)
+            && let Ok(value) = wire::varint(&mut one)
+            && one.is_empty()
+        {
+            self.values.push(value as i64);
+            return Ok(1);
+        }
+        let before = self.values.len();
         walk::int64_pieces(body, |piece| match piece {
             Numbers::Packed(bytes) => wire::unpack_varints(bytes, &mut self.values),
             Numbers::One(value) => {
                 self.values.push(value as i64);
                 Ok(())
             }
-        })
+        })?;
+        Ok(self.values.len() - before)
     }
 
     fn push_null(&mut self) {
@@ -69,7 +77,6 @@ impl<'t> Family<'t> for Int64Family {
 /// `float_list` as `Float32`, to the bit.
 #[derive(Default)]
 pub(super) struct FloatFamily {
-    count: usize,
     /// The values' bytes: a packed list is copied as it stands.
     values: MutableBuffer,
 }
@@ -80,34 +87,37 @@ impl<'t> Family<'t> for FloatFamily {
     }
 
     #[inline]
-    fn count(&mut self, body: &'t [u8]) -> wire::Result<usize> {
-        let mut count = 0;
+    fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
+        let mut values = 0;
         walk::float_pieces(body, |piece| {
-            count += match piece {
+            values += match piece {
                 Numbers::Packed(bytes) => bytes.len() / 4,
                 Numbers::One(_) => 1,
             };
             Ok(())
         })?;
-        self.count += count;
-        Ok(count)
+        Ok(Size { values, bytes: 0 })
     }
 
-    fn reserve(&mut self, nulls: usize) -> Result<(), ErrorKind> {
-        within_offsets("values in one column of a batch", self.count + nulls)?;
-        self.values.reserve(4 * (self.count + nulls));
-        Ok(())
+    fn copied(&self, _: usize) -> usize {
+        0
+    }
+
+    fn reserve(&mut self, size: Size) {
+        self.values.reserve(4 * size.values);
     }
 
     #[inline]
-    fn push(&mut self, body: &'t [u8]) -> wire::Result<()> {
+    fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
+        let before = self.values.len();
         walk::float_pieces(body, |piece| {
             match piece {
                 Numbers::Packed(bytes) => push_packed(bytes, &mut self.values),
                 Numbers::One(value) => self.values.push(f32::from_le_bytes(value)),
             }
             Ok(())
-        })
+        })?;
+        Ok((self.values.len() - before) / 4)
     }
 
     fn push_null(&mut self) {

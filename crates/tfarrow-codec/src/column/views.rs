@@ -10,9 +10,8 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-use super::{Family, within_offsets};
+use super::{Family, Size};
 use crate::{
-    ErrorKind,
     schema::Kind,
     tape::{Places, offset_in},
     walk, wire,
@@ -32,9 +31,6 @@ const OWN: u32 = 1;
 /// `bytes_list` as `BinaryView` or `Utf8View`.
 pub(super) struct ViewFamily<'t, T> {
     places: Places<'t>,
-    count: usize,
-    /// Bytes of the values that are copied.
-    bytes: usize,
     views: Vec<u128>,
     own: Vec<u8>,
     array: PhantomData<T>,
@@ -54,7 +50,7 @@ impl<'t> ViewFamily<'t, StringViewType> {
 
 impl<'t, T> ViewFamily<'t, T> {
     fn new(places: Places<'t>) -> Self {
-        Self { places, count: 0, bytes: 0, views: Vec::new(), own: Vec::new(), array: PhantomData }
+        Self { places, views: Vec::new(), own: Vec::new(), array: PhantomData }
     }
 
     /// Where a value lies in the chunk, if it is to stay there.
@@ -84,32 +80,36 @@ impl<'t, T: ByteViewType> Family<'t> for ViewFamily<'t, T> {
     }
 
     #[inline]
-    fn count(&mut self, body: &'t [u8]) -> wire::Result<usize> {
-        let mut count = 0;
+    fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
+        let mut size = Size::default();
         walk::bytes_values(body, |value| {
-            count += 1;
+            size.values += 1;
             if value.len() > INLINE && self.stays(value).is_none() {
-                self.bytes += value.len();
+                size.bytes += value.len();
             }
             Ok(())
         })?;
-        self.count += count;
-        Ok(count)
+        Ok(size)
     }
 
-    fn reserve(&mut self, nulls: usize) -> Result<(), ErrorKind> {
-        within_offsets("bytes of one column of a batch", self.bytes)?;
-        self.own.reserve_exact(self.bytes);
-        self.views.reserve_exact(self.count + nulls);
-        Ok(())
+    fn copied(&self, len: usize) -> usize {
+        // A body that is longer by a tag and a length holds one long value, or several short ones.
+        if len < LONG + 16 { len } else { 0 }
+    }
+
+    fn reserve(&mut self, size: Size) {
+        self.own.reserve_exact(size.bytes);
+        self.views.reserve_exact(size.values);
     }
 
     #[inline]
-    fn push(&mut self, body: &'t [u8]) -> wire::Result<()> {
+    fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
+        let before = self.views.len();
         walk::bytes_values(body, |value| {
             self.push_value(value);
             Ok(())
-        })
+        })?;
+        Ok(self.views.len() - before)
     }
 
     fn push_null(&mut self) {
