@@ -75,8 +75,8 @@ fn json_has_no_raw_bytes_and_no_bare_nan() {
 #[test]
 fn floats_are_as_short_as_they_can_be() {
     let query = "SELECT CAST(0.1 AS FLOAT) AS f, 0.1 AS d, 1e300 AS e";
-    check("ndjson", query, "{\"f\":0.1,\"d\":0.1,\"e\":1e300}\n");
-    check("csv", query, "f,d,e\n0.1,0.1,1e300\n");
+    check("ndjson", query, "{\"f\":0.1,\"d\":0.1,\"e\":1e+300}\n");
+    check("csv", query, "f,d,e\n0.1,0.1,1e+300\n");
 }
 
 #[test]

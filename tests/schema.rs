@@ -53,7 +53,7 @@ features = {
     "image/width": tf.io.FixedLenFeature([], tf.int64),
     "label": tf.io.FixedLenFeature([], tf.int64),
     "price": tf.io.FixedLenFeature([], tf.float32),
-    "tags": tf.io.RaggedFeature(tf.string),  # 0..4 values
+    "tags": tf.io.RaggedFeature(tf.string),  # 0..5 values
 }
 
 # tf.io.parse_single_example(record, features)

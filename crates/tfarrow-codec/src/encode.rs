@@ -17,6 +17,8 @@ mod normalize;
 mod out;
 mod plan;
 mod record;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

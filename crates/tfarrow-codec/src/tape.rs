@@ -6,7 +6,7 @@ use crate::{
     Limits, WireError,
     keys::Keys,
     schema::{Column, Kind, Role},
-    walk::{self, Message, Side, Visitor},
+    walk::{self, Side, Visitor},
     wire,
 };
 
@@ -247,7 +247,7 @@ impl TapeVisitor<'_, '_> {
     #[inline]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
         let side_keys = &mut self.tape.sides[side as usize];
-        if id as usize >= side_keys.columns.len() && (side == Side::Lists || walk::feature(message)?.is_some()) {
+        if id as usize >= side_keys.columns.len() && (side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))?) {
             side_keys.miss(id);
         }
         Ok(())
@@ -256,42 +256,44 @@ impl TapeVisitor<'_, '_> {
     /// The slot of a value of the features' side.
     #[inline]
     fn feature_slot(&mut self, id: u32, message: &[u8]) -> wire::Result<()> {
-        let feature = walk::feature(message)?;
-        if let Some(unset) = &mut self.tape.unset
-            && (feature.is_none() || !unset.record.is_empty())
-        {
-            unset.note(id, feature.is_none());
-        }
-        self.tape.lost_unset |= feature.is_none() && self.tape.unset.is_none();
-        let slot = match feature {
-            Some((kind, body)) => slot(State::List(kind), &body, self.chunk, &mut self.tape.joined),
-            None => Slot::UNSET,
-        };
-        self.tape.set(Side::Features, id, slot);
-        Ok(())
+        let (tape, chunk) = (&mut *self.tape, self.chunk);
+        walk::feature(message, |feature| {
+            if let Some(unset) = &mut tape.unset
+                && (feature.is_none() || !unset.record.is_empty())
+            {
+                unset.note(id, feature.is_none());
+            }
+            tape.lost_unset |= feature.is_none() && tape.unset.is_none();
+            let slot = match feature {
+                Some((kind, body)) => slot(State::List(kind), body, chunk, &mut tape.joined),
+                None => Slot::UNSET,
+            };
+            tape.set(Side::Features, id, slot);
+            Ok(())
+        })
     }
 }
 
-impl<'a> Visitor<'a> for TapeVisitor<'_, 'a> {
+impl Visitor for TapeVisitor<'_, '_> {
     #[inline]
     fn keys(&mut self, side: Side) -> &mut Keys {
         &mut self.tape.sides[side as usize].keys
     }
 
     #[inline]
-    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<Message<'a>>) -> wire::Result<()> {
+    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         let Some(id) = id else { return Ok(()) };
         let message = value.unwrap_or_default();
         if !self.wants(side, id) {
-            self.note_unknown(side, id, &message)?;
+            self.note_unknown(side, id, message)?;
             if self.tape.unset.is_none() {
                 return Ok(());
             }
         }
         match side {
-            Side::Features => self.feature_slot(id, &message),
+            Side::Features => self.feature_slot(id, message),
             Side::Lists => {
-                let slot = slot(State::Steps, &message, self.chunk, &mut self.tape.joined);
+                let slot = slot(State::Steps, message, self.chunk, &mut self.tape.joined);
                 self.tape.set(side, id, slot);
                 Ok(())
             }

@@ -25,23 +25,24 @@ pub(crate) enum Side {
     Lists,
 }
 
-/// The bytes of a message: where they stand in the chunk, or joined from several places.
-pub(crate) type Message<'a> = Cow<'a, [u8]>;
+/// The bytes of a message that may come in pieces: where they stand, or joined.
+type Joined<'a> = Cow<'a, [u8]>;
 
 /// What a walk tells of. The walk calls it for every map entry, in the order of the wire.
-pub(crate) trait Visitor<'a> {
+pub(crate) trait Visitor {
     /// The names of one side, by which entries are looked up.
     fn keys(&mut self, side: Side) -> &mut Keys;
 
-    /// A feature by its number (`None`: one too many to be remembered); `value` is `None` where the entry has no value.
-    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<Message<'a>>) -> Result<()>;
+    /// A feature by its number (`None`: one too many to be remembered). `value` is `None` where the entry has no value;
+    /// it lies in the record's data, unless it had to be joined from pieces.
+    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> Result<()>;
 
     /// A field of the record that is none of the features'.
     fn foreign(&mut self, field: u32) -> Result<()>;
 }
 
 /// Walks one record. `lists` tells whether field 2 is `feature_lists`, or as foreign as any other.
-pub(crate) fn record<'a, V: Visitor<'a>>(data: &'a [u8], lists: bool, visitor: &mut V) -> Result<()> {
+pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
     visitor.keys(Side::Features).begin();
     if lists {
         visitor.keys(Side::Lists).begin();
@@ -61,7 +62,7 @@ pub(crate) fn record<'a, V: Visitor<'a>>(data: &'a [u8], lists: bool, visitor: &
 }
 
 /// Walks a message whose field 1 is a map.
-fn map<'a, V: Visitor<'a>>(mut rest: &'a [u8], side: Side, visitor: &mut V) -> Result<()> {
+fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     while !rest.is_empty() {
         if let [FIELD_1, tail @ ..] = rest {
             rest = tail;
@@ -77,17 +78,17 @@ fn map<'a, V: Visitor<'a>>(mut rest: &'a [u8], side: Side, visitor: &mut V) -> R
 }
 
 #[inline]
-fn entry<'a, V: Visitor<'a>>(entry: &'a [u8], side: Side, visitor: &mut V) -> Result<()> {
+fn entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     if let Some((id, value)) = visitor.keys(side).guess(entry) {
-        return visitor.feature(side, Some(id), Some(Cow::Borrowed(value)));
+        return visitor.feature(side, Some(id), Some(value));
     }
     let (key, value) = read_entry(entry)?;
     let id = visitor.keys(side).find(key)?;
-    visitor.feature(side, id, value)
+    visitor.feature(side, id, value.as_deref())
 }
 
 /// A map entry's key and value: absent ones have their default, repeated keys replace, repeated values merge.
-fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Message<'_>>)> {
+fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Joined<'_>>)> {
     let mut key = &[][..];
     let mut value = None;
     while !rest.is_empty() {
@@ -105,29 +106,26 @@ fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Message<'_>>)> {
 }
 
 /// Adds another piece of a message.
-fn merge<'a>(message: &mut Option<Message<'a>>, piece: &'a [u8]) {
+fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
     match message {
         Some(message) => message.to_mut().extend_from_slice(piece),
         None => *message = Some(Cow::Borrowed(piece)),
     }
 }
 
-/// What a `Feature` holds: the body of its list, or `None` where no kind is set.
-pub(crate) type Feature<'a> = Option<(Kind, Message<'a>)>;
-
-/// Reads a `Feature`.
+/// Reads a `Feature`, and calls `then` with what it holds: the body of its list, or `None` where no kind is set.
 #[inline]
-pub(crate) fn feature(message: &[u8]) -> Result<Feature<'_>> {
+pub(crate) fn feature<R>(message: &[u8], then: impl FnOnce(Option<(Kind, &[u8])>) -> Result<R>) -> Result<R> {
     let kind = match message.first() {
-        None => return Ok(None),
+        None => return then(None),
         Some(0x0a) => Kind::Bytes,
         Some(0x12) => Kind::Float,
         Some(0x1a) => Kind::Int64,
-        Some(_) => return odd_feature(message),
+        Some(_) => return then(odd_feature(message)?.as_ref().map(|(kind, body)| (*kind, &**body))),
     };
     match wire::sole(message, tag_of(kind)) {
-        Some(body) => Ok(Some((kind, Cow::Borrowed(body)))),
-        None => odd_feature(message),
+        Some(body) => then(Some((kind, body))),
+        None => then(odd_feature(message)?.as_ref().map(|(kind, body)| (*kind, &**body))),
     }
 }
 
@@ -142,8 +140,8 @@ pub(crate) fn tag_of(kind: Kind) -> u8 {
 
 /// Reads a `Feature` of any form: a kind that follows itself merges, one that follows another replaces it.
 #[cold]
-fn odd_feature(mut rest: &[u8]) -> Result<Feature<'_>> {
-    let mut held: Option<(Kind, Option<Message<'_>>)> = None;
+fn odd_feature(mut rest: &[u8]) -> Result<Option<(Kind, Joined<'_>)>> {
+    let mut held: Option<(Kind, Option<Joined<'_>>)> = None;
     while !rest.is_empty() {
         let kind = match wire::tag(&mut rest)? {
             (1, LEN) => Kind::Bytes,

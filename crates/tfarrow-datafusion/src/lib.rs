@@ -32,6 +32,7 @@
 
 mod decoders;
 mod error;
+mod functions;
 mod input;
 mod listing;
 mod metrics;

@@ -11,7 +11,7 @@ use datafusion::{
 };
 
 use crate::{
-    options::TfRecordOptions, samples::Samples, table::TfRecordTable, unknown::OnUnknownFeatures, url_table::UrlTables,
+    functions, options::TfRecordOptions, samples::Samples, table::TfRecordTable, unknown::OnUnknownFeatures, url_table::UrlTables,
 };
 
 /// What a session is made with.
@@ -67,6 +67,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_default_features()
         .build();
     let context = SessionContext::new_with_state(state);
+    functions::all().for_each(|function| context.register_udf(function));
     files.bind(&context);
     Ok(context)
 }

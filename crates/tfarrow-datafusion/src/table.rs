@@ -21,7 +21,7 @@ use tfarrow_codec::{
     Role,
     schema::{role_of, with_views},
 };
-use tfarrow_dataset::{Error, Shard, infer, resolve};
+use tfarrow_dataset::{Error, InferOptions, Shard, infer_with, resolve};
 
 use crate::{
     error::external,
@@ -76,7 +76,9 @@ impl TfRecordTable {
         let options = options.clone();
         blocking(move || {
             let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-            let inferred = infer(&shards, options.sample, jobs, &|_, _| {})?;
+            let verify = options.verify_crc;
+            let infer = InferOptions { sample: options.sample, jobs, verify, ..InferOptions::default() };
+            let inferred = infer_with(&shards, &infer, &|_, _| {})?;
             let schema = visible(&*inferred.schema(options.layout, options.record_type)?);
             let mut table = Self::new(shards, schema, options);
             table.origin = Arc::new(Origin::inferred(inferred));

@@ -30,5 +30,5 @@ pub fn config(cases: u32) -> Config {
         fixed @ RngSeed::Fixed(_) => fixed,
     };
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { asked.cases } else { cases };
-    Config { cases, rng_seed, failure_persistence: None, max_shrink_iters: 20_000, ..asked }
+    Config { cases, rng_seed, failure_persistence: None, max_shrink_iters: asked.max_shrink_iters.min(20_000), ..asked }
 }

@@ -17,8 +17,8 @@ use datafusion::{
     sql::parser::{DFParserBuilder, Statement},
 };
 use futures::StreamExt;
-use tokio::sync::Notify;
 use tfarrow_datafusion::{SessionOptions, TfRecordOptions, explain_missing_column, session_context};
+use tokio::sync::Notify;
 
 use crate::{
     args::{Format, Sql},

@@ -154,10 +154,12 @@ fn steps(values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef>
         let before = inner.len();
         nulls += usize::from(outer.state == State::Absent);
         walk::steps(places.body(outer), |step| {
-            inner.push(match walk::feature(step)? {
-                Some((kind, body)) => tape::slot(State::List(kind), &body, places.chunk, &mut joined),
-                None => Slot::UNSET,
-            });
+            inner.push(walk::feature(step, |feature| {
+                Ok(match feature {
+                    Some((kind, body)) => tape::slot(State::List(kind), body, places.chunk, &mut joined),
+                    None => Slot::UNSET,
+                })
+            })?);
             Ok(())
         })
         .map_err(Fault::wire(row))?;

@@ -17,11 +17,12 @@ use crate::{Kind, Result, Shape, Values};
 /// # Errors
 /// A value that would change, where no loss is allowed.
 pub(super) fn column(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
-    match plan.shape {
+    let column = match plan.shape {
         Shape::Scalar => scalars(plan, array, ledger),
         Shape::List => lists(plan, array, ledger).map(Some),
         Shape::Steps => steps(plan, array, ledger).map(Some),
-    }
+    };
+    column.map_err(|e| e.with_feature(&plan.name))
 }
 
 fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
@@ -123,7 +124,11 @@ pub(super) fn unset(
         for index in lists.get(row).unwrap_or_default() {
             let name = str::from_utf8(name(index)).unwrap_or_default();
             if features.has(name, row) {
-                ledger.refuse(row, format_args!("{name:?}, which has a value"), "null one of the two")?;
+                ledger.refuse(
+                    row,
+                    format_args!("the name {name:?}, of a feature that has a value"),
+                    "null one of the two",
+                )?;
                 times += 1;
             } else {
                 column.push(name);

@@ -2,8 +2,11 @@
 //!
 //! Like TensorFlow, it always has both fields, also where they are empty.
 
-use super::out::{Out, PIECE, varint_len};
+use super::out::{Out, PIECE, put_at, varint_len};
 use crate::Kind;
+
+/// Bytes that a short entry's head is written in: at most 129, and those that a piece has past its end.
+const SHORT: usize = 160;
 
 /// Tag of a length-delimited field of this number.
 pub(super) const fn tag(field: u8) -> u8 {
@@ -27,19 +30,15 @@ pub(super) fn field_len(body: u64) -> u64 {
 
 /// What stands before the body that a column writes.
 pub(super) struct Entry {
-    /// The entry's tag, a place for its length, and its key: in whole pieces, as they are put out where all lengths take
-    /// one byte.
-    first: [u8; PIECE],
-    rest: Vec<[u8; PIECE]>,
-    /// Bytes in the pieces past the end of the key.
-    spare: usize,
     /// The field `key`, tag and length included.
     key: Vec<u8>,
+    /// The same in whole pieces, the last with zeros.
+    pieces: Vec<[u8; PIECE]>,
     /// The tag of the list in its feature; `None` where the body is all that the value has.
     kind: Option<u8>,
-    /// Bytes of a short entry but for its body.
+    /// Bytes of a short entry but for its body. In a short one, each length takes one byte.
     short_len: u64,
-    /// Bodies of fewer bytes make a short entry, whose lengths all take one byte.
+    /// Bodies of fewer bytes make a short entry.
     short_end: u64,
 }
 
@@ -53,15 +52,12 @@ impl Entry {
         out.varint(name.len() as u64);
         out.bytes(name.as_bytes());
         out.flush();
-        let mut start = vec![tag(1), 0];
-        start.extend_from_slice(&key);
-        let spare = start.len().next_multiple_of(PIECE) - start.len();
-        start.resize(start.len() + spare, 0);
-        let pieces = start.as_chunks::<PIECE>().0;
-        let (first, rest) = pieces.split_first().map_or((Default::default(), Vec::new()), |(f, r)| (*f, r.to_vec()));
+        let mut padded = key.clone();
+        padded.resize(key.len().next_multiple_of(PIECE), 0);
+        let pieces = padded.as_chunks::<PIECE>().0.to_vec();
         let kind = kind.map(kind_tag);
         let inside = key.len() as u64 + 2 + if kind.is_some() { 2 } else { 0 };
-        Self { first, rest, spare, key, kind, short_len: 2 + inside, short_end: 0x80u64.saturating_sub(inside) }
+        Self { key, pieces, kind, short_len: 2 + inside, short_end: 0x80u64.saturating_sub(inside) }
     }
 
     /// Bytes of the entry around a body of `body` bytes, and with it.
@@ -76,14 +72,23 @@ impl Entry {
         if body >= self.short_end {
             return self.begin_long(body, out);
         }
-        let mut first = self.first;
-        // Less than 128, since the body is short.
-        first[1] = (self.short_len + body - 2) as u8;
-        out.pieces(first, &self.rest, self.spare);
-        match self.kind {
-            Some(kind) => out.put([tag(2), body as u8 + 2, kind, body as u8], 4),
-            None => out.put([tag(2), body as u8], 2),
-        }
+        // Less than 128, as are all lengths in it.
+        let len = (self.short_len + body - 2) as u8;
+        out.write(|place: &mut [u8; SHORT]| {
+            put_at(place, 0, [tag(1), len]);
+            self.pieces.iter().enumerate().for_each(|(i, piece)| put_at(place, 2 + PIECE * i, *piece));
+            let value = 2 + self.key.len();
+            match self.kind {
+                Some(kind) => {
+                    put_at(place, value, [tag(2), body as u8 + 2, kind, body as u8]);
+                    value + 4
+                }
+                None => {
+                    put_at(place, value, [tag(2), body as u8]);
+                    value + 2
+                }
+            }
+        });
     }
 
     fn begin_long(&self, body: u64, out: &mut Out<'_>) {

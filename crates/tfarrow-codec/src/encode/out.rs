@@ -18,12 +18,43 @@ pub(super) const PIECE: usize = 16;
 /// The high bit of each byte of a word: set where a varint goes on.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
+/// Bytes of a varint, by the place of its value's highest bit: seven bits a byte.
+const LENS: [u8; 64] = {
+    let mut lens = [0; 64];
+    let mut bit = 0;
+    while bit < 64 {
+        lens[bit] = bit as u8 / 7 + 1;
+        bit += 1;
+    }
+    lens
+};
+/// The bits that say that there is more, in each of the first eight bytes but the varint's last, likewise.
+const MORES: [u64; 64] = {
+    let mut mores = [MORE; 64];
+    let mut bit = 0;
+    while bit < 56 {
+        mores[bit] = MORE & ((1 << (8 * (bit / 7))) - 1);
+        bit += 1;
+    }
+    mores
+};
+
+/// The place of the highest bit. Zero is as long as one.
+#[inline]
+fn highest(value: u64) -> usize {
+    (value | 1).ilog2() as usize
+}
+
 /// Bytes that `value` takes as a varint.
 #[inline]
 pub(super) fn varint_len(value: u64) -> u64 {
-    let bits = u64::from((value | 1).ilog2());
-    // Seven bits a byte: bits / 7 + 1, without the division.
-    (bits * 9 + 73) / 64
+    u64::from(look_up(&LENS, highest(value)))
+}
+
+/// What a table has for a bit. There are 64 of both, and no check is left of this.
+#[inline]
+fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
+    table.get(bit).copied().unwrap_or_default()
 }
 
 /// Appends to the caller's bytes. What is in the block gets there by [`flush`](Self::flush) at the latest.
@@ -84,34 +115,23 @@ impl<'a> Out<'a> {
         self.put([byte], 1);
     }
 
-    /// The bytes of whole pieces, but for the last `spare`, which are fewer than a piece.
+    /// What `write` writes, at most `N` bytes, of which it returns the number.
     #[inline]
-    pub(super) fn pieces(&mut self, first: [u8; PIECE], rest: &[[u8; PIECE]], spare: usize) {
-        self.put(first, PIECE);
-        rest.iter().for_each(|piece| self.put(*piece, PIECE));
-        self.used -= spare;
+    pub(super) fn write<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N]) -> usize) {
+        self.room(N);
+        if let Some(place) = self.block.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut) {
+            self.used += write(place);
+        }
     }
 
     #[inline]
     pub(super) fn varint(&mut self, value: u64) {
-        if value < 0x80 {
-            return self.byte(value as u8);
-        }
-        let (word, rest, len) = varint(value);
-        self.put(word, len.min(8));
-        if len > 8 {
-            self.put(rest, len - 8);
-        }
+        self.write(|place: &mut [u8; 10]| put_varint(value, place, 0));
     }
 
     /// The varints of a packed list.
     pub(super) fn varints(&mut self, values: &[i64]) {
-        for values in values.chunks(RUN) {
-            self.room(ROOM);
-            if let Some(place) = self.block.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut) {
-                self.used += put_varints(values, place);
-            }
-        }
+        values.chunks(RUN).for_each(|values| self.write(|place| put_varints(values, place)));
     }
 
     /// Sees to it that `count` bytes fit in the block, which is longer than any that are asked for.
@@ -127,31 +147,60 @@ impl<'a> Out<'a> {
 #[inline]
 fn put_varints(values: &[i64], place: &mut [u8; ROOM]) -> usize {
     let mut at = 0;
-    for value in values {
-        let (word, rest, len) = varint(*value as u64);
-        if let Some(place) = place.get_mut(at..at + 8) {
-            place.copy_from_slice(&word);
+    let (eights, tail) = values.as_chunks::<8>();
+    for eight in eights {
+        if (0..0x80).contains(&eight.iter().fold(0, |all, value| all | *value)) {
+            let mut bytes = [0; 8];
+            bytes.iter_mut().zip(eight).for_each(|(byte, value)| *byte = *value as u8);
+            put_at(place, at, bytes);
+            at += 8;
+        } else {
+            eight.iter().for_each(|value| at += put_varint(*value as u64, place, at));
         }
-        if len > 8 && let Some(place) = place.get_mut(at + 8..at + 10) {
-            place.copy_from_slice(&rest);
-        }
-        at += len;
     }
+    tail.iter().for_each(|value| at += put_varint(*value as u64, place, at));
     at
 }
 
-/// A varint's first eight bytes, its last two, and how many bytes of them it has.
+#[inline]
+pub(super) fn put_varint<const N: usize>(value: u64, place: &mut [u8; N], at: usize) -> usize {
+    if value < 1 << 28 {
+        let (word, len) = varint_to_4(value as u32);
+        put_at(place, at, word);
+        return len;
+    }
+    let (word, rest, len) = varint(value);
+    put_at(place, at, word);
+    if len > 8 {
+        put_at(place, at + 8, rest);
+    }
+    len
+}
+
+#[inline]
+pub(super) fn put_at<const N: usize, const M: usize>(place: &mut [u8; M], at: usize, bytes: [u8; N]) {
+    if let Some(place) = place.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = bytes;
+    }
+}
+
+/// The varint of a value of at most 28 bits, and how many of its bytes there are.
+#[inline]
+fn varint_to_4(value: u32) -> ([u8; 4], usize) {
+    let highest = highest(u64::from(value));
+    let spread = (value & 0x7f) | (value << 1 & 0x7f00) | (value << 2 & 0x7f_0000) | (value << 3 & 0x7f00_0000);
+    ((spread | look_up(&MORES, highest) as u32).to_le_bytes(), usize::from(look_up(&LENS, highest)))
+}
+
+/// A varint's first eight bytes, its last two, and how many of them there are.
 #[inline]
 fn varint(value: u64) -> ([u8; 8], [u8; 2], usize) {
-    let len = varint_len(value) as usize;
-    // Each byte but the last says that there is more.
-    let more = MORE & u64::MAX.checked_shr(72 - 8 * len as u32).unwrap_or_default();
-    let word = spread(value & ((1 << 56) - 1));
-    if len <= 8 {
-        return ((word | more).to_le_bytes(), [0, 0], len);
-    }
+    let highest = highest(value);
+    let low = spread(value & ((1 << 56) - 1)) | look_up(&MORES, highest);
     let high = (value >> 56) as u8;
-    ((word | MORE).to_le_bytes(), if len == 9 { [high, 0] } else { [high | 0x80, 1] }, len)
+    // A ninth byte has seven bits; the tenth has one.
+    let rest = if highest == 63 { [high | 0x80, 1] } else { [high, 0] };
+    (low.to_le_bytes(), rest, usize::from(look_up(&LENS, highest)))
 }
 
 /// Seven bits of the low 56 to a byte.

@@ -6,30 +6,33 @@ use crate::{
     WireError,
     keys::Keys,
     schema::{Kind, Role},
-    walk::{self, Message, Numbers, Side, Visitor},
+    walk::{self, Numbers, Side, Visitor},
     wire,
 };
 
-/// What a record has of one feature.
+/// What a record has of one feature. Flat, so that it is written once and not moved about.
 #[derive(Debug)]
-enum Seen {
-    Unset,
-    List(Kind, List),
-    Steps(Box<Steps>),
+struct Seen {
+    side: Side,
+    id: u32,
+    /// Its list, if it has a kind.
+    list: List,
+    /// For a feature list: what each of its steps has.
+    steps: Option<Vec<List>>,
 }
 
+/// What one `Feature` has.
 #[derive(Clone, Copy, Debug)]
 struct List {
     len: u64,
     bytes: u64,
+    kind: Option<Kind>,
     utf8: bool,
 }
 
-#[derive(Debug, Default)]
-struct Steps {
-    count: u64,
-    unset: u64,
-    lists: Vec<(Kind, List)>,
+impl List {
+    /// Of a feature with no kind set.
+    const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true };
 }
 
 /// What the records seen so far are besides their features.
@@ -49,7 +52,7 @@ pub(super) struct Shape {
 #[derive(Debug, Default)]
 pub(super) struct Observer {
     pub(super) shape: Shape,
-    seen: Vec<(Side, u32, Seen)>,
+    seen: Vec<Seen>,
 }
 
 impl Observer {
@@ -60,31 +63,32 @@ impl Observer {
             side.turn += 1;
         }
         walk::record(data, true, &mut Walk { observer: self, sides })?;
-        for (side, id, seen) in self.seen.drain(..) {
-            let side = &mut sides[side as usize];
-            if let Some(feature) = side.features.get_mut(id as usize) {
-                add(feature, seen, place);
+        for seen in self.seen.drain(..) {
+            let side = &mut sides[seen.side as usize];
+            if let Some(feature) = side.features.get_mut(seen.id as usize) {
+                add(feature, &seen, place);
             }
         }
         Ok(())
     }
 }
 
-fn add(feature: &mut FeatureSummary, seen: Seen, place: Place) {
+fn add(feature: &mut FeatureSummary, seen: &Seen, place: Place) {
     feature.present += 1;
-    match seen {
-        Seen::Unset => feature.unset += 1,
-        Seen::List(kind, list) => add_list(feature, kind, list, place),
-        Seen::Steps(steps) => {
-            let (min, max) = feature.steps.unwrap_or((steps.count, steps.count));
-            feature.steps = Some((min.min(steps.count), max.max(steps.count)));
-            feature.unset += steps.unset;
-            steps.lists.into_iter().for_each(|(kind, list)| add_list(feature, kind, list, place));
-        }
-    }
+    let Some(steps) = &seen.steps else { return add_list(feature, &seen.list, place) };
+    let count = steps.len() as u64;
+    let (min, max) = feature.steps.unwrap_or((count, count));
+    feature.steps = Some((min.min(count), max.max(count)));
+    steps.iter().for_each(|list| add_list(feature, list, place));
 }
 
-fn add_list(feature: &mut FeatureSummary, kind: Kind, List { len, bytes, utf8 }: List, first: Place) {
+#[inline]
+fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
+    let List { len, bytes, kind, utf8 } = *list;
+    let Some(kind) = kind else {
+        feature.unset += 1;
+        return;
+    };
     let new = || KindSummary { lists: 0, values: 0, min_len: len, max_len: len, first, utf8: true, bytes: 0 };
     let seen = feature.kinds[kind as usize].get_or_insert_with(new);
     seen.lists += 1;
@@ -101,14 +105,14 @@ struct Walk<'o> {
     sides: &'o mut [SideSummary; 2],
 }
 
-impl<'a> Visitor<'a> for Walk<'_> {
+impl Visitor for Walk<'_> {
     #[inline]
     fn keys(&mut self, side: Side) -> &mut Keys {
         &mut self.sides[side as usize].keys
     }
 
     #[inline]
-    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<Message<'a>>) -> wire::Result<()> {
+    fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         self.observer.shape.has_value |= value.is_some();
         self.observer.shape.has_lists |= side == Side::Lists;
         let role = match side {
@@ -124,10 +128,10 @@ impl<'a> Visitor<'a> for Walk<'_> {
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
         let message = value.unwrap_or_default();
         let seen = match side {
-            Side::Features => one(&message, utf8)?,
-            Side::Lists => Seen::Steps(Box::new(steps(&message, utf8)?)),
+            Side::Features => Seen { side, id, list: one(message, utf8)?, steps: None },
+            Side::Lists => Seen { side, id, list: List::UNSET, steps: Some(steps(message, utf8)?) },
         };
-        self.note(side, id, seen);
+        self.note(seen);
         Ok(())
     }
 
@@ -139,31 +143,28 @@ impl<'a> Visitor<'a> for Walk<'_> {
 
 impl Walk<'_> {
     /// A feature that is given again replaces what was given before.
-    fn note(&mut self, side: Side, id: u32, seen: Seen) {
-        if self.sides[side as usize].is_first_in_record(id) {
-            self.observer.seen.push((side, id, seen));
-        } else if let Some(held) = self.observer.seen.iter_mut().find(|held| held.0 == side && held.1 == id) {
-            held.2 = seen;
+    #[inline]
+    fn note(&mut self, seen: Seen) {
+        if self.sides[seen.side as usize].is_first_in_record(seen.id) {
+            self.observer.seen.push(seen);
+        } else if let Some(held) = self.observer.seen.iter_mut().find(|held| (held.side, held.id) == (seen.side, seen.id)) {
+            *held = seen;
         }
     }
 }
 
 #[inline]
-fn one(message: &[u8], utf8: bool) -> wire::Result<Seen> {
-    Ok(match walk::feature(message)? {
-        None => Seen::Unset,
-        Some((kind, body)) => Seen::List(kind, list(kind, &body, utf8)?),
+fn one(message: &[u8], utf8: bool) -> wire::Result<List> {
+    walk::feature(message, |feature| match feature {
+        None => Ok(List::UNSET),
+        Some((kind, body)) => list(kind, body, utf8),
     })
 }
 
-fn steps(message: &[u8], utf8: bool) -> wire::Result<Steps> {
-    let mut steps = Steps::default();
+fn steps(message: &[u8], utf8: bool) -> wire::Result<Vec<List>> {
+    let mut steps = Vec::new();
     walk::steps(message, |step| {
-        steps.count += 1;
-        match one(step, utf8)? {
-            Seen::List(kind, list) => steps.lists.push((kind, list)),
-            Seen::Unset | Seen::Steps(_) => steps.unset += 1,
-        }
+        steps.push(one(step, utf8)?);
         Ok(())
     })?;
     Ok(steps)
@@ -171,28 +172,29 @@ fn steps(message: &[u8], utf8: bool) -> wire::Result<Steps> {
 
 #[inline]
 fn list(kind: Kind, body: &[u8], utf8: bool) -> wire::Result<List> {
-    let mut list = List { len: 0, bytes: 0, utf8 };
+    let (mut len, mut bytes, mut utf8) = (0, 0, utf8);
     match kind {
         Kind::Bytes => walk::bytes_values(body, |value| {
-            list.len += 1;
-            list.bytes += value.len() as u64;
-            list.utf8 = list.utf8 && simdutf8::basic::from_utf8(value).is_ok();
+            len += 1;
+            bytes += value.len() as u64;
+            // Most values are short, and most text is ASCII: that is told faster than UTF-8 in general.
+            utf8 = utf8 && (value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok());
             Ok(())
         })?,
         Kind::Float => walk::float_pieces(body, |piece| {
-            list.len += match piece {
+            len += match piece {
                 Numbers::Packed(bytes) => bytes.len() as u64 / 4,
                 Numbers::One(_) => 1,
             };
             Ok(())
         })?,
         Kind::Int64 => walk::int64_pieces(body, |piece| {
-            list.len += match piece {
+            len += match piece {
                 Numbers::Packed(bytes) => wire::count_varints(bytes)? as u64,
                 Numbers::One(_) => 1,
             };
             Ok(())
         })?,
     }
-    Ok(list)
+    Ok(List { len, bytes, kind: Some(kind), utf8 })
 }

@@ -10,7 +10,7 @@ use crate::{
     Kind,
     encode::{
         entry::tag,
-        out::{Out, varint_len},
+        out::{Out, put_at, put_varint, varint_len},
     },
 };
 
@@ -86,8 +86,11 @@ impl Family for Int64Family {
 
     #[inline]
     fn write_one(&self, value: usize, len: u64, out: &mut Out<'_>) {
-        out.put([tag(1), len as u8], 2);
-        out.varint(self.values.get(value).copied().unwrap_or_default() as u64);
+        let value = self.values.get(value).copied().unwrap_or_default() as u64;
+        out.write(|place: &mut [u8; 12]| {
+            put_at(place, 0, [tag(1), len as u8]);
+            2 + put_varint(value, place, 2)
+        });
     }
 
     #[inline]
