@@ -39,6 +39,8 @@ struct Guess {
     /// The first eight bytes of `prefix`, and which bits of them it has.
     head: u64,
     mask: u64,
+    /// The last eight bytes of a prefix of eight and more.
+    tail: u64,
     /// Tag and length of the key, the key, and the tag of the value.
     prefix: Box<[u8]>,
 }
@@ -57,23 +59,20 @@ impl Guess {
         let mut head = [0; 8];
         head.iter_mut().zip(&prefix).for_each(|(to, from)| *to = *from);
         let mask = if prefix.len() < 8 { (1 << (8 * prefix.len())) - 1 } else { u64::MAX };
-        Self { id, head: u64::from_le_bytes(head), mask, prefix: prefix.into() }
+        let tail = prefix.last_chunk::<8>().map_or(0, |tail| u64::from_le_bytes(*tail));
+        Self { id, head: u64::from_le_bytes(head), mask, tail, prefix: prefix.into() }
     }
 
-    /// What follows the prefix in `entry`, if it begins with it. A word is compared before bytes are.
+    /// What follows the prefix in `entry`, if it begins with it. Words are compared before bytes are: two of them are all
+    /// of most prefixes.
     #[inline]
     fn strip<'a>(&self, entry: &'a [u8]) -> Option<&'a [u8]> {
-        if let Some(head) = entry.first_chunk::<8>()
-            && u64::from_le_bytes(*head) & self.mask != self.head
-        {
-            return None;
-        }
         let (start, rest) = entry.split_at_checked(self.prefix.len())?;
-        let (start, prefix) = (start.get(8..), self.prefix.get(8..));
-        match (start, prefix) {
-            (Some(start), Some(prefix)) => (start == prefix).then_some(rest),
-            // The head was all of it, unless the entry is too short to have one.
-            _ => entry.starts_with(&self.prefix).then_some(rest),
+        match (entry.first_chunk::<8>(), start.last_chunk::<8>()) {
+            (Some(head), _) if u64::from_le_bytes(*head) & self.mask != self.head => None,
+            (Some(_), Some(tail)) if u64::from_le_bytes(*tail) != self.tail => None,
+            (Some(_), _) if self.prefix.len() <= 16 => Some(rest),
+            _ => (*start == *self.prefix).then_some(rest),
         }
     }
 }

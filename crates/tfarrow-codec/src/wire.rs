@@ -163,23 +163,42 @@ fn check_varints(packed: &[u8]) -> Result<()> {
 /// Reads a packed list of varints that [`count_varints`] has passed.
 pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()> {
     while let Some(word) = packed.first_chunk::<8>() {
-        let value = u64::from_le_bytes(*word);
-        let ends = !value & MORE;
+        let ends = !u64::from_le_bytes(*word) & MORE;
         if ends == MORE {
             out.extend(word.iter().map(|byte| i64::from(*byte)));
             packed = packed.get(8..).unwrap_or_default();
         } else if ends == 0 {
             out.push(varint(&mut packed)? as i64);
         } else {
-            let bits = ends.trailing_zeros() + 1;
-            out.push(gather(value & (u64::MAX >> (64 - bits))) as i64);
-            packed = packed.get(bits as usize / 8..).unwrap_or_default();
+            let taken = unpack_word(u64::from_le_bytes(*word), ends, out);
+            packed = packed.get(taken..).unwrap_or_default();
         }
     }
     while !packed.is_empty() {
         out.push(varint(&mut packed)? as i64);
     }
     Ok(())
+}
+
+/// Reads the varints that end in a word, where `ends` has the high bit of each byte that ends one, and returns how many
+/// bytes they take.
+#[inline]
+fn unpack_word(mut word: u64, mut ends: u64, out: &mut Vec<i64>) -> usize {
+    let mut values = [0; 8];
+    let (mut count, mut taken) = (0, 0);
+    for value in &mut values {
+        if ends == 0 {
+            break;
+        }
+        let bits = ends.trailing_zeros() + 1;
+        *value = gather(word & (u64::MAX >> (64 - bits))) as i64;
+        word = word.checked_shr(bits).unwrap_or(0);
+        ends = ends.checked_shr(bits).unwrap_or(0);
+        taken += bits as usize / 8;
+        count += 1;
+    }
+    out.extend_from_slice(values.get(..count).unwrap_or_default());
+    taken
 }
 
 /// Joins the low seven bits of each byte.

@@ -43,7 +43,24 @@ fn views(array: &ArrayRef, leaf: &Leaf) -> Result<Option<(ArrayRef, Values)>> {
         Leaf::LargeBinary => Arc::new(BinaryViewArray::from(array.as_binary::<i64>())),
         Leaf::LargeUtf8 => Arc::new(StringViewArray::from(array.as_string::<i64>())),
         Leaf::FixedSizeBinary => Arc::new(fixed_views(array.as_fixed_size_binary())?),
-        _ => return Ok(None),
+        Leaf::Same(Values::Float32 | Values::Int64)
+        | Leaf::Null
+        | Leaf::Boolean
+        | Leaf::Int8
+        | Leaf::Int16
+        | Leaf::Int32
+        | Leaf::UInt8
+        | Leaf::UInt16
+        | Leaf::UInt32
+        | Leaf::UInt64
+        | Leaf::Float16
+        | Leaf::Float64
+        | Leaf::Time
+        | Leaf::Decimal32
+        | Leaf::Decimal64
+        | Leaf::Decimal128
+        | Leaf::Decimal256
+        | Leaf::Dictionary(_) => return Ok(None),
     };
     let values = if *array.data_type() == DataType::Utf8View { Values::Utf8View } else { Values::BinaryView };
     Ok(Some((array, values)))
@@ -92,7 +109,10 @@ pub(super) fn convert(array: &ArrayRef, leaf: &Leaf, row_of: RowOf<'_>, ledger: 
         Leaf::Float16 => Ok(Arc::new(array.as_primitive::<Float16Type>().unary::<_, Float32Type>(f32::from))),
         Leaf::Float64 => float64(array.as_primitive(), row_of, ledger),
         Leaf::Time => time(array, row_of, ledger),
-        Leaf::Decimal => decimal(array, row_of, ledger),
+        Leaf::Decimal32 => Ok(decimal::<Decimal32Type>(array, row_of, ledger)),
+        Leaf::Decimal64 => Ok(decimal::<Decimal64Type>(array, row_of, ledger)),
+        Leaf::Decimal128 => Ok(decimal::<Decimal128Type>(array, row_of, ledger)),
+        Leaf::Decimal256 => Ok(decimal::<Decimal256Type>(array, row_of, ledger)),
         Leaf::Dictionary(_) => {
             let (array, leaf) = unpack(array, leaf)?;
             convert(&array, &leaf, row_of, ledger)
@@ -164,21 +184,14 @@ fn time(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<
     Ok(if narrow { widened::<Int32Type>(&arrow_array::make_array(data)) } else { Arc::new(Int64Array::from(data)) })
 }
 
-/// Decimals as the nearest floats. The plan has refused them where no loss is allowed.
-fn decimal(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+/// Decimals as the nearest floats, by way of their digits, for two roundings would not always give the nearest. The plan
+/// has refused them where no loss is allowed.
+fn decimal<T: DecimalType>(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> ArrayRef {
     ledger.count("decimals written as the nearest float32", values(array, row_of));
-    Ok(match array.data_type() {
-        DataType::Decimal32(..) => Arc::new(nearest(array.as_primitive::<Decimal32Type>())),
-        DataType::Decimal64(..) => Arc::new(nearest(array.as_primitive::<Decimal64Type>())),
-        DataType::Decimal128(..) => Arc::new(nearest(array.as_primitive::<Decimal128Type>())),
-        _ => Arc::new(nearest(array.as_primitive::<Decimal256Type>())),
-    })
-}
-
-/// By way of the decimal's digits, for two roundings would not always give the nearest.
-fn nearest<T: DecimalType>(array: &PrimitiveArray<T>) -> Float32Array {
-    let parse = |row| array.value_as_string(row).parse().unwrap_or(f32::NAN);
-    (0..array.len()).map(|row| array.is_valid(row).then(|| parse(row))).collect()
+    let array = array.as_primitive::<T>();
+    let nearest = |row| array.value_as_string(row).parse().unwrap_or(f32::NAN);
+    let floats = (0..array.len()).map(|row| array.is_valid(row).then(|| nearest(row)));
+    Arc::new(floats.collect::<Float32Array>())
 }
 
 /// How many values stand in rows.

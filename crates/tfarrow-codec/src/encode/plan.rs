@@ -51,8 +51,11 @@ pub(super) enum Leaf {
     Float64,
     /// Times of any sort, whose unit gets lost.
     Time,
-    /// Numbers that only some floats are equal to.
-    Decimal,
+    /// Decimals, of which only some are equal to a float.
+    Decimal32,
+    Decimal64,
+    Decimal128,
+    Decimal256,
     Dictionary(Box<Leaf>),
 }
 
@@ -66,7 +69,8 @@ impl Leaf {
             Self::LargeUtf8 => Some(Values::Utf8View),
             Self::Boolean | Self::Int8 | Self::Int16 | Self::Int32 => Some(Values::Int64),
             Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64 | Self::Time => Some(Values::Int64),
-            Self::Float16 | Self::Float64 | Self::Decimal => Some(Values::Float32),
+            Self::Float16 | Self::Float64 => Some(Values::Float32),
+            Self::Decimal32 | Self::Decimal64 | Self::Decimal128 | Self::Decimal256 => Some(Values::Float32),
             Self::Dictionary(leaf) => leaf.values().map(|values| match values {
                 Values::Binary | Values::BinaryView => Values::BinaryView,
                 Values::Utf8 | Values::Utf8View => Values::Utf8View,
@@ -230,10 +234,10 @@ fn leaf(name: &str, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind
         }
         DataType::Date32 => changed(Leaf::Time, "int64 days", cast("BIGINT")),
         DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", cast("BIGINT")),
-        DataType::Decimal32(_, _)
-        | DataType::Decimal64(_, _)
-        | DataType::Decimal128(_, _)
-        | DataType::Decimal256(_, _) => changed(Leaf::Decimal, "the nearest float32", cast("FLOAT")),
+        DataType::Decimal32(_, _) => changed(Leaf::Decimal32, "the nearest float32", cast("FLOAT")),
+        DataType::Decimal64(_, _) => changed(Leaf::Decimal64, "the nearest float32", cast("FLOAT")),
+        DataType::Decimal128(_, _) => changed(Leaf::Decimal128, "the nearest float32", cast("FLOAT")),
+        DataType::Decimal256(_, _) => changed(Leaf::Decimal256, "the nearest float32", cast("FLOAT")),
         DataType::Dictionary(_, value_type) => match leaf(name, value_type, lossy)? {
             Leaf::Dictionary(_) => refused(cast("VARCHAR")),
             leaf => Ok(Leaf::Dictionary(Box::new(leaf))),
