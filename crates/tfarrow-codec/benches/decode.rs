@@ -1,5 +1,7 @@
 //! Frame, walk, decode and infer, in bytes and in rows a second: `cargo bench -p tfarrow-codec --bench decode`.
 
+#![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
+
 use std::{hint::black_box, sync::Arc};
 
 use arrow_array::{ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, RecordBatch};

@@ -88,7 +88,7 @@ pub(crate) fn fixed32(rest: &mut &[u8]) -> Result<[u8; 4]> {
 
 /// The bytes of a length-delimited field that takes up all of `message`: what nearly every message here looks like.
 #[inline]
-pub(crate) fn sole<'a>(message: &'a [u8], tag: u8) -> Option<&'a [u8]> {
+pub(crate) fn sole(message: &[u8], tag: u8) -> Option<&[u8]> {
     match message {
         [first, length @ ..=0x7f, body @ ..] if *first == tag => (body.len() == usize::from(*length)).then_some(body),
         [first, rest @ ..] if *first == tag => {

@@ -58,7 +58,7 @@ struct Open {
 }
 
 enum Input {
-    TfRecord { reader: ShardReader, pending: Option<Records> },
+    TfRecord { reader: Box<ShardReader>, pending: Option<Records> },
     Parquet { metadata: ArrowReaderMetadata, groups: Range<usize> },
     Batches { batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>, pending: Option<RecordBatch> },
 }
@@ -136,7 +136,8 @@ impl Open {
         let file = || File::open(&path).map_err(|e| Error::io(&shard.path, e));
         let input = match shard.contents {
             Contents::TfRecord => {
-                Input::TfRecord { reader: ShardReader::open(shard, &ReadOptions::default())?, pending: None }
+                let reader = Box::new(ShardReader::open(shard, &ReadOptions::default())?);
+                Input::TfRecord { reader, pending: None }
             }
             Contents::Parquet => {
                 let metadata = ArrowReaderMetadata::load(&file()?, ArrowReaderOptions::new());

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs::File,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use arrow_ipc::reader::FileReader;
@@ -106,7 +107,7 @@ pub(crate) fn file_schema(shard: &Shard) -> Result<SchemaRef> {
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
     if shard.contents == Contents::Parquet {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        Ok(metadata.map_err(|e| Error::parquet(&shard.path, e))?.schema().clone())
+        Ok(Arc::clone(metadata.map_err(|e| Error::parquet(&shard.path, e))?.schema()))
     } else {
         Ok(FileReader::try_new_buffered(file, None).map_err(|e| Error::arrow(&shard.path, e))?.schema())
     }

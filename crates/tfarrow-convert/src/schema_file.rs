@@ -1,6 +1,6 @@
 //! The columns that a file says: a Parquet or Arrow file's own, or the JSON that `tfarrow schema` prints.
 
-use std::{fs::File, path::Path};
+use std::{fs::File, path::Path, sync::Arc};
 
 use arrow_ipc::reader::FileReader;
 use arrow_schema::SchemaRef;
@@ -19,7 +19,7 @@ pub fn read_schema(path: &Path) -> Result<SchemaRef> {
     let schema = match Contents::of(path)? {
         Some(Contents::Parquet) => {
             let metadata = ArrowReaderMetadata::load(&open()?, ArrowReaderOptions::new());
-            metadata.map_err(|e| Error::parquet(path, e))?.schema().clone()
+            Arc::clone(metadata.map_err(|e| Error::parquet(path, e))?.schema())
         }
         Some(Contents::Arrow) => FileReader::try_new(open()?, None).map_err(|e| Error::arrow(path, e))?.schema(),
         Some(Contents::TfRecord) | None => read_json(path)?,

@@ -56,8 +56,8 @@ pub(crate) struct Sink {
 }
 
 enum Writer {
-    Parquet(SerializedFileWriter<Output>),
-    Arrow(FileWriter<io::BufWriter<Output>>),
+    Parquet(Box<SerializedFileWriter<Output>>),
+    Arrow(Box<FileWriter<io::BufWriter<Output>>>),
     TfRecord(ShardWriter<Output>),
 }
 
@@ -73,13 +73,13 @@ impl Sink {
             Target::Parquet => {
                 let (root, properties) = parquet_schema(schema, format).map_err(|e| Error::parquet(&path, e))?;
                 let writer = SerializedFileWriter::new(output, root, properties);
-                Writer::Parquet(writer.map_err(|e| Error::parquet(&path, e))?)
+                Writer::Parquet(Box::new(writer.map_err(|e| Error::parquet(&path, e))?))
             }
             Target::Arrow => {
                 let options = ipc_options(format.compression).map_err(|e| Error::arrow(&path, e))?;
                 let output = io::BufWriter::with_capacity(1 << 20, output);
                 let writer = FileWriter::try_new_with_options(output, schema, options);
-                Writer::Arrow(writer.map_err(|e| Error::arrow(&path, e))?)
+                Writer::Arrow(Box::new(writer.map_err(|e| Error::arrow(&path, e))?))
             }
             Target::TfRecord => Writer::TfRecord(ShardWriter::new(output, tfrecord_compression(format.compression))),
         };
