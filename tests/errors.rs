@@ -74,10 +74,13 @@ fn ctrl_c_ends_with_130() {
     let sql = ["sql", "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"];
     for args in [&["count", "-"][..], &["schema", "-"], &sql] {
         let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
+        // The input stays open, so that nothing else can end the program.
+        let stdin = child.stdin.take();
         std::thread::sleep(std::time::Duration::from_millis(500));
         let pid = child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
+        drop(stdin);
     }
 }
 

@@ -61,7 +61,7 @@ features = {
     );
     let spec = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "python"]).prints();
     for line in [
-        "    \"id\": tf.io.RaggedFeature(tf.int64),  # 1 value, missing in 3",
+        "    \"id\": tf.io.RaggedFeature(tf.int64),  # 1 value, missing in 4",
         "    \"frame\": tf.io.RaggedFeature(tf.float32),  # 0..3 values",
         "    # \"unset\": has no kind anywhere",
     ] {

@@ -68,13 +68,17 @@ fn corpora() -> Vec<Corpus> {
         let codes: ArrayRef = Arc::new(BinaryArray::from_iter_values(numbers(4000).map(code)));
         (format!("cat_{i:02}"), codes)
     }));
-    let tokens = ["input_ids", "input_mask", "segment_ids"].map(|name| (name.to_owned(), list(ints(4000 * 128, 30_522), 128)));
+    let tokens =
+        ["input_ids", "input_mask", "segment_ids"].map(|name| (name.to_owned(), list(ints(4000 * 128, 30_522), 128)));
     let floats: ArrayRef = Arc::new(Float32Array::from_iter_values(numbers(1300 * 768).map(|n| n as f32)));
     let images: ArrayRef = Arc::new(BinaryArray::from_iter_values(numbers(36).map(|n| vec![n as u8; 110_000])));
     vec![
         Corpus::new("tabular", tabular.collect()),
         Corpus::new("tokens", tokens.into()),
-        Corpus::new("embedding", vec![("embedding".to_owned(), list(floats, 768)), ("label".to_owned(), ints(1300, 10))]),
+        Corpus::new(
+            "embedding",
+            vec![("embedding".to_owned(), list(floats, 768)), ("label".to_owned(), ints(1300, 10))],
+        ),
         Corpus::new("images", vec![("image".to_owned(), images), ("label".to_owned(), ints(36, 10))]),
     ]
 }

@@ -39,7 +39,8 @@ pub struct BatchDecoder {
 impl BatchDecoder {
     pub(crate) fn try_new(schema: &SchemaRef, options: DecodeOptions) -> Result<Self> {
         let record_type = schema::record_type_of(schema);
-        let all = schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
+        let all =
+            schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
         let wanted = options.projection.clone().unwrap_or_else(|| (0..all.len()).collect());
         let projected = Arc::new(schema.project(&wanted)?);
         let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();

@@ -135,7 +135,10 @@ mod tests {
         assert_eq!(data, [&b"one"[..], b"", b"three"]);
         assert_eq!((framer.record, framer.offset), (3, bytes.len() as u64));
         assert!(framer.finish(b"").is_ok());
-        assert_eq!(framer.finish(b"x").unwrap_err().to_string(), format!("record 3 (byte {}): the file ends inside a record's header: found 1 of 12 bytes", bytes.len()));
+        assert_eq!(
+            framer.finish(b"x").unwrap_err().to_string(),
+            format!("record 3 (byte {}): the file ends inside a record's header: found 1 of 12 bytes", bytes.len())
+        );
     }
 
     #[test]

@@ -192,14 +192,7 @@ impl Summary {
     /// A summary that remembers no more than `limits` say.
     pub fn with_limits(shard: u32, limits: Limits) -> Self {
         let side = || SideSummary { keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 };
-        Self {
-            shard,
-            records: 0,
-            unreadable: None,
-            observer: Observer::default(),
-            sides: [side(), side()],
-            limits,
-        }
+        Self { shard, records: 0, unreadable: None, observer: Observer::default(), sides: [side(), side()], limits }
     }
 
     /// Goes on in another shard.
@@ -282,7 +275,8 @@ impl Summary {
 
     /// All features, by name; a context feature before the feature list of its name.
     pub fn features(&self) -> impl Iterator<Item = &FeatureSummary> {
-        let mut features: Vec<_> = self.sides.iter().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
+        let mut features: Vec<_> =
+            self.sides.iter().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
         features.sort_by(|a, b| order(a, b));
         features.into_iter()
     }

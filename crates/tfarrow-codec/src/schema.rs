@@ -306,7 +306,11 @@ pub fn with_views(schema: &Schema, views: bool) -> SchemaRef {
 }
 
 fn with_view(field: &Field, views: bool) -> Field {
-    if role_of(field) == Some(Role::Unset) { field.clone() } else { field.clone().with_data_type(view_type(field.data_type(), views)) }
+    if role_of(field) == Some(Role::Unset) {
+        field.clone()
+    } else {
+        field.clone().with_data_type(view_type(field.data_type(), views))
+    }
 }
 
 fn view_type(data_type: &DataType, views: bool) -> DataType {

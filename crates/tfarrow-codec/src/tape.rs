@@ -247,7 +247,9 @@ impl TapeVisitor<'_, '_> {
     #[inline]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
         let side_keys = &mut self.tape.sides[side as usize];
-        if id as usize >= side_keys.columns.len() && (side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))?) {
+        if id as usize >= side_keys.columns.len()
+            && (side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))?)
+        {
             side_keys.miss(id);
         }
         Ok(())

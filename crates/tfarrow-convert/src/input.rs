@@ -143,7 +143,11 @@ impl Open {
                 let metadata = ArrowReaderMetadata::load(&file()?, ArrowReaderOptions::new());
                 let metadata = metadata.map_err(|e| Error::parquet(&shard.path, e))?;
                 let groups = 0..metadata.metadata().num_row_groups();
-                if in_rows { Input::batches(all_rows(shard, metadata, groups)?) } else { Input::Parquet { metadata, groups } }
+                if in_rows {
+                    Input::batches(all_rows(shard, metadata, groups)?)
+                } else {
+                    Input::Parquet { metadata, groups }
+                }
             }
             Contents::Arrow => {
                 let reader = FileReader::try_new_buffered(file()?, None).map_err(|e| Error::arrow(&shard.path, e))?;
@@ -157,7 +161,9 @@ impl Open {
     fn next(&mut self, room: UnitSize) -> Result<Option<Work>> {
         match &mut self.input {
             Input::TfRecord { reader, pending } => next_records(reader, pending, room),
-            Input::Parquet { metadata, groups } => Ok(groups.next().map(|group| Work::RowGroup(metadata.clone(), group))),
+            Input::Parquet { metadata, groups } => {
+                Ok(groups.next().map(|group| Work::RowGroup(metadata.clone(), group)))
+            }
             Input::Batches { batches, pending } => next_batch(batches, pending, room),
         }
     }
@@ -166,7 +172,9 @@ impl Open {
     fn tell(&mut self, progress: &Progress, ended: bool) {
         let read = match &self.input {
             Input::TfRecord { reader, .. } => reader.bytes_read(),
-            Input::Parquet { metadata, groups } => self.len * groups.start as u64 / metadata.metadata().num_row_groups().max(1) as u64,
+            Input::Parquet { metadata, groups } => {
+                self.len * groups.start as u64 / metadata.metadata().num_row_groups().max(1) as u64
+            }
             Input::Batches { .. } => self.told,
         };
         let read = if ended { self.len.max(read) } else { read };

@@ -83,7 +83,9 @@ impl Plan {
 }
 
 fn no_format() -> Error {
-    Error::Usage("say what to convert to: --to parquet, tfrecord or arrow, or an output with such an extension".to_owned())
+    Error::Usage(
+        "say what to convert to: --to parquet, tfrecord or arrow, or an output with such an extension".to_owned(),
+    )
 }
 
 fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<()> {
@@ -148,7 +150,9 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
     for (shard, output) in outputs {
         if let Some(other) = taken.insert(output, shard) {
             let (one, two, output) = (other.path.display(), shard.path.display(), output.display());
-            return Err(Error::Usage(format!("{one} and {two} would both become {output}; convert them to two folders")));
+            return Err(Error::Usage(format!(
+                "{one} and {two} would both become {output}; convert them to two folders"
+            )));
         }
     }
     let there: Vec<_> = outputs.iter().map(|(_, output)| output).filter(|output| output.exists()).collect();

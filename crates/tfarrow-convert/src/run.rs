@@ -10,8 +10,7 @@ use std::{
 use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{EncoderBuilder, RecordType, VerifyCrc, schema::with_record_type};
 use tfarrow_dataset::{
-    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with,
-    names, resolve,
+    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, names, resolve,
 };
 
 use crate::{
@@ -47,7 +46,12 @@ pub struct Report {
 ///
 /// # Errors
 /// What the sources, the data and the destination give reason for. Then no output that is not whole has its name.
-pub fn convert<S: AsRef<OsStr>>(sources: &[S], dest: &Path, options: &ConvertOptions, progress: &Progress) -> Result<Report> {
+pub fn convert<S: AsRef<OsStr>>(
+    sources: &[S],
+    dest: &Path,
+    options: &ConvertOptions,
+    progress: &Progress,
+) -> Result<Report> {
     let mut shards = resolve(sources)?;
     one_kind(&shards)?;
     let plan = Plan::new(&shards, dest, options)?;
@@ -62,7 +66,8 @@ pub fn convert<S: AsRef<OsStr>>(sources: &[S], dest: &Path, options: &ConvertOpt
 /// Refuses sources of which some are TFRecord and some are not.
 fn one_kind(shards: &[Shard]) -> Result<()> {
     let is_tfrecord = |shard: &&Shard| shard.contents == Contents::TfRecord;
-    let (Some(one), Some(other)) = (shards.iter().find(is_tfrecord), shards.iter().find(|shard| !is_tfrecord(shard))) else {
+    let (Some(one), Some(other)) = (shards.iter().find(is_tfrecord), shards.iter().find(|shard| !is_tfrecord(shard)))
+    else {
         return Ok(());
     };
     let (one, other, format) = (one.path.display(), other.path.display(), other.contents.name());
@@ -158,7 +163,8 @@ impl Conversion<'_> {
             VerifyCrc::Always => VerifyCrc::OnParseFailure,
             other => other,
         };
-        let infer = InferOptions { sample: self.options.sample, jobs: self.options.jobs.max(1), verify, ..Default::default() };
+        let infer =
+            InferOptions { sample: self.options.sample, jobs: self.options.jobs.max(1), verify, ..Default::default() };
         Ok(infer_with(&self.shards, &infer, &|bytes, _| self.progress.add_bytes(bytes))?)
     }
 
@@ -180,7 +186,8 @@ impl Conversion<'_> {
     fn encoding(&self, schema: &SchemaRef, format: &Format) -> Result<Encoding> {
         match (self.plan.target, self.from_tfrecord) {
             (Target::Parquet, _) => {
-                let factory = sink::row_groups(schema, format).map_err(|e| Error::parquet(Path::new("the output"), e))?;
+                let factory =
+                    sink::row_groups(schema, format).map_err(|e| Error::parquet(Path::new("the output"), e))?;
                 let (rows, bytes) = (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1));
                 Ok(Encoding::Parquet { schema: Arc::clone(schema), factory, rows, bytes })
             }
@@ -207,7 +214,12 @@ impl Conversion<'_> {
 
     fn format(&self, compression: OutputCompression) -> Format {
         let Self { plan, options, .. } = self;
-        Format { target: plan.target, compression, overwrite: options.overwrite, row_group_rows: options.row_group_rows.max(1) }
+        Format {
+            target: plan.target,
+            compression,
+            overwrite: options.overwrite,
+            row_group_rows: options.row_group_rows.max(1),
+        }
     }
 
     fn shard_jobs(
@@ -286,7 +298,9 @@ impl Conversion<'_> {
             if input.schema.as_ref().is_some_and(|schema| differs(&schema)) {
                 let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
                 let one = one.unwrap_or_default();
-                return Err(Error::Data(format!("{other}: has other columns than {one}; they cannot become one set of shards")));
+                return Err(Error::Data(format!(
+                    "{other}: has other columns than {one}; they cannot become one set of shards"
+                )));
             }
         }
         Ok(first)
@@ -305,7 +319,9 @@ impl Conversion<'_> {
 /// `schema` for records of the type given, if one is.
 fn of_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
     match record_type {
-        Some(record_type) => with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type),
+        Some(record_type) => {
+            with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type)
+        }
         None => Arc::clone(schema),
     }
 }
@@ -317,6 +333,7 @@ fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
     metadata.remove(SHARD);
     metadata.remove(COMPRESSION);
     metadata.extend(origin.shard.iter().map(|name| (SHARD.to_owned(), name.clone())));
-    metadata.extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
+    metadata
+        .extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
     Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
 }

@@ -105,7 +105,9 @@ impl Sink {
             (Writer::Parquet(writer), Piece::RowGroup(chunks)) => {
                 append(writer, chunks).map_err(|e| Error::parquet(&self.path, e))
             }
-            (Writer::Arrow(writer), Piece::Batch(batch)) => writer.write(&batch).map_err(|e| Error::arrow(&self.path, e)),
+            (Writer::Arrow(writer), Piece::Batch(batch)) => {
+                writer.write(&batch).map_err(|e| Error::arrow(&self.path, e))
+            }
             (Writer::TfRecord(writer), Piece::Frames(frames)) => {
                 io::Write::write_all(writer, &frames).map_err(|e| Error::io(&self.path, e))
             }

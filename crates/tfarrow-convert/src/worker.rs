@@ -103,7 +103,11 @@ impl<'j> Worker<'j> {
                 self.batches(&path, unit.work, |encoder, batch| {
                     let Some(encoder) = encoder else { return Ok(()) };
                     encoder.encode(&batch, &mut frames).map_err(|e| Error::codec(&path, e))?;
-                    if frames.len() < FRAMES_BYTES { Ok(()) } else { pieces.write(Piece::Frames(mem::take(&mut frames))) }
+                    if frames.len() < FRAMES_BYTES {
+                        Ok(())
+                    } else {
+                        pieces.write(Piece::Frames(mem::take(&mut frames)))
+                    }
                 })?;
                 pieces.write(Piece::Frames(frames))
             }
@@ -171,7 +175,10 @@ impl<'j> Worker<'j> {
     ) -> Result<()> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
         while !records.is_empty() {
-            let (now, later) = { let fit = records.fit(BATCH_ROWS, BATCH_BYTES); records.split_at(fit) };
+            let (now, later) = {
+                let fit = records.fit(BATCH_ROWS, BATCH_BYTES);
+                records.split_at(fit)
+            };
             let batch = decoder.decode(&now).map_err(|e| Error::codec(path, e))?;
             self.progress.add_records(now.len() as u64);
             records = later;
@@ -184,7 +191,8 @@ impl<'j> Worker<'j> {
 /// Features that no column holds: an error where a sample made the columns, else a loss.
 fn note_unknown(path: &Path, decoder: &BatchDecoder, sampled: bool, losses: &mut Losses) -> Result<()> {
     let unknown = decoder.unknown_features().map(|name| format!("feature {name:?} has no column"));
-    let unset = decoder.has_lost_unset().then(|| "a feature with no kind set has no place without `_tfarrow_unset`".to_owned());
+    let unset =
+        decoder.has_lost_unset().then(|| "a feature with no kind set has no place without `_tfarrow_unset`".to_owned());
     for what in unknown.chain(unset) {
         if sampled {
             let way_out = "the sample did not see it; raise --sample, or leave it out to look at all records";

@@ -11,7 +11,8 @@ use datafusion::{
 };
 
 use crate::{
-    functions, options::TfRecordOptions, samples::Samples, table::TfRecordTable, unknown::OnUnknownFeatures, url_table::UrlTables,
+    functions, options::TfRecordOptions, samples::Samples, table::TfRecordTable, unknown::OnUnknownFeatures,
+    url_table::UrlTables,
 };
 
 /// What a session is made with.

@@ -127,10 +127,10 @@ impl Found<'_> {
         });
         let mut rows: Vec<_> = rows.collect();
         if self.record_type() == RecordType::Raw {
-            let all = count(self.inferred.summary.records());
             rows.push(["record", "", "100 %", "0", "0", "", "binary"].map(str::to_owned).to_vec());
             if let Some((place, error)) = self.inferred.summary.unreadable() {
-                failure::say(&format!("{}: {} ({all} records are raw)", self.place(place), error));
+                let place = self.place(place);
+                failure::say(&format!("{place} is no tf.Example ({error}), so all records are taken as they are"));
             }
         }
         output::text_table(&names, &right, rows)?;

@@ -166,14 +166,21 @@ fn steps(values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef>
         lengths.push(inner.len() - before);
     }
     let places = Places { chunk: places.chunk, joined: &joined };
-    let array = build(Shape::List, values, &inner, places).map_err(|fault| Fault { row: outer_row(&lengths, fault.row), ..fault })?;
+    let array = build(Shape::List, values, &inner, places)
+        .map_err(|fault| Fault { row: outer_row(&lengths, fault.row), ..fault })?;
     list_array(lengths, array, validity(slots, nulls))
 }
 
 /// The row that step `step` of all is in.
 fn outer_row(lengths: &[usize], step: usize) -> usize {
     let mut end = 0;
-    lengths.iter().take_while(|length| { end += **length; end <= step }).count()
+    lengths
+        .iter()
+        .take_while(|length| {
+            end += **length;
+            end <= step
+        })
+        .count()
 }
 
 fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {

@@ -147,7 +147,9 @@ impl Walk<'_> {
     fn note(&mut self, seen: Seen) {
         if self.sides[seen.side as usize].is_first_in_record(seen.id) {
             self.observer.seen.push(seen);
-        } else if let Some(held) = self.observer.seen.iter_mut().find(|held| (held.side, held.id) == (seen.side, seen.id)) {
+        } else if let Some(held) =
+            self.observer.seen.iter_mut().find(|held| (held.side, held.id) == (seen.side, seen.id))
+        {
             *held = seen;
         }
     }

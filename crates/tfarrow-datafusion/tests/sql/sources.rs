@@ -103,3 +103,20 @@ async fn tables_of_a_session_come_first() {
     rows(&context, &query).await.unwrap();
     check(rows(&context, "SELECT sum(label) FROM v").await, ["341"]);
 }
+
+/// What can be read only once is copied, so that the sample, the scan and the next query all see it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_is_read_once_and_asked_often() {
+    let folder = Folder::new();
+    let pipe = folder.name("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let shard = std::fs::read(testdata("shards/train-00000-of-00004.tfrecord")).unwrap();
+    let to = pipe.clone();
+    let writer = std::thread::spawn(move || std::fs::write(to, shard).unwrap());
+    let context = session();
+    assert_eq!(counted(&context, &pipe).await, "50");
+    writer.join().unwrap();
+    let query = format!("SELECT count(*) FROM '{pipe}' a JOIN '{pipe}' b ON a.city = b.city WHERE a.label < 0");
+    check(rows(&context, &query).await, ["0"]);
+}
