@@ -1,5 +1,5 @@
 //! End to end: the built program, looked at from outside, on the files of `testdata/`. A module a theme.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
 

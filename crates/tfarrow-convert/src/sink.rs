@@ -58,7 +58,7 @@ pub(crate) struct Sink {
 enum Writer {
     Parquet(Box<SerializedFileWriter<Output>>),
     Arrow(Box<FileWriter<io::BufWriter<Output>>>),
-    TfRecord(ShardWriter<Output>),
+    TfRecord(Box<ShardWriter<Output>>),
 }
 
 impl Sink {
@@ -81,7 +81,9 @@ impl Sink {
                 let writer = FileWriter::try_new_with_options(output, schema, options);
                 Writer::Arrow(Box::new(writer.map_err(|e| Error::arrow(&path, e))?))
             }
-            Target::TfRecord => Writer::TfRecord(ShardWriter::new(output, tfrecord_compression(format.compression))),
+            Target::TfRecord => {
+                Writer::TfRecord(Box::new(ShardWriter::new(output, tfrecord_compression(format.compression))))
+            }
         };
         Ok(Self { path, writer })
     }

@@ -45,7 +45,7 @@ fn count_all(shards: &[Shard]) -> Result<Vec<u64>> {
     };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from).min(shards.len());
     let mut counts = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..jobs).map(|_| scope.spawn(&work)).collect();
+        let others: Vec<_> = (1..jobs).map(|_| scope.spawn(work)).collect();
         let mut counts = work();
         counts.extend(others.into_iter().filter_map(|thread| thread.join().ok()).flatten());
         counts

@@ -1,0 +1,220 @@
+//! Conversions as a library does them: the output depends on the data alone, and appears whole or not at all.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use tempfile::TempDir;
+use tfarrow_codec::{EncoderBuilder, VerifyCrc};
+use tfarrow_convert::{ConvertOptions, Error, OutputCompression, Progress, Recut, Report, Target, convert};
+use tfarrow_dataset::{ReadOptions, Sample, ShardReader, resolve};
+
+/// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
+fn frames(first: i64, count: i64) -> Vec<u8> {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + count));
+    let text = |i: i64| format!("{i:0>width$}", width = 200 + (i % 300) as usize);
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((first..first + count).map(text)));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
+    let mut frames = Vec::new();
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+    frames
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn convert(&self, source: &Path, dest: &str, options: &ConvertOptions) -> Result<Report, Error> {
+        convert(&[source], &self.path(dest), options, &Progress::default())
+    }
+}
+
+/// Small row groups, so that a shard of a few megabytes has many units.
+fn options(to: Target, jobs: usize) -> ConvertOptions {
+    ConvertOptions { to: Some(to), jobs, row_group_bytes: 300 << 10, ..ConvertOptions::default() }
+}
+
+/// The records of a folder or file, in order.
+fn records(source: &Path) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for shard in resolve(&[source]).unwrap() {
+        let mut reader = ShardReader::open(&shard, &ReadOptions::default()).unwrap();
+        while let Some(records) = reader.next().unwrap() {
+            records.verify(VerifyCrc::Always).unwrap();
+            all.extend(records.iter().map(<[u8]>::to_vec));
+        }
+    }
+    all
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .map_or(Vec::new(), |entries| entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect());
+    names.sort();
+    names
+}
+
+#[test]
+fn the_output_does_not_depend_on_the_number_of_workers() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 20_000));
+    for to in [Target::Parquet, Target::Arrow, Target::TfRecord] {
+        for jobs in [1, 2, 7] {
+            let report = folder.convert(&source, &format!("{to:?}-{jobs}/"), &options(to, jobs)).unwrap();
+            assert_eq!((report.files, report.records), (1, 20_000));
+        }
+        let read = |jobs: usize| fs::read(folder.path(&format!("{to:?}-{jobs}/a.{}", to.extension()))).unwrap();
+        let one = read(1);
+        assert!(one == read(2) && one == read(7), "{to:?}");
+    }
+}
+
+#[test]
+fn what_goes_to_parquet_and_arrow_comes_back() {
+    let folder = Folder::new();
+    folder.write("in/a.tfrecord", &frames(0, 5_000));
+    folder.write("in/b/c.tfrecord", &frames(5_000, 3_000));
+    let expect = records(&folder.path("in"));
+    for to in [Target::Parquet, Target::Arrow] {
+        folder.convert(&folder.path("in"), "out", &options(to, 3)).unwrap();
+        folder.convert(&folder.path("out"), "back", &options(Target::TfRecord, 3)).unwrap();
+        assert_eq!(files(&folder.path("back")), ["a.tfrecord", "b"]);
+        assert!(records(&folder.path("back")) == expect, "{to:?}");
+        fs::remove_dir_all(folder.path("out")).unwrap();
+        fs::remove_dir_all(folder.path("back")).unwrap();
+    }
+}
+
+#[test]
+fn new_shards_share_the_records_out_in_order() {
+    let folder = Folder::new();
+    folder.write("in/a-00000-of-00002.tfrecord", &frames(0, 1_000));
+    folder.write("in/a-00001-of-00002.tfrecord", &frames(1_000, 703));
+    let source = folder.path("in");
+    let expect = records(&source);
+    for (dest, recut, count) in [("n", Recut::Shards(5), 5), ("many", Recut::Shards(2_000), 2_000)] {
+        let options = ConvertOptions { recut: Some(recut), ..options(Target::TfRecord, 2) };
+        folder.convert(&source, dest, &options).unwrap();
+        let names = files(&folder.path(dest));
+        assert_eq!(names.len(), count);
+        assert_eq!(names[1], format!("a-00001-of-{count:05}.tfrecord"));
+        if count < 1_000 {
+            assert!(records(&folder.path(dest)) == expect, "{dest}");
+        }
+    }
+    let sizes: Vec<_> = files(&folder.path("n")).iter().map(|n| records(&folder.path("n").join(n)).len()).collect();
+    assert!(sizes.iter().all(|size| *size == 340 || *size == 341), "{sizes:?}");
+
+    let options = ConvertOptions { recut: Some(Recut::Bytes(100 << 10)), ..options(Target::TfRecord, 2) };
+    folder.convert(&source, "sized", &options).unwrap();
+    let sized = folder.path("sized");
+    let sizes: Vec<_> = files(&sized).iter().map(|n| fs::metadata(sized.join(n)).unwrap().len()).collect();
+    assert!(sizes.iter().all(|size| *size <= 101 << 10), "{sizes:?}");
+    assert!(records(&sized) == expect);
+}
+
+#[test]
+fn parquet_is_cut_anew_too() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 1_000));
+    folder.convert(&source, "one", &options(Target::Parquet, 2)).unwrap();
+    let recut = ConvertOptions { recut: Some(Recut::Shards(3)), ..options(Target::Parquet, 2) };
+    folder.convert(&folder.path("one"), "three", &recut).unwrap();
+    assert_eq!(files(&folder.path("three")).len(), 3);
+    folder.convert(&folder.path("three"), "back", &options(Target::TfRecord, 2)).unwrap();
+    assert!(records(&folder.path("back")) == records(&source));
+}
+
+#[test]
+fn a_damaged_shard_leaves_no_output() {
+    let folder = Folder::new();
+    let mut bytes = frames(0, 20_000);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let source = folder.write("a.tfrecord", &bytes);
+    for to in [Target::Parquet, Target::Arrow, Target::TfRecord] {
+        let error = folder.convert(&source, "out", &options(to, 4)).unwrap_err().to_string();
+        assert!(error.contains("a.tfrecord: record ") && error.contains("CRC"), "{error}");
+        assert_eq!(files(&folder.path("out")), [""; 0], "{to:?}");
+    }
+}
+
+#[test]
+fn what_a_sample_did_not_see_is_an_error() {
+    let folder = Folder::new();
+    let extra: ArrayRef = Arc::new(Int64Array::from(vec![7]));
+    let batch = RecordBatch::try_from_iter([("id", Arc::clone(&extra)), ("late", extra)]).unwrap();
+    let mut bytes = frames(0, 50);
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut bytes).unwrap();
+    let source = folder.write("a.tfrecord", &bytes);
+    let sampled = ConvertOptions { sample: Sample::Records(10), ..options(Target::Parquet, 2) };
+    let error = folder.convert(&source, "out", &sampled).unwrap_err().to_string();
+    assert!(error.contains("\"late\"") && error.contains("--sample"), "{error}");
+    assert_eq!(files(&folder.path("out")), [""; 0]);
+    folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
+}
+
+#[test]
+fn two_outputs_of_one_name_are_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    folder.write("in/a.tfrecord", &frames(0, 3));
+    folder.write("in/a.tfrec", &frames(3, 3));
+    let error = folder.convert(&folder.path("in"), "out", &options(Target::Parquet, 1)).unwrap_err();
+    assert!(matches!(error, Error::Usage(_)), "{error}");
+    assert!(!folder.path("out").exists());
+}
+
+#[test]
+fn an_existing_output_is_kept_unless_told_otherwise() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 3));
+    folder.write("out/a.parquet", b"mine");
+    assert!(matches!(folder.convert(&source, "out", &options(Target::Parquet, 1)).unwrap_err(), Error::Usage(_)));
+    assert_eq!(fs::read(folder.path("out/a.parquet")).unwrap(), b"mine");
+    let overwrite = ConvertOptions { overwrite: true, ..options(Target::Parquet, 1) };
+    folder.convert(&source, "out", &overwrite).unwrap();
+    assert_ne!(fs::read(folder.path("out/a.parquet")).unwrap(), b"mine");
+}
+
+#[test]
+fn the_original_compression_comes_back() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 100));
+    let gzip = ConvertOptions { compression: Some(OutputCompression::Gzip), ..options(Target::TfRecord, 1) };
+    folder.convert(&source, "gz", &gzip).unwrap();
+    assert_eq!(files(&folder.path("gz")), ["a.tfrecord.gz"]);
+    folder.convert(&folder.path("gz"), "parquet", &options(Target::Parquet, 1)).unwrap();
+    let original = ConvertOptions { compression: Some(OutputCompression::Original), ..options(Target::TfRecord, 1) };
+    folder.convert(&folder.path("parquet"), "back", &original).unwrap();
+    assert_eq!(files(&folder.path("back")), ["a.tfrecord.gz"]);
+    assert!(records(&folder.path("back")) == records(&source));
+}
+
+#[test]
+fn a_conversion_can_be_stopped() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 1_000));
+    let progress = Progress::default();
+    progress.cancel();
+    let error = convert(&[&source], &folder.path("out"), &options(Target::Parquet, 2), &progress).unwrap_err();
+    assert!(matches!(error, Error::Cancelled));
+    assert_eq!(files(&folder.path("out")), [""; 0]);
+}
