@@ -127,7 +127,8 @@ fn new_shards_share_the_records_out_in_order() {
     folder.convert(&source, "sized", &options).unwrap();
     let sized = folder.path("sized");
     let sizes: Vec<_> = files(&sized).iter().map(|n| fs::metadata(sized.join(n)).unwrap().len()).collect();
-    assert!(sizes.iter().all(|size| *size <= 101 << 10), "{sizes:?}");
+    // The size is that of the records, and of at most one record more; frames come on top.
+    assert!(sizes.iter().all(|size| *size <= 105 << 10), "{sizes:?}");
     assert!(records(&sized) == expect);
 }
 
