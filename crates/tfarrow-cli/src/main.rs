@@ -17,6 +17,10 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 
+/// Threads hand batches to each other all the time, which the system's allocator takes badly.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     run(cli).unwrap_or_else(|error| failure::report(&error))
