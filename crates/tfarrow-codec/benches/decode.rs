@@ -37,11 +37,7 @@ fn cut(bytes: &[u8]) -> Vec<Records> {
     let mut rest = bytes;
     let mut all = Vec::new();
     while !rest.is_empty() {
-        let spare = chunker.spare();
-        let count = spare.len().min(rest.len());
-        spare[..count].copy_from_slice(&rest[..count]);
-        chunker.advance(count);
-        rest = &rest[count..];
+        rest = &rest[chunker.fill(rest)..];
         all.extend(chunker.cut().unwrap());
     }
     all

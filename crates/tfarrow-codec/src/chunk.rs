@@ -46,6 +46,12 @@ impl Records {
         self.chunk.get(span.start..span.start + span.len)
     }
 
+    /// The records as they stand in the shard, one frame after the other, CRCs and all.
+    pub fn frames(&self) -> &[u8] {
+        let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return &[] };
+        self.chunk.get(first.start - HEADER..last.start + last.len + FOOTER).unwrap_or_default()
+    }
+
     /// The data of each record.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|i| self.data(i).unwrap_or_default())
@@ -152,6 +158,17 @@ impl Chunker {
     /// Declares the first `count` bytes of [`spare`](Self::spare) written.
     pub fn advance(&mut self, count: usize) {
         self.filled = (self.filled + count).min(self.buffer.len());
+    }
+
+    /// Copies as much off the front of `input` as there is room for, and returns how much that is.
+    pub fn fill(&mut self, input: &[u8]) -> usize {
+        let spare = self.spare();
+        let count = spare.len().min(input.len());
+        if let (Some(to), Some(from)) = (spare.get_mut(..count), input.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.advance(count);
+        count
     }
 
     /// Whether the chunk has no room left.

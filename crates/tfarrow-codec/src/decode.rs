@@ -57,14 +57,20 @@ impl BatchDecoder {
         &self.schema
     }
 
-    /// The names of the features met so far that the schema has no column for.
-    pub fn unknown_features(&self) -> impl Iterator<Item = &str> {
+    /// The names of the features met so far that the schema has no column for, and how often each was met.
+    pub fn unknown_features(&self) -> impl Iterator<Item = (&str, u64)> {
         self.tape.unknown()
     }
 
-    /// Whether a feature was met that is present with no kind set, while the schema has no column `_tfarrow_unset` to tell
-    /// it from one that is absent. Only features that have a column are looked at.
-    pub fn has_lost_unset(&self) -> bool {
+    /// How often a feature was met that the schema has no column for, and whose name was one too many to remember: see
+    /// [`Limits::features`].
+    pub fn forgotten_features(&self) -> u64 {
+        self.tape.forgotten
+    }
+
+    /// How often a feature was met that is present with no kind set, while the schema has no column `_tfarrow_unset` to
+    /// tell it from one that is absent. A feature that a projection leaves out is not looked at.
+    pub fn lost_unset(&self) -> u64 {
         self.tape.lost_unset
     }
 

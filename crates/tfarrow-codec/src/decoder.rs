@@ -111,13 +111,7 @@ impl Decoder {
     pub fn decode(&mut self, input: &[u8]) -> Result<usize> {
         let mut taken = 0;
         while taken < input.len() && self.capacity() > 0 {
-            let spare = self.chunker.spare();
-            let count = spare.len().min(input.len() - taken);
-            if let (Some(to), Some(from)) = (spare.get_mut(..count), input.get(taken..taken + count)) {
-                to.copy_from_slice(from);
-            }
-            self.chunker.advance(count);
-            taken += count;
+            taken += self.chunker.fill(input.get(taken..).unwrap_or_default());
             if self.chunker.is_full() {
                 self.cut()?;
             }

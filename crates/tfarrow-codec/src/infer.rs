@@ -103,6 +103,18 @@ impl FeatureSummary {
         Some(Column { feature, role, shape, values })
     }
 
+    /// Whether its column is the last word on all that was seen, and on all that may still come and fits it. Of a list
+    /// without values nobody can tell whether values would have been text, nor their kind where steps have none; that a
+    /// feature without a kind has no column is noticed when it gets one.
+    fn is_settled(&self, layout: Layout) -> bool {
+        let mut kinds = self.kinds();
+        match (kinds.next(), kinds.next()) {
+            (None, _) => self.role == Role::Feature,
+            (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.bytes > 0,
+            (Some(_), second) => second.is_none(),
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.present += other.present;
         self.unset += other.unset;
@@ -299,6 +311,26 @@ impl Summary {
         self.features().find(|feature| feature.is_mixed())
     }
 
+    /// Whether the [schema](Self::schema) of what was seen is also that of any larger data set whose every record fits
+    /// it. A record fits that a [strict](crate::DecoderBuilder::with_strict) decoder of that schema reads without an
+    /// error, without [unknown](crate::BatchDecoder::unknown_features) or
+    /// [forgotten](crate::BatchDecoder::forgotten_features) features, and without one that [has lost its
+    /// mark](crate::BatchDecoder::lost_unset).
+    ///
+    /// With it a sample can stand for a pass over everything: decode all with its schema, and where all fits, that pass
+    /// would have found nothing else.
+    pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
+        match record_type.unwrap_or_else(|| self.record_type()) {
+            RecordType::Raw => record_type.is_some() || self.unreadable.is_some() || self.observer.shape.has_foreign,
+            record_type => self.features_of(record_type).all(|feature| feature.is_settled(layout)),
+        }
+    }
+
+    /// The features that have a place in records of this type.
+    fn features_of(&self, record_type: RecordType) -> impl Iterator<Item = &FeatureSummary> {
+        self.features().filter(move |f| record_type != RecordType::Example || f.role == Role::Feature)
+    }
+
     /// The schema that holds all that was seen: columns by name, our own last. The records are what
     /// [`record_type`](Self::record_type) says, unless `record_type` says otherwise.
     ///
@@ -309,9 +341,8 @@ impl Summary {
         if record_type == RecordType::Raw {
             return Ok(schema::raw_schema(Values::Binary));
         }
-        let features = self.features().filter(|f| record_type != RecordType::Example || f.role == Role::Feature);
         let mut columns = Vec::new();
-        for feature in features {
+        for feature in self.features_of(record_type) {
             if feature.is_mixed() {
                 return Err(mixed(feature));
             }
@@ -353,13 +384,8 @@ pub fn infer_schema(bytes: &[u8], layout: Layout) -> Result<SchemaRef> {
     let mut chunker = Chunker::new(bytes.len(), Limits::default());
     let mut rest = bytes;
     while !rest.is_empty() {
-        let spare = chunker.spare();
-        let (now, later) = rest.split_at(spare.len().min(rest.len()));
-        if let Some(room) = spare.get_mut(..now.len()) {
-            room.copy_from_slice(now);
-        }
-        chunker.advance(now.len());
-        rest = later;
+        let taken = chunker.fill(rest);
+        rest = rest.get(taken..).unwrap_or_default();
         if let Some(records) = chunker.cut()? {
             summary.observe(&records, VerifyCrc::Always)?;
         }

@@ -145,7 +145,7 @@ impl Keys {
         let ahead = self.order.get(self.next..)?;
         for (i, guess) in ahead.iter().enumerate().take(LOOK_AHEAD) {
             if let Some(rest) = guess.strip(entry) {
-                let value = sole_value(rest)?;
+                let value = wire::last_bytes(rest)?;
                 let id = guess.id;
                 self.next += i + 1;
                 self.hits += 1;
@@ -185,15 +185,4 @@ impl Keys {
         self.ids.insert(name.into(), id);
         Some(id)
     }
-}
-
-/// The value of an entry that ends with it; `rest` begins with its length.
-#[inline]
-fn sole_value(rest: &[u8]) -> Option<&[u8]> {
-    if let [length @ ..=0x7f, value @ ..] = rest {
-        return (value.len() == usize::from(*length)).then_some(value);
-    }
-    let mut rest = rest;
-    let value = wire::bytes(&mut rest).ok()?;
-    rest.is_empty().then_some(value)
 }

@@ -96,8 +96,10 @@ pub(crate) struct Tape {
     sides: [SideKeys; 2],
     /// The keys without a kind: of the record in hand, and how many each record before it has.
     unset: Option<Unset>,
-    /// Whether a feature with no kind was met whose name nobody keeps.
-    pub(crate) lost_unset: bool,
+    /// How often a feature with no kind was met whose name nobody keeps.
+    pub(crate) lost_unset: u64,
+    /// How often a feature was met that has no column, and whose name is one too many to remember.
+    pub(crate) forgotten: u64,
     /// The first field of a record that no feature stands in.
     pub(crate) foreign: Option<u32>,
 }
@@ -107,8 +109,8 @@ struct SideKeys {
     keys: Keys,
     /// The column of each key, by its number.
     columns: Vec<u32>,
-    /// For each key past these, which has no column, whether it was met with something that needs one.
-    unknown: Vec<bool>,
+    /// For each key past these, which has no column, how often it was met with something that needs one.
+    unknown: Vec<u64>,
 }
 
 impl SideKeys {
@@ -116,16 +118,16 @@ impl SideKeys {
     fn miss(&mut self, id: u32) {
         let place = id as usize - self.columns.len();
         if self.unknown.len() <= place {
-            self.unknown.resize(place + 1, false);
+            self.unknown.resize(place + 1, 0);
         }
-        if let Some(met) = self.unknown.get_mut(place) {
-            *met = true;
+        if let Some(times) = self.unknown.get_mut(place) {
+            *times += 1;
         }
     }
 
-    fn unknown(&self) -> impl Iterator<Item = &str> {
+    fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
         let names = self.keys.names().iter().skip(self.columns.len());
-        names.zip(&self.unknown).filter(|(_, met)| **met).map(|(name, _)| &**name)
+        names.zip(&self.unknown).map(|(name, times)| (&**name, *times)).filter(|(_, times)| *times > 0)
     }
 }
 
@@ -156,7 +158,8 @@ impl Tape {
             joined: Vec::new(),
             sides: [side(Side::Features), side(Side::Lists)],
             unset: has_unset.then(Unset::default),
-            lost_unset: false,
+            lost_unset: 0,
+            forgotten: 0,
             foreign: None,
         }
     }
@@ -200,8 +203,8 @@ impl Tape {
         Some((self.unset.as_ref()?, self.sides[0].keys.names()))
     }
 
-    /// The names of features that have no column, and need one: those with a kind, and feature lists.
-    pub(crate) fn unknown(&self) -> impl Iterator<Item = &str> {
+    /// The features that have no column, and need one: those with a kind, and feature lists. And how often each was met.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sides.iter().flat_map(SideKeys::unknown)
     }
 
@@ -243,14 +246,17 @@ impl TapeVisitor<'_, '_> {
         columns.get(id as usize).is_some_and(|column| *column != NONE)
     }
 
-    /// A key that no column has is a loss, unless it says no more than that it is there with no kind.
+    /// A key that no column has is a loss: of its values, or where it has none, of the word that it was there.
     #[inline]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
-        let side_keys = &mut self.tape.sides[side as usize];
-        if id as usize >= side_keys.columns.len()
-            && (side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))?)
-        {
-            side_keys.miss(id);
+        let keys = &mut self.tape.sides[side as usize];
+        if (id as usize) < keys.columns.len() {
+            return Ok(());
+        }
+        if side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))? {
+            keys.miss(id);
+        } else {
+            self.tape.lost_unset += u64::from(self.tape.unset.is_none());
         }
         Ok(())
     }
@@ -265,7 +271,7 @@ impl TapeVisitor<'_, '_> {
             {
                 unset.note(id, feature.is_none());
             }
-            tape.lost_unset |= feature.is_none() && tape.unset.is_none();
+            tape.lost_unset += u64::from(feature.is_none() && tape.unset.is_none());
             let slot = match feature {
                 Some((kind, body)) => slot(State::List(kind), body, chunk, &mut tape.joined),
                 None => Slot::UNSET,
@@ -284,7 +290,10 @@ impl Visitor for TapeVisitor<'_, '_> {
 
     #[inline]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
-        let Some(id) = id else { return Ok(()) };
+        let Some(id) = id else {
+            self.tape.forgotten += 1;
+            return Ok(());
+        };
         let message = value.unwrap_or_default();
         if !self.wants(side, id) {
             self.note_unknown(side, id, message)?;

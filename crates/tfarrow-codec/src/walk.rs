@@ -116,25 +116,16 @@ fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
 /// Reads a `Feature`, and calls `then` with what it holds: the body of its list, or `None` where no kind is set.
 #[inline]
 pub(crate) fn feature<R>(message: &[u8], then: impl FnOnce(Option<(Kind, &[u8])>) -> Result<R>) -> Result<R> {
-    let kind = match message.first() {
-        None => return then(None),
-        Some(0x0a) => Kind::Bytes,
-        Some(0x12) => Kind::Float,
-        Some(0x1a) => Kind::Int64,
-        Some(_) => return then(odd_feature(message)?.as_ref().map(|(kind, body)| (*kind, &**body))),
+    let [tag, rest @ ..] = message else { return then(None) };
+    let kind = match tag {
+        0x0a => Some(Kind::Bytes),
+        0x12 => Some(Kind::Float),
+        0x1a => Some(Kind::Int64),
+        _ => None,
     };
-    match wire::sole(message, tag_of(kind)) {
-        Some(body) => then(Some((kind, body))),
+    match kind.zip(wire::last_bytes(rest)) {
+        Some(list) => then(Some(list)),
         None => then(odd_feature(message)?.as_ref().map(|(kind, body)| (*kind, &**body))),
-    }
-}
-
-/// The tag of a kind's field in a `Feature`.
-pub(crate) fn tag_of(kind: Kind) -> u8 {
-    match kind {
-        Kind::Bytes => 0x0a,
-        Kind::Float => 0x12,
-        Kind::Int64 => 0x1a,
     }
 }
 

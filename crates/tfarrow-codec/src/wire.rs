@@ -90,14 +90,20 @@ pub(crate) fn fixed32(rest: &mut &[u8]) -> Result<[u8; 4]> {
 #[inline]
 pub(crate) fn sole(message: &[u8], tag: u8) -> Option<&[u8]> {
     match message {
-        [first, length @ ..=0x7f, body @ ..] if *first == tag => (body.len() == usize::from(*length)).then_some(body),
-        [first, rest @ ..] if *first == tag => {
-            let mut rest = rest;
-            let body = bytes(&mut rest).ok()?;
-            rest.is_empty().then_some(body)
-        }
+        [first, rest @ ..] if *first == tag => last_bytes(rest),
         _ => None,
     }
+}
+
+/// The bytes that a length tells of, where they are all that follows it.
+#[inline]
+pub(crate) fn last_bytes(rest: &[u8]) -> Option<&[u8]> {
+    if let [length @ ..=0x7f, body @ ..] = rest {
+        return (body.len() == usize::from(*length)).then_some(body);
+    }
+    let mut rest = rest;
+    let body = bytes(&mut rest).ok()?;
+    rest.is_empty().then_some(body)
 }
 
 /// Steps over an unknown field whose tag has been read, in a message that stands `depth` messages deep in its record.

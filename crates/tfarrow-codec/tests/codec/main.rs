@@ -19,6 +19,8 @@ mod odd_wire;
 #[cfg(test)]
 mod projection;
 #[cfg(test)]
+mod settled;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tidy;

@@ -67,8 +67,9 @@ fn features_without_a_column_are_told_by_name() {
         tfarrow_codec::RecordType::SequenceExample,
     );
     let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
-    decoder.decode(&chunks(&all, 1 << 20).unwrap()[0]).unwrap();
-    let mut unknown: Vec<_> = decoder.unknown_features().collect();
+    let records = &chunks(&all, 1 << 20).unwrap()[0];
+    decoder.decode(records).unwrap();
+    let mut unknown: Vec<_> = decoder.unknown_features().map(|(name, _)| name).collect();
     unknown.sort_unstable();
     // `u` never has a kind, and so no column in any schema.
     assert_eq!(unknown, ["f", "i", "t"]);

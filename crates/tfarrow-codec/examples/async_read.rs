@@ -1,0 +1,69 @@
+//! The async loop around the codec: batches as they come from anything that can be read asynchronously.
+//!
+//! `cargo run --example async_read -- FILE` prints the rows of each batch. The codec knows no runtime: here it is the
+//! smallest there is, and the reader of tokio or any other takes its place with the same loop.
+#![expect(clippy::print_stdout, reason = "an example is a program")]
+
+use std::{env, error::Error, fs::File};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures::{
+    AsyncRead, AsyncReadExt, Stream, TryStreamExt, executor::block_on, io::AllowStdIo, pin_mut, stream::try_unfold,
+};
+use tfarrow_codec::{Decoder, DecoderBuilder, Layout, infer::infer_schema};
+
+/// Bytes that are asked of the reader at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// The batches of a TFRecord stream. All that it needs is whoever polls it; dropping it ends the reading.
+fn batches<R>(
+    reader: R,
+    schema: SchemaRef,
+) -> Result<impl Stream<Item = Result<RecordBatch, Box<dyn Error>>>, Box<dyn Error>>
+where
+    R: AsyncRead + Unpin,
+{
+    let decoder = DecoderBuilder::new(schema).build()?;
+    let state = Loop { reader, decoder, buffer: vec![0; READ_BYTES], start: 0, end: 0, ended: false };
+    Ok(try_unfold(state, |mut state| async move { Ok(state.next().await?.map(|batch| (batch, state))) }))
+}
+
+struct Loop<R> {
+    reader: R,
+    decoder: Decoder,
+    /// What was read, and which part of it the decoder has not taken yet.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> Loop<R> {
+    async fn next(&mut self) -> Result<Option<RecordBatch>, Box<dyn Error>> {
+        while !self.ended && self.decoder.capacity() > 0 {
+            if self.start == self.end {
+                (self.start, self.end) = (0, self.reader.read(&mut self.buffer).await?);
+            }
+            if self.end == 0 {
+                self.ended = true;
+                self.decoder.finish()?;
+            }
+            self.start += self.decoder.decode(&self.buffer[self.start..self.end])?;
+        }
+        Ok(self.decoder.flush()?)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = env::args_os().nth(1).ok_or("which file?")?;
+    let schema = infer_schema(&std::fs::read(&path)?, Layout::Auto)?;
+    let batches = batches(AllowStdIo::new(File::open(&path)?), schema)?;
+    pin_mut!(batches);
+    block_on(async {
+        while let Some(batch) = batches.try_next().await? {
+            println!("{} rows of {} columns", batch.num_rows(), batch.num_columns());
+        }
+        Ok(())
+    })
+}
