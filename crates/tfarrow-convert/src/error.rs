@@ -7,6 +7,8 @@ use std::{
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
+use tfarrow_codec::Category;
+use tfarrow_dataset::ErrorKind;
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -40,6 +42,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether records were read that do not fit the schema.
+    pub(crate) fn is_misfit(&self) -> bool {
+        match self {
+            Self::Data(_) => true,
+            Self::Dataset(e) => matches!(e.kind(), ErrorKind::Codec(e) if e.category() == Category::Data),
+            Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Cancelled => false,
+        }
+    }
+
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Dataset(tfarrow_dataset::Error::io(path, source))
     }

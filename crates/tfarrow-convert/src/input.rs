@@ -26,7 +26,7 @@ pub(crate) enum Work {
     /// Records to decode.
     Records(Vec<Records>),
     /// A row group of a Parquet file, still to be read.
-    RowGroup(ArrowReaderMetadata, usize),
+    RowGroup(Shard, ArrowReaderMetadata, usize),
     /// Rows that had to be read to be counted.
     Batches(Vec<RecordBatch>),
 }
@@ -59,7 +59,7 @@ struct Open {
 
 enum Input {
     TfRecord { reader: Box<ShardReader>, pending: Option<Records> },
-    Parquet { metadata: ArrowReaderMetadata, groups: Range<usize> },
+    Parquet { shard: Shard, metadata: ArrowReaderMetadata, groups: Range<usize> },
     Batches { batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>, pending: Option<RecordBatch> },
 }
 
@@ -122,7 +122,7 @@ impl UnitReader<'_> {
         while let Some(unit) = self.next()? {
             rows += match unit.work {
                 Work::Records(blocks) => blocks.iter().map(|records| records.len() as u64).sum(),
-                Work::RowGroup(metadata, group) => metadata.metadata().row_group(group).num_rows() as u64,
+                Work::RowGroup(_, metadata, group) => metadata.metadata().row_group(group).num_rows() as u64,
                 Work::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
             };
         }
@@ -144,9 +144,9 @@ impl Open {
                 let metadata = metadata.map_err(|e| Error::parquet(&shard.path, e))?;
                 let groups = 0..metadata.metadata().num_row_groups();
                 if in_rows {
-                    Input::batches(all_rows(shard, metadata, groups)?)
+                    Input::batches(rows(shard, metadata, groups)?)
                 } else {
-                    Input::Parquet { metadata, groups }
+                    Input::Parquet { shard: shard.clone(), metadata, groups }
                 }
             }
             Contents::Arrow => {
@@ -161,8 +161,8 @@ impl Open {
     fn next(&mut self, room: UnitSize) -> Result<Option<Work>> {
         match &mut self.input {
             Input::TfRecord { reader, pending } => next_records(reader, pending, room),
-            Input::Parquet { metadata, groups } => {
-                Ok(groups.next().map(|group| Work::RowGroup(metadata.clone(), group)))
+            Input::Parquet { shard, metadata, groups } => {
+                Ok(groups.next().map(|group| Work::RowGroup(shard.clone(), metadata.clone(), group)))
             }
             Input::Batches { batches, pending } => next_batch(batches, pending, room),
         }
@@ -172,7 +172,7 @@ impl Open {
     fn tell(&mut self, progress: &Progress, ended: bool) {
         let read = match &self.input {
             Input::TfRecord { reader, .. } => reader.bytes_read(),
-            Input::Parquet { metadata, groups } => {
+            Input::Parquet { metadata, groups, .. } => {
                 self.len * groups.start as u64 / metadata.metadata().num_row_groups().max(1) as u64
             }
             Input::Batches { .. } => self.told,
@@ -224,18 +224,18 @@ fn next_batch(
 const READ_BYTES: i64 = 4 << 20;
 
 /// The rows of some row groups of a Parquet file, in batches of bounded size.
-pub(crate) fn all_rows(
+pub(crate) fn rows(
     shard: &Shard,
     metadata: ArrowReaderMetadata,
     groups: Range<usize>,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + 'static> {
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
-    let (mut rows, mut bytes) = (1, 0);
+    let (mut count, mut bytes) = (1, 0);
     for group in metadata.metadata().row_groups().get(groups.clone()).unwrap_or_default() {
-        rows += group.num_rows();
+        count += group.num_rows();
         bytes += group.total_byte_size();
     }
-    let batch_size = (READ_BYTES / (bytes / rows).max(1)).clamp(1, 8192) as usize;
+    let batch_size = (READ_BYTES / (bytes / count).max(1)).clamp(1, 8192) as usize;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
         .with_row_groups(groups.collect())
         .with_batch_size(batch_size);

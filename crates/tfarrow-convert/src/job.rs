@@ -49,12 +49,25 @@ struct Input<'p> {
     ended: bool,
 }
 
-/// What a job's workers have done.
+/// What the workers of a job, or of several, have done.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
-    pub(crate) files: u64,
+    /// The outputs that have their names.
+    pub(crate) outputs: Vec<Destination>,
     pub(crate) bytes: u64,
     pub(crate) losses: Losses,
+}
+
+impl Done {
+    fn add(&mut self, other: Self) {
+        self.outputs.extend(other.outputs);
+        self.bytes += other.bytes;
+        add(&mut self.losses, other.losses);
+    }
+}
+
+fn add(losses: &mut Losses, others: Losses) {
+    others.into_iter().for_each(|(what, times)| *losses.entry(what).or_default() += times);
 }
 
 /// A unit's place in the job's outputs.
@@ -111,8 +124,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Gives all outputs their names. Returns how many there are, and their bytes.
-    fn finish(&mut self) -> Result<(u64, u64)> {
+    /// Gives all outputs their names, and notes them and their bytes.
+    fn finish(&mut self, done: &mut Done) -> Result<()> {
         let wanted = match &self.naming {
             Naming::One(_) => 1,
             Naming::Set { count, .. } => count.unwrap_or(self.finished.len() + usize::from(self.open.is_some())).max(1),
@@ -120,15 +133,15 @@ impl Outputs {
         while self.finished.len() < wanted {
             self.finish_open()?;
         }
-        let mut bytes = 0;
-        for (number, output) in self.finished.drain(..).enumerate() {
-            let name = match &self.naming {
-                Naming::One(_) => None,
-                Naming::Set { stem, extension, .. } => Some(tf_shard_name(stem, number, wanted, extension)),
-            };
-            bytes += output.persist(name.as_deref())?;
+        if let Naming::Set { count, .. } = &mut self.naming {
+            *count = Some(wanted);
         }
-        Ok((wanted as u64, bytes))
+        for (number, output) in std::mem::take(&mut self.finished).into_iter().enumerate() {
+            let destination = self.destination(number);
+            done.bytes += output.persist(&destination)?;
+            done.outputs.push(destination);
+        }
+        Ok(())
     }
 }
 
@@ -173,9 +186,7 @@ impl<'p> Job<'p> {
         }
         let mut state = lock(&self.state);
         state.workers -= 1;
-        for (what, times) in result? {
-            *state.done.losses.entry(what).or_default() += times;
-        }
+        add(&mut state.done.losses, result?);
         let last = state.workers == 0 && !state.over;
         state.over |= last;
         drop(state);
@@ -190,15 +201,15 @@ impl<'p> Job<'p> {
     }
 
     /// What was done, once nobody takes part any more.
-    pub(crate) fn into_done(self) -> Done {
+    fn into_done(self) -> Done {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).done
     }
 
     fn finish(&self) -> Result<()> {
-        let (files, bytes) = self.outputs.with_output(Outputs::finish)?;
-        let done = &mut lock(&self.state).done;
-        (done.files, done.bytes) = (files, bytes);
-        Ok(())
+        let mut done = Done::default();
+        let result = self.outputs.with_output(|outputs| outputs.finish(&mut done));
+        lock(&self.state).done.add(done);
+        result
     }
 
     fn units(&self) -> Result<Losses> {
@@ -220,11 +231,12 @@ impl<'p> Job<'p> {
 }
 
 /// Does all jobs with `workers` threads: each takes the next job that nobody is at, and then helps at those still open.
-pub(crate) fn run(jobs: &[Job<'_>], workers: usize) -> Result<()> {
+/// Returns what was done, also where something failed.
+pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize) -> (Done, Result<()>) {
     let next = AtomicUsize::new(0);
     let work = || {
         let own = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
-        let result = own.chain(jobs).try_for_each(Job::take_part);
+        let result = own.chain(&jobs).try_for_each(Job::take_part);
         if result.is_err() {
             jobs.iter().for_each(Job::abandon);
         }
@@ -236,7 +248,9 @@ pub(crate) fn run(jobs: &[Job<'_>], workers: usize) -> Result<()> {
         let gone = |_| Err(Error::Data("a worker stopped unexpectedly".to_owned()));
         helpers.into_iter().map(|helper| helper.join().unwrap_or_else(gone)).chain([own]).collect()
     });
-    first_error(results)
+    let mut done = Done::default();
+    jobs.into_iter().for_each(|job| done.add(job.into_done()));
+    (done, first_error(results))
 }
 
 /// The error to blame, if any: workers that were told to stop say nothing of why.

@@ -11,6 +11,7 @@
 //!
 //! No `async`, no DataFusion: threads and files.
 
+mod dictionary;
 mod error;
 mod input;
 mod job;
@@ -22,6 +23,7 @@ mod run;
 mod schema_file;
 pub mod schema_json;
 mod sink;
+mod trial;
 mod worker;
 
 pub use error::{Error, Result};

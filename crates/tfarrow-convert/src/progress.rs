@@ -37,8 +37,11 @@ impl Progress {
         self.cancelled.load(Relaxed)
     }
 
-    pub(crate) fn set_total(&self, bytes: u64) {
-        self.total.store(bytes, Relaxed);
+    /// Begins again, with this total.
+    pub(crate) fn restart(&self, total: u64) {
+        self.total.store(total, Relaxed);
+        self.bytes.store(0, Relaxed);
+        self.records.store(0, Relaxed);
     }
 
     pub(crate) fn add_bytes(&self, bytes: u64) {

@@ -1,8 +1,8 @@
 //! A whole conversion: from sources and a destination to jobs, and from these to a report.
 
 use std::{
-    collections::HashMap,
     ffi::OsStr,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -16,9 +16,10 @@ use tfarrow_dataset::{
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target,
     input::{UnitReader, UnitSize},
-    job::{self, Job, Naming},
+    job::{self, Done, Job, Naming},
     plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
     sink::{self, Destination, Format},
+    trial,
     worker::{Decoding, Encoding},
 };
 
@@ -53,14 +54,13 @@ pub fn convert<S: AsRef<OsStr>>(
     progress: &Progress,
 ) -> Result<Report> {
     let mut shards = resolve(sources)?;
-    one_kind(&shards)?;
-    let plan = Plan::new(&shards, dest, options)?;
-    let from_tfrecord = shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord);
-    let one_pass = plan.target == Target::TfRecord || (options.schema.is_some() && options.recut.is_none());
-    if !(from_tfrecord && one_pass) {
+    // A pipe is read once where its columns are given. Else it is copied, which also tells what it holds.
+    if options.schema.is_none() || options.recut.is_some() {
         shards.iter_mut().try_for_each(Shard::spool)?;
     }
-    Conversion { shards, plan, from_tfrecord, options, progress }.run()
+    one_kind(&shards)?;
+    let plan = Plan::new(&shards, dest, options)?;
+    Conversion::new(shards, plan, options, progress)?.run()
 }
 
 /// Refuses sources of which some are TFRecord and some are not.
@@ -74,12 +74,15 @@ fn one_kind(shards: &[Shard]) -> Result<()> {
     Err(Error::Usage(format!("{one} is TFRecord and {other} is {format}; convert them one format at a time")))
 }
 
-struct Conversion<'c> {
-    shards: Vec<Shard>,
+pub(crate) struct Conversion<'c> {
+    pub(crate) shards: Vec<Shard>,
     plan: Plan,
-    from_tfrecord: bool,
-    options: &'c ConvertOptions,
-    progress: &'c Progress,
+    inputs: Vec<Input>,
+    /// The output of each shard; none where shards are cut anew.
+    pub(crate) outputs: Vec<Destination>,
+    compression: OutputCompression,
+    pub(crate) options: &'c ConvertOptions,
+    pub(crate) progress: &'c Progress,
 }
 
 /// What is known of a shard before it is converted.
@@ -89,88 +92,76 @@ struct Input {
     origin: Origin,
 }
 
+impl<'c> Conversion<'c> {
+    fn new(shards: Vec<Shard>, plan: Plan, options: &'c ConvertOptions, progress: &'c Progress) -> Result<Self> {
+        let inputs = shards.iter().map(Input::of).collect::<Result<Vec<_>>>()?;
+        let compression = plan.compression(options)?;
+        let outputs = outputs(&shards, &inputs, &plan, compression, options)?;
+        Ok(Self { shards, plan, inputs, outputs, compression, options, progress })
+    }
+}
+
 impl Conversion<'_> {
-    fn run(self) -> Result<Report> {
-        let inputs = self.shards.iter().map(|shard| self.input(shard)).collect::<Result<Vec<_>>>()?;
-        let compression = self.plan.compression(self.options)?;
-        let outputs = self.outputs(&inputs, compression)?;
+    fn run(&self) -> Result<Report> {
         let bytes_in = self.shards.iter().map(|shard| shard.size).sum();
-        let infers = self.from_tfrecord && self.plan.target != Target::TfRecord && self.options.schema.is_none();
-        let passes = 1 + u64::from(infers && self.options.sample == Sample::All);
-        self.progress.set_total(bytes_in * passes);
-        let inferred = if infers { Some(self.infer()?) } else { None };
-        let jobs = match self.options.recut {
-            Some(recut) => vec![self.recut_job(recut, &inputs, inferred.as_ref(), compression)?],
-            None => self.shard_jobs(&inputs, inferred.as_ref(), &outputs, compression)?,
-        };
-        job::run(&jobs, self.options.jobs.max(1))?;
-        let mut report = Report {
+        self.progress.restart(bytes_in);
+        let infers = self.from_tfrecord() && self.plan.target != Target::TfRecord && self.options.schema.is_none();
+        let done = if infers { self.infer_and_convert(bytes_in)? } else { self.convert(None)? };
+        Ok(Report {
             shards: self.shards.len() as u64,
+            files: done.outputs.len() as u64,
             records: self.progress.records(),
             bytes_in,
-            ..Report::default()
-        };
-        let mut losses = HashMap::<String, u64>::new();
-        for done in jobs.into_iter().map(Job::into_done) {
-            report.files += done.files;
-            report.bytes_out += done.bytes;
-            done.losses.into_iter().for_each(|(what, times)| *losses.entry(what).or_default() += times);
-        }
-        report.losses = losses.into_iter().collect();
-        report.losses.sort();
-        Ok(report)
+            bytes_out: done.bytes,
+            losses: done.losses.into_iter().collect(),
+        })
     }
 
-    fn input(&self, shard: &Shard) -> Result<Input> {
-        if !self.from_tfrecord {
-            let schema = plan::file_schema(shard)?;
-            return Ok(Input { origin: Origin::of(&schema), schema: Some(schema) });
-        }
-        let compression = match shard.is_stream() {
-            true => None,
-            false => Some(ShardReader::open(shard, &ReadOptions::default())?.compression()),
-        };
-        let name = shard.name.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Input { schema: None, origin: Origin { shard: name, compression } })
+    fn from_tfrecord(&self) -> bool {
+        self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
     }
 
-    /// The output of each shard; none where shards are cut anew.
-    fn outputs(&self, inputs: &[Input], compression: OutputCompression) -> Result<Vec<Destination>> {
-        let folder = match &self.plan.place {
-            Place::One(Destination::File(path), _) => {
-                let one = self.shards.first().map(|shard| (shard, path.clone()));
-                plan::check_outputs(&Vec::from_iter(one), self.options.overwrite)?;
-                return Ok(vec![Destination::File(path.clone())]);
-            }
-            Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
-            Place::Folder(folder) => folder,
-        };
-        if self.options.recut.is_some() {
-            return Ok(Vec::new());
+    fn infer_and_convert(&self, bytes_in: u64) -> Result<Done> {
+        let looks_at_all = self.options.sample == Sample::All;
+        if looks_at_all && let Some(done) = trial::run(self)? {
+            return Ok(done);
         }
-        let output = |(shard, input): (_, &Input)| {
-            let compression = sink::tfrecord_compression(input.origin.resolve(compression));
-            (shard, folder.join(input.origin.output_name(shard, self.plan.target, compression)))
-        };
-        let outputs: Vec<_> = self.shards.iter().zip(inputs).map(output).collect();
-        plan::check_outputs(&outputs, self.options.overwrite)?;
-        Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
+        self.progress.restart(bytes_in * (1 + u64::from(looks_at_all)));
+        let inferred = self.infer(self.options.sample, &|bytes| self.progress.add_bytes(bytes))?;
+        self.convert(Some(&inferred))
     }
 
-    fn infer(&self) -> Result<Inferred> {
+    /// Looks at the records, or at a sample of them. `on_bytes` is told how many bytes more were looked at.
+    pub(crate) fn infer(&self, sample: Sample, on_bytes: &(dyn Fn(u64) + Sync)) -> Result<Inferred> {
         // Whole records are checked when they are converted; what is looked at here, only where it cannot be read.
         let verify = match self.options.verify_crc {
             VerifyCrc::Always => VerifyCrc::OnParseFailure,
             other => other,
         };
-        let infer =
-            InferOptions { sample: self.options.sample, jobs: self.options.jobs.max(1), verify, ..Default::default() };
-        Ok(infer_with(&self.shards, &infer, &|bytes, _| self.progress.add_bytes(bytes))?)
+        let infer = InferOptions { sample, jobs: self.options.jobs.max(1), verify, ..Default::default() };
+        let inferred = infer_with(&self.shards, &infer, &|bytes, _| {
+            on_bytes(bytes);
+            if self.progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(inferred?) }
+    }
+
+    fn convert(&self, inferred: Option<&Inferred>) -> Result<Done> {
+        let (done, result) = job::run(self.jobs(inferred)?, self.options.jobs.max(1));
+        result.map(|()| done)
+    }
+
+    /// What is to be done, with the columns that were inferred.
+    pub(crate) fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
+        match self.options.recut {
+            Some(recut) => Ok(vec![self.recut_job(recut, inferred)?]),
+            None => self.shard_jobs(inferred),
+        }
     }
 
     /// How TFRecord is decoded; `None` where it need not be, or is not the source.
     fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<Decoding>> {
-        if !self.from_tfrecord || self.plan.target == Target::TfRecord {
+        if !self.from_tfrecord() || self.plan.target == Target::TfRecord {
             return Ok(None);
         }
         let schema = match (&self.options.schema, inferred) {
@@ -183,23 +174,21 @@ impl Conversion<'_> {
         Ok(Some(Decoding { schema, verify_crc: self.options.verify_crc, sampled, strict }))
     }
 
-    fn encoding(&self, schema: &SchemaRef, format: &Format) -> Result<Encoding> {
-        match (self.plan.target, self.from_tfrecord) {
+    fn encoding(&self, schema: &SchemaRef, format: &Format) -> Encoding {
+        match (self.plan.target, self.from_tfrecord()) {
             (Target::Parquet, _) => {
-                let factory =
-                    sink::row_groups(schema, format).map_err(|e| Error::parquet(Path::new("the output"), e))?;
                 let (rows, bytes) = (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1));
-                Ok(Encoding::Parquet { schema: Arc::clone(schema), factory, rows, bytes })
+                Encoding::Parquet { schema: Arc::clone(schema), format: format.clone(), rows, bytes }
             }
-            (Target::Arrow, _) => Ok(Encoding::Arrow(Arc::clone(schema))),
-            (Target::TfRecord, true) => Ok(Encoding::Frames(self.options.verify_crc)),
+            (Target::Arrow, _) => Encoding::Arrow(Arc::clone(schema)),
+            (Target::TfRecord, true) => Encoding::Frames(self.options.verify_crc),
             (Target::TfRecord, false) => {
                 let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
                 let builder = match self.options.record_type {
                     Some(record_type) => builder.with_record_type(record_type),
                     None => builder,
                 };
-                Ok(Encoding::TfRecord(builder, Arc::clone(schema)))
+                Encoding::TfRecord(builder, Arc::clone(schema))
             }
         }
     }
@@ -222,44 +211,32 @@ impl Conversion<'_> {
         }
     }
 
-    fn shard_jobs(
-        &self,
-        inputs: &[Input],
-        inferred: Option<&Inferred>,
-        outputs: &[Destination],
-        compression: OutputCompression,
-    ) -> Result<Vec<Job<'_>>> {
+    fn shard_jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
         let decoding = self.decoding(inferred)?;
         let job = |((shard, input), output): ((&Shard, &Input), &Destination)| {
             let schema = input.schema.as_ref().or(decoding.as_ref().map(|decoding| &decoding.schema));
             let schema = with_origin(schema, &input.origin);
-            let format = self.format(input.origin.resolve(compression));
-            let encoding = self.encoding(&schema, &format)?;
+            let format = self.format(input.origin.resolve(self.compression));
+            let encoding = self.encoding(&schema, &format);
             let reader = UnitReader::new(vec![shard.clone()], self.unit_size(), self.progress);
             let outputs = (Naming::One(output.clone()), format, schema);
             Ok(Job::new(reader, decoding.clone(), encoding, outputs, self.progress))
         };
-        self.shards.iter().zip(inputs).zip(outputs).map(job).collect()
+        self.shards.iter().zip(&self.inputs).zip(&self.outputs).map(job).collect()
     }
 
-    fn recut_job(
-        &self,
-        recut: Recut,
-        inputs: &[Input],
-        inferred: Option<&Inferred>,
-        compression: OutputCompression,
-    ) -> Result<Job<'_>> {
+    fn recut_job(&self, recut: Recut, inferred: Option<&Inferred>) -> Result<Job<'_>> {
         let Place::Folder(folder) = &self.plan.place else {
             return Err(Error::Usage("new shards need a folder to be written to".to_owned()));
         };
         let decoding = self.decoding(inferred)?;
         let schema = match &decoding {
             Some(decoding) => Some(&decoding.schema),
-            None => self.one_schema(inputs)?,
+            None => self.one_schema()?,
         };
         let schema = with_origin(schema, &Origin::default());
-        let format = self.format(Origin::default().resolve(compression));
-        let encoding = self.encoding(&schema, &format)?;
+        let format = self.format(Origin::default().resolve(self.compression));
+        let encoding = self.encoding(&schema, &format);
         let count = match recut {
             Recut::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Recut::Bytes(_) => None,
@@ -291,9 +268,9 @@ impl Conversion<'_> {
     }
 
     /// The schema that all Parquet or Arrow files have.
-    fn one_schema<'i>(&self, inputs: &'i [Input]) -> Result<Option<&'i SchemaRef>> {
-        let first = inputs.first().and_then(|input| input.schema.as_ref());
-        for (shard, input) in self.shards.iter().zip(inputs) {
+    fn one_schema(&self) -> Result<Option<&SchemaRef>> {
+        let first = self.inputs.first().and_then(|input| input.schema.as_ref());
+        for (shard, input) in self.shards.iter().zip(&self.inputs) {
             let differs = |schema: &&SchemaRef| Some(schema.fields()) != first.map(|schema| schema.fields());
             if input.schema.as_ref().is_some_and(|schema| differs(&schema)) {
                 let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
@@ -314,6 +291,49 @@ impl Conversion<'_> {
         };
         self.shards.iter().map(rows).sum()
     }
+}
+
+impl Input {
+    fn of(shard: &Shard) -> Result<Self> {
+        if shard.contents != Contents::TfRecord {
+            let schema = plan::file_schema(shard)?;
+            return Ok(Self { origin: Origin::of(&schema), schema: Some(schema) });
+        }
+        let compression = match shard.is_stream() {
+            true => None,
+            false => Some(ShardReader::open(shard, &ReadOptions::default())?.compression()),
+        };
+        let name = shard.name.file_name().map(|name| name.to_string_lossy().into_owned());
+        Ok(Self { schema: None, origin: Origin { shard: name, compression } })
+    }
+}
+
+fn outputs(
+    shards: &[Shard],
+    inputs: &[Input],
+    plan: &Plan,
+    compression: OutputCompression,
+    options: &ConvertOptions,
+) -> Result<Vec<Destination>> {
+    let folder = match &plan.place {
+        Place::One(Destination::File(path), _) => {
+            let one = shards.first().map(|shard| (shard, path.clone()));
+            plan::check_outputs(&Vec::from_iter(one), options.overwrite)?;
+            return Ok(vec![Destination::File(path.clone())]);
+        }
+        Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
+        Place::Folder(folder) => folder,
+    };
+    if options.recut.is_some() {
+        return Ok(Vec::new());
+    }
+    let output = |(shard, input): (_, &Input)| {
+        let compression = sink::tfrecord_compression(input.origin.resolve(compression));
+        (shard, folder.join(input.origin.output_name(shard, plan.target, compression)))
+    };
+    let outputs: Vec<_> = shards.iter().zip(inputs).map(output).collect();
+    plan::check_outputs(&outputs, options.overwrite)?;
+    Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
 }
 
 /// `schema` for records of the type given, if one is.

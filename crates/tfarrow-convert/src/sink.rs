@@ -1,6 +1,6 @@
 //! Writing: the pieces of a shard, in their order, into one file that appears whole.
 
-use std::{fs, io, path::PathBuf, sync::Arc};
+use std::{collections::HashSet, fs, io, path::PathBuf, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::{
@@ -11,7 +11,7 @@ use arrow_schema::{Schema, SchemaRef};
 use parquet::{
     arrow::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
-        arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory},
+        arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory},
     },
     basic::{Compression as ParquetCompression, GzipLevel, ZstdLevel},
     file::{
@@ -21,7 +21,7 @@ use parquet::{
 };
 use tfarrow_dataset::{Compression, OutputFile, ShardWriter};
 
-use crate::{Error, OutputCompression, Result, Target};
+use crate::{Error, OutputCompression, Result, Target, dictionary};
 
 /// What workers make of units, ready to be written.
 pub(crate) enum Piece {
@@ -71,7 +71,8 @@ impl Sink {
         let output = Output::create(destination, format.overwrite)?;
         let writer = match format.target {
             Target::Parquet => {
-                let (root, properties) = parquet_schema(schema, format).map_err(|e| Error::parquet(&path, e))?;
+                let (root, properties) =
+                    parquet_schema(schema, format, &HashSet::new()).map_err(|e| Error::parquet(&path, e))?;
                 let writer = SerializedFileWriter::new(output, root, properties);
                 Writer::Parquet(Box::new(writer.map_err(|e| Error::parquet(&path, e))?))
             }
@@ -138,16 +139,25 @@ fn append(writer: &mut SerializedFileWriter<Output>, chunks: Vec<ArrowColumnChun
     group.close().map(drop)
 }
 
-/// Makes the column writers of row groups, for workers that have no file.
-pub(crate) fn row_groups(schema: &SchemaRef, format: &Format) -> parquet::errors::Result<ArrowRowGroupWriterFactory> {
-    let (root, properties) = parquet_schema(schema, format)?;
+/// Makes the column writers of a row group that begins with these rows, for a worker that has no file.
+pub(crate) fn row_group(
+    schema: &SchemaRef,
+    format: &Format,
+    begin: &RecordBatch,
+) -> parquet::errors::Result<Vec<ArrowColumnWriter>> {
+    let columns = schema.fields().iter().zip(begin.columns());
+    let plain = columns.filter(|(_, array)| !dictionary::may_fit(array)).map(|(field, _)| field.name().as_str());
+    let plain = plain.collect();
+    let (root, properties) = parquet_schema(schema, format, &plain)?;
     let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
-    Ok(ArrowRowGroupWriterFactory::new(&writer, Arc::clone(schema)))
+    ArrowRowGroupWriterFactory::new(&writer, Arc::clone(schema)).create_column_writers(0)
 }
 
+/// The columns in `plain` get no dictionary.
 fn parquet_schema(
     schema: &Schema,
     format: &Format,
+    plain: &HashSet<&str>,
 ) -> parquet::errors::Result<(parquet::schema::types::TypePtr, WriterPropertiesPtr)> {
     let compression = match format.compression {
         OutputCompression::Zstd => ParquetCompression::ZSTD(ZstdLevel::default()),
@@ -158,15 +168,21 @@ fn parquet_schema(
             ParquetCompression::UNCOMPRESSED
         }
     };
-    let mut properties = WriterProperties::builder()
+    let columns = ArrowSchemaConverter::new().convert(schema)?;
+    let plain = columns
+        .columns()
+        .iter()
+        .map(|column| column.path())
+        .filter(|path| path.parts().first().is_some_and(|field| plain.contains(field.as_str())));
+    let mut properties = plain
+        .fold(WriterProperties::builder(), |builder, path| builder.set_column_dictionary_enabled(path.clone(), false))
         .set_compression(compression)
         .set_created_by(concat!("tfarrow ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(format.row_group_rows))
         .build();
     add_encoded_arrow_schema_to_metadata(schema, &mut properties);
-    let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
-    Ok((root, Arc::new(properties)))
+    Ok((columns.root_schema_ptr(), Arc::new(properties)))
 }
 
 fn ipc_options(compression: OutputCompression) -> Result<IpcWriteOptions, arrow_schema::ArrowError> {
@@ -208,18 +224,18 @@ impl Output {
         })
     }
 
-    /// Gives the file its name: the one that it was created for, or `name` in the same folder. Returns its bytes.
-    pub(crate) fn persist(self, name: Option<&str>) -> Result<u64> {
-        match self {
-            Self::File(file) => {
-                let path = name.map_or_else(|| file.path().to_owned(), |name| file.path().with_file_name(name));
-                file.persist_as(&path)?;
-                Ok(fs::metadata(&path).map_err(|e| Error::io(&path, e))?.len())
+    /// Gives the file its name, in the folder that it was created in. Returns its bytes.
+    pub(crate) fn persist(self, destination: &Destination) -> Result<u64> {
+        match (self, destination) {
+            (Self::File(file), Destination::File(path)) => {
+                file.persist_as(path)?;
+                Ok(fs::metadata(path).map_err(|e| Error::io(path, e))?.len())
             }
-            Self::Stdout(mut stdout) => {
+            (Self::Stdout(mut stdout), _) => {
                 io::Write::flush(&mut stdout).map_err(|e| Error::io("standard output".as_ref(), e))?;
                 Ok(0)
             }
+            (Self::File(_), Destination::Stdout) => Err(Error::Usage("a file is not standard output".to_owned())),
         }
     }
 }

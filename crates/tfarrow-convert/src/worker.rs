@@ -4,15 +4,14 @@ use std::{collections::BTreeMap, mem, ops::Range, path::Path, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, Records, VerifyCrc, frame};
-use tfarrow_dataset::{Contents, Shard};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
+use tfarrow_codec::{BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, Records, VerifyCrc};
 
 use crate::{
     Error, Progress, Result,
     input::{self, Unit, Work},
     job::Pieces,
-    sink::Piece,
+    sink::{self, Format, Piece},
 };
 
 /// Rows and bytes of records that are decoded at once.
@@ -39,7 +38,7 @@ pub(crate) struct Decoding {
 /// How the rows of a job are encoded.
 pub(crate) enum Encoding {
     /// Into Parquet row groups of at most so many rows and so many encoded bytes.
-    Parquet { schema: SchemaRef, factory: ArrowRowGroupWriterFactory, rows: usize, bytes: usize },
+    Parquet { schema: SchemaRef, format: Format, rows: usize, bytes: usize },
     /// Not at all: Arrow files take batches, with this schema.
     Arrow(SchemaRef),
     /// Into frames of the rows' records.
@@ -81,18 +80,27 @@ impl<'j> Worker<'j> {
         let path = Arc::clone(&unit.path);
         match self.encoding {
             Encoding::Frames(verify) => self.frames(&path, unit.work, *verify, pieces),
-            Encoding::Parquet { schema, factory, rows, bytes } => {
-                let mut group = RowGroup::new(&path, schema, factory)?;
+            Encoding::Parquet { schema, format, rows, bytes } => {
+                let mut open = None;
                 self.batches(&path, unit.work, |_, batch| {
-                    for part in parts(batch.num_rows(), *rows, group.rows) {
-                        group.write(&batch.slice(part.start, part.len()))?;
+                    for part in
+                        parts(batch.num_rows(), *rows, open.as_ref().map_or(0, |group: &RowGroup<'_>| group.rows))
+                    {
+                        let part = batch.slice(part.start, part.len());
+                        let mut group = match open.take() {
+                            Some(group) => group,
+                            None => RowGroup::begin(&path, schema, format, &part)?,
+                        };
+                        group.write(&part)?;
                         if group.rows >= *rows || group.bytes() >= *bytes {
-                            pieces.write(mem::replace(&mut group, RowGroup::new(&path, schema, factory)?).close()?)?;
+                            pieces.write(group.close()?)?;
+                        } else {
+                            open = Some(group);
                         }
                     }
                     Ok(())
                 })?;
-                if group.rows > 0 { pieces.write(group.close()?) } else { Ok(()) }
+                open.map_or(Ok(()), |group| pieces.write(group.close()?))
             }
             Encoding::Arrow(schema) => self.batches(&path, unit.work, |_, batch| {
                 let batch = batch.with_schema(Arc::clone(schema)).map_err(|e| Error::arrow(&path, e))?;
@@ -121,6 +129,7 @@ impl<'j> Worker<'j> {
                 *self.losses.entry(format!("column {column:?}: {what}")).or_default() += times;
             }
         }
+        self.losses.extend(self.decoder.as_ref().map(homeless).into_iter().flatten());
         self.losses
     }
 
@@ -128,10 +137,9 @@ impl<'j> Worker<'j> {
         let Work::Records(blocks) = work else { return Err(Error::Usage("only records have frames".to_owned())) };
         for records in blocks {
             records.verify(verify).map_err(|e| Error::codec(path, e))?;
-            let mut frames = Vec::with_capacity(records.bytes());
-            records.iter().for_each(|data| frame::write(data, &mut frames));
             self.progress.add_records(records.len() as u64);
-            pieces.write(Piece::Frames(frames))?;
+            // As they are: a record whose CRC was not asked for must not get one that holds.
+            pieces.write(Piece::Frames(records.frames().to_vec()))?;
         }
         Ok(())
     }
@@ -149,9 +157,8 @@ impl<'j> Worker<'j> {
                     self.decode(path, records, &mut each)?;
                 }
             }
-            Work::RowGroup(metadata, group) => {
-                let shard = Shard::file(path.to_owned(), path.to_owned(), 0, Contents::Parquet);
-                for batch in input::all_rows(&shard, metadata, group..group + 1)? {
+            Work::RowGroup(shard, metadata, group) => {
+                for batch in input::rows(&shard, metadata, group..group + 1)? {
                     let batch = batch?;
                     self.progress.add_records(batch.num_rows() as u64);
                     each(self.encoder.as_mut(), batch)?;
@@ -184,23 +191,23 @@ impl<'j> Worker<'j> {
             records = later;
             each(self.encoder.as_mut(), batch)?;
         }
-        note_unknown(path, decoder, self.sampled, &mut self.losses)
+        match homeless(decoder).next().filter(|_| self.sampled) {
+            Some((what, _)) => {
+                let way_out = "the sample did not see it; raise --sample, or leave it out to look at all records";
+                Err(Error::Data(format!("{}: {what}: {way_out}", path.display())))
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// Features that no column holds: an error where a sample made the columns, else a loss.
-fn note_unknown(path: &Path, decoder: &BatchDecoder, sampled: bool, losses: &mut Losses) -> Result<()> {
-    let unknown = decoder.unknown_features().map(|name| format!("feature {name:?} has no column"));
+/// What was met that no column holds, and how often.
+fn homeless(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
+    let unknown = decoder.unknown_features().map(|(name, times)| (format!("feature {name:?} has no column"), times));
+    let unset = Some(decoder.lost_unset()).filter(|times| *times > 0);
     let unset =
-        decoder.has_lost_unset().then(|| "a feature with no kind set has no place without `_tfarrow_unset`".to_owned());
-    for what in unknown.chain(unset) {
-        if sampled {
-            let way_out = "the sample did not see it; raise --sample, or leave it out to look at all records";
-            return Err(Error::Data(format!("{}: {what}: {way_out}", path.display())));
-        }
-        losses.entry(what).or_insert(1);
-    }
-    Ok(())
+        unset.map(|times| ("a feature with no kind set has no place without `_tfarrow_unset`".to_owned(), times));
+    unknown.chain(unset)
 }
 
 /// Parts a batch where row groups of `most` rows end, of which the one in hand has `rows`.
@@ -224,8 +231,9 @@ struct RowGroup<'w> {
 }
 
 impl<'w> RowGroup<'w> {
-    fn new(path: &'w Path, schema: &'w SchemaRef, factory: &ArrowRowGroupWriterFactory) -> Result<Self> {
-        let columns = factory.create_column_writers(0).map_err(|e| Error::parquet(path, e))?;
+    /// A row group whose first rows are those of `batch`, which is still to be written.
+    fn begin(path: &'w Path, schema: &'w SchemaRef, format: &Format, batch: &RecordBatch) -> Result<Self> {
+        let columns = sink::row_group(schema, format, batch).map_err(|e| Error::parquet(path, e))?;
         Ok(Self { path, schema, columns, rows: 0 })
     }
 

@@ -7,11 +7,13 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray, types::Int64Type,
+};
 use tempfile::TempDir;
-use tfarrow_codec::{EncoderBuilder, VerifyCrc};
+use tfarrow_codec::{EncoderBuilder, Layout, VerifyCrc};
 use tfarrow_convert::{ConvertOptions, Error, OutputCompression, Progress, Recut, Report, Target, convert};
-use tfarrow_dataset::{ReadOptions, Sample, ShardReader, resolve};
+use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
 /// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
 fn frames(first: i64, count: i64) -> Vec<u8> {
@@ -162,15 +164,91 @@ fn a_damaged_shard_leaves_no_output() {
 fn what_a_sample_did_not_see_is_an_error() {
     let folder = Folder::new();
     let extra: ArrayRef = Arc::new(Int64Array::from(vec![7]));
-    let batch = RecordBatch::try_from_iter([("id", Arc::clone(&extra)), ("late", extra)]).unwrap();
-    let mut bytes = frames(0, 50);
-    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut bytes).unwrap();
-    let source = folder.write("a.tfrecord", &bytes);
+    let late = stray(&[("id", Arc::clone(&extra)), ("late", extra)]);
+    let source = folder.write("a.tfrecord", &[frames(0, 50), late].concat());
     let sampled = ConvertOptions { sample: Sample::Records(10), ..options(Target::Parquet, 2) };
     let error = folder.convert(&source, "out", &sampled).unwrap_err().to_string();
     assert!(error.contains("\"late\"") && error.contains("--sample"), "{error}");
     assert_eq!(files(&folder.path("out")), [""; 0]);
     folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
+}
+
+/// The frame of one record, with what the columns of [`frames`] do not expect.
+fn stray(columns: &[(&str, ArrayRef)]) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
+    let mut frame = Vec::new();
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frame).unwrap();
+    frame
+}
+
+/// Converts with one worker, so that the first shard is done before the second is looked at. Returns the passes.
+fn convert_watched(source: &Path, dest: &Path, options: &ConvertOptions) -> Result<(Report, u64), Error> {
+    let progress = Progress::default();
+    let report = convert(&[source], dest, options, &progress)?;
+    assert_eq!(progress.bytes(), progress.total());
+    Ok((report.clone(), progress.total() / report.bytes_in))
+}
+
+/// By the columns of everything, which are given: one pass that takes nothing for granted.
+fn by_all(folder: &Path, to: Target) -> ConvertOptions {
+    let inferred = infer(&resolve(&[folder]).unwrap(), Sample::All, 1, &|_, _| ()).unwrap();
+    ConvertOptions { schema: Some(inferred.schema(Layout::Auto, None).unwrap()), ..options(to, 1) }
+}
+
+#[test]
+fn the_output_is_that_of_all_records_in_one_pass_or_two() {
+    let texts = |values: Vec<&'static [u8]>| Arc::new(BinaryArray::from(values)) as ArrayRef;
+    let numbers = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let two = ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(7), Some(8)])]);
+    let cases = [
+        ("nothing new", vec![("id", numbers(vec![7]))], 1),
+        ("another feature", vec![("late", numbers(vec![7]))], 2),
+        ("no scalar", vec![("id", Arc::new(two) as ArrayRef)], 2),
+        ("no text", vec![("text", texts(vec![b"\xff"]))], 2),
+    ];
+    for (what, columns, passes) in cases {
+        let folder = Folder::new();
+        folder.write("in/a.tfrecord", &frames(0, 5_000));
+        folder.write("in/b.tfrecord", &[frames(5_000, 5_000), stray(&columns)].concat());
+        let source = folder.path("in");
+        for to in [Target::Parquet, Target::Arrow] {
+            let (out, expect) = (folder.path(&format!("{to:?}")), folder.path(&format!("{to:?}-expect")));
+            let (report, took) = convert_watched(&source, &out, &options(to, 1)).unwrap();
+            assert_eq!((report.files, report.records, took), (2, 10_001, passes), "{what}");
+            convert_watched(&source, &expect, &by_all(&source, to)).unwrap();
+            assert_eq!(files(&out), files(&expect), "{what}");
+            for file in files(&out) {
+                assert!(fs::read(out.join(&file)).unwrap() == fs::read(expect.join(&file)).unwrap(), "{what}: {file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_converted_leaves_nothing_of_the_trial() {
+    let folder = Folder::new();
+    folder.write("in/a.tfrecord", &frames(0, 5_000));
+    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5]));
+    folder.write("in/b.tfrecord", &[frames(5_000, 5_000), stray(&[("id", floats)])].concat());
+    let error = folder.convert(&folder.path("in"), "out", &options(Target::Parquet, 1)).unwrap_err().to_string();
+    assert!(error.contains("a.tfrecord: record 0") && error.contains("b.tfrecord: record 5000"), "{error}");
+    assert_eq!(files(&folder.path("out")), [""; 0]);
+}
+
+#[test]
+fn what_is_to_be_overwritten_stays_until_its_successor_is_sure() {
+    let folder = Folder::new();
+    folder.write("in/a.tfrecord", &frames(0, 5_000));
+    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5]));
+    folder.write("in/b.tfrecord", &[frames(5_000, 5_000), stray(&[("id", floats)])].concat());
+    folder.write("out/a.parquet", b"mine");
+    let overwrite = ConvertOptions { overwrite: true, ..options(Target::Parquet, 1) };
+    folder.convert(&folder.path("in"), "out", &overwrite).unwrap_err();
+    assert_eq!(fs::read(folder.path("out/a.parquet")).unwrap(), b"mine");
+    fs::remove_file(folder.path("in/b.tfrecord")).unwrap();
+    // One output alone gets its name last, and needs no second pass.
+    let (_, passes) = convert_watched(&folder.path("in"), &folder.path("out"), &overwrite).unwrap();
+    assert_eq!(passes, 1);
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
         for decoder in self.idle().iter() {
-            names.extend(decoder.unknown_features().map(str::to_owned));
+            names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
         }
         self.teller.tell(names, &self.origin);
     }

@@ -9,7 +9,7 @@ use datafusion::{
     execution::config::SessionConfig,
 };
 use tfarrow_codec::{Layout, RecordType, VerifyCrc};
-use tfarrow_dataset::Sample;
+use tfarrow_dataset::{SAMPLE_RECORDS, Sample};
 
 /// How TFRecord tables are made. What is `SET` counts for the tables that are named after it.
 ///
@@ -41,9 +41,6 @@ pub struct TfRecordOptions {
     /// Whether the CRC of a record's data is checked. The CRC of its length always is.
     pub verify_crc: VerifyCrc,
 }
-
-/// Records of each sampled shard that a schema is inferred from, where nothing else is said.
-const SAMPLE_RECORDS: usize = 1000;
 
 impl Default for TfRecordOptions {
     fn default() -> Self {

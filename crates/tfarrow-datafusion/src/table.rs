@@ -1,6 +1,6 @@
 //! A TFRecord data set as a table.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use arrow_schema::{Schema, SchemaRef};
 use async_trait::async_trait;
@@ -78,7 +78,7 @@ impl TfRecordTable {
             let jobs = std::thread::available_parallelism().map_or(1, usize::from);
             let verify = options.verify_crc;
             let infer = InferOptions { sample: options.sample, jobs, verify, ..InferOptions::default() };
-            let inferred = infer_with(&shards, &infer, &|_, _| {})?;
+            let inferred = infer_with(&shards, &infer, &|_, _| ControlFlow::Continue(()))?;
             let schema = visible(&*inferred.schema(options.layout, options.record_type)?);
             let mut table = Self::new(shards, schema, options);
             table.origin = Arc::new(Origin::inferred(inferred));

@@ -59,6 +59,8 @@ pub enum ErrorKind {
     NotAFile,
     /// A feature has more than one kind. The message names the place of each.
     MixedKinds(String),
+    /// The caller wanted no more.
+    Stopped,
     /// The caller asked for something that cannot be.
     Usage(&'static str),
 }
@@ -162,6 +164,7 @@ impl fmt::Display for ErrorKind {
             Self::Exists => f.write_str("this file exists; ask for it to be overwritten, or name another"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
             Self::MixedKinds(message) => f.write_str(message),
+            Self::Stopped => f.write_str("stopped"),
             Self::Usage(message) => f.write_str(message),
         }
     }

@@ -7,6 +7,7 @@
 
 use std::{
     cmp::Reverse,
+    ops::ControlFlow,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -27,6 +28,8 @@ pub enum Sample {
     Records(usize),
 }
 
+/// Records of each shard that a sample looks at, where nobody asks for another number.
+pub const SAMPLE_RECORDS: usize = 1000;
 /// Bytes of each shard that a sample looks at, at most.
 pub const SAMPLE_BYTES: usize = 4 << 20;
 /// Shards that a sample looks at, at most.
@@ -61,6 +64,9 @@ impl Default for InferOptions {
         Self { sample: Sample::All, jobs: 1, verify: VerifyCrc::Always, read: ReadOptions::default() }
     }
 }
+
+/// What is told of progress: bytes, as stored, and records that were looked at since it was last told.
+pub type OnProgress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;
 
 /// What was found in a data set.
 #[derive(Debug)]
@@ -121,17 +127,22 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
 /// # Errors
 /// As there.
 pub fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
-    infer_with(shards, &InferOptions { sample, jobs, ..InferOptions::default() }, progress)
+    let options = InferOptions { sample, jobs, ..InferOptions::default() };
+    infer_with(shards, &options, &|bytes, records| {
+        progress(bytes, records);
+        ControlFlow::Continue(())
+    })
 }
 
 /// Looks at the records of `shards`.
 ///
-/// `progress` is told how many bytes (as stored) and how many records more were looked at, from any thread. Standard
-/// input is used up by this, unless it is [spooled](Shard::spool).
+/// `progress` is told how many bytes (as stored) and how many records more were looked at, from any thread; where it
+/// breaks, looking ends with [`ErrorKind::Stopped`]. Standard input is used up by this, unless it is
+/// [spooled](Shard::spool).
 ///
 /// # Errors
 /// What reading and observing say, of the first record in the data set that is to blame.
-pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
+pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Inferred> {
     let picked = match options.sample {
         Sample::All => (0..shards.len()).collect(),
         Sample::Records(_) => spread(shards),
@@ -169,12 +180,7 @@ struct Run {
     looked: usize,
 }
 
-fn look(
-    shards: &[Shard],
-    picked: &[usize],
-    options: &InferOptions,
-    progress: &(dyn Fn(u64, u64) + Sync),
-) -> Result<Run> {
+fn look(shards: &[Shard], picked: &[usize], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Run> {
     let turns = picked.iter().filter_map(|&index| Some(Turn::new(index, shards.get(index)?, options.sample))).collect();
     let work = Work { turns, options, next: AtomicUsize::new(0), failed: AtomicUsize::new(usize::MAX), progress };
     let outcomes: Vec<_> = std::thread::scope(|scope| {
@@ -282,7 +288,7 @@ struct Work<'a> {
     next: AtomicUsize,
     /// The first shard that has failed: those after it need no look.
     failed: AtomicUsize,
-    progress: &'a (dyn Fn(u64, u64) + Sync),
+    progress: &'a OnProgress<'a>,
 }
 
 /// What one thread has seen.
@@ -332,8 +338,10 @@ impl Work<'_> {
 
     fn observe(&self, turn: &Turn<'_>, summary: &mut Summary, records: &Records, read: u64) -> Result<()> {
         summary.observe(records, self.options.verify).map_err(|error| Error::codec(&turn.shard.path, error))?;
-        (self.progress)(read, records.len() as u64);
-        Ok(())
+        match (self.progress)(read, records.len() as u64) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::general(ErrorKind::Stopped)),
+        }
     }
 
     /// Notes an error, and leaves its shard. Chunks before it may still be with other threads, and fail there.

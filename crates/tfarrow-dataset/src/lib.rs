@@ -49,7 +49,9 @@ pub use compression::Compression;
 pub use contents::Contents;
 pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
-pub use infer::{InferOptions, Inferred, SAMPLE_BYTES, SAMPLE_SHARDS, Sample, Sampled, infer, infer_with};
+pub use infer::{
+    InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer, infer_with,
+};
 pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
 pub use shard::Shard;
 pub use source::{Wanted, resolve, resolve_wanted};
