@@ -1,8 +1,9 @@
 //! Whatever form the wire has, the record is the same.
 
+use arrow_array::cast::AsArray;
 use proptest::prelude::*;
 use tfarrow_testkit::{
-    arrow, config, generate,
+    arrow, config, frame, generate,
     odd_wire::{Choices, tapes},
 };
 
@@ -39,11 +40,24 @@ proptest! {
         let (plain, strange) = (set.payloads(), set.odd_payloads(&mut choices));
         let payloads = plain.iter().zip(&strange).enumerate();
         let payloads = payloads.map(|(i, (plain, strange))| if odd >> (i % 64) & 1 == 1 { strange } else { plain });
-        let file = tfarrow_testkit::frame::file(payloads);
+        let file = frame::file(payloads);
         let builder = DecoderBuilder::new(schema_of(&set.file(), set.sequence, WAYS[0]).unwrap());
         for batch_size in [1, 3, 100] {
             let batches = decode(&file, builder.clone().with_batch_size(batch_size)).unwrap();
             prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..]);
         }
     }
+}
+
+/// Writers shuffle features: what is written back must not depend on that.
+#[test]
+fn unset_features_are_named_in_order() {
+    const B_THEN_A: &[u8] = b"\x0a\x0e\x0a\x05\x0a\x01b\x12\x00\x0a\x05\x0a\x01a\x12\x00";
+    const B: &[u8] = b"\x0a\x07\x0a\x05\x0a\x01b\x12\x00";
+    let file = frame::file([B, B_THEN_A]);
+    let batches = decode(&file, DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap())).unwrap();
+    let unset = batches[0].column_by_name("_tfarrow_unset").unwrap().as_list::<i32>();
+    let names =
+        |row: usize| unset.value(row).as_string::<i32>().iter().flatten().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!((names(0), names(1)), (vec!["b".to_owned()], vec!["a".to_owned(), "b".to_owned()]));
 }
