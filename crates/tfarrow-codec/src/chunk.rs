@@ -1,5 +1,7 @@
 //! Chunks: megabytes of a stream, gathered, cut into whole records, and handed on reference-counted.
 
+use std::collections::VecDeque;
+
 use arrow_buffer::Buffer;
 
 use crate::{
@@ -135,7 +137,13 @@ pub struct Chunker {
     target: usize,
     /// The size of the chunk in hand: grows to the target, so that the first records of a large shard come at once.
     size: usize,
+    /// The last chunks that were handed on. Memory that nobody holds any more is filled again: it need not be cleared,
+    /// and may still be in a core's cache.
+    lent: VecDeque<Buffer>,
 }
+
+/// How many chunks are looked after: as many as are usually at work at once.
+const LENT: usize = 4;
 
 /// What the first chunk of a stream holds, in bytes.
 const FIRST_CHUNK: usize = 256 << 10;
@@ -144,7 +152,8 @@ impl Chunker {
     /// Chunks of `target` bytes; at least 4 KiB.
     pub fn new(target: usize, limits: Limits) -> Self {
         let target = target.max(4 << 10);
-        Self { framer: Framer::new(limits), buffer: Vec::new(), filled: 0, target, size: target.min(FIRST_CHUNK) }
+        let (size, lent) = (target.min(FIRST_CHUNK), VecDeque::new());
+        Self { framer: Framer::new(limits), buffer: Vec::new(), filled: 0, target, size, lent }
     }
 
     /// Room for the stream's next bytes; never empty while the chunk is not full.
@@ -200,15 +209,31 @@ impl Chunker {
             return Ok(None);
         }
         self.size = (self.size * 2).min(self.target);
-        let rest = filled.get(taken..).unwrap_or_default();
-        let mut next = vec![0; self.size.max(rest.len() + 1)];
-        self.size = next.len();
-        if let Some(head) = next.get_mut(..rest.len()) {
+        let rest = taken..self.filled;
+        self.size = self.size.max(rest.len() + 1);
+        let next = self.memory();
+        let full = std::mem::replace(&mut self.buffer, next);
+        self.filled = rest.len();
+        if let (Some(head), Some(rest)) = (self.buffer.get_mut(..rest.len()), full.get(rest)) {
             head.copy_from_slice(rest);
         }
-        self.filled = rest.len();
-        let chunk = Buffer::from_vec(std::mem::replace(&mut self.buffer, next));
+        let chunk = Buffer::from_vec(full);
+        if chunk.len() <= self.target {
+            self.lent.push_back(chunk.clone());
+        }
         Ok(Some(Records { chunk, spans, first, offset }))
+    }
+
+    /// Memory for the next chunk.
+    fn memory(&mut self) -> Vec<u8> {
+        for _ in 0..self.lent.len() {
+            match self.lent.pop_front().map(Buffer::into_vec) {
+                Some(Ok(memory)) if memory.len() == self.size => return memory,
+                Some(Err(held)) if self.lent.len() + 1 < LENT => self.lent.push_back(held),
+                _ => {}
+            }
+        }
+        vec![0; self.size]
     }
 
     /// Declares the end of the stream.
@@ -228,5 +253,50 @@ impl Chunker {
             self.size = need.map_or(twice, |need| twice.min(need.max(self.size + 1)));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+mod tests {
+    use super::*;
+    use crate::frame;
+
+    /// A stream of `count` records that fill a chunk each, and cuts it with `keep` chunks held. Returns where each lay.
+    fn places(count: u8, keep: usize) -> Vec<*const u8> {
+        let mut stream = Vec::new();
+        for record in 0..count {
+            frame::begin(4096 - HEADER - FOOTER, &mut stream);
+            let start = stream.len();
+            stream.resize(start + 4096 - HEADER - FOOTER, record);
+            frame::end(start, &mut stream);
+        }
+        let mut chunker = Chunker::new(4096, Limits::default());
+        let (mut held, mut places) = (VecDeque::new(), Vec::new());
+        for (number, mut rest) in (0..).zip(stream.chunks(4096)) {
+            while !rest.is_empty() {
+                rest = &rest[chunker.fill(rest)..];
+            }
+            let records = chunker.cut().unwrap().unwrap();
+            places.push(records.chunk.as_ptr());
+            held.push_back((number, records));
+            assert!(held.iter().all(|(number, records)| records.data(0).unwrap().iter().all(|byte| byte == number)));
+            held.drain(..held.len() - keep.min(held.len()));
+        }
+        places
+    }
+
+    #[test]
+    fn memory_that_is_free_is_filled_again() {
+        let places = places(20, 1);
+        assert!(places[10..].iter().all(|place| places[..10].contains(place)));
+    }
+
+    #[test]
+    fn memory_that_is_held_is_not() {
+        let mut places = places(20, 20);
+        places.sort();
+        places.dedup();
+        assert_eq!(places.len(), 20);
     }
 }

@@ -208,8 +208,8 @@ impl Tape {
         self.sides.iter().flat_map(SideKeys::unknown)
     }
 
-    fn set(&mut self, side: Side, id: u32, slot: Slot) {
-        let column = self.sides[side as usize].columns.get(id as usize).copied().unwrap_or(NONE);
+    /// Fills the slot of the record in hand, where there is such a column.
+    fn set(&mut self, column: u32, slot: Slot) {
         if let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) {
             *place = slot;
         }
@@ -241,29 +241,20 @@ struct TapeVisitor<'t, 'a> {
 }
 
 impl TapeVisitor<'_, '_> {
-    fn wants(&self, side: Side, id: u32) -> bool {
-        let columns = &self.tape.sides[side as usize].columns;
-        columns.get(id as usize).is_some_and(|column| *column != NONE)
-    }
-
     /// A key that no column has is a loss: of its values, or where it has none, of the word that it was there.
-    #[inline]
+    #[cold]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
-        let keys = &mut self.tape.sides[side as usize];
-        if (id as usize) < keys.columns.len() {
-            return Ok(());
-        }
         if side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))? {
-            keys.miss(id);
+            self.tape.sides[side as usize].miss(id);
         } else {
             self.tape.lost_unset += u64::from(self.tape.unset.is_none());
         }
         Ok(())
     }
 
-    /// The slot of a value of the features' side.
+    /// Fills the slot of a value of the features' side.
     #[inline]
-    fn feature_slot(&mut self, id: u32, message: &[u8]) -> wire::Result<()> {
+    fn feature_slot(&mut self, id: u32, column: u32, message: &[u8]) -> wire::Result<()> {
         let (tape, chunk) = (&mut *self.tape, self.chunk);
         walk::feature(message, |feature| {
             if let Some(unset) = &mut tape.unset
@@ -276,7 +267,7 @@ impl TapeVisitor<'_, '_> {
                 Some((kind, body)) => slot(State::List(kind), body, chunk, &mut tape.joined),
                 None => Slot::UNSET,
             };
-            tape.set(Side::Features, id, slot);
+            tape.set(column, slot);
             Ok(())
         })
     }
@@ -295,17 +286,18 @@ impl Visitor for TapeVisitor<'_, '_> {
             return Ok(());
         };
         let message = value.unwrap_or_default();
-        if !self.wants(side, id) {
+        let column = self.tape.sides[side as usize].columns.get(id as usize).copied();
+        if column.is_none() {
             self.note_unknown(side, id, message)?;
-            if self.tape.unset.is_none() {
-                return Ok(());
-            }
         }
+        let column = column.unwrap_or(NONE);
         match side {
-            Side::Features => self.feature_slot(id, message),
+            // Where nobody keeps the names of unset features, the value of one that nobody wants is not looked at.
+            Side::Features if column == NONE && self.tape.unset.is_none() => Ok(()),
+            Side::Features => self.feature_slot(id, column, message),
             Side::Lists => {
                 let slot = slot(State::Steps, message, self.chunk, &mut self.tape.joined);
-                self.tape.set(side, id, slot);
+                self.tape.set(column, slot);
                 Ok(())
             }
         }
