@@ -15,21 +15,28 @@ use arrow_schema::DataType;
 use foldhash::fast::RandomState;
 use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
-/// Values that are looked at, and bytes of them.
-const VALUES: usize = 4096;
+/// Values that are looked at, if there are as many, and bytes of them.
+pub(crate) const VALUES: usize = 4096;
 const BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
 /// Whether the values of a column that begins like this are likely to fit into a dictionary. So they are where the column
 /// is of a type that none of ours has: then Parquet finds out.
-pub(crate) fn may_fit(array: &ArrayRef) -> bool {
-    let array = leaf(array);
-    match array.data_type() {
-        DataType::Int64 => fits(array.as_primitive::<Int64Type>().iter().flatten().map(|value| (value, 8))),
-        DataType::Float32 => {
-            fits(array.as_primitive::<Float32Type>().iter().flatten().map(|value| (value.to_bits(), 4)))
+pub(crate) fn may_fit<'a>(begin: impl Iterator<Item = &'a ArrayRef>) -> bool {
+    let leaves: Vec<_> = begin.map(leaf).collect();
+    match leaves.first().map(|leaf| leaf.data_type()) {
+        Some(DataType::Int64) => {
+            let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Int64Type>()).flatten();
+            fits(values.map(|value| (value, 8)))
         }
-        DataType::Binary => fits(array.as_binary::<i32>().iter().flatten().map(sized)),
-        DataType::Utf8 => fits(array.as_string::<i32>().iter().flatten().map(str::as_bytes).map(sized)),
+        Some(DataType::Float32) => {
+            let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Float32Type>()).flatten();
+            fits(values.map(|value| (value.to_bits(), 4)))
+        }
+        Some(DataType::Binary) => fits(leaves.iter().flat_map(|leaf| leaf.as_binary::<i32>()).flatten().map(sized)),
+        Some(DataType::Utf8) => {
+            let values = leaves.iter().flat_map(|leaf| leaf.as_string::<i32>()).flatten();
+            fits(values.map(str::as_bytes).map(sized))
+        }
         _ => true,
     }
 }
@@ -87,24 +94,35 @@ mod tests {
         Arc::new(Int64Array::from_iter_values(numbers(count, most).map(|i| i as i64)))
     }
 
+    fn one_may_fit(array: &ArrayRef) -> bool {
+        may_fit([array].into_iter())
+    }
+
     #[test]
     fn what_repeats_gets_a_dictionary() {
-        assert!(may_fit(&ints(8192, 2)));
-        assert!(may_fit(&ints(8192, 30_000)), "a vocabulary: 240 kB of dictionary");
-        assert!(!may_fit(&ints(8192, 1 << 20)), "8 MB");
-        assert!(!may_fit(&ints(8192, u64::MAX)));
-        assert!(may_fit(&ints(50, u64::MAX)), "too few to tell");
-        assert!(may_fit(&ints(0, 1)));
+        assert!(one_may_fit(&ints(8192, 2)));
+        assert!(one_may_fit(&ints(8192, 30_000)), "a vocabulary: 240 kB of dictionary");
+        assert!(!one_may_fit(&ints(8192, 1 << 20)), "8 MB");
+        assert!(!one_may_fit(&ints(8192, u64::MAX)));
+        assert!(one_may_fit(&ints(50, u64::MAX)), "too few to tell");
+        assert!(one_may_fit(&ints(0, 1)));
+        let all = ints(8192, u64::MAX);
+        let parts = [all.slice(0, 0), all.slice(0, 100), all.slice(100, 4096)];
+        assert!(may_fit(parts[..2].iter()) && !may_fit(parts.iter()), "all parts count");
     }
 
     #[test]
     fn every_type_that_features_have_is_looked_at() {
         let texts = |most| StringArray::from_iter_values(numbers(4096, most).map(|i| format!("{i:016x}")));
-        assert!(may_fit(&(Arc::new(texts(100)) as ArrayRef)) && !may_fit(&(Arc::new(texts(u64::MAX)) as ArrayRef)));
+        assert!(
+            one_may_fit(&(Arc::new(texts(100)) as ArrayRef)) && !one_may_fit(&(Arc::new(texts(u64::MAX)) as ArrayRef))
+        );
         let floats = |most| Float32Array::from_iter_values(numbers(4096, most).map(|i| i as f32));
-        assert!(may_fit(&(Arc::new(floats(100)) as ArrayRef)) && !may_fit(&(Arc::new(floats(1 << 44)) as ArrayRef)));
+        assert!(
+            one_may_fit(&(Arc::new(floats(100)) as ArrayRef)) && !one_may_fit(&(Arc::new(floats(1 << 44)) as ArrayRef))
+        );
         let images = BinaryArray::from_iter_values(numbers(30, u64::MAX).map(|i| i.to_le_bytes().repeat(12_000)));
-        assert!(!may_fit(&(Arc::new(images) as ArrayRef)), "few, but long");
+        assert!(!one_may_fit(&(Arc::new(images) as ArrayRef)), "few, but long");
     }
 
     #[test]
@@ -113,7 +131,7 @@ mod tests {
         let same = std::iter::repeat_n(Some(vec![Some(7); 64]), 64);
         let differ = lists(64).chunks(64).map(|list| Some(list.to_vec())).collect::<Vec<_>>();
         let all = ListArray::from_iter_primitive::<Int64Type, _, _>(same.chain(differ));
-        assert!(may_fit(&(Arc::new(all.slice(0, 64)) as ArrayRef)));
-        assert!(!may_fit(&(Arc::new(all.slice(64, 64)) as ArrayRef)));
+        assert!(one_may_fit(&(Arc::new(all.slice(0, 64)) as ArrayRef)));
+        assert!(!one_may_fit(&(Arc::new(all.slice(64, 64)) as ArrayRef)));
     }
 }

@@ -143,11 +143,11 @@ fn append(writer: &mut SerializedFileWriter<Output>, chunks: Vec<ArrowColumnChun
 pub(crate) fn row_group(
     schema: &SchemaRef,
     format: &Format,
-    begin: &RecordBatch,
+    begin: &[RecordBatch],
 ) -> parquet::errors::Result<Vec<ArrowColumnWriter>> {
-    let columns = schema.fields().iter().zip(begin.columns());
-    let plain = columns.filter(|(_, array)| !dictionary::may_fit(array)).map(|(field, _)| field.name().as_str());
-    let plain = plain.collect();
+    let may_fit = |column| dictionary::may_fit(begin.iter().filter_map(|batch| batch.columns().get(column)));
+    let plain = schema.fields().iter().enumerate().filter(|(column, _)| !may_fit(*column));
+    let plain = plain.map(|(_, field)| field.name().as_str()).collect();
     let (root, properties) = parquet_schema(schema, format, &plain)?;
     let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
     ArrowRowGroupWriterFactory::new(&writer, Arc::clone(schema)).create_column_writers(0)

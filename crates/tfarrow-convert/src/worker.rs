@@ -8,7 +8,7 @@ use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 use tfarrow_codec::{BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, Records, VerifyCrc};
 
 use crate::{
-    Error, Progress, Result,
+    Error, Progress, Result, dictionary,
     input::{self, Unit, Work},
     job::Pieces,
     sink::{self, Format, Piece},
@@ -81,26 +81,17 @@ impl<'j> Worker<'j> {
         match self.encoding {
             Encoding::Frames(verify) => self.frames(&path, unit.work, *verify, pieces),
             Encoding::Parquet { schema, format, rows, bytes } => {
-                let mut open = None;
+                let mut group = RowGroup::new(&path, schema, format);
                 self.batches(&path, unit.work, |_, batch| {
-                    for part in
-                        parts(batch.num_rows(), *rows, open.as_ref().map_or(0, |group: &RowGroup<'_>| group.rows))
-                    {
-                        let part = batch.slice(part.start, part.len());
-                        let mut group = match open.take() {
-                            Some(group) => group,
-                            None => RowGroup::begin(&path, schema, format, &part)?,
-                        };
-                        group.write(&part)?;
+                    for part in parts(batch.num_rows(), *rows, group.rows) {
+                        group.write(batch.slice(part.start, part.len()))?;
                         if group.rows >= *rows || group.bytes() >= *bytes {
-                            pieces.write(group.close()?)?;
-                        } else {
-                            open = Some(group);
+                            pieces.write(mem::replace(&mut group, RowGroup::new(&path, schema, format)).close()?)?;
                         }
                     }
                     Ok(())
                 })?;
-                open.map_or(Ok(()), |group| pieces.write(group.close()?))
+                if group.rows > 0 { pieces.write(group.close()?) } else { Ok(()) }
             }
             Encoding::Arrow(schema) => self.batches(&path, unit.work, |_, batch| {
                 let batch = batch.with_schema(Arc::clone(schema)).map_err(|e| Error::arrow(&path, e))?;
@@ -226,18 +217,40 @@ fn parts(batch: usize, most: usize, rows: usize) -> impl Iterator<Item = Range<u
 struct RowGroup<'w> {
     path: &'w Path,
     schema: &'w SchemaRef,
+    format: &'w Format,
+    /// Its first rows, until there are enough to tell how the columns are best encoded.
+    begin: Vec<RecordBatch>,
+    /// None as long as its first rows wait.
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
 }
 
+/// Bytes of the first rows that wait, at most, and of one batch more.
+const BEGIN_BYTES: usize = 8 << 20;
+
 impl<'w> RowGroup<'w> {
-    /// A row group whose first rows are those of `batch`, which is still to be written.
-    fn begin(path: &'w Path, schema: &'w SchemaRef, format: &Format, batch: &RecordBatch) -> Result<Self> {
-        let columns = sink::row_group(schema, format, batch).map_err(|e| Error::parquet(path, e))?;
-        Ok(Self { path, schema, columns, rows: 0 })
+    fn new(path: &'w Path, schema: &'w SchemaRef, format: &'w Format) -> Self {
+        Self { path, schema, format, begin: Vec::new(), columns: Vec::new(), rows: 0 }
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows();
+        if !self.columns.is_empty() {
+            return self.encode(&batch);
+        }
+        self.begin.push(batch);
+        if self.rows >= dictionary::VALUES || self.bytes() >= BEGIN_BYTES { self.begin() } else { Ok(()) }
+    }
+
+    /// Encodes the rows that wait.
+    fn begin(&mut self) -> Result<()> {
+        let begin = mem::take(&mut self.begin);
+        let columns = sink::row_group(self.schema, self.format, &begin);
+        self.columns = columns.map_err(|e| Error::parquet(self.path, e))?;
+        begin.iter().try_for_each(|batch| self.encode(batch))
+    }
+
+    fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
         let parquet = |e| Error::parquet(self.path, e);
         let mut columns = self.columns.iter_mut();
         for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
@@ -245,16 +258,19 @@ impl<'w> RowGroup<'w> {
                 column.write(leaf).map_err(parquet)?;
             }
         }
-        self.rows += batch.num_rows();
         Ok(())
     }
 
-    /// Bytes encoded so far.
+    /// Bytes so far: encoded, or still to be.
     fn bytes(&self) -> usize {
-        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+        let waiting: usize = self.begin.iter().map(RecordBatch::get_array_memory_size).sum();
+        waiting + self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum::<usize>()
     }
 
-    fn close(self) -> Result<Piece> {
+    fn close(mut self) -> Result<Piece> {
+        if self.columns.is_empty() {
+            self.begin()?;
+        }
         let chunks: Result<Vec<_>, _> = self.columns.into_iter().map(ArrowColumnWriter::close).collect();
         Ok(Piece::RowGroup(chunks.map_err(|e| Error::parquet(self.path, e))?))
     }
