@@ -69,18 +69,34 @@ fn control_characters_in_names_are_not_shown_raw() {
     assert!(said.contains("\\u{1b}[2J"), "{said}");
 }
 
+/// Waits until a program catches this signal, which nothing but the system can tell.
+#[cfg(target_os = "linux")]
+fn wait_until_caught(pid: &str, signal: u32) {
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal - 1) & 1 == 1 {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
 #[test]
-fn ctrl_c_ends_with_130() {
+#[cfg(target_os = "linux")]
+fn a_signal_ends_the_program_with_its_number() {
     let sql = ["sql", "SELECT count(*) FROM range(100000000) AS a, range(100000000) AS b"];
     for args in [&["count", "-"][..], &["schema", "-"], &sql] {
-        let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
-        // The input stays open, so that nothing else can end the program.
-        let stdin = child.stdin.take();
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
-        drop(stdin);
+        for (signal, status) in [(2, 130), (15, 143)] {
+            let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
+            // The input stays open, so that nothing else can end the program.
+            let stdin = child.stdin.take();
+            let pid = child.id().to_string();
+            wait_until_caught(&pid, signal);
+            assert!(Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
+            assert_eq!(child.wait().unwrap().code(), Some(status), "{args:?}");
+            drop(stdin);
+        }
     }
 }
 

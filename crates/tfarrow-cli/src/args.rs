@@ -125,7 +125,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "layout")]
     pub(crate) schema: Option<PathBuf>,
     /// Infer the columns from a sample instead of all records
     #[arg(long, value_name = "N|all", value_parser = sample, conflicts_with = "schema")]

@@ -16,9 +16,8 @@ pub(crate) struct Bar {
     records: AtomicU64,
 }
 
-const KNOWN: &str =
-    "{bar:30} {decimal_bytes}/{decimal_total_bytes}  {msg} records  {decimal_bytes_per_sec}  {eta} left";
-const UNKNOWN: &str = "{spinner} {decimal_bytes}  {msg} records  {decimal_bytes_per_sec}";
+const KNOWN: &str = "{wide_bar} {decimal_bytes}/{decimal_total_bytes} {msg}{decimal_bytes_per_sec} {eta} left";
+const UNKNOWN: &str = "{spinner} {decimal_bytes} {msg}{decimal_bytes_per_sec}";
 
 impl Bar {
     /// A bar up to `total` bytes; 0 where nobody knows.
@@ -43,7 +42,7 @@ impl Bar {
     pub(crate) fn add(&self, bytes: u64, records: u64) {
         let all = self.records.fetch_add(records, Ordering::Relaxed) + records;
         if self.is_shown() {
-            self.bar.set_message(count(all));
+            self.bar.set_message(records_done(all));
             self.bar.inc(bytes);
         }
     }
@@ -54,9 +53,14 @@ impl Bar {
             self.bar.set_style(style(KNOWN));
             self.bar.set_length(total);
         }
-        self.bar.set_message(count(records));
+        self.bar.set_message(records_done(records));
         self.bar.set_position(bytes);
     }
+}
+
+/// How many records are done, as part of the line; nothing before there are any, as in a pass that only looks at them.
+fn records_done(records: u64) -> String {
+    if records == 0 { String::new() } else { format!("{} records ", count(records)) }
 }
 
 fn style(template: &str) -> ProgressStyle {

@@ -68,6 +68,12 @@ impl BatchDecoder {
         self.tape.forgotten
     }
 
+    /// The first field of a record that its type has not, where any was met and skipped, and how many such fields there
+    /// were. A [strict](crate::DecoderBuilder::with_strict) decoder refuses the first.
+    pub fn foreign_fields(&self) -> Option<(u32, u64)> {
+        self.tape.foreign
+    }
+
     /// How often a feature was met that is present with no kind set, while the schema has no column `_tfarrow_unset` to
     /// tell it from one that is absent. A feature that a projection leaves out is not looked at.
     pub fn lost_unset(&self) -> u64 {
@@ -101,7 +107,7 @@ impl BatchDecoder {
         walked.map_err(|e| self.unreadable(e, records, index))?;
         match self.tape.foreign.filter(|_| self.strict) {
             None => Ok(()),
-            Some(field) => {
+            Some((field, _)) => {
                 let record_type = self.record_type.name();
                 Err(records.error(ErrorKind::Foreign { field, record_type }, index))
             }

@@ -215,7 +215,7 @@ impl fmt::Display for ErrorKind {
             ),
             Self::Kind { expected, found } => write!(
                 f,
-                "expected {expected}, found {found}; declare the type with a schema, or let a larger sample be inferred from"
+                "expected {expected}, found {found}, which is not the kind that the schema or the sample says"
             ),
             Self::NotScalar { found } => write!(
                 f,

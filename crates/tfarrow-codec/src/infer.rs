@@ -160,6 +160,8 @@ pub struct Summary {
     records: u64,
     /// The first record that is no Example and no SequenceExample, and why.
     unreadable: Option<(Place, WireError)>,
+    /// The first record that has a field which neither of them has, and its number.
+    foreign: Option<(Place, u32)>,
     observer: Observer,
     sides: [SideSummary; 2],
     limits: Limits,
@@ -204,7 +206,15 @@ impl Summary {
     /// A summary that remembers no more than `limits` say.
     pub fn with_limits(shard: u32, limits: Limits) -> Self {
         let side = || SideSummary { keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 };
-        Self { shard, records: 0, unreadable: None, observer: Observer::default(), sides: [side(), side()], limits }
+        Self {
+            shard,
+            records: 0,
+            unreadable: None,
+            foreign: None,
+            observer: Observer::default(),
+            sides: [side(), side()],
+            limits,
+        }
     }
 
     /// Goes on in another shard.
@@ -230,6 +240,9 @@ impl Summary {
                 }
                 self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
             }
+            if let Some(field) = self.observer.shape.foreign.take() {
+                self.foreign = self.foreign.filter(|held| held.0 < place).or(Some((place, field)));
+            }
             if self.observer.shape.overflow {
                 return Err(too_many_names(&self.limits));
             }
@@ -243,14 +256,11 @@ impl Summary {
     /// More names of features than the limits allow.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.records += other.records;
-        self.unreadable = match (self.unreadable, other.unreadable) {
-            (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
-            (one, other) => one.or(other),
-        };
+        self.unreadable = first(self.unreadable, other.unreadable);
+        self.foreign = first(self.foreign, other.foreign);
         let (shape, others) = (&mut self.observer.shape, other.observer.shape);
         shape.has_value |= others.has_value;
         shape.has_lists |= others.has_lists;
-        shape.has_foreign |= others.has_foreign;
         for (side, other) in self.sides.iter_mut().zip(&other.sides) {
             for feature in &other.features {
                 let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
@@ -271,12 +281,17 @@ impl Summary {
         self.unreadable
     }
 
+    /// The first record with a field that neither an Example nor a SequenceExample has, and the field's number.
+    pub fn foreign(&self) -> Option<(Place, u32)> {
+        self.foreign
+    }
+
     /// What the records are: Examples or SequenceExamples if every one of them parses, some feature has a value, and no
     /// record has a field besides features and feature lists; raw else. Protobuf skips what it does not know, so that
     /// foreign messages often parse: without the last two rules they would be taken for Examples of nothing.
     pub fn record_type(&self) -> RecordType {
         let shape = self.observer.shape;
-        if self.unreadable.is_some() || !shape.has_value || shape.has_foreign {
+        if self.unreadable.is_some() || !shape.has_value || self.foreign.is_some() {
             RecordType::Raw
         } else if shape.has_lists {
             RecordType::SequenceExample
@@ -321,7 +336,7 @@ impl Summary {
     /// would have found nothing else.
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {
-            RecordType::Raw => record_type.is_some() || self.unreadable.is_some() || self.observer.shape.has_foreign,
+            RecordType::Raw => record_type.is_some() || self.unreadable.is_some() || self.foreign.is_some(),
             record_type => self.features_of(record_type).all(|feature| feature.is_settled(layout)),
         }
     }
@@ -353,6 +368,14 @@ impl Summary {
         fields.sort_by(|a, b| a.name().cmp(b.name()));
         fields.extend(self.has_unset().then(schema::unset_field));
         Ok(schema::with_record_type(fields, record_type))
+    }
+}
+
+/// The one whose place comes first.
+fn first<T>(one: Option<(Place, T)>, other: Option<(Place, T)>) -> Option<(Place, T)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
+        (one, other) => one.or(other),
     }
 }
 

@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use crate::{Limits, error::WireError, wire};
 
 /// How many keys past the one that was guessed are tried before hashing: as many as a record may well leave out.
-const LOOK_AHEAD: usize = 4;
+const LOOK_AHEAD: usize = 6;
+
+/// An order of this many keys takes no others in between: each one that it takes moves all that follow.
+const MERGED: usize = 1024;
 
 /// A set of names, numbered in the order in which they were met.
 #[derive(Debug)]
@@ -65,7 +68,7 @@ impl Guess {
 
     /// What follows the prefix in `entry`, if it begins with it. Words are compared before bytes are: two of them are all
     /// of most prefixes.
-    #[inline]
+    #[inline(always)]
     fn strip<'a>(&self, entry: &'a [u8]) -> Option<&'a [u8]> {
         let (start, rest) = entry.split_at_checked(self.prefix.len())?;
         match (entry.first_chunk::<8>(), start.last_chunk::<8>()) {
@@ -140,22 +143,38 @@ impl Keys {
     }
 
     /// The number and the value of a map entry that has one of the keys expected here, then one value, and no more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn guess<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
-        let ahead = self.order.get(self.next..)?;
-        for (i, guess) in ahead.iter().enumerate().take(LOOK_AHEAD) {
-            if let Some(rest) = guess.strip(entry) {
-                let value = wire::last_bytes(rest)?;
-                let id = guess.id;
-                self.next += i + 1;
-                self.hits += 1;
-                if self.learns {
-                    self.seen.push(id);
-                }
-                return Some((id, value));
+        let guess = self.order.get(self.next)?;
+        match guess.strip(entry) {
+            Some(rest) => {
+                let (id, value) = (guess.id, wire::last_bytes(rest)?);
+                self.hit(id, self.next + 1);
+                Some((id, value))
             }
+            None => self.guess_further(entry),
         }
-        None
+    }
+
+    /// The same, past the key that is expected first: this record leaves some out.
+    #[inline(never)]
+    fn guess_further<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
+        let start = self.next + 1;
+        let ahead = self.order.get(start..)?.iter().take(LOOK_AHEAD - 1);
+        let (at, guess, rest) = ahead.enumerate().find_map(|(at, guess)| Some((at, guess, guess.strip(entry)?)))?;
+        let (id, value) = (guess.id, wire::last_bytes(rest)?);
+        self.hit(id, start + at + 1);
+        Some((id, value))
+    }
+
+    /// Notes a key that was where it was looked for.
+    #[inline(always)]
+    fn hit(&mut self, id: u32, next: usize) {
+        self.next = next;
+        self.hits += 1;
+        if self.learns {
+            self.seen.push(id);
+        }
     }
 
     /// The number of a key; a new one where it is new. `None` where no more names are remembered.
@@ -170,11 +189,27 @@ impl Keys {
             if self.learns {
                 self.seen.push(id);
             }
-            if let Some(place) = self.places.get(id as usize).filter(|place| **place != u32::MAX) {
-                self.next = *place as usize + 1;
+            match self.places.get(id as usize) {
+                Some(place) if *place != u32::MAX => self.next = *place as usize + 1,
+                _ if self.learns => {}
+                _ => self.expect(id),
             }
         }
         Ok(id)
+    }
+
+    /// Expects a key from now on where it was met: the record that gave the order did not have it.
+    fn expect(&mut self, id: u32) {
+        let Some(name) = self.names.get(id as usize).filter(|_| self.order.len() < MERGED) else { return };
+        let at = self.next.min(self.order.len());
+        self.order.insert(at, Guess::new(id, name.as_bytes()));
+        self.places.resize(self.names.len(), u32::MAX);
+        for (place, guess) in self.order.iter().enumerate().skip(at) {
+            if let Some(slot) = self.places.get_mut(guess.id as usize) {
+                *slot = place as u32;
+            }
+        }
+        self.next = at + 1;
     }
 
     fn insert(&mut self, name: &str) -> Option<u32> {

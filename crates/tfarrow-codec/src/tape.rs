@@ -100,8 +100,8 @@ pub(crate) struct Tape {
     pub(crate) lost_unset: u64,
     /// How often a feature was met that has no column, and whose name is one too many to remember.
     pub(crate) forgotten: u64,
-    /// The first field of a record that no feature stands in.
-    pub(crate) foreign: Option<u32>,
+    /// The first field of a record that no feature stands in, and how many such fields there were.
+    pub(crate) foreign: Option<(u32, u64)>,
 }
 
 #[derive(Debug)]
@@ -274,12 +274,12 @@ impl TapeVisitor<'_, '_> {
 }
 
 impl Visitor for TapeVisitor<'_, '_> {
-    #[inline]
+    #[inline(always)]
     fn keys(&mut self, side: Side) -> &mut Keys {
         &mut self.tape.sides[side as usize].keys
     }
 
-    #[inline]
+    #[inline(always)]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         let Some(id) = id else {
             self.tape.forgotten += 1;
@@ -304,7 +304,7 @@ impl Visitor for TapeVisitor<'_, '_> {
     }
 
     fn foreign(&mut self, field: u32) -> Result<(), WireError> {
-        self.tape.foreign.get_or_insert(field);
+        self.tape.foreign.get_or_insert((field, 0)).1 += 1;
         Ok(())
     }
 }

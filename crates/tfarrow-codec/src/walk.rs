@@ -37,6 +37,9 @@ pub(crate) trait Visitor {
     /// it lies in the record's data, unless it had to be joined from pieces.
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> Result<()>;
 
+    /// The record has `feature_lists`, empty or not.
+    fn lists(&mut self) {}
+
     /// A field of the record that is none of the features'.
     fn foreign(&mut self, field: u32) -> Result<()>;
 }
@@ -51,7 +54,10 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
     while !rest.is_empty() {
         match wire::tag(&mut rest)? {
             (1, LEN) => map(wire::bytes(&mut rest)?, Side::Features, visitor)?,
-            (2, LEN) if lists => map(wire::bytes(&mut rest)?, Side::Lists, visitor)?,
+            (2, LEN) if lists => {
+                visitor.lists();
+                map(wire::bytes(&mut rest)?, Side::Lists, visitor)?;
+            }
             tag => {
                 visitor.foreign(tag.0)?;
                 wire::skip(&mut rest, tag, 0)?;
@@ -66,22 +72,35 @@ fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     while !rest.is_empty() {
         if let [FIELD_1, tail @ ..] = rest {
             rest = tail;
-            entry(wire::bytes(&mut rest)?, side, visitor)?;
-        } else {
-            match wire::tag(&mut rest)? {
-                (1, LEN) => entry(wire::bytes(&mut rest)?, side, visitor)?,
-                tag => wire::skip(&mut rest, tag, 1)?,
-            }
+        } else if !odd_tag(&mut rest)? {
+            continue;
         }
+        entry(wire::bytes(&mut rest)?, side, visitor)?;
     }
     Ok(())
 }
 
-#[inline]
+/// Reads a tag of any form, and steps over its field where that is no map entry.
+#[inline(never)]
+fn odd_tag(rest: &mut &[u8]) -> Result<bool> {
+    let tag = wire::tag(rest)?;
+    if tag != (1, LEN) {
+        wire::skip(rest, tag, 1)?;
+    }
+    Ok(tag == (1, LEN))
+}
+
+#[inline(always)]
 fn entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     if let Some((id, value)) = visitor.keys(side).guess(entry) {
         return visitor.feature(side, Some(id), Some(value));
     }
+    odd_entry(entry, side, visitor)
+}
+
+/// Tells of a map entry that has another key than was expected, or another form.
+#[inline(never)]
+fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     let (key, value) = read_entry(entry)?;
     let id = visitor.keys(side).find(key)?;
     visitor.feature(side, id, value.as_deref())

@@ -37,6 +37,8 @@ pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64> {
     long_varint(rest, 10)
 }
 
+/// Reads a varint of more than one byte. Apart from its callers, which most varints do not take out of their registers.
+#[inline(never)]
 fn long_varint(rest: &mut &[u8], most: usize) -> Result<u64> {
     let mut value = 0u64;
     for (i, byte) in rest.iter().enumerate().take(most) {
@@ -154,11 +156,23 @@ pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
         // four of the words: at most 6 of the 10 can lie in the tail, whose last byte ends a varint.
         long |= high as u32 == MORE as u32 || (high >> 32) as u32 == MORE as u32;
     }
-    more += tail.iter().filter(|byte| **byte >= 0x80).count();
+    // The tail's bytes are the last of the last word; those before them have been counted.
+    let last = match packed.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last) & u64::MAX.checked_shl(64 - 8 * tail.len() as u32).unwrap_or(0),
+        None => word_of(tail),
+    };
+    more += (last & MORE).count_ones() as usize;
     if long {
         check_varints(packed)?;
     }
     Ok(packed.len() - more)
+}
+
+/// Fewer than eight bytes as a word.
+fn word_of(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(word)
 }
 
 fn check_varints(packed: &[u8]) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::{
     Error, Progress, Result,
     input::{Unit, UnitReader},
     ordered::{Ordered, Ticket, Write},
-    sink::{Destination, Format, Output, Piece, Sink},
+    sink::{Destination, Format, Piece, Sink, Whole},
     worker::{Decoding, Encoding, Losses, Worker},
 };
 
@@ -23,6 +23,15 @@ pub(crate) enum Naming {
     One(Destination),
     /// Shards of a set, in a folder: so many, or as many as come to be.
     Set { folder: std::path::PathBuf, stem: String, extension: String, count: Option<usize> },
+}
+
+/// When outputs get their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// As soon as they are whole.
+    Early,
+    /// Once all are: their columns are not sure before.
+    Late,
 }
 
 /// Some shards, and what becomes of them.
@@ -52,15 +61,14 @@ struct Input<'p> {
 /// What the workers of a job, or of several, have done.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
-    /// The outputs that have their names.
-    pub(crate) outputs: Vec<Destination>,
+    pub(crate) files: u64,
     pub(crate) bytes: u64,
     pub(crate) losses: Losses,
 }
 
 impl Done {
     fn add(&mut self, other: Self) {
-        self.outputs.extend(other.outputs);
+        self.files += other.files;
         self.bytes += other.bytes;
         add(&mut self.losses, other.losses);
     }
@@ -89,7 +97,7 @@ struct Outputs {
     schema: SchemaRef,
     open: Option<Sink>,
     /// Outputs that are whole, but wait for the number of all before they have a name.
-    finished: Vec<Output>,
+    finished: Vec<Whole>,
 }
 
 impl Outputs {
@@ -124,8 +132,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Gives all outputs their names, and notes them and their bytes.
-    fn finish(&mut self, done: &mut Done) -> Result<()> {
+    /// Ends all outputs, which have no names yet.
+    fn finish(&mut self) -> Result<()> {
         let wanted = match &self.naming {
             Naming::One(_) => 1,
             Naming::Set { count, .. } => count.unwrap_or(self.finished.len() + usize::from(self.open.is_some())).max(1),
@@ -136,10 +144,15 @@ impl Outputs {
         if let Naming::Set { count, .. } = &mut self.naming {
             *count = Some(wanted);
         }
+        Ok(())
+    }
+
+    /// Gives finished outputs their names, and notes them and their bytes.
+    fn name(&mut self, done: &mut Done) -> Result<()> {
         for (number, output) in std::mem::take(&mut self.finished).into_iter().enumerate() {
             let destination = self.destination(number);
             done.bytes += output.persist(&destination)?;
-            done.outputs.push(destination);
+            done.files += u64::from(destination != Destination::Stdout);
         }
         Ok(())
     }
@@ -172,7 +185,7 @@ impl<'p> Job<'p> {
     }
 
     /// Takes part until the job has no more units. The last to leave finishes the outputs.
-    pub(crate) fn take_part(&self) -> Result<()> {
+    fn take_part(&self, names: Names) -> Result<()> {
         {
             let mut state = lock(&self.state);
             if state.over || lock(&self.input).ended {
@@ -190,11 +203,14 @@ impl<'p> Job<'p> {
         let last = state.workers == 0 && !state.over;
         state.over |= last;
         drop(state);
-        if last { self.finish() } else { Ok(()) }
+        if last {
+            self.outputs.with_output(Outputs::finish)?;
+        }
+        if last && names == Names::Early { self.name() } else { Ok(()) }
     }
 
     /// Leaves the job undone: no output of it appears.
-    pub(crate) fn abandon(&self) {
+    fn abandon(&self) {
         lock(&self.state).over = true;
         lock(&self.input).ended = true;
         self.outputs.fail();
@@ -205,9 +221,11 @@ impl<'p> Job<'p> {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).done
     }
 
-    fn finish(&self) -> Result<()> {
+    /// Gives finished outputs their names, if they have none.
+    fn name(&self) -> Result<()> {
         let mut done = Done::default();
-        let result = self.outputs.with_output(|outputs| outputs.finish(&mut done));
+        let result = self.outputs.with_output(|outputs| outputs.name(&mut done));
+        self.progress.add_files(done.files);
         lock(&self.state).done.add(done);
         result
     }
@@ -231,12 +249,11 @@ impl<'p> Job<'p> {
 }
 
 /// Does all jobs with `workers` threads: each takes the next job that nobody is at, and then helps at those still open.
-/// Returns what was done, also where something failed.
-pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize) -> (Done, Result<()>) {
+pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize, names: Names) -> Result<Done> {
     let next = AtomicUsize::new(0);
     let work = || {
         let own = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
-        let result = own.chain(&jobs).try_for_each(Job::take_part);
+        let result = own.chain(&jobs).try_for_each(|job| job.take_part(names));
         if result.is_err() {
             jobs.iter().for_each(Job::abandon);
         }
@@ -248,9 +265,11 @@ pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize) -> (Done, Result<()>) {
         let gone = |_| Err(Error::Data("a worker stopped unexpectedly".to_owned()));
         helpers.into_iter().map(|helper| helper.join().unwrap_or_else(gone)).chain([own]).collect()
     });
+    first_error(results)?;
+    jobs.iter().try_for_each(Job::name)?;
     let mut done = Done::default();
     jobs.into_iter().for_each(|job| done.add(job.into_done()));
-    (done, first_error(results))
+    Ok(done)
 }
 
 /// The error to blame, if any: workers that were told to stop say nothing of why.

@@ -80,6 +80,16 @@ impl OutputCompression {
         }
     }
 
+    /// Whether a TFRecord file that is compressed so may be called this.
+    pub(crate) fn is_of(self, name: Compression) -> bool {
+        match self {
+            Self::Gzip => name == Compression::Gzip,
+            Self::Zlib => name == Compression::Zlib,
+            Self::None => name == Compression::None,
+            Self::Original | Self::Zstd | Self::Snappy | Self::Lz4 => true,
+        }
+    }
+
     pub(crate) fn check(self, target: Target) -> Result<()> {
         let known: &[Self] = match target {
             Target::Parquet => &[Self::None, Self::Zstd, Self::Snappy, Self::Gzip, Self::Lz4],

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
+    fs::{self, File},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -51,15 +51,30 @@ impl Plan {
             one_shard(shards, dest, options)?;
             return Ok(Self { target, place: Place::One(Destination::Stdout, None) });
         }
+        if dest.as_os_str().is_empty() {
+            return Err(Error::Usage("the destination has an empty name".to_owned()));
+        }
         let is_folder = dest.is_dir() || dest.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
-        match said.filter(|_| !is_folder && options.recut.is_none()) {
+        match said.filter(|_| !is_folder) {
             Some((target, compression)) => {
                 one_shard(shards, dest, options)?;
+                if let (Some(named), Some(said)) = (compression, options.compression)
+                    && !said.is_of(named)
+                {
+                    let (said, dest) = (said.name(), dest.display());
+                    return Err(Error::Usage(format!(
+                        "{dest}: is called {named}, and is to have the compression {said}"
+                    )));
+                }
                 if options.to.is_some_and(|to| to != target) {
                     let (name, to) = (target.extension(), options.to.map_or("", Target::extension));
                     return Err(Error::Usage(format!("{}: a {name} file is not written as {to}", dest.display())));
                 }
                 Ok(Self { target, place: Place::One(Destination::File(dest.to_owned()), compression) })
+            }
+            None if !is_folder && is_called_a_file(dest) => {
+                let why = "no format is known by this extension; for a folder of this name, end it with a slash";
+                Err(Error::Usage(format!("{}: {why}", dest.display())))
             }
             None => {
                 let target = options.to.or(by_source).ok_or_else(no_format)?;
@@ -80,6 +95,16 @@ impl Plan {
         compression.check(self.target)?;
         Ok(compression)
     }
+}
+
+/// Extensions that only files have, of formats that are not written here.
+const OTHER_FILES: &[&str] = &[
+    "avro", "csv", "db", "gz", "gzip", "h5", "json", "jsonl", "ndjson", "npy", "npz", "orc", "pb", "sql", "tar", "tsv",
+    "txt", "zip", "zlib", "zst", "zz",
+];
+
+fn is_called_a_file(dest: &Path) -> bool {
+    dest.extension().is_some_and(|own| OTHER_FILES.iter().any(|other| own.eq_ignore_ascii_case(other)))
 }
 
 fn no_format() -> Error {
@@ -163,4 +188,23 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
             Err(Error::Usage(format!("{}{more}: is there already; --overwrite replaces it", first.display())))
         }
     }
+}
+
+/// Refuses new shards beside those of the same name that were cut otherwise: whoever reads the folder would read both.
+/// `count` is how many new ones there will be, where that is known.
+pub(crate) fn check_other_cuts(folder: &Path, stem: &str, extension: &str, count: Option<usize>) -> Result<()> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    for name in entries.flatten().map(|entry| entry.file_name()) {
+        let numbers = name.to_str().and_then(|name| {
+            let numbers = name.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(extension)?.strip_suffix('.')?;
+            let (number, of) = numbers.split_once("-of-")?;
+            Some((number.parse::<usize>().ok()?, of.parse::<usize>().ok()?))
+        });
+        if numbers.is_some_and(|(_, of)| count != Some(of)) {
+            let path = folder.join(name);
+            let why = "is a shard of another cut of the same set; remove it, or name another folder";
+            return Err(Error::Usage(format!("{}: {why}", path.display())));
+        }
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ pub struct Progress {
     total: AtomicU64,
     bytes: AtomicU64,
     records: AtomicU64,
+    files: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -27,6 +28,11 @@ impl Progress {
         self.records.load(Relaxed)
     }
 
+    /// Files that are whole and have their names. These stay where the conversion fails.
+    pub fn files(&self) -> u64 {
+        self.files.load(Relaxed)
+    }
+
     /// Asks the conversion to stop: it ends soon with [`Error::Cancelled`](crate::Error::Cancelled), and leaves no
     /// unfinished output.
     pub fn cancel(&self) {
@@ -42,6 +48,7 @@ impl Progress {
         self.total.store(total, Relaxed);
         self.bytes.store(0, Relaxed);
         self.records.store(0, Relaxed);
+        self.files.store(0, Relaxed);
     }
 
     pub(crate) fn add_bytes(&self, bytes: u64) {
@@ -50,5 +57,9 @@ impl Progress {
 
     pub(crate) fn add_records(&self, records: u64) {
         self.records.fetch_add(records, Relaxed);
+    }
+
+    pub(crate) fn add_files(&self, files: u64) {
+        self.files.fetch_add(files, Relaxed);
     }
 }

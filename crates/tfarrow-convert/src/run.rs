@@ -8,7 +8,10 @@ use std::{
 };
 
 use arrow_schema::{Schema, SchemaRef};
-use tfarrow_codec::{EncoderBuilder, RecordType, VerifyCrc, schema::with_record_type};
+use tfarrow_codec::{
+    EncoderBuilder, Layout, RecordType, VerifyCrc,
+    schema::{RECORD_COLUMN, with_record_type},
+};
 use tfarrow_dataset::{
     Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, names, resolve,
 };
@@ -16,7 +19,7 @@ use tfarrow_dataset::{
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target,
     input::{UnitReader, UnitSize},
-    job::{self, Done, Job, Naming},
+    job::{self, Done, Job, Names, Naming},
     plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
     sink::{self, Destination, Format},
     trial,
@@ -37,10 +40,14 @@ pub struct Report {
     pub records: u64,
     /// Bytes of the shards, as stored.
     pub bytes_in: u64,
-    /// Bytes of the files; 0 for standard output.
+    /// Bytes of the files, or those that went to standard output.
     pub bytes_out: u64,
     /// What was left out or changed, and how often: empty unless that was allowed.
     pub losses: Vec<(String, u64)>,
+    /// Why the records were taken as they are, where that was found out and not asked for.
+    pub why_raw: Option<String>,
+    /// Whether there were features among them all the same.
+    pub raw_features: bool,
 }
 
 /// Converts the shards that `sources` name. `dest` is a folder, one file, or `-`.
@@ -59,6 +66,7 @@ pub fn convert<S: AsRef<OsStr>>(
         shards.iter_mut().try_for_each(Shard::spool)?;
     }
     one_kind(&shards)?;
+    check_options(&shards, options)?;
     let plan = Plan::new(&shards, dest, options)?;
     Conversion::new(shards, plan, options, progress)?.run()
 }
@@ -72,6 +80,29 @@ fn one_kind(shards: &[Shard]) -> Result<()> {
     };
     let (one, other, format) = (one.path.display(), other.path.display(), other.contents.name());
     Err(Error::Usage(format!("{one} is TFRecord and {other} is {format}; convert them one format at a time")))
+}
+
+/// Refuses what would be passed over in silence.
+fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
+    let columnar = shards.iter().find(|shard| shard.contents != Contents::TfRecord);
+    let said = [
+        (options.schema.is_some(), "a schema says"),
+        (options.sample != Sample::All, "a sample says"),
+        (options.layout != Layout::Auto, "a layout says"),
+    ];
+    if let (Some(shard), Some((_, says))) = (columnar, said.iter().find(|(is_said, _)| *is_said)) {
+        let (path, format) = (shard.path.display(), shard.contents.name());
+        return Err(Error::Usage(format!(
+            "{says} how TFRecord becomes columns, and {path} is {format}, which has them"
+        )));
+    }
+    let is_raw = |schema: &SchemaRef| matches!(&schema.fields()[..], [field] if field.name() == RECORD_COLUMN);
+    match &options.schema {
+        Some(schema) if options.record_type == Some(RecordType::Raw) && !is_raw(schema) => Err(Error::Usage(
+            "raw records have one column, `record`, and the schema has others: leave out one of the two".to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) struct Conversion<'c> {
@@ -106,14 +137,20 @@ impl Conversion<'_> {
         let bytes_in = self.shards.iter().map(|shard| shard.size).sum();
         self.progress.restart(bytes_in);
         let infers = self.from_tfrecord() && self.plan.target != Target::TfRecord && self.options.schema.is_none();
-        let done = if infers { self.infer_and_convert(bytes_in)? } else { self.convert(None)? };
+        let (done, inferred) = match infers {
+            true => self.infer_and_convert(bytes_in).map(|(done, inferred)| (done, Some(inferred)))?,
+            false => (self.convert(None)?, None),
+        };
+        let inferred = inferred.filter(|_| self.options.record_type.is_none());
         Ok(Report {
             shards: self.shards.len() as u64,
-            files: done.outputs.len() as u64,
+            files: done.files,
             records: self.progress.records(),
             bytes_in,
             bytes_out: done.bytes,
             losses: done.losses.into_iter().collect(),
+            why_raw: inferred.as_ref().and_then(Inferred::why_raw),
+            raw_features: inferred.is_some_and(|inferred| inferred.summary.features().next().is_some()),
         })
     }
 
@@ -121,14 +158,14 @@ impl Conversion<'_> {
         self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
     }
 
-    fn infer_and_convert(&self, bytes_in: u64) -> Result<Done> {
+    fn infer_and_convert(&self, bytes_in: u64) -> Result<(Done, Inferred)> {
         let looks_at_all = self.options.sample == Sample::All;
         if looks_at_all && let Some(done) = trial::run(self)? {
             return Ok(done);
         }
         self.progress.restart(bytes_in * (1 + u64::from(looks_at_all)));
         let inferred = self.infer(self.options.sample, &|bytes| self.progress.add_bytes(bytes))?;
-        self.convert(Some(&inferred))
+        Ok((self.convert(Some(&inferred))?, inferred))
     }
 
     /// Looks at the records, or at a sample of them. `on_bytes` is told how many bytes more were looked at.
@@ -146,13 +183,14 @@ impl Conversion<'_> {
         if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(inferred?) }
     }
 
-    fn convert(&self, inferred: Option<&Inferred>) -> Result<Done> {
-        let (done, result) = job::run(self.jobs(inferred)?, self.options.jobs.max(1));
-        result.map(|()| done)
+    /// Converts everything, by the columns that were inferred.
+    pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<Done> {
+        let is_sample = inferred.is_some_and(|inferred| inferred.sampled.is_some());
+        let names = if is_sample { Names::Late } else { Names::Early };
+        job::run(self.jobs(inferred)?, self.options.jobs.max(1), names)
     }
 
-    /// What is to be done, with the columns that were inferred.
-    pub(crate) fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
+    fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
         match self.options.recut {
             Some(recut) => Ok(vec![self.recut_job(recut, inferred)?]),
             None => self.shard_jobs(inferred),
@@ -264,6 +302,7 @@ impl Conversion<'_> {
             let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
             plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options.overwrite)?;
         }
+        plan::check_other_cuts(folder, &stem, &extension, count)?;
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 

@@ -29,8 +29,8 @@ pub fn read_schema(path: &Path) -> Result<SchemaRef> {
 
 fn read_json(path: &Path) -> Result<SchemaRef> {
     let wrong = |why: String| Error::Usage(format!("{}: not a schema: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
-    let json = serde_json::from_str(&text).map_err(|e| {
+    let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+    let json = serde_json::from_slice(&text).map_err(|e| {
         wrong(format!("{e}; expected a Parquet file, an Arrow file, or the JSON of `tfarrow schema --format json`"))
     })?;
     schema_json::from_json(&json).map_err(|e| wrong(e.to_string()))

@@ -135,6 +135,11 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
             fields.push(field);
         }
     }
+    // As inference has them: by name, our own last.
+    fields.sort_by(|a, b| {
+        let key = |field: &Field| (role_of(field) == Some(Role::Unset), field.name().clone());
+        key(a).cmp(&key(b))
+    });
     match record_type {
         RecordType::Raw => Ok(raw_schema(Values::Binary)),
         RecordType::Example | RecordType::SequenceExample => Ok(with_record_type(fields, record_type)),
@@ -264,10 +269,11 @@ mod tests {
             column("a", Role::Sequence, Shape::Steps, Values::Binary, "feature_lists/a"),
             column("_tfarrow_unset", Role::Unset, Shape::List, Values::Utf8, "_tfarrow_unset"),
         ];
+        // In whatever order they are said: columns are sorted by name, our own last.
         let json = json!({"record_type": "sequence-example", "features": [
-            {"name": "a", "role": "context", "kind": "float_list", "arrow": "list<float32>"},
+            {"name": "_tfarrow_unset", "role": "unset", "arrow": "list<utf8>"},
             {"name": "a", "column": "feature_lists/a", "role": "sequence", "arrow": "list<list<binary>>"},
-            {"name": "_tfarrow_unset", "role": "unset", "arrow": "list<utf8>"}]});
+            {"name": "a", "role": "context", "kind": "float_list", "arrow": "list<float32>"}]});
         check(fields, RecordType::SequenceExample, json);
     }
 

@@ -1,6 +1,6 @@
 //! Writing: the pieces of a shard, in their order, into one file that appears whole.
 
-use std::{collections::HashSet, fs, io, path::PathBuf, sync::Arc};
+use std::{collections::HashSet, io, mem, path::PathBuf, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::{
@@ -19,7 +19,7 @@ use parquet::{
         writer::SerializedFileWriter,
     },
 };
-use tfarrow_dataset::{Compression, OutputFile, ShardWriter};
+use tfarrow_dataset::{Compression, OutputFile, ShardWriter, WholeFile};
 
 use crate::{Error, OutputCompression, Result, Target, dictionary};
 
@@ -90,16 +90,22 @@ impl Sink {
     }
 
     /// Ends the file, which has no name yet.
-    pub(crate) fn finish(self) -> Result<Output> {
+    pub(crate) fn finish(self) -> Result<Whole> {
         let Self { path, writer } = self;
-        match writer {
-            Writer::Parquet(writer) => writer.into_inner().map_err(|e| Error::parquet(&path, e)),
+        let output = match writer {
+            Writer::Parquet(mut writer) => {
+                writer.finish().map_err(|e| Error::parquet(&path, e))?;
+                // Its `into_inner` turns the system's error, as of a closed pipe, into text. Nothing goes to what is put
+                // in the output's place.
+                Ok(mem::replace(writer.inner_mut(), Output::Stdout(io::stdout(), 0)))
+            }
             Writer::Arrow(mut writer) => {
                 let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
                 output.into_inner().map_err(|e| Error::io(&path, e.into_error()))
             }
             Writer::TfRecord(writer) => writer.finish().map_err(|e| Error::io(&path, e)),
-        }
+        };
+        output?.close()
     }
 
     /// Writes one piece.
@@ -213,29 +219,46 @@ pub(crate) fn tfrecord_compression(compression: OutputCompression) -> Compressio
 /// Where bytes go: a file that has its name only once it is whole, or standard output.
 pub(crate) enum Output {
     File(OutputFile),
-    Stdout(io::Stdout),
+    /// With the bytes that it has taken.
+    Stdout(io::Stdout, u64),
+}
+
+/// An output that has all its bytes.
+pub(crate) enum Whole {
+    File(WholeFile),
+    Stdout(u64),
 }
 
 impl Output {
     fn create(destination: &Destination, overwrite: bool) -> Result<Self> {
         Ok(match destination {
             Destination::File(path) => Self::File(OutputFile::create(path, overwrite)?),
-            Destination::Stdout => Self::Stdout(io::stdout()),
+            Destination::Stdout => Self::Stdout(io::stdout(), 0),
         })
     }
 
-    /// Gives the file its name, in the folder that it was created in. Returns its bytes.
+    fn close(self) -> Result<Whole> {
+        match self {
+            Self::File(file) => Ok(Whole::File(file.close()?)),
+            Self::Stdout(mut stdout, bytes) => {
+                io::Write::flush(&mut stdout).map_err(|e| Error::io("standard output".as_ref(), e))?;
+                Ok(Whole::Stdout(bytes))
+            }
+        }
+    }
+}
+
+impl Whole {
+    /// Gives a file its name, in the folder that it was created in. Returns its bytes.
     pub(crate) fn persist(self, destination: &Destination) -> Result<u64> {
         match (self, destination) {
             (Self::File(file), Destination::File(path)) => {
+                let size = file.size();
                 file.persist_as(path)?;
-                Ok(fs::metadata(path).map_err(|e| Error::io(path, e))?.len())
-            }
-            (Self::Stdout(mut stdout), _) => {
-                io::Write::flush(&mut stdout).map_err(|e| Error::io("standard output".as_ref(), e))?;
-                Ok(0)
+                Ok(size)
             }
             (Self::File(_), Destination::Stdout) => Err(Error::Usage("a file is not standard output".to_owned())),
+            (Self::Stdout(bytes), _) => Ok(bytes),
         }
     }
 }
@@ -244,14 +267,18 @@ impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.write(bytes),
-            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Stdout(stdout, taken) => {
+                let count = stdout.write(bytes)?;
+                *taken += count as u64;
+                Ok(count)
+            }
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::File(file) => file.flush(),
-            Self::Stdout(stdout) => stdout.flush(),
+            Self::Stdout(stdout, _) => stdout.flush(),
         }
     }
 }

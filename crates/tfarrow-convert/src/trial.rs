@@ -2,28 +2,19 @@
 //!
 //! Columns are what all records say. But most data sets are what their first records are, and a summary that is
 //! [settled](tfarrow_codec::Summary::is_settled) can be proven right while everything is converted by it: a record that
-//! would have changed the columns is one that does not fit them. Where one is met, all is undone, and done in two passes:
-//! the output is the same either way. So nothing may be tried that cannot be undone.
-
-use std::fs;
+//! would have changed the columns is one that does not fit them. Where one is met, nothing was named yet, and all is done
+//! in two passes: the output is the same either way.
 
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
-use crate::{
-    Error, Recut, Result,
-    job::{self, Done},
-    run::Conversion,
-    sink::Destination,
-};
+use crate::{Recut, Result, job::Done, run::Conversion, sink::Destination};
 
 /// What was done, or `None` where it takes two passes.
-pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<Done>> {
-    let Some(inferred) = sample(conversion).filter(|_| can_be_undone(conversion)) else { return Ok(None) };
-    let (done, result) = job::run(conversion.jobs(Some(&inferred))?, conversion.options.jobs.max(1));
-    match result {
-        Ok(()) => Ok(Some(done)),
-        Err(error) if error.is_misfit() => undo(&done).map(|()| None),
-        Err(error) => Err(error),
+pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)>> {
+    let Some(inferred) = sample(conversion).filter(|_| can_be_tried(conversion)) else { return Ok(None) };
+    match conversion.convert(Some(&inferred)) {
+        Err(error) if error.is_misfit() => Ok(None),
+        done => done.map(|done| Some((done, inferred))),
     }
 }
 
@@ -34,18 +25,9 @@ fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
     inferred.summary.is_settled(options.layout, options.record_type).then_some(inferred)
 }
 
-/// Whether outputs can be taken back. What went down a pipe cannot, nor a file that another has replaced: of several
-/// outputs some have their names before the others fail. Shards of equal length have to be counted first, which a pass
-/// over everything does.
-fn can_be_undone(conversion: &Conversion<'_>) -> bool {
-    let alone = conversion.outputs.len() == 1;
-    let can = |output: &Destination| matches!(output, Destination::File(path) if alone || !path.exists());
-    !matches!(conversion.options.recut, Some(Recut::Shards(_))) && conversion.outputs.iter().all(can)
-}
-
-fn undo(done: &Done) -> Result<()> {
-    done.outputs.iter().try_for_each(|output| match output {
-        Destination::File(path) => fs::remove_file(path).map_err(|e| Error::io(path, e)),
-        Destination::Stdout => Ok(()),
-    })
+/// What went down a pipe cannot be taken back. Shards of equal length have to be counted first, which a pass over
+/// everything does.
+fn can_be_tried(conversion: &Conversion<'_>) -> bool {
+    let is_pipe = conversion.outputs.contains(&Destination::Stdout);
+    !is_pipe && !matches!(conversion.options.recut, Some(Recut::Shards(_)))
 }

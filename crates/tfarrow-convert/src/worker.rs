@@ -198,7 +198,9 @@ fn homeless(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
     let unset = Some(decoder.lost_unset()).filter(|times| *times > 0);
     let unset =
         unset.map(|times| ("a feature with no kind set has no place without `_tfarrow_unset`".to_owned(), times));
-    unknown.chain(unset)
+    let foreign = decoder.foreign_fields();
+    let foreign = foreign.map(|(field, times)| (format!("field {field} is not one of such records' features"), times));
+    unknown.chain(unset).chain(foreign)
 }
 
 /// Parts a batch where row groups of `most` rows end, of which the one in hand has `rows`.
@@ -234,6 +236,10 @@ impl<'w> RowGroup<'w> {
     }
 
     fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_columns() == 0 && batch.num_rows() > 0 {
+            let way_out = "--record-type raw keeps the records as they are, and --to arrow their number";
+            return Err(Error::Usage(format!("Parquet cannot hold rows that have no column; {way_out}")));
+        }
         self.rows += batch.num_rows();
         if !self.columns.is_empty() {
             return self.encode(&batch);

@@ -11,7 +11,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray, types::Int64Type,
 };
 use tempfile::TempDir;
-use tfarrow_codec::{EncoderBuilder, Layout, VerifyCrc};
+use tfarrow_codec::{EncoderBuilder, Layout, RecordType, VerifyCrc, frame, schema::with_record_type};
 use tfarrow_convert::{ConvertOptions, Error, OutputCompression, Progress, Recut, Report, Target, convert};
 use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
@@ -296,4 +296,95 @@ fn a_conversion_can_be_stopped() {
     let error = convert(&[&source], &folder.path("out"), &options(Target::Parquet, 2), &progress).unwrap_err();
     assert!(matches!(error, Error::Cancelled));
     assert_eq!(files(&folder.path("out")), [""; 0]);
+}
+
+#[test]
+fn outputs_have_their_names_once_their_columns_are_sure() {
+    let folder = Folder::new();
+    folder.write("in/a.tfrecord", &frames(0, 5_000));
+    let mut cut = frames(5_000, 5_000);
+    cut.pop();
+    folder.write("in/b.tfrecord", &cut);
+    let source = folder.path("in");
+    // By a sample that may yet be wrong, none has; by columns that are given, each as soon as it is whole.
+    let (sampled, progress) = (options(Target::Parquet, 1), Progress::default());
+    convert(&[&source], &folder.path("out"), &sampled, &progress).unwrap_err();
+    assert_eq!((files(&folder.path("out")), progress.files()), (vec![], 0));
+    let given = by_all(&folder.path("in/a.tfrecord"), Target::Parquet);
+    convert(&[&source], &folder.path("out"), &given, &progress).unwrap_err();
+    assert_eq!((files(&folder.path("out")), progress.files()), (vec!["a.parquet".to_owned()], 1));
+}
+
+#[test]
+fn one_odd_record_among_examples_is_told() {
+    let folder = Folder::new();
+    let mut bytes = frames(0, 5_000);
+    frame::write(b"\xff", &mut bytes);
+    let source = folder.write("a.tfrecord", &bytes);
+    let report = folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
+    let why = report.why_raw.unwrap();
+    assert!(why.contains("a.tfrecord: record 5000 (byte ") && report.raw_features, "{why}");
+    let raw = ConvertOptions { record_type: Some(RecordType::Raw), ..options(Target::Parquet, 2) };
+    assert_eq!(folder.convert(&source, "raw", &raw).unwrap().why_raw, None);
+}
+
+#[test]
+fn what_a_record_type_leaves_out_is_counted() {
+    let folder = Folder::new();
+    let lists = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07\x12\x07\x0a\x05\x0a\x01l\x12\x00";
+    let mut bytes = Vec::new();
+    (0..3).for_each(|_| frame::write(lists, &mut bytes));
+    let source = folder.write("a.tfrecord", &bytes);
+    let example = ConvertOptions { record_type: Some(RecordType::Example), ..options(Target::Parquet, 2) };
+    let report = folder.convert(&source, "out", &example).unwrap();
+    assert_eq!(report.losses, [("field 2 is not one of such records' features".to_owned(), 3)]);
+}
+
+#[test]
+fn rows_without_columns_are_no_parquet() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 3));
+    let empty = with_record_type(Vec::new(), RecordType::Example);
+    for (to, done) in [(Target::Parquet, false), (Target::Arrow, true)] {
+        let nothing = ConvertOptions { schema: Some(Arc::clone(&empty)), ..options(to, 1) };
+        let outcome = folder.convert(&source, "out", &nothing);
+        assert_eq!(outcome.map_err(|e| assert!(matches!(e, Error::Usage(_)), "{e}")).is_ok(), done);
+    }
+    assert_eq!(files(&folder.path("out")), ["a.arrow"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_written() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 100));
+    folder.convert(&source, "p", &options(Target::Parquet, 1)).unwrap();
+    let parquet = folder.path("p/a.parquet");
+    let schema = Some(tfarrow_convert::read_schema(&parquet).unwrap());
+    let refused = |source: &Path, dest: &str, options: ConvertOptions| {
+        let error = folder.convert(source, dest, &options).unwrap_err();
+        assert!(matches!(error, Error::Usage(_)), "{dest}: {error}");
+    };
+    let plain = ConvertOptions::default;
+    refused(&source, "x.csv", plain());
+    refused(&source, "x.tfrecord.gz", ConvertOptions { compression: Some(OutputCompression::None), ..plain() });
+    refused(&source, "x.parquet", ConvertOptions { recut: Some(Recut::Shards(1)), ..plain() });
+    refused(&source, "x/", ConvertOptions { record_type: Some(RecordType::Raw), schema: schema.clone(), ..plain() });
+    refused(&parquet, "x.tfrecord", ConvertOptions { schema, ..plain() });
+    refused(&parquet, "x.tfrecord", ConvertOptions { layout: Layout::List, ..plain() });
+    refused(&parquet, "x.tfrecord", ConvertOptions { sample: Sample::Records(9), ..plain() });
+    assert!(convert(&[&source], Path::new(""), &plain(), &Progress::default()).is_err());
+    assert_eq!(files(&folder.path("")), ["a.tfrecord", "p"]);
+}
+
+#[test]
+fn shards_of_another_cut_are_in_the_way() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 100));
+    let cut = |recut| ConvertOptions { recut: Some(recut), overwrite: true, ..options(Target::TfRecord, 1) };
+    folder.convert(&source, "out", &cut(Recut::Shards(3))).unwrap();
+    folder.convert(&source, "out", &cut(Recut::Shards(3))).unwrap();
+    for other in [Recut::Shards(2), Recut::Bytes(1 << 20)] {
+        assert!(matches!(folder.convert(&source, "out", &cut(other)).unwrap_err(), Error::Usage(_)), "{other:?}");
+    }
+    assert_eq!(files(&folder.path("out")).len(), 3);
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{FeatureSummary, Layout, RecordType, Records, Role, Summary, VerifyCrc};
+use tfarrow_codec::{FeatureSummary, Layout, Place, RecordType, Records, Role, Summary, VerifyCrc};
 
 use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown};
 
@@ -95,6 +95,22 @@ impl Inferred {
         })
     }
 
+    /// Why the records are taken as they are, where the type found is [`RecordType::Raw`]: in words, with the place.
+    pub fn why_raw(&self) -> Option<String> {
+        let summary = &self.summary;
+        if summary.record_type() != RecordType::Raw || summary.records() == 0 {
+            return None;
+        }
+        let unreadable = summary.unreadable().map(|(place, e)| (place, format!("is no tf.Example ({e})")));
+        let foreign =
+            summary.foreign().map(|(place, field)| (place, format!("has field {field}, as no tf.Example has")));
+        let why = match unreadable.or(foreign) {
+            Some((place, why)) => format!("{} {why}", place_in(place, &self.names)),
+            None => "no record has a feature".to_owned(),
+        };
+        Some(format!("{why}, so all records are taken as they are"))
+    }
+
     /// The first feature of such records that has more than one kind.
     fn conflict(&self, record_type: RecordType) -> Option<&FeatureSummary> {
         let has_columns =
@@ -106,13 +122,8 @@ impl Inferred {
 fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
     let mut kinds: Vec<_> = feature.kinds().collect();
     kinds.sort_by_key(|(_, seen)| seen.first);
-    let places: Vec<_> = kinds
-        .iter()
-        .map(|(kind, seen)| {
-            let name = names.get(seen.first.shard as usize).map_or("?", String::as_str);
-            format!("{} in {name}: record {} (byte {})", kind.name(), seen.first.record, seen.first.offset)
-        })
-        .collect();
+    let places: Vec<_> =
+        kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
     let count = if places.len() == 2 { "two" } else { "three" };
     format!(
         "feature {:?} has {count} kinds: {}; one column cannot hold them: take these shards apart, or read the records as \
@@ -120,6 +131,11 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
         feature.name,
         places.join(", ")
     )
+}
+
+fn place_in(place: Place, names: &[String]) -> String {
+    let name = names.get(place.shard as usize).map_or("?", String::as_str);
+    format!("{name}: record {} (byte {})", place.record, place.offset)
 }
 
 /// Looks at the records of `shards`, all of them or a sample, with `jobs` threads. See [`infer_with`].

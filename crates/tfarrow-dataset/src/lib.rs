@@ -55,4 +55,4 @@ pub use infer::{
 pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
 pub use shard::Shard;
 pub use source::{Wanted, resolve, resolve_wanted};
-pub use writer::{OutputFile, ShardWriter};
+pub use writer::{OutputFile, ShardWriter, WholeFile};

@@ -83,6 +83,13 @@ pub fn says_tfrecord(name: &Path) -> bool {
     strip(head, TFRECORD).1
 }
 
+/// Whether a file without an extension is numbered as TensorFlow numbers shards: `train-00000-of-00004`, also compressed.
+/// With another extension it is something else's shard, such as a checkpoint's `variables.data-00000-of-00001`.
+pub fn is_bare_shard(name: &Path) -> bool {
+    let (head, number) = split_number(strip(file_name(name), COMPRESSED).0);
+    !number.is_empty() && !head.contains(&b'.')
+}
+
 fn file_name(name: &Path) -> &[u8] {
     name.file_name().unwrap_or(OsStr::new("records")).as_encoded_bytes()
 }

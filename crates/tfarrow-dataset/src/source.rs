@@ -11,7 +11,11 @@ use std::{
 use walkdir::{DirEntry, WalkDir};
 
 use crate::{
-    Contents, Error, ErrorKind, PassedOver, Result, Shard, glob::Glob, looks, names::says_tfrecord, natural,
+    Contents, Error, ErrorKind, PassedOver, Result, Shard,
+    glob::Glob,
+    looks,
+    names::{is_bare_shard, says_tfrecord},
+    natural,
     shard::STDIN,
 };
 
@@ -48,7 +52,7 @@ impl Wanted {
     }
 }
 
-/// The shards that `sources` name, in natural order of their paths. See [`resolve_wanted`], of which this takes
+/// The shards that `sources` name, in their order, and of one source in natural order of the paths. See [`resolve_wanted`], of which this takes
 /// [`Wanted::Any`].
 ///
 /// # Errors
@@ -57,13 +61,13 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
     resolve_wanted(sources, Wanted::Any)
 }
 
-/// The shards that `sources` name, in natural order of their paths.
+/// The shards that `sources` name, in their order, and of one source in natural order of the paths.
 ///
 /// A source is one of these, the first that fits:
 /// - `-`: standard input.
 /// - A file: taken whatever it holds, an empty one as a shard of no records.
-/// - A folder: the files in it and below, by what they hold. A file that is called TFRecord and holds something else
-///   is taken too, so that damage is not passed over in silence. Links to folders inside the source are not
+/// - A folder: the files in it and below, by what they hold. A file that is called TFRecord, or numbered as its shards
+///   are, and holds something else is taken too, so that damage is not passed over in silence. Links to folders inside the source are not
 ///   followed, since what they lead to is found without them.
 /// - A glob (`* ? [..] {a,b} **`): the files that match it, and the folders that do, as above.
 ///
@@ -80,14 +84,14 @@ pub fn resolve_wanted<S: AsRef<OsStr>>(sources: &[S], wanted: Wanted) -> Result<
     let mut shards = Vec::new();
     let mut seen = HashSet::new();
     for source in sources {
-        let found = find(source.as_ref(), wanted)?;
+        let mut found = find(source.as_ref(), wanted)?;
+        found.sort_by(|a, b| natural::compare(&a.path, &b.path));
         if sources.len() == 1 {
             shards = found;
         } else {
             add_new(found, &mut shards, &mut seen)?;
         }
     }
-    shards.sort_by(|a, b| natural::compare(&a.path, &b.path));
     Ok(shards)
 }
 
@@ -260,7 +264,7 @@ impl Search {
         }
         let contents = match Contents::of(&path)? {
             Some(contents) => contents,
-            None if found == Found::ByGlob || says_tfrecord(&path) => Contents::TfRecord,
+            None if found == Found::ByGlob || says_tfrecord(&path) || is_bare_shard(&path) => Contents::TfRecord,
             None => {
                 self.pass_over(path, |over| &mut over.other);
                 return Ok(());

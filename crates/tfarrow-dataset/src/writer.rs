@@ -8,7 +8,7 @@ use std::{
 };
 
 use flate2::write::{GzEncoder, ZlibEncoder};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Compression, Error, ErrorKind, Result};
 
@@ -44,7 +44,45 @@ impl OutputFile {
         &self.target
     }
 
+    /// Ends the file, once the disk has it. It still has to be put in its place.
+    ///
+    /// # Errors
+    /// What the system says. Then nothing is left of it.
+    pub fn close(self) -> Result<WholeFile> {
+        let Self { target, temp, overwrite } = self;
+        let synced = temp.as_file().sync_all().and_then(|()| temp.as_file().metadata());
+        match synced {
+            Ok(metadata) => Ok(WholeFile { target, temp: temp.into_temp_path(), overwrite, size: metadata.len() }),
+            Err(error) => Err(Error::io(target, error)),
+        }
+    }
+
     /// Puts the file in its place, once the disk has it.
+    ///
+    /// # Errors
+    /// As [`close`](Self::close) and [`WholeFile::persist`].
+    pub fn persist(self) -> Result<()> {
+        self.close()?.persist()
+    }
+}
+
+/// A file that is whole, and not in its place yet. It holds no open file, so that there may be many. Dropped, it leaves
+/// nothing.
+#[derive(Debug)]
+pub struct WholeFile {
+    target: PathBuf,
+    temp: TempPath,
+    overwrite: bool,
+    size: u64,
+}
+
+impl WholeFile {
+    /// Its bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Puts the file in its place.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] where a file has come to stand there that may not be overwritten; what the system says.
@@ -54,21 +92,17 @@ impl OutputFile {
         self.persist_as(&target)
     }
 
-    /// Puts the file in its place under another name than it was created for, once the disk has it. Both are in one
-    /// folder: what is written is moved, never copied.
+    /// Puts the file in its place under another name than it was created for. Both are in one folder: what is written is
+    /// moved, never copied.
     ///
     /// # Errors
     /// As [`persist`](Self::persist).
     pub fn persist_as(self, target: &Path) -> Result<()> {
         let Self { temp, overwrite, .. } = self;
-        let target = target.to_owned();
-        if let Err(error) = temp.as_file().sync_all() {
-            return Err(Error::io(target, error));
-        }
-        let placed = if overwrite { replace(temp, &target) } else { place(temp, &target) };
+        let placed = if overwrite { replace(temp, target) } else { place(temp, target) };
         match placed {
             Ok(()) => {
-                sync_folder(&target);
+                sync_folder(target);
                 Ok(())
             }
             Err(error) if !overwrite && error.kind() == io::ErrorKind::AlreadyExists => {
@@ -126,17 +160,17 @@ fn folder_of(target: &Path) -> &Path {
     }
 }
 
-fn replace(temp: NamedTempFile, target: &Path) -> io::Result<()> {
-    temp.persist(target).map(drop).map_err(|error| error.error)
+fn replace(temp: TempPath, target: &Path) -> io::Result<()> {
+    temp.persist(target).map_err(|error| error.error)
 }
 
 /// Gives the file its name unless another has it. Not every file system can do this in one step.
-fn place(temp: NamedTempFile, target: &Path) -> io::Result<()> {
+fn place(temp: TempPath, target: &Path) -> io::Result<()> {
     match temp.persist_noclobber(target) {
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(error.error),
         Err(_) if fs::symlink_metadata(target).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(error) => replace(error.file, target),
+        Err(error) => replace(error.path, target),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `tfarrow convert`: TFRecord to Parquet or Arrow, and back.
 
 use std::{
+    io::IsTerminal,
     path::Path,
     process::ExitCode,
     sync::Arc,
@@ -13,7 +14,7 @@ use tfarrow_convert::{ConvertOptions, Error, Progress, Recut, Report, Target, co
 use crate::{
     args::{Convert, To},
     failure::{self, FOUND, Usage},
-    interrupt::{INTERRUPTED, on_interrupt},
+    interrupt::{self, on_interrupt},
     output::{count, size},
     progress::Bar,
 };
@@ -23,14 +24,21 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Converts, and says in one line what was done.
 pub(crate) fn run(args: &Convert) -> Result<ExitCode> {
+    if args.dest == "-" && std::io::stdout().is_terminal() {
+        return Err(Usage("standard output is a terminal: send it to a file or a program".to_owned()).into());
+    }
     let options = options(args)?;
     let start = Instant::now();
     let progress = Arc::new(Progress::default());
     let cancel = Arc::clone(&progress);
     on_interrupt(move || cancel.cancel());
-    match watched(args, &options, &progress) {
+    let outcome = watched(args, &options, &progress);
+    if let (Err(_), files @ 1..) = (&outcome, progress.files()) {
+        failure::say(&format!("{} finished before this, and stayed", plural(files, "file")));
+    }
+    match outcome {
         Ok(report) => Ok(close(&report, start.elapsed())),
-        Err(Error::Cancelled) => Ok(ExitCode::from(INTERRUPTED)),
+        Err(Error::Cancelled) => Ok(ExitCode::from(interrupt::status())),
         Err(Error::Usage(message)) => Err(Usage(message).into()),
         Err(error) => Err(error.into()),
     }
@@ -87,17 +95,22 @@ fn watched(args: &Convert, options: &ConvertOptions, progress: &Progress) -> Res
 
 /// The closing lines, and the exit status that they stand for.
 fn close(report: &Report, took: Duration) -> ExitCode {
-    let Report { shards, files, records, bytes_in, bytes_out, losses } = report;
-    let plural = |number: &u64, word: &str| format!("{} {word}{}", count(*number), if *number == 1 { "" } else { "s" });
+    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, raw_features } = report;
     let written = match files {
-        0 => String::new(),
-        files => format!(", wrote {} in {}", size(*bytes_out), plural(files, "file")),
+        0 => "to standard output".to_owned(),
+        files => format!("in {}", plural(*files, "file")),
     };
-    let (records, read) = (plural(records, "record"), plural(shards, "file"));
-    let (bytes_in, seconds) = (size(*bytes_in), took.as_secs_f64());
-    failure::say(&format!("{records}: read {bytes_in} in {read}{written}, in {seconds:.1} s"));
+    let (records, read) = (plural(*records, "record"), plural(*shards, "file"));
+    let (bytes_in, bytes_out, seconds) = (size(*bytes_in), size(*bytes_out), took.as_secs_f64());
+    failure::say(&format!("{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"));
     for (what, times) in losses {
-        failure::say(&format!("{what}: {}", plural(times, "time")));
+        failure::say(&format!("{what}: {}", plural(*times, "time")));
     }
-    if losses.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
+    why_raw.iter().for_each(|why| failure::say(why));
+    let found = !losses.is_empty() || (why_raw.is_some() && *raw_features);
+    if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+}
+
+fn plural(number: u64, word: &str) -> String {
+    format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
 }

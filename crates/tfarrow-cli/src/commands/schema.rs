@@ -34,7 +34,11 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
         SchemaFormat::Arrow => found.arrow()?,
         SchemaFormat::Python => output::line(&python::spec(&found))?,
     }
-    Ok(found.report_mixed())
+    let why_raw = inferred.why_raw().filter(|_| args.reading.record_type().is_none());
+    why_raw.iter().for_each(|why| failure::say(why));
+    // Features among records that are no Examples, or the other way round.
+    let strays = why_raw.is_some() && inferred.summary.features().next().is_some();
+    Ok(if strays { ExitCode::from(FOUND) } else { found.report_mixed() })
 }
 
 /// What was found in a data set.
@@ -128,10 +132,6 @@ impl Found<'_> {
         let mut rows: Vec<_> = rows.collect();
         if self.record_type() == RecordType::Raw {
             rows.push(["record", "", "100 %", "0", "0", "", "binary"].map(str::to_owned).to_vec());
-            if let Some((place, error)) = self.inferred.summary.unreadable() {
-                let place = self.place(place);
-                failure::say(&format!("{place} is no tf.Example ({error}), so all records are taken as they are"));
-            }
         }
         output::text_table(&names, &right, rows)?;
         Ok(())

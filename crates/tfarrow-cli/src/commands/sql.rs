@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use crate::{
     args::{Format, Sql},
     failure::{self, Usage, from_datafusion},
-    interrupt::{INTERRUPTED, end, on_interrupt},
+    interrupt::{self, end, on_interrupt},
     output,
 };
 
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     let outcome = runtime.block_on(async {
         tokio::select! {
             outcome = answer_all(statements, args) => outcome.map(|()| ExitCode::SUCCESS),
-            () = interrupted.notified() => Ok(ExitCode::from(INTERRUPTED)),
+            () = interrupted.notified() => Ok(ExitCode::from(interrupt::status())),
         }
     });
     // What still reads in the background is of no use to anyone.

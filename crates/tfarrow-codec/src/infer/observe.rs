@@ -40,10 +40,10 @@ impl List {
 pub(super) struct Shape {
     /// Some feature's map entry has a value, as all entries have that TensorFlow wrote.
     pub(super) has_value: bool,
-    /// A record has feature lists.
+    /// A record has `feature_lists`, if only empty ones.
     pub(super) has_lists: bool,
-    /// A record has a field that neither message has.
-    pub(super) has_foreign: bool,
+    /// The last field met that neither message has.
+    pub(super) foreign: Option<u32>,
     /// A name was met that is one too many to remember.
     pub(super) overflow: bool,
 }
@@ -114,7 +114,6 @@ impl Visitor for Walk<'_> {
     #[inline]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         self.observer.shape.has_value |= value.is_some();
-        self.observer.shape.has_lists |= side == Side::Lists;
         let role = match side {
             Side::Features => Role::Feature,
             Side::Lists => Role::Sequence,
@@ -135,8 +134,12 @@ impl Visitor for Walk<'_> {
         Ok(())
     }
 
-    fn foreign(&mut self, _field: u32) -> wire::Result<()> {
-        self.observer.shape.has_foreign = true;
+    fn lists(&mut self) {
+        self.observer.shape.has_lists = true;
+    }
+
+    fn foreign(&mut self, field: u32) -> wire::Result<()> {
+        self.observer.shape.foreign = Some(field);
         Ok(())
     }
 }

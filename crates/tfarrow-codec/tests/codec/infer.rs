@@ -149,6 +149,8 @@ fn payloads_tell_what_they_are() {
     const LISTS: &[u8] = b"\x12\x07\x0a\x05\x0a\x01l\x12\x00";
     check_type(&[EXAMPLE, b""], RecordType::Example);
     check_type(&[b"", EXAMPLE, LISTS], RecordType::SequenceExample);
+    // There are feature lists, of which this record has none.
+    check_type(&[EXAMPLE, b"\x12\x00"], RecordType::SequenceExample);
     // A feature with no kind has an empty value, and this is a value all the same.
     check_type(&[b"\x0a\x07\x0a\x05\x0a\x01x\x12\x00"], RecordType::Example);
     check_type(&[], RecordType::Raw);

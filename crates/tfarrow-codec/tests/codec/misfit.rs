@@ -11,7 +11,7 @@ use tfarrow_testkit::{
     oracle::{Cell, Kind, Row, Side, Value},
 };
 
-use crate::support::{WAYS, finish, offsets, push, schema_of};
+use crate::support::{WAYS, chunks, finish, offsets, push, schema_of, small};
 
 /// Why a cell does not fit a column, if it does not.
 fn misfit(field: &Field, cell: &Cell) -> bool {
@@ -160,4 +160,17 @@ fn field_2_of_an_example_is_any_other() {
     assert_eq!(arrow::rows_from_batches(&batches).unwrap(), [row.clone(), row]);
     let error = crate::support::decode(&file, builder.with_strict(true)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Foreign { field: 2, .. }), "{error}");
+}
+
+#[test]
+fn fields_of_no_such_record_are_counted() {
+    let set = small(true);
+    let schema = schema_of(&set.file(), false, WAYS[0]).unwrap();
+    let [records] = &chunks(&set.file(), 1 << 20).unwrap()[..] else { panic!() };
+    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    assert_eq!(decoder.foreign_fields(), None);
+    decoder.decode(records).unwrap();
+    decoder.decode(records).unwrap();
+    // Two of three records have feature lists, and were read twice.
+    assert_eq!(decoder.foreign_fields(), Some((2, 4)));
 }

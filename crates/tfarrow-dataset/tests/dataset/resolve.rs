@@ -70,6 +70,19 @@ fn folders_are_searched_by_content_in_natural_order() {
 }
 
 #[test]
+fn a_damaged_shard_is_not_passed_over() {
+    let folder = folder(&[
+        "train-00000-of-00003",
+        "train-00001-of-00003 text",
+        "train-00002-of-00003.gz text",
+        "a.tfrecord text",
+        "variables.data-00000-of-00001 text",
+        "train text",
+    ]);
+    check(&folder, "", &["a.tfrecord", "train-00000-of-00003", "train-00001-of-00003", "train-00002-of-00003.gz"]);
+}
+
+#[test]
 fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted() {
     let folder = folder(&["t/a", "t/b.parquet parquet", "c/b.parquet parquet", "c/a.arrow arrow", "c/x text"]);
     check(&folder, "c", &["a.arrow", "b.parquet"]);
@@ -176,7 +189,7 @@ fn several_sources_are_one_set_in_order() {
     let folder = folder(&["b/1", "a/10", "a/9"]);
     let source = |name: &str| folder.path().join(name);
     let shards = resolve(&[source("b"), source("a/10"), source("a")]).unwrap();
-    assert_eq!(names(&shards), ["9", "10", "1"]);
+    assert_eq!(names(&shards), ["1", "10", "9"]);
     // A file by two names is one file.
     let shards = resolve(&[source("a"), source("a/../a/*"), source("a/9")]).unwrap();
     assert_eq!(names(&shards), ["9", "10"]);
