@@ -43,6 +43,19 @@ fn standard_input_is_a_source() {
 }
 
 #[test]
+fn standard_input_may_be_parquet_or_arrow() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.parquet", "a.arrow"] {
+        let file = folder.path().join(name);
+        let outcome = tfarrow(&["convert", "testdata/scalar.tfrecord", file.to_str().unwrap()]);
+        assert_eq!(outcome.status, Some(0));
+        let bytes = std::fs::read(&file).unwrap();
+        assert_eq!(tfarrow_reads(&["count", "-"], &bytes).prints(), "20\n", "{name}");
+        assert_eq!(tfarrow_reads(&["head", "-", "-n", "3"], &bytes).prints().lines().count(), 3, "{name}");
+    }
+}
+
+#[test]
 fn what_names_nothing_is_an_error_that_says_where_it_looked() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "no shard").unwrap();

@@ -114,13 +114,23 @@ fn words(error: &DataFusionError) -> String {
             format!("syntax error: {}", text.strip_prefix("sql parser error: ").unwrap_or(&text))
         }
         DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
-            without_backtrace(text)
+            quoted_if_file(without_backtrace(text))
         }
         DataFusionError::SchemaError(error, _) => match error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
             error => error.to_string(),
         },
         error => error.strip_backtrace(),
+    }
+}
+
+/// A table that was not found, with a word on quotes where its name looks like a file's.
+fn quoted_if_file(text: String) -> String {
+    let name = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found"));
+    let name = name.map(|name| name.trim_start_matches("datafusion.").trim_start_matches("public."));
+    match name.filter(|name| name.contains(['.', '/'])) {
+        Some(name) => format!("table {name} not found; a file is named in single quotes: FROM '{name}'"),
+        None => text,
     }
 }
 
@@ -163,6 +173,9 @@ mod tests {
         let arrow = ArrowError::ExternalError(Box::new(inner));
         let outer = DataFusionError::Shared(std::sync::Arc::new(DataFusionError::ArrowError(Box::new(arrow), None)));
         assert_eq!(message(&from_datafusion(outer)), "a.tfrecord: record 3");
+        let file = DataFusionError::Plan("table 'datafusion.a.tfrecord' not found".to_owned());
+        let quoted = "table a.tfrecord not found; a file is named in single quotes: FROM 'a.tfrecord'";
+        assert_eq!(message(&from_datafusion(file)), quoted);
         let plan = DataFusionError::Plan("table 'x' not found".to_owned());
         assert_eq!(message(&from_datafusion(plan)), "table 'x' not found");
     }

@@ -102,8 +102,9 @@ impl Inferred {
             return None;
         }
         let unreadable = summary.unreadable().map(|(place, e)| (place, format!("is no tf.Example ({e})")));
-        let foreign =
-            summary.foreign().map(|(place, field)| (place, format!("has field {field}, as no tf.Example has")));
+        let foreign = summary
+            .foreign()
+            .map(|(place, field)| (place, format!("has a field {field} that is none of a tf.Example's")));
         let why = match unreadable.or(foreign) {
             Some((place, why)) => format!("{} {why}", place_in(place, &self.names)),
             None => "no record has a feature".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, BufRead, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -74,6 +74,22 @@ impl Shard {
         self.contents = Contents::of(&copy)?.unwrap_or(Contents::TfRecord);
         self.spool = Some(Arc::new(copy));
         Ok(())
+    }
+
+    /// Copies standard input where it holds Parquet or Arrow, which cannot be read from front to back.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn spool_columnar(&mut self) -> Result<()> {
+        if !self.is_stdin() || !self.is_stream() {
+            return Ok(());
+        }
+        let mut stdin = io::stdin().lock();
+        let head = stdin.fill_buf().map_err(|error| Error::io(&self.path, error))?;
+        let is_columnar = head.starts_with(b"PAR1") || head.starts_with(b"ARROW1");
+        // What was looked at is still there for whoever reads.
+        drop(stdin);
+        if is_columnar { self.spool() } else { Ok(()) }
     }
 
     /// Opens it for reading.

@@ -13,7 +13,8 @@ use crate::{args::Count, output, progress::Bar};
 
 /// Prints the number of records.
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
-    let shards = resolve(&args.sources)?;
+    let mut shards = resolve(&args.sources)?;
+    shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let counts = count_all(&shards)?;
     if args.per_file {
         let line =

@@ -30,10 +30,11 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
     let mut printer = Printer { out: output::stdout(), style, record_type: args.record_type.map(RecordType::from) };
     let mut left = args.records;
-    for shard in resolve(&args.sources)? {
+    for mut shard in resolve(&args.sources)? {
         if left == 0 {
             break;
         }
+        shard.spool_columnar()?;
         let printed = match shard.contents {
             Contents::TfRecord => printer.records(&shard, &mut left),
             Contents::Parquet | Contents::Arrow => {
