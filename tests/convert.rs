@@ -125,7 +125,9 @@ fn the_json_of_schema_is_a_schema() {
         let source = if set.ends_with('/') { format!("testdata/{set}") } else { format!("testdata/{set}.tfrecord") };
         let folder = tempdir().unwrap();
         let (json, out) = (folder.path().join("schema.json"), folder.path().join("out"));
-        std::fs::write(&json, tfarrow(&["schema", &source, "--format", "json"]).prints()).unwrap();
+        let schema = tfarrow(&["schema", &source, "--format", "json"]);
+        assert_eq!(schema.status, Some(0), "{}", schema.stderr);
+        std::fs::write(&json, schema.stdout).unwrap();
         convert(&[&source, text(&out), "--schema", text(&json)]);
         let back = folder.path().join("back");
         convert(&[text(&out), text(&back), "--to", "tfrecord"]);

@@ -14,8 +14,8 @@ fn tells_files_apart_if_asked() {
     let lines = tfarrow(&["count", "--per-file", "testdata/tfds", "testdata/scalar.tfrecord"]).prints();
     assert_eq!(
         lines,
-        "20\ttestdata/scalar.tfrecord\n5\ttestdata/tfds/mnist-train.tfrecord-00000-of-00002\n\
-         5\ttestdata/tfds/mnist-train.tfrecord-00001-of-00002\n"
+        "5\ttestdata/tfds/mnist-train.tfrecord-00000-of-00002\n\
+         5\ttestdata/tfds/mnist-train.tfrecord-00001-of-00002\n20\ttestdata/scalar.tfrecord\n"
     );
 }
 

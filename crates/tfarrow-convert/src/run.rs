@@ -46,8 +46,8 @@ pub struct Report {
     pub losses: Vec<(String, u64)>,
     /// Why the records were taken as they are, where that was found out and not asked for.
     pub why_raw: Option<String>,
-    /// Whether there were features among them all the same.
-    pub raw_features: bool,
+    /// Whether that was for the sake of a few among records with features.
+    pub strays: bool,
 }
 
 /// Converts the shards that `sources` name. `dest` is a folder, one file, or `-`.
@@ -150,7 +150,7 @@ impl Conversion<'_> {
             bytes_out: done.bytes,
             losses: done.losses.into_iter().collect(),
             why_raw: inferred.as_ref().and_then(Inferred::why_raw),
-            raw_features: inferred.is_some_and(|inferred| inferred.summary.features().next().is_some()),
+            strays: inferred.is_some_and(|inferred| inferred.has_strays()),
         })
     }
 

@@ -323,7 +323,7 @@ fn one_odd_record_among_examples_is_told() {
     let source = folder.write("a.tfrecord", &bytes);
     let report = folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
     let why = report.why_raw.unwrap();
-    assert!(why.contains("a.tfrecord: record 5000 (byte ") && report.raw_features, "{why}");
+    assert!(why.contains("a.tfrecord: record 5000 (byte ") && report.strays, "{why}");
     let raw = ConvertOptions { record_type: Some(RecordType::Raw), ..options(Target::Parquet, 2) };
     assert_eq!(folder.convert(&source, "raw", &raw).unwrap().why_raw, None);
 }

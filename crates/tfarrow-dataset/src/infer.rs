@@ -112,6 +112,13 @@ impl Inferred {
         Some(format!("{why}, so all records are taken as they are"))
     }
 
+    /// Whether they are raw for the sake of a few: some feature is in half of them at least.
+    pub fn has_strays(&self) -> bool {
+        let summary = &self.summary;
+        summary.record_type() == RecordType::Raw
+            && summary.features().any(|f| f.present >= summary.records().div_ceil(2))
+    }
+
     /// The first feature of such records that has more than one kind.
     fn conflict(&self, record_type: RecordType) -> Option<&FeatureSummary> {
         let has_columns =

@@ -95,7 +95,7 @@ fn watched(args: &Convert, options: &ConvertOptions, progress: &Progress) -> Res
 
 /// The closing lines, and the exit status that they stand for.
 fn close(report: &Report, took: Duration) -> ExitCode {
-    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, raw_features } = report;
+    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, strays } = report;
     let written = match files {
         0 => "to standard output".to_owned(),
         files => format!("in {}", plural(*files, "file")),
@@ -107,8 +107,7 @@ fn close(report: &Report, took: Duration) -> ExitCode {
         failure::say(&format!("{what}: {}", plural(*times, "time")));
     }
     why_raw.iter().for_each(|why| failure::say(why));
-    let found = !losses.is_empty() || (why_raw.is_some() && *raw_features);
-    if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+    if !losses.is_empty() || *strays { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
 }
 
 fn plural(number: u64, word: &str) -> String {

@@ -36,9 +36,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
     }
     let why_raw = inferred.why_raw().filter(|_| args.reading.record_type().is_none());
     why_raw.iter().for_each(|why| failure::say(why));
-    // Features among records that are no Examples, or the other way round.
-    let strays = why_raw.is_some() && inferred.summary.features().next().is_some();
-    Ok(if strays { ExitCode::from(FOUND) } else { found.report_mixed() })
+    Ok(if why_raw.is_some() && inferred.has_strays() { ExitCode::from(FOUND) } else { found.report_mixed() })
 }
 
 /// What was found in a data set.
