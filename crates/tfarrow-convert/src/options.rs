@@ -141,7 +141,7 @@ pub struct ConvertOptions {
     pub verify_crc: VerifyCrc,
     /// The most rows of a Parquet row group.
     pub row_group_rows: usize,
-    /// The most encoded bytes of a Parquet row group, and bytes of records that one is made of.
+    /// The most encoded bytes of a Parquet row group, and bytes of records that one is made of. A worker holds both.
     pub row_group_bytes: usize,
 }
 
@@ -160,7 +160,7 @@ impl Default for ConvertOptions {
             overwrite: false,
             verify_crc: VerifyCrc::Always,
             row_group_rows: 1 << 20,
-            row_group_bytes: 128 << 20,
+            row_group_bytes: 64 << 20,
         }
     }
 }

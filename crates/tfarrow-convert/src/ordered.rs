@@ -1,7 +1,7 @@
 //! Many workers, one output: pieces are written in the order of the units they come from.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
@@ -19,25 +19,49 @@ pub(crate) trait Write {
     fn held(piece: &Self::Piece) -> usize;
 }
 
-/// Bytes that a worker whose turn has not come holds back before it waits.
+/// Bytes that are held back, by a worker or by all units that are done, before a worker whose turn has not come waits.
 const HELD_BYTES: usize = 32 << 20;
 
 /// An output whose pieces come from many units at once.
-pub(crate) struct Ordered<W> {
+pub(crate) struct Ordered<W: Write> {
     state: Mutex<State<W>>,
     turn_came: Condvar,
 }
 
-struct State<W> {
+struct State<W: Write> {
     /// The unit whose pieces are being written.
     turn: u64,
+    /// The pieces of units that were done before their turn came, and the bytes of all.
+    done: HashMap<u64, VecDeque<W::Piece>>,
+    bytes: usize,
     failed: bool,
     output: W,
 }
 
+impl<W: Write> State<W> {
+    fn write(&mut self, pieces: &mut VecDeque<W::Piece>) -> Result<()> {
+        while let Some(piece) = pieces.pop_front() {
+            self.output.write(piece)?;
+        }
+        Ok(())
+    }
+
+    /// Passes the turn on, over units that are done and only wait to be written.
+    fn pass(&mut self) -> Result<()> {
+        self.turn += 1;
+        while let Some(mut pieces) = self.done.remove(&self.turn) {
+            self.bytes -= pieces.iter().map(W::held).sum::<usize>();
+            self.write(&mut pieces)?;
+            self.turn += 1;
+        }
+        Ok(())
+    }
+}
+
 impl<W: Write> Ordered<W> {
     pub(crate) fn new(output: W) -> Self {
-        Self { state: Mutex::new(State { turn: 0, failed: false, output }), turn_came: Condvar::new() }
+        let state = State { turn: 0, done: HashMap::new(), bytes: 0, failed: false, output };
+        Self { state: Mutex::new(state), turn_came: Condvar::new() }
     }
 
     /// The place of unit `number` in the output. Each number, from 0 on, must be asked for, and [finished](Ticket::finish).
@@ -73,16 +97,23 @@ pub(crate) struct Ticket<'o, W: Write> {
 impl<W: Write> Ticket<'_, W> {
     /// Writes a piece if it is this unit's turn. Else it is held back, and waited for where too much is held back.
     pub(crate) fn write(&mut self, piece: W::Piece) -> Result<()> {
-        self.bytes += W::held(&piece);
+        self.bytes = self.bytes.saturating_add(W::held(&piece));
         self.pieces.push_back(piece);
         let state = self.ordered.lock();
         if state.turn == self.number || self.bytes > HELD_BYTES { self.drain(state).map(drop) } else { Ok(()) }
     }
 
-    /// Writes what is held back, and gives the turn to the next unit.
+    /// Writes what is held back, and gives the turn to the next unit. Where the turn has not come, whoever has it writes,
+    /// unless too much is held back.
     pub(crate) fn finish(mut self) -> Result<()> {
-        let mut state = self.drain(self.ordered.lock())?;
-        state.turn += 1;
+        let mut state = self.ordered.lock();
+        if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= HELD_BYTES {
+            state.bytes += self.bytes;
+            state.done.insert(self.number, self.pieces);
+            return Ok(());
+        }
+        let mut state = self.drain(state)?;
+        state.pass()?;
         self.ordered.turn_came.notify_all();
         Ok(())
     }
@@ -93,9 +124,7 @@ impl<W: Write> Ticket<'_, W> {
         if state.failed {
             return Err(Error::Cancelled);
         }
-        while let Some(piece) = self.pieces.pop_front() {
-            state.output.write(piece)?;
-        }
+        state.write(&mut self.pieces)?;
         self.bytes = 0;
         Ok(state)
     }
@@ -144,9 +173,28 @@ mod tests {
     fn a_failure_wakes_those_who_wait() {
         let ordered = Ordered::new(Sink::default());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| ordered.ticket(1).finish());
+            let waiting = scope.spawn(|| {
+                let mut ticket = ordered.ticket(1);
+                (0..3).try_for_each(|i| ticket.write((1, i))).and_then(|()| ticket.finish())
+            });
             ordered.fail();
             assert!(matches!(waiting.join().unwrap(), Err(Error::Cancelled)));
         });
+    }
+
+    #[test]
+    fn a_unit_that_is_done_waits_for_nobody() {
+        let ordered = Ordered::new(Sink::default());
+        let first = ordered.ticket(0);
+        for unit in [2, 1] {
+            let mut ticket = ordered.ticket(unit);
+            ticket.write((unit, 0)).unwrap();
+            ticket.finish().unwrap();
+        }
+        first.finish().unwrap();
+        ordered.with_output(|sink| assert_eq!(sink.0, [(1, 0), (2, 0)]));
+        let mut last = ordered.ticket(3);
+        last.write((3, 0)).unwrap();
+        ordered.with_output(|sink| assert_eq!(sink.0.len(), 3));
     }
 }

@@ -129,8 +129,8 @@ impl Piece {
     /// The bytes that it keeps in memory until it is written, as far as workers have to be held back for it.
     pub(crate) fn held(&self) -> usize {
         match self {
-            // A row group is bounded by itself, and a worker makes one at a time.
-            Self::RowGroup(_) => 0,
+            // As much as a worker may hold: it makes no other before this one is written.
+            Self::RowGroup(_) => usize::MAX,
             Self::Batch(batch) => batch.get_array_memory_size(),
             Self::Frames(frames) => frames.len(),
         }
