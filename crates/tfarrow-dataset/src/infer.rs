@@ -115,8 +115,8 @@ impl Inferred {
     /// Whether they are raw for the sake of a few: some feature is in half of them at least.
     pub fn has_strays(&self) -> bool {
         let summary = &self.summary;
-        summary.record_type() == RecordType::Raw
-            && summary.features().any(|f| f.present >= summary.records().div_ceil(2))
+        let has_odd = summary.unreadable().is_some() || summary.foreign().is_some();
+        has_odd && summary.features().any(|feature| feature.present >= summary.records().div_ceil(2))
     }
 
     /// The first feature of such records that has more than one kind.
