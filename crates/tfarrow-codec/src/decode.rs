@@ -1,6 +1,6 @@
 //! From whole records to one batch: the loop that everything drives.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -45,8 +45,8 @@ impl BatchDecoder {
         let projected = Arc::new(schema.project(&wanted)?);
         let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
         let walks = columns.iter().any(|column| column.role != Role::Record);
-        let first = |index: &usize| wanted.iter().position(|other| other == index);
-        let lanes = wanted.iter().filter_map(first).collect();
+        let mut first = HashMap::new();
+        let lanes = wanted.iter().enumerate().map(|(lane, index)| *first.entry(*index).or_insert(lane)).collect();
         let tape = Tape::new(&all, &wanted, options.limits);
         let DecodeOptions { verify_crc, strict, .. } = options;
         Ok(Self { record_type, columns, lanes, schema: projected, tape, verify_crc, strict, walks })

@@ -336,8 +336,12 @@ impl Summary {
     /// would have found nothing else.
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {
-            RecordType::Raw => record_type.is_some() || self.unreadable.is_some() || self.foreign.is_some(),
-            record_type => self.features_of(record_type).all(|feature| feature.is_settled(layout)),
+            // Also which record is to blame is for all of them to say.
+            RecordType::Raw => record_type.is_some(),
+            record_type => {
+                let mut features = self.features_of(record_type).peekable();
+                features.peek().is_some() && features.all(|feature| feature.is_settled(layout))
+            }
         }
     }
 

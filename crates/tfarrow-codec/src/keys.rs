@@ -172,7 +172,13 @@ impl Keys {
     fn hit(&mut self, id: u32, next: usize) {
         self.next = next;
         self.hits += 1;
-        if self.learns {
+        self.learn(id);
+    }
+
+    /// Notes a key of a record that gives the order. No key is given more than once but by those who mean no good.
+    #[inline(always)]
+    fn learn(&mut self, id: u32) {
+        if self.learns && self.seen.len() < self.names.len() {
             self.seen.push(id);
         }
     }
@@ -186,9 +192,7 @@ impl Keys {
         };
         if let Some(id) = id {
             self.missed += 1;
-            if self.learns {
-                self.seen.push(id);
-            }
+            self.learn(id);
             match self.places.get(id as usize) {
                 Some(place) if *place != u32::MAX => self.next = *place as usize + 1,
                 _ if self.learns => {}

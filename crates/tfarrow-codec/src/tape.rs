@@ -1,5 +1,7 @@
 //! The tape: for each wanted column and each record of a batch, where the value lies. Filled by WALK, read by COLUMNS.
 
+use std::collections::HashMap;
+
 use arrow_buffer::Buffer;
 
 use crate::{
@@ -142,13 +144,17 @@ pub(crate) struct Unset {
 impl Tape {
     /// A tape for `columns`, of which those in `wanted` are filled, in that order.
     pub(crate) fn new(columns: &[Column], wanted: &[usize], limits: Limits) -> Self {
+        // A column that is wanted twice has its places once.
+        let mut places = HashMap::new();
+        for (place, index) in wanted.iter().enumerate() {
+            places.entry(*index).or_insert(place as u32);
+        }
         let side = |side: Side| {
             let of_side = |column: &&Column| side_of(column.role) == Some(side);
             let keys = Keys::new(columns.iter().filter(of_side).map(|c| c.feature.as_str()), limits);
-            let place = |column: &Column| {
-                wanted.iter().position(|index| columns.get(*index) == Some(column)).map_or(NONE, |place| place as u32)
-            };
-            SideKeys { keys, columns: columns.iter().filter(of_side).map(place).collect(), unknown: Vec::new() }
+            let of_side = columns.iter().enumerate().filter(|(_, column)| of_side(column));
+            let columns = of_side.map(|(index, _)| places.get(&index).copied().unwrap_or(NONE)).collect();
+            SideKeys { keys, columns, unknown: Vec::new() }
         };
         let has_unset = wanted.iter().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         Self {
@@ -209,9 +215,26 @@ impl Tape {
     }
 
     /// Fills the slot of the record in hand, where there is such a column.
-    fn set(&mut self, column: u32, slot: Slot) {
-        if let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) {
-            *place = slot;
+    #[inline]
+    fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
+        let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) else { return Ok(()) };
+        let replaced = std::mem::replace(place, slot);
+        if replaced.state == State::Absent { Ok(()) } else { self.check(&replaced, chunk) }
+    }
+
+    /// Nobody will look at a value that another has replaced; what does not parse is refused all the same.
+    #[cold]
+    fn check(&self, slot: &Slot, chunk: &[u8]) -> wire::Result<()> {
+        let bytes = if slot.joined { &self.joined } else { chunk };
+        let start = slot.start as usize;
+        let body = bytes.get(start..start + slot.len()).unwrap_or_default();
+        let list = |kind, body: &[u8]| walk::check_list(kind, body);
+        match slot.state {
+            State::Absent | State::Unset => Ok(()),
+            State::List(kind) => list(kind, body),
+            State::Steps => walk::steps(body, |step| {
+                walk::feature(step, |feature| feature.map_or(Ok(()), |(kind, body)| list(kind, body)))
+            }),
         }
     }
 }
@@ -267,8 +290,7 @@ impl TapeVisitor<'_, '_> {
                 Some((kind, body)) => slot(State::List(kind), body, chunk, &mut tape.joined),
                 None => Slot::UNSET,
             };
-            tape.set(column, slot);
-            Ok(())
+            tape.set(column, slot, chunk)
         })
     }
 }
@@ -297,8 +319,7 @@ impl Visitor for TapeVisitor<'_, '_> {
             Side::Features => self.feature_slot(id, column, message),
             Side::Lists => {
                 let slot = slot(State::Steps, message, self.chunk, &mut self.tape.joined);
-                self.tape.set(column, slot);
-                Ok(())
+                self.tape.set(column, slot, self.chunk)
             }
         }
     }

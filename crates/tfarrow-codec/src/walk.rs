@@ -239,6 +239,18 @@ pub(crate) fn float_pieces<'a>(
     Ok(())
 }
 
+/// Reads a list for nothing but its form.
+pub(crate) fn check_list(kind: Kind, body: &[u8]) -> Result<()> {
+    match kind {
+        Kind::Bytes => bytes_values(body, |_| Ok(())),
+        Kind::Float => float_pieces(body, |_| Ok(())),
+        Kind::Int64 => int64_pieces(body, |piece| match piece {
+            Numbers::Packed(packed) => wire::count_varints(packed).map(drop),
+            Numbers::One(_) => Ok(()),
+        }),
+    }
+}
+
 fn whole_floats(packed: &[u8]) -> Result<&[u8]> {
     if packed.len().is_multiple_of(4) { Ok(packed) } else { Err(WireError::PackedLength) }
 }

@@ -73,7 +73,7 @@ fn fits<T: Hash + Eq>(values: impl Iterator<Item = (T, usize)>) -> bool {
         }
     }
     let again = (count - distinct.len()).max(1);
-    // All of them have `count / 2 * again` times the bytes of those that were looked at.
+    // All of them have count / (2 * again) times the bytes of those that were looked at.
     bytes.saturating_mul(count) / (2 * again) <= DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT
 }
 

@@ -262,8 +262,9 @@ pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize, names: Names) -> Result<Do
     let results: Vec<_> = std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
         let own = work();
-        let gone = |_| Err(Error::Data("a worker stopped unexpectedly".to_owned()));
-        helpers.into_iter().map(|helper| helper.join().unwrap_or_else(gone)).chain([own]).collect()
+        let joined = helpers.into_iter().map(|helper| helper.join());
+        let joined = joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.chain([own]).collect()
     });
     first_error(results)?;
     jobs.iter().try_for_each(Job::name)?;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    mem,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
@@ -66,7 +67,7 @@ impl<W: Write> Ordered<W> {
 
     /// The place of unit `number` in the output. Each number, from 0 on, must be asked for, and [finished](Ticket::finish).
     pub(crate) fn ticket(&self, number: u64) -> Ticket<'_, W> {
-        Ticket { ordered: self, number, pieces: VecDeque::new(), bytes: 0 }
+        Ticket { ordered: self, number, pieces: VecDeque::new(), bytes: 0, finished: false }
     }
 
     /// Tells all that wait for their turn that it will not come.
@@ -92,6 +93,16 @@ pub(crate) struct Ticket<'o, W: Write> {
     /// What is held back until the turn comes.
     pieces: VecDeque<W::Piece>,
     bytes: usize,
+    finished: bool,
+}
+
+impl<W: Write> Drop for Ticket<'_, W> {
+    /// A unit that is left undone, by an error or a panic, never passes the turn on.
+    fn drop(&mut self) {
+        if !self.finished {
+            self.ordered.fail();
+        }
+    }
 }
 
 impl<W: Write> Ticket<'_, W> {
@@ -109,11 +120,13 @@ impl<W: Write> Ticket<'_, W> {
         let mut state = self.ordered.lock();
         if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= HELD_BYTES {
             state.bytes += self.bytes;
-            state.done.insert(self.number, self.pieces);
+            state.done.insert(self.number, mem::take(&mut self.pieces));
+            self.finished = true;
             return Ok(());
         }
         let mut state = self.drain(state)?;
         state.pass()?;
+        self.finished = true;
         self.ordered.turn_came.notify_all();
         Ok(())
     }

@@ -136,7 +136,7 @@ impl Conversion<'_> {
     fn run(&self) -> Result<Report> {
         let bytes_in = self.shards.iter().map(|shard| shard.size).sum();
         self.progress.restart(bytes_in);
-        let infers = self.from_tfrecord() && self.plan.target != Target::TfRecord && self.options.schema.is_none();
+        let infers = self.reads_tfrecord() && self.plan.target != Target::TfRecord && self.options.schema.is_none();
         let (done, inferred) = match infers {
             true => self.infer_and_convert(bytes_in).map(|(done, inferred)| (done, Some(inferred)))?,
             false => (self.convert(None)?, None),
@@ -154,7 +154,7 @@ impl Conversion<'_> {
         })
     }
 
-    fn from_tfrecord(&self) -> bool {
+    fn reads_tfrecord(&self) -> bool {
         self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
     }
 
@@ -199,7 +199,7 @@ impl Conversion<'_> {
 
     /// How TFRecord is decoded; `None` where it need not be, or is not the source.
     fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<Decoding>> {
-        if !self.from_tfrecord() || self.plan.target == Target::TfRecord {
+        if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
             return Ok(None);
         }
         let schema = match (&self.options.schema, inferred) {
@@ -213,7 +213,7 @@ impl Conversion<'_> {
     }
 
     fn encoding(&self, schema: &SchemaRef, format: &Format) -> Encoding {
-        match (self.plan.target, self.from_tfrecord()) {
+        match (self.plan.target, self.reads_tfrecord()) {
             (Target::Parquet, _) => {
                 let (rows, bytes) = (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1));
                 Encoding::Parquet { schema: Arc::clone(schema), format: format.clone(), rows, bytes }

@@ -11,7 +11,10 @@ use crate::{Recut, Result, job::Done, run::Conversion, sink::Destination};
 
 /// What was done, or `None` where it takes two passes.
 pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)>> {
-    let Some(inferred) = sample(conversion).filter(|_| can_be_tried(conversion)) else { return Ok(None) };
+    if !can_be_tried(conversion) {
+        return Ok(None);
+    }
+    let Some(inferred) = sample(conversion) else { return Ok(None) };
     match conversion.convert(Some(&inferred)) {
         Err(error) if error.is_misfit() => Ok(None),
         done => done.map(|done| Some((done, inferred))),
@@ -22,7 +25,8 @@ pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)
 fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
     let inferred = conversion.infer(Sample::Records(SAMPLE_RECORDS), &|_| ()).ok()?;
     let options = conversion.options;
-    inferred.summary.is_settled(options.layout, options.record_type).then_some(inferred)
+    let stands = inferred.sampled.is_none() || inferred.summary.is_settled(options.layout, options.record_type);
+    stands.then_some(inferred)
 }
 
 /// What went down a pipe cannot be taken back. Shards of equal length have to be counted first, which a pass over

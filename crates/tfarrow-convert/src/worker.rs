@@ -17,6 +17,8 @@ use crate::{
 /// Rows and bytes of records that are decoded at once.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
+/// Rows times columns of these: each takes memory, also where a record has nothing.
+const BATCH_CELLS: usize = 4 << 20;
 
 /// Bytes of frames that are written at once.
 const FRAMES_BYTES: usize = 4 << 20;
@@ -120,7 +122,7 @@ impl<'j> Worker<'j> {
                 *self.losses.entry(format!("column {column:?}: {what}")).or_default() += times;
             }
         }
-        self.losses.extend(self.decoder.as_ref().map(homeless).into_iter().flatten());
+        self.losses.extend(self.decoder.as_ref().map(lost).into_iter().flatten());
         self.losses
     }
 
@@ -172,9 +174,10 @@ impl<'j> Worker<'j> {
         each: &mut impl FnMut(Option<&mut Encoder>, RecordBatch) -> Result<()>,
     ) -> Result<()> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
+        let rows = BATCH_CELLS / decoder.schema().fields().len().max(1);
         while !records.is_empty() {
             let (now, later) = {
-                let fit = records.fit(BATCH_ROWS, BATCH_BYTES);
+                let fit = records.fit(rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
                 records.split_at(fit)
             };
             let batch = decoder.decode(&now).map_err(|e| Error::codec(path, e))?;
@@ -192,15 +195,20 @@ impl<'j> Worker<'j> {
     }
 }
 
-/// What was met that no column holds, and how often.
-fn homeless(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
-    let unknown = decoder.unknown_features().map(|(name, times)| (format!("feature {name:?} has no column"), times));
-    let unset = Some(decoder.lost_unset()).filter(|times| *times > 0);
-    let unset =
-        unset.map(|times| ("a feature with no kind set has no place without `_tfarrow_unset`".to_owned(), times));
+/// What was met and not kept, and how often.
+fn lost(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
     let foreign = decoder.foreign_fields();
     let foreign = foreign.map(|(field, times)| (format!("field {field} is not one of such records' features"), times));
-    unknown.chain(unset).chain(foreign)
+    homeless(decoder).chain(foreign)
+}
+
+/// What was met that other columns would hold, and how often.
+fn homeless(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
+    let unknown = decoder.unknown_features().map(|(name, times)| (format!("feature {name:?} has no column"), times));
+    let some = |what: &str, times| Some((what.to_owned(), times)).filter(|(_, times)| *times > 0);
+    let forgotten = some("a feature past the limit of names has no column", decoder.forgotten_features());
+    let unset = some("a feature with no kind set has no place without `_tfarrow_unset`", decoder.lost_unset());
+    unknown.chain(forgotten).chain(unset)
 }
 
 /// Parts a batch where row groups of `most` rows end, of which the one in hand has `rows`.

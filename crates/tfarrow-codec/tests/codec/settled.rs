@@ -77,10 +77,12 @@ fn what_may_still_change_is_not_settled() {
     // No kind: a feature gets its column with its kind; a feature list has one before.
     check(&entry(b"x", b""), Layout::Auto, true);
     check(b"\x12\x07\x0a\x05\x0a\x01l\x12\x00", Layout::Auto, false);
-    // Nothing at all may become anything, and what is no Example stays that.
+    // Nothing at all may become anything. What is no Example stays that, but which record is to blame may change.
     check(b"", Layout::Auto, false);
-    check(b"\xff", Layout::Auto, true);
-    check(b"\x1a\x01x", Layout::Auto, true);
+    check(b"\xff", Layout::Auto, false);
+    check(b"\x1a\x01x", Layout::Auto, false);
+    let nothing = summary(&frame::file([b""])).unwrap();
+    assert!(!nothing.is_settled(Layout::Auto, Some(RecordType::Example)), "a schema without columns");
     let mixed = frame::file([x(INT64, b""), x(BYTES, b"\x0a\x01t")]);
     assert!(!summary(&mixed).unwrap().is_settled(Layout::Auto, None));
     assert!(summary(&mixed).unwrap().is_settled(Layout::Auto, Some(RecordType::Raw)));
@@ -102,6 +104,8 @@ fn what_changes_the_schema_does_not_fit_it() {
     assert!(!later_fits(&one, &entry(b"y", b"")), "the first feature with no kind, of another name");
     assert!(!later_fits(&one, &entry(b"y", b"\x1a\x00")), "another feature");
     assert!(!later_fits(&one, b"\x12\x07\x0a\x05\x0a\x01l\x12\x00"), "a feature list");
+    let cut_off = [x(INT64, b"\x0a\x01\x80"), one.clone()].concat();
+    assert!(!later_fits(&one, &cut_off), "a list that does not parse, and is replaced");
     assert!(!later_fits(&x(BYTES, b"\x0a\x01t"), &x(BYTES, b"\x0a\x01\xff")), "no text");
 }
 
