@@ -1,5 +1,7 @@
 //! A settled summary of some records has the schema of all records that fit it.
 
+use std::sync::Arc;
+
 use arrow_schema::SchemaRef;
 use proptest::{prelude::*, sample::select};
 use tfarrow_codec::{DecoderBuilder, Layout, Limits, RecordType, Summary};
@@ -40,7 +42,7 @@ proptest! {
         let head = summary(&frame::file(head)).unwrap();
         if head.is_settled(layout, None) {
             let schema = head.schema(layout, None).unwrap();
-            if fits(&payloads, schema.clone(), Limits::default()) {
+            if fits(&payloads, Arc::clone(&schema), Limits::default()) {
                 prop_assert_eq!(schema, summary(&frame::file(&payloads)).unwrap().schema(layout, None).unwrap());
             }
         }
