@@ -149,9 +149,9 @@ const LENT: usize = 4;
 const FIRST_CHUNK: usize = 256 << 10;
 
 impl Chunker {
-    /// Chunks of `target` bytes; at least 4 KiB.
+    /// Chunks of `target` bytes; at least 4 KiB, and at most 1 GiB: places in a chunk are counted in 32 bits.
     pub fn new(target: usize, limits: Limits) -> Self {
-        let target = target.max(4 << 10);
+        let target = target.clamp(4 << 10, 1 << 30);
         let (size, lent) = (target.min(FIRST_CHUNK), VecDeque::new());
         Self { framer: Framer::new(limits), buffer: Vec::new(), filled: 0, target, size, lent }
     }

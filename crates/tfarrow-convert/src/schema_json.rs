@@ -16,7 +16,10 @@
 //! has no column. `arrow` is `int64`, `float32`, `binary` or `utf8`, a `list<..>` of one of these or, for a feature list, a
 //! `list<list<..>>`.
 
-use std::{collections::HashSet, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
@@ -44,19 +47,22 @@ type Result<T, E = SchemaJsonError> = std::result::Result<T, E>;
 pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
     let record_type = record_type_of(schema);
     let summary = &inferred.summary;
+    let columns = columns_of(schema);
     let mut features = Vec::new();
     for feature in summary.features().filter(|_| record_type != RecordType::Raw) {
         let role = summary.role(feature, record_type);
-        let field = schema.fields().iter().find(|field| is_column_of(field, &feature.name, role));
-        features.push(feature_to_json(feature, role, field.map(AsRef::as_ref), inferred));
+        let field = columns.get(&(feature.name.as_str(), role)).copied();
+        features.push(feature_to_json(feature, role, field, inferred));
     }
     let own = |field: &&std::sync::Arc<Field>| matches!(role_of(field), Some(Role::Record | Role::Unset));
     features.extend(schema.fields().iter().filter(own).map(|field| column_to_json(field)));
     json!({"record_type": record_type.name(), "records": summary.records(), "features": features})
 }
 
-fn is_column_of(field: &Field, feature: &str, role: Role) -> bool {
-    role_of(field) == Some(role) && feature_of(field) == feature
+/// The columns of a schema, by the feature and the role that each has.
+pub fn columns_of(schema: &Schema) -> HashMap<(&str, Role), &Field> {
+    let columns = schema.fields().iter();
+    columns.filter_map(|field| Some(((feature_of(field), role_of(field)?), field.as_ref()))).collect()
 }
 
 fn feature_of(field: &Field) -> &str {

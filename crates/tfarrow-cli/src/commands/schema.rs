@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, SchemaRef};
 use tfarrow_codec::{
     Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
-    schema::{FEATURE, UNSET_COLUMN, record_type_of, role_of, with_record_type},
+    schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
-use tfarrow_convert::schema_json::{to_json, type_name};
+use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
 use tfarrow_dataset::{Inferred, Sampled, Shard, infer, resolve};
 
 use crate::{
@@ -79,14 +79,6 @@ impl Found<'_> {
         all.map(move |feature| (feature, summary.role(feature, record_type)))
     }
 
-    /// The type of a feature's column, where it has one.
-    fn type_of(&self, feature: &FeatureSummary, role: Role) -> Option<String> {
-        let is_its = |field: &&arrow_schema::FieldRef| {
-            role_of(field) == Some(role) && *field.metadata().get(FEATURE).unwrap_or(field.name()) == feature.name
-        };
-        self.schema.fields().iter().find(is_its).map(|field| type_name(field.data_type()))
-    }
-
     /// How much was looked at, in one line.
     fn headline(&self) -> String {
         let records = count(self.inferred.summary.records());
@@ -119,8 +111,9 @@ impl Found<'_> {
             right.splice(1..1, [false]);
             right.splice(6..6, [false]);
         }
+        let columns = columns_of(&self.schema);
         let rows = self.features().map(|(feature, role)| {
-            let mut row = self.row(feature, role);
+            let mut row = self.row(feature, columns.get(&(feature.name.as_str(), role)).copied());
             if sequence {
                 row.splice(1..1, [role.name().to_owned()]);
                 row.splice(6..6, [feature.steps.map_or_else(String::new, |(min, max)| range(min, max))]);
@@ -135,7 +128,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    fn row(&self, feature: &FeatureSummary, role: Role) -> Vec<String> {
+    fn row(&self, feature: &FeatureSummary, column: Option<&Field>) -> Vec<String> {
         let records = self.inferred.summary.records();
         let kinds: Vec<_> = feature.kinds().map(|(kind, _)| kind.name()).collect();
         let shortest = feature.kinds().map(|(_, seen)| seen.min_len).min();
@@ -147,7 +140,7 @@ impl Found<'_> {
             count(records.saturating_sub(feature.present)),
             count(feature.unset),
             shortest.zip(longest).map_or_else(String::new, |(min, max)| range(min, max)),
-            self.type_of(feature, role).unwrap_or_else(|| "no column".to_owned()),
+            column.map_or_else(|| "no column".to_owned(), |field| type_name(field.data_type())),
         ]
     }
 
