@@ -45,9 +45,10 @@ impl BatchDecoder {
         let projected = Arc::new(schema.project(&wanted)?);
         let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
         let walks = columns.iter().any(|column| column.role != Role::Record);
-        let mut first = HashMap::new();
-        let lanes = wanted.iter().enumerate().map(|(lane, index)| *first.entry(*index).or_insert(lane)).collect();
-        let tape = Tape::new(&all, &wanted, options.limits);
+        // A column that is wanted twice has its places once.
+        let mut lane_of = HashMap::new();
+        let lanes = wanted.iter().enumerate().map(|(lane, index)| *lane_of.entry(*index).or_insert(lane)).collect();
+        let tape = Tape::new(&all, &lane_of, options.limits);
         let DecodeOptions { verify_crc, strict, .. } = options;
         Ok(Self { record_type, columns, lanes, schema: projected, tape, verify_crc, strict, walks })
     }

@@ -40,6 +40,14 @@ impl Slot {
     /// A feature with no kind set.
     pub(crate) const UNSET: Self = Self { start: 0, len: 0, state: State::Unset, joined: false };
 
+    /// The bytes of the body, which stand in the chunk or in what was joined.
+    #[inline]
+    fn body<'t>(&self, chunk: &'t [u8], joined: &'t [u8]) -> &'t [u8] {
+        let bytes = if self.joined { joined } else { chunk };
+        let start = self.start as usize;
+        bytes.get(start..start + self.len as usize).unwrap_or_default()
+    }
+
     /// The length of the body in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
@@ -57,9 +65,7 @@ impl<'t> Places<'t> {
     /// The bytes of a slot.
     #[inline]
     pub(crate) fn body(&self, slot: &Slot) -> &'t [u8] {
-        let bytes = if slot.joined { self.joined } else { self.chunk.as_slice() };
-        let start = slot.start as usize;
-        bytes.get(start..start + slot.len as usize).unwrap_or_default()
+        slot.body(self.chunk.as_slice(), self.joined)
     }
 }
 
@@ -142,21 +148,16 @@ pub(crate) struct Unset {
 }
 
 impl Tape {
-    /// A tape for `columns`, of which those in `wanted` are filled, in that order.
-    pub(crate) fn new(columns: &[Column], wanted: &[usize], limits: Limits) -> Self {
-        // A column that is wanted twice has its places once.
-        let mut places = HashMap::new();
-        for (place, index) in wanted.iter().enumerate() {
-            places.entry(*index).or_insert(place as u32);
-        }
+    /// A tape for `columns`, of which those in `lane_of` are filled, each at its place there.
+    pub(crate) fn new(columns: &[Column], lane_of: &HashMap<usize, usize>, limits: Limits) -> Self {
         let side = |side: Side| {
             let of_side = |column: &&Column| side_of(column.role) == Some(side);
             let keys = Keys::new(columns.iter().filter(of_side).map(|c| c.feature.as_str()), limits);
             let of_side = columns.iter().enumerate().filter(|(_, column)| of_side(column));
-            let columns = of_side.map(|(index, _)| places.get(&index).copied().unwrap_or(NONE)).collect();
+            let columns = of_side.map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32)).collect();
             SideKeys { keys, columns, unknown: Vec::new() }
         };
-        let has_unset = wanted.iter().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
+        let has_unset = lane_of.keys().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         Self {
             rows: 0,
             row: 0,
@@ -225,15 +226,12 @@ impl Tape {
     /// Nobody will look at a value that another has replaced; what does not parse is refused all the same.
     #[cold]
     fn check(&self, slot: &Slot, chunk: &[u8]) -> wire::Result<()> {
-        let bytes = if slot.joined { &self.joined } else { chunk };
-        let start = slot.start as usize;
-        let body = bytes.get(start..start + slot.len()).unwrap_or_default();
-        let list = |kind, body: &[u8]| walk::check_list(kind, body);
+        let body = slot.body(chunk, &self.joined);
         match slot.state {
             State::Absent | State::Unset => Ok(()),
-            State::List(kind) => list(kind, body),
+            State::List(kind) => walk::check_list(kind, body),
             State::Steps => walk::steps(body, |step| {
-                walk::feature(step, |feature| feature.map_or(Ok(()), |(kind, body)| list(kind, body)))
+                walk::feature(step, |feature| feature.map_or(Ok(()), |(kind, body)| walk::check_list(kind, body)))
             }),
         }
     }

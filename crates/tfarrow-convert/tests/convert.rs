@@ -20,7 +20,12 @@ fn frames(first: i64, count: i64) -> Vec<u8> {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + count));
     let text = |i: i64| format!("{i:0>width$}", width = 200 + (i % 300) as usize);
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((first..first + count).map(text)));
-    let batch = RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
+    encoded(&[("id", ids), ("text", texts)])
+}
+
+/// The frames of records with these columns.
+fn encoded(columns: &[(&str, ArrayRef)]) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
     let mut frames = Vec::new();
     EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
     frames
@@ -164,21 +169,13 @@ fn a_damaged_shard_leaves_no_output() {
 fn what_a_sample_did_not_see_is_an_error() {
     let folder = Folder::new();
     let extra: ArrayRef = Arc::new(Int64Array::from(vec![7]));
-    let late = stray(&[("id", Arc::clone(&extra)), ("late", extra)]);
+    let late = encoded(&[("id", Arc::clone(&extra)), ("late", extra)]);
     let source = folder.write("a.tfrecord", &[frames(0, 50), late].concat());
     let sampled = ConvertOptions { sample: Sample::Records(10), ..options(Target::Parquet, 2) };
     let error = folder.convert(&source, "out", &sampled).unwrap_err().to_string();
     assert!(error.contains("\"late\"") && error.contains("--sample"), "{error}");
     assert_eq!(files(&folder.path("out")), [""; 0]);
     folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
-}
-
-/// The frame of one record, with what the columns of [`frames`] do not expect.
-fn stray(columns: &[(&str, ArrayRef)]) -> Vec<u8> {
-    let batch = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
-    let mut frame = Vec::new();
-    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frame).unwrap();
-    frame
 }
 
 /// Converts with one worker, so that the first shard is done before the second is looked at. Returns the passes.
@@ -209,7 +206,7 @@ fn the_output_is_that_of_all_records_in_one_pass_or_two() {
     for (what, columns, passes) in cases {
         let folder = Folder::new();
         folder.write("in/a.tfrecord", &frames(0, 5_000));
-        folder.write("in/b.tfrecord", &[frames(5_000, 5_000), stray(&columns)].concat());
+        folder.write("in/b.tfrecord", &[frames(5_000, 5_000), encoded(&columns)].concat());
         let source = folder.path("in");
         for to in [Target::Parquet, Target::Arrow] {
             let (out, expect) = (folder.path(&format!("{to:?}")), folder.path(&format!("{to:?}-expect")));
@@ -224,12 +221,17 @@ fn the_output_is_that_of_all_records_in_one_pass_or_two() {
     }
 }
 
+/// Two shards, of which the second ends with a record whose `id` is of another kind.
+fn write_mixed_kinds(folder: &Folder) {
+    folder.write("in/a.tfrecord", &frames(0, 5_000));
+    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5]));
+    folder.write("in/b.tfrecord", &[frames(5_000, 5_000), encoded(&[("id", floats)])].concat());
+}
+
 #[test]
 fn what_cannot_be_converted_leaves_nothing_of_the_trial() {
     let folder = Folder::new();
-    folder.write("in/a.tfrecord", &frames(0, 5_000));
-    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5]));
-    folder.write("in/b.tfrecord", &[frames(5_000, 5_000), stray(&[("id", floats)])].concat());
+    write_mixed_kinds(&folder);
     let error = folder.convert(&folder.path("in"), "out", &options(Target::Parquet, 1)).unwrap_err().to_string();
     assert!(error.contains("a.tfrecord: record 0") && error.contains("b.tfrecord: record 5000"), "{error}");
     assert_eq!(files(&folder.path("out")), [""; 0]);
@@ -238,9 +240,7 @@ fn what_cannot_be_converted_leaves_nothing_of_the_trial() {
 #[test]
 fn what_is_to_be_overwritten_stays_until_its_successor_is_sure() {
     let folder = Folder::new();
-    folder.write("in/a.tfrecord", &frames(0, 5_000));
-    let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5]));
-    folder.write("in/b.tfrecord", &[frames(5_000, 5_000), stray(&[("id", floats)])].concat());
+    write_mixed_kinds(&folder);
     folder.write("out/a.parquet", b"mine");
     let overwrite = ConvertOptions { overwrite: true, ..options(Target::Parquet, 1) };
     folder.convert(&folder.path("in"), "out", &overwrite).unwrap_err();

@@ -29,11 +29,7 @@ pub(crate) fn chunks(file: &[u8], target: usize) -> Result<Vec<Records>> {
     let mut chunks = Vec::new();
     let mut rest = file;
     while !rest.is_empty() {
-        let spare = chunker.spare();
-        let (now, later) = rest.split_at(spare.len().min(rest.len()));
-        spare[..now.len()].copy_from_slice(now);
-        chunker.advance(now.len());
-        rest = later;
+        rest = &rest[chunker.fill(rest)..];
         if chunker.is_full() {
             chunks.extend(chunker.cut()?);
         }
