@@ -4,11 +4,11 @@ use std::{collections::VecDeque, fs::File, ops::Range, path::PathBuf, sync::Arc}
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::FileReader;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use tfarrow_codec::Records;
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader};
 
-use crate::{Error, Progress, Result, options::Recut};
+use crate::{Error, Progress, Result, options::Recut, parquet_rows};
 
 /// What one worker turns into output on its own.
 pub(crate) struct Unit {
@@ -144,7 +144,7 @@ impl Open {
                 let metadata = metadata.map_err(|e| Error::parquet(&shard.path, e))?;
                 let groups = 0..metadata.metadata().num_row_groups();
                 if in_rows {
-                    Input::batches(rows(shard, metadata, groups)?)
+                    Input::batches(parquet_rows::rows(shard, &metadata, groups)?)
                 } else {
                     Input::Parquet { shard: shard.clone(), metadata, groups }
                 }
@@ -218,30 +218,6 @@ fn next_batch(
     let rest = batch.slice(rows, batch.num_rows() - rows);
     *pending = Some(rest).filter(|rest| rest.num_rows() > 0);
     Ok(Some(Work::Batches(vec![batch.slice(0, rows)])))
-}
-
-/// Bytes of rows in one batch that is read from Parquet.
-const READ_BYTES: i64 = 4 << 20;
-
-/// The rows of some row groups of a Parquet file, in batches of bounded size.
-pub(crate) fn rows(
-    shard: &Shard,
-    metadata: ArrowReaderMetadata,
-    groups: Range<usize>,
-) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + 'static> {
-    let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
-    let (mut count, mut bytes) = (1, 0);
-    for group in metadata.metadata().row_groups().get(groups.clone()).unwrap_or_default() {
-        count += group.num_rows();
-        bytes += group.total_byte_size();
-    }
-    let batch_size = (READ_BYTES / (bytes / count).max(1)).clamp(1, 8192) as usize;
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-        .with_row_groups(groups.collect())
-        .with_batch_size(batch_size);
-    let reader = builder.build().map_err(|e| Error::parquet(&shard.path, e))?;
-    let path = shard.path.clone();
-    Ok(reader.map(move |batch| batch.map_err(|e| Error::arrow(&path, e))))
 }
 
 impl Cutter {

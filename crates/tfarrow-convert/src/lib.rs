@@ -17,6 +17,8 @@ mod input;
 mod job;
 mod options;
 mod ordered;
+mod parquet_lists;
+mod parquet_rows;
 mod plan;
 mod progress;
 mod run;

@@ -9,8 +9,9 @@ use tfarrow_codec::{BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, Recor
 
 use crate::{
     Error, Progress, Result, dictionary,
-    input::{self, Unit, Work},
+    input::{Unit, Work},
     job::Pieces,
+    parquet_rows,
     sink::{self, Format, Piece},
 };
 
@@ -151,7 +152,7 @@ impl<'j> Worker<'j> {
                 }
             }
             Work::RowGroup(shard, metadata, group) => {
-                for batch in input::rows(&shard, metadata, group..group + 1)? {
+                for batch in parquet_rows::rows(&shard, &metadata, group..group + 1)? {
                     let batch = batch?;
                     self.progress.add_records(batch.num_rows() as u64);
                     each(self.encoder.as_mut(), batch)?;

@@ -1,0 +1,229 @@
+//! The rows of a Parquet file.
+//!
+//! Lists of numbers, most of many a data set, are read by [`crate::parquet_lists`]; every other column by Parquet's own
+//! reader of Arrow arrays.
+
+use std::{fs::File, ops::Range, path::Path, sync::Arc};
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use parquet::arrow::{
+    ProjectionMask,
+    arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+};
+use tfarrow_dataset::Shard;
+
+use crate::{
+    Error, Result,
+    parquet_lists::{self, ListReader},
+};
+
+/// Bytes of rows in one batch that is read from Parquet.
+const READ_BYTES: i64 = 4 << 20;
+const BATCH_ROWS: i64 = 8192;
+
+/// The rows of some row groups of a Parquet file, in batches of bounded size.
+pub(crate) fn rows(
+    shard: &Shard,
+    metadata: &ArrowReaderMetadata,
+    groups: Range<usize>,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
+    let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
+    let (file, metadata, path) = (Arc::new(file), metadata.clone(), shard.path.clone());
+    Ok(groups.flat_map(move |group| match Rows::open(&file, &metadata, group, &path) {
+        Ok(rows) => Box::new(rows) as Box<dyn Iterator<Item = _> + Send>,
+        Err(error) => Box::new(std::iter::once(Err(error))),
+    }))
+}
+
+/// The rows of one row group.
+struct Rows {
+    path: Arc<Path>,
+    schema: SchemaRef,
+    /// The columns that `lists` do not hold. There is one where it holds all: it counts the rows.
+    others: ParquetRecordBatchReader,
+    /// By column of `schema`.
+    lists: Vec<Option<Box<dyn ListReader>>>,
+}
+
+impl Rows {
+    fn open(file: &Arc<File>, metadata: &ArrowReaderMetadata, group: usize, path: &Path) -> Result<Self> {
+        let parquet = |e| Error::parquet(path, e);
+        let lists = parquet_lists::readers(file, metadata, group).map_err(parquet)?;
+        let others = lists.iter().enumerate().filter(|(_, list)| list.is_none()).map(|(column, _)| column);
+        let others = ProjectionMask::roots(metadata.parquet_schema(), others);
+        let row_group = metadata.metadata().row_group(group);
+        let bytes_a_row = row_group.total_byte_size() / row_group.num_rows().max(1);
+        let others = file
+            .try_clone()
+            .map_err(|e| Error::io(path, e))
+            .map(|file| ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()))?
+            .with_projection(others)
+            .with_row_groups(vec![group])
+            .with_batch_size((READ_BYTES / bytes_a_row.max(1)).clamp(1, BATCH_ROWS) as usize)
+            .build()
+            .map_err(parquet)?;
+        Ok(Self { path: path.into(), schema: Arc::clone(metadata.schema()), others, lists })
+    }
+
+    fn batch(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
+        let rows = others.num_rows();
+        let mut others = others.columns().iter();
+        let columns: Option<parquet::errors::Result<Vec<ArrayRef>>> = self
+            .lists
+            .iter_mut()
+            .map(|list| match list {
+                Some(list) => Some(list.read(rows)),
+                None => others.next().cloned().map(Ok),
+            })
+            .collect();
+        let columns = columns.unwrap_or_else(|| Ok(Vec::new())).map_err(|e| Error::parquet(&self.path, e))?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|e| Error::arrow(&self.path, e))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let others = self.others.next()?.map_err(|e| Error::arrow(&self.path, e));
+        Some(others.and_then(|others| self.batch(&others)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use arrow_array::{
+        Array, FixedSizeListArray, Int64Array, LargeListArray, ListArray, StringArray, StructArray,
+        types::{Float32Type, Int64Type},
+    };
+    use arrow_schema::{DataType, Field, Schema};
+    use arrow_select::concat::concat_batches;
+    use parquet::{
+        arrow::{ArrowWriter, arrow_reader::ArrowReaderOptions},
+        file::properties::WriterProperties,
+    };
+    use tempfile::TempDir;
+    use tfarrow_dataset::resolve;
+
+    use super::*;
+
+    const ROWS: usize = 20_000;
+
+    /// Numbers that look random, below `most`.
+    fn random(row: usize, salt: u64, most: u64) -> u64 {
+        ((row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ salt.rotate_left(31)) >> 20) % most
+    }
+
+    /// A list that is null in every sixth row or so, empty in as many, and else of up to `most` items.
+    fn list<T>(row: usize, most: u64, item: impl Fn(u64) -> Option<T>) -> Option<Vec<Option<T>>> {
+        match random(row, most, 6) {
+            0 => None,
+            1 => Some(Vec::new()),
+            _ => Some((0..random(row, most + 1, most)).map(|i| item(random(row, i, 1 << 40))).collect()),
+        }
+    }
+
+    fn ints(most: u64, item: impl Fn(u64) -> Option<i64>) -> ListArray {
+        ListArray::from_iter_primitive::<Int64Type, _, _>((0..ROWS).map(|row| list(row, most, &item)))
+    }
+
+    fn floats(most: u64) -> ListArray {
+        let item = |i| Some(f32::from_bits(i as u32));
+        ListArray::from_iter_primitive::<Float32Type, _, _>((0..ROWS).map(|row| list(row, most, item)))
+    }
+
+    /// Lists of every length, with other columns before, between and after them.
+    fn lists() -> Vec<(&'static str, ArrayRef)> {
+        let ids = Int64Array::from_iter((0..ROWS).map(|row| Some(row as i64).filter(|row| row % 7 > 0)));
+        let texts = StringArray::from_iter_values((0..ROWS).map(|row| format!("text {row}")));
+        vec![
+            ("id", Arc::new(ids)),
+            ("short", Arc::new(ints(4, |i| Some(i as i64)))),
+            ("text", Arc::new(texts)),
+            ("long", Arc::new(ints(200, |i| Some(i as i64 % 5)))),
+            ("floats", Arc::new(floats(70))),
+            ("null items", Arc::new(ints(20, |i| Some(i as i64).filter(|i| i % 3 > 0)))),
+            ("null", Arc::new(ints(1, |_| None).slice(0, ROWS))),
+        ]
+    }
+
+    /// Columns that are like lists of numbers, and of other levels or types.
+    fn others() -> Vec<(&'static str, ArrayRef)> {
+        let required = Arc::new(Field::new("item", DataType::Int64, false));
+        let no_nulls = ints(9, |i| Some(i as i64));
+        let (_, offsets, values, nulls) = no_nulls.clone().into_parts();
+        let required = ListArray::new(required, offsets, values, nulls);
+        let large =
+            LargeListArray::from_iter_primitive::<Int64Type, _, _>((0..ROWS).map(|row| list(row, 5, |_| Some(1))));
+        let fixed = (0..ROWS).map(|row| Some(vec![Some(row as i64); 3]));
+        let fixed = FixedSizeListArray::from_iter_primitive::<Int64Type, _, _>(fixed, 3);
+        let inner: ArrayRef = Arc::new(no_nulls);
+        let field = Field::new("inner", inner.data_type().clone(), true);
+        let within = StructArray::from(vec![(Arc::new(field), inner)]);
+        vec![
+            ("required items", Arc::new(required)),
+            ("large", Arc::new(large)),
+            ("fixed", Arc::new(fixed)),
+            ("within", Arc::new(within)),
+        ]
+    }
+
+    /// Pages of a few rows each, and row groups that they do not fill.
+    fn write(columns: Vec<(&'static str, ArrayRef)>) -> (TempDir, Shard) {
+        let folder = tempfile::tempdir().unwrap();
+        let path: PathBuf = folder.path().join("a.parquet");
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)));
+        let properties = WriterProperties::builder()
+            .set_max_row_group_row_count(Some(9_000))
+            .set_data_page_size_limit(1000)
+            .set_write_batch_size(64)
+            .build();
+        let (batch, file) = (batch.unwrap(), File::create(&path).unwrap());
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let shards = resolve(&[&path]).unwrap();
+        (folder, shards.into_iter().next().unwrap())
+    }
+
+    fn load(shard: &Shard) -> ArrowReaderMetadata {
+        ArrowReaderMetadata::load(&File::open(&shard.path).unwrap(), ArrowReaderOptions::new()).unwrap()
+    }
+
+    /// How many columns are read by which reader, after both have read the same.
+    fn compare(columns: Vec<(&'static str, ArrayRef)>) -> (usize, usize) {
+        let (_folder, shard) = write(columns);
+        let metadata = load(&shard);
+        let groups = metadata.metadata().num_row_groups();
+        assert_eq!(groups, 3);
+        let ours: Vec<_> = rows(&shard, &metadata, 0..groups).unwrap().map(Result::unwrap).collect();
+        assert!(ours.len() > groups, "several batches a row group");
+        let file = File::open(&shard.path).unwrap();
+        let theirs = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+        let theirs: Vec<_> = theirs.map(Result::unwrap).collect();
+        let schema: &Arc<Schema> = metadata.schema();
+        assert_eq!(concat_batches(schema, &ours).unwrap(), concat_batches(schema, &theirs).unwrap());
+        let file = Arc::new(File::open(&shard.path).unwrap());
+        let lists = parquet_lists::readers(&file, &metadata, 0).unwrap();
+        let read = lists.iter().filter(|list| list.is_some()).count();
+        (read, lists.len() - read)
+    }
+
+    #[test]
+    fn lists_are_those_that_parquets_own_reader_finds() {
+        assert_eq!(compare(lists()), (5, 2));
+        assert_eq!(compare(others()), (0, 4));
+        assert_eq!(compare(lists().into_iter().chain(others()).collect()), (5, 6));
+    }
+
+    #[test]
+    fn a_file_of_lists_alone_has_its_rows() {
+        assert_eq!(compare(lists().into_iter().filter(|(name, _)| !["id", "text"].contains(name)).collect()), (5, 0));
+    }
+}
