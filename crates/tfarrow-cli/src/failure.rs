@@ -1,6 +1,13 @@
 //! What goes wrong, as one line on standard error and as an exit status.
 
-use std::{error::Error, fmt, io, process::ExitCode};
+use std::{
+    env,
+    error::Error,
+    fmt, io,
+    panic::{self, AssertUnwindSafe},
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+};
 
 use arrow_schema::ArrowError;
 use datafusion::{
@@ -32,6 +39,23 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     }
     say(&message(error));
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+}
+
+/// What the last panic said, and where it was.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Calls `run`, and makes an error of its panic, which else prints lines that help nobody but us.
+pub(crate) fn without_panic(run: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    if env::var_os("RUST_BACKTRACE").is_none() {
+        panic::set_hook(Box::new(|panic| {
+            *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
+        }));
+    }
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        let why = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+        let whose = "a Parquet or Arrow file is damaged, or this is a fault of tfarrow's, then please report it";
+        Err(anyhow::Error::msg(format!("{whose}: {why}")))
+    })
 }
 
 /// Prints one line for the user to read.

@@ -23,7 +23,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    run(cli).unwrap_or_else(|error| failure::report(&error))
+    failure::without_panic(|| run(cli)).unwrap_or_else(|error| failure::report(&error))
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {

@@ -1,14 +1,13 @@
 //! Reading: the shards of a job, cut into units of work. Serial, and so kept to what costs next to nothing.
 
-use std::{collections::VecDeque, fs::File, ops::Range, path::PathBuf, sync::Arc};
+use std::{collections::VecDeque, ops::Range, path::PathBuf, sync::Arc};
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::FileReader;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use tfarrow_codec::Records;
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader};
 
-use crate::{Error, Progress, Result, options::Recut, parquet_rows};
+use crate::{Error, Progress, Result, columnar, options::Recut};
 
 /// What one worker turns into output on its own.
 pub(crate) struct Unit {
@@ -132,28 +131,17 @@ impl UnitReader<'_> {
 
 impl Open {
     fn new(shard: &Shard, in_rows: bool) -> Result<Self> {
-        let path = shard.local_path().to_owned();
-        let file = || File::open(&path).map_err(|e| Error::io(&shard.path, e));
         let input = match shard.contents {
             Contents::TfRecord => {
                 let reader = Box::new(ShardReader::open(shard, &ReadOptions::default())?);
                 Input::TfRecord { reader, pending: None }
             }
-            Contents::Parquet => {
-                let metadata = ArrowReaderMetadata::load(&file()?, ArrowReaderOptions::new());
-                let metadata = metadata.map_err(|e| Error::parquet(&shard.path, e))?;
+            Contents::Parquet if !in_rows => {
+                let metadata = columnar::parquet_metadata(&shard.path, shard.local_path())?;
                 let groups = 0..metadata.metadata().num_row_groups();
-                if in_rows {
-                    Input::batches(parquet_rows::rows(shard, &metadata, groups)?)
-                } else {
-                    Input::Parquet { shard: shard.clone(), metadata, groups }
-                }
+                Input::Parquet { shard: shard.clone(), metadata, groups }
             }
-            Contents::Arrow => {
-                let reader = FileReader::try_new_buffered(file()?, None).map_err(|e| Error::arrow(&shard.path, e))?;
-                let path = shard.path.clone();
-                Input::batches(reader.map(move |batch| batch.map_err(|e| Error::arrow(&path, e))))
-            }
+            Contents::Parquet | Contents::Arrow => Input::Batches { batches: columnar::rows(shard)?, pending: None },
         };
         Ok(Self { path: Arc::new(shard.path.clone()), told: 0, len: shard.size, input })
     }
@@ -180,12 +168,6 @@ impl Open {
         let read = if ended { self.len.max(read) } else { read };
         progress.add_bytes(read.saturating_sub(self.told));
         self.told = read.max(self.told);
-    }
-}
-
-impl Input {
-    fn batches(batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static) -> Self {
-        Self::Batches { batches: Box::new(batches), pending: None }
     }
 }
 

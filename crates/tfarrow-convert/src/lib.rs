@@ -11,6 +11,7 @@
 //!
 //! No `async`, no DataFusion: threads and files.
 
+pub mod columnar;
 mod dictionary;
 mod error;
 mod input;

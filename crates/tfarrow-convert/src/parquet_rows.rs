@@ -15,6 +15,7 @@ use tfarrow_dataset::Shard;
 
 use crate::{
     Error, Result,
+    columnar::{guarded, until_error},
     parquet_lists::{self, ListReader},
 };
 
@@ -30,9 +31,21 @@ pub(crate) fn rows(
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
     let (file, metadata, path) = (Arc::new(file), metadata.clone(), shard.path.clone());
-    Ok(groups.flat_map(move |group| match Rows::open(&file, &metadata, group, &path) {
-        Ok(rows) => Box::new(rows) as Box<dyn Iterator<Item = _> + Send>,
-        Err(error) => Box::new(std::iter::once(Err(error))),
+    let (mut groups, mut open) = (groups, None);
+    Ok(until_error(move || {
+        loop {
+            let mut rows = match open.take() {
+                Some(rows) => rows,
+                None => match groups.next() {
+                    Some(group) => guarded(&path, || Rows::open(&file, &metadata, group, &path))?,
+                    None => return Ok(None),
+                },
+            };
+            if let Some(batch) = guarded(&path, || rows.next())? {
+                open = Some(rows);
+                return Ok(Some(batch));
+            }
+        }
     }))
 }
 
@@ -66,7 +79,12 @@ impl Rows {
         Ok(Self { path: path.into(), schema: Arc::clone(metadata.schema()), others, lists })
     }
 
-    fn batch(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let others = self.others.next().transpose().map_err(|e| Error::arrow(&self.path, e))?;
+        others.map(|others| self.with_lists(&others)).transpose()
+    }
+
+    fn with_lists(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
         let rows = others.num_rows();
         let mut others = others.columns().iter();
         let columns: Option<parquet::errors::Result<Vec<ArrayRef>>> = self
@@ -81,15 +99,6 @@ impl Rows {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|e| Error::arrow(&self.path, e))
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let others = self.others.next()?.map_err(|e| Error::arrow(&self.path, e));
-        Some(others.and_then(|others| self.batch(&others)))
     }
 }
 

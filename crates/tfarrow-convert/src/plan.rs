@@ -2,14 +2,11 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use arrow_ipc::reader::FileReader;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use tfarrow_dataset::{Compression, Contents, Shard, names};
 
 use crate::{ConvertOptions, Error, OutputCompression, Result, Target, sink::Destination};
@@ -127,17 +124,6 @@ fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<
 pub(crate) struct Origin {
     pub(crate) shard: Option<String>,
     pub(crate) compression: Option<Compression>,
-}
-
-/// The schema of a Parquet or Arrow file.
-pub(crate) fn file_schema(shard: &Shard) -> Result<SchemaRef> {
-    let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
-    if shard.contents == Contents::Parquet {
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        Ok(Arc::clone(metadata.map_err(|e| Error::parquet(&shard.path, e))?.schema()))
-    } else {
-        Ok(FileReader::try_new_buffered(file, None).map_err(|e| Error::arrow(&shard.path, e))?.schema())
-    }
 }
 
 impl Origin {

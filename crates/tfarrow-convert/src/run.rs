@@ -17,7 +17,7 @@ use tfarrow_dataset::{
 };
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target,
+    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, columnar,
     input::{UnitReader, UnitSize},
     job::{self, Done, Job, Names, Naming},
     plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
@@ -334,8 +334,7 @@ impl Conversion<'_> {
 
 impl Input {
     fn of(shard: &Shard) -> Result<Self> {
-        if shard.contents != Contents::TfRecord {
-            let schema = plan::file_schema(shard)?;
+        if let Some(schema) = columnar::schema(Some(shard.contents), &shard.path, shard.local_path())? {
             return Ok(Self { origin: Origin::of(&schema), schema: Some(schema) });
         }
         let compression = match shard.is_stream() {

@@ -1,28 +1,21 @@
 //! The columns that a file says: a Parquet or Arrow file's own, or the JSON that `tfarrow schema` prints.
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::path::Path;
 
-use arrow_ipc::reader::FileReader;
 use arrow_schema::SchemaRef;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use tfarrow_codec::schema::with_views;
 use tfarrow_dataset::Contents;
 
-use crate::{Error, Result, schema_json};
+use crate::{Error, Result, columnar, schema_json};
 
 /// Reads the schema that `path` holds, with plain types for the view types.
 ///
 /// # Errors
 /// A file that cannot be read, or holds none of the three.
 pub fn read_schema(path: &Path) -> Result<SchemaRef> {
-    let open = || File::open(path).map_err(|e| Error::io(path, e));
-    let schema = match Contents::of(path)? {
-        Some(Contents::Parquet) => {
-            let metadata = ArrowReaderMetadata::load(&open()?, ArrowReaderOptions::new());
-            Arc::clone(metadata.map_err(|e| Error::parquet(path, e))?.schema())
-        }
-        Some(Contents::Arrow) => FileReader::try_new(open()?, None).map_err(|e| Error::arrow(path, e))?.schema(),
-        Some(Contents::TfRecord) | None => read_json(path)?,
+    let schema = match columnar::schema(Contents::of(path)?, path, path)? {
+        Some(schema) => schema,
+        None => read_json(path)?,
     };
     Ok(with_views(&schema, false))
 }

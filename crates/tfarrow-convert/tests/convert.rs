@@ -165,6 +165,44 @@ fn a_damaged_shard_leaves_no_output() {
     }
 }
 
+/// What reads Parquet and Arrow panics at some damage, which must not reach whoever converts.
+#[test]
+fn a_damaged_parquet_or_arrow_file_is_other_rows_or_an_error_that_names_it() {
+    let folder = Folder::new();
+    let ragged = [Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3); 40])];
+    let ragged: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(ragged));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "b", "", "dd"]));
+    let source = folder.write("a.tfrecord", &encoded(&[("ragged", ragged), ("text", texts)]));
+    for to in [Target::Parquet, Target::Arrow] {
+        folder
+            .convert(&source, "out", &ConvertOptions { compression: Some(OutputCompression::None), ..options(to, 1) })
+            .unwrap();
+        let made = folder.path("out").join(&files(&folder.path("out"))[0]);
+        let whole = fs::read(&made).unwrap();
+        let (mut errors, mut panics) = (0, 0);
+        for place in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1 << (place % 8);
+            let name = format!("damaged.{}", to.extension());
+            let damaged = folder.write(&name, &damaged);
+            if let Err(error) = folder.convert(&damaged, "back", &options(Target::TfRecord, 1)) {
+                let error = error.to_string();
+                assert!(error.contains(&name), "byte {place}: {error}");
+                errors += 1;
+                panics += usize::from(error.contains("its reader gave up"));
+                assert_eq!(files(&folder.path("back")), [""; 0], "byte {place}");
+            }
+            let _ = fs::remove_dir_all(folder.path("back"));
+        }
+        assert!(
+            errors > whole.len() / 5 && panics > 0,
+            "{to:?}: {errors} errors, {panics} panics, {} bytes",
+            whole.len()
+        );
+        fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}
+
 #[test]
 fn what_a_sample_did_not_see_is_an_error() {
     let folder = Folder::new();

@@ -36,6 +36,7 @@ mod contents;
 mod count;
 mod error;
 mod glob;
+mod guard;
 mod infer;
 mod looks;
 pub mod names;
@@ -49,6 +50,7 @@ pub use compression::Compression;
 pub use contents::Contents;
 pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
+pub use guard::guard;
 pub use infer::{
     InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer, infer_with,
 };

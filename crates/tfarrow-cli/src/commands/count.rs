@@ -5,10 +5,10 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use tfarrow_convert::columnar;
 use tfarrow_dataset::{Contents, Shard, resolve};
 
-use super::columnar;
 use crate::{args::Count, output, progress::Bar};
 
 /// Prints the number of records.
@@ -48,7 +48,8 @@ fn count_all(shards: &[Shard]) -> Result<Vec<u64>> {
     let mut counts = std::thread::scope(|scope| {
         let others: Vec<_> = (1..jobs).map(|_| scope.spawn(work)).collect();
         let mut counts = work();
-        counts.extend(others.into_iter().filter_map(|thread| thread.join().ok()).flatten());
+        let joined = others.into_iter().map(|thread| thread.join());
+        counts.extend(joined.flat_map(|counts| counts.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
         counts
     });
     counts.sort_by_key(|(index, _)| *index);
@@ -58,6 +59,6 @@ fn count_all(shards: &[Shard]) -> Result<Vec<u64>> {
 fn count(shard: &Shard) -> Result<u64> {
     match shard.contents {
         Contents::TfRecord => Ok(tfarrow_dataset::count(shard)?),
-        Contents::Parquet | Contents::Arrow => columnar::count(shard).with_context(|| shard.path.display().to_string()),
+        Contents::Parquet | Contents::Arrow => Ok(columnar::count(shard)?),
     }
 }

@@ -14,9 +14,9 @@ use tfarrow_codec::{
     DecoderBuilder, Layout, RecordType, Records, Role, Summary, VerifyCrc,
     schema::{FEATURE, role_of},
 };
+use tfarrow_convert::columnar;
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, resolve};
 
-use super::columnar;
 use crate::{
     args::Head,
     output::{self, Cell, Out, Style},
@@ -37,9 +37,7 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
         shard.spool_columnar()?;
         let printed = match shard.contents {
             Contents::TfRecord => printer.records(&shard, &mut left),
-            Contents::Parquet | Contents::Arrow => {
-                printer.rows(&shard, &mut left).with_context(|| shard.path.display().to_string())
-            }
+            Contents::Parquet | Contents::Arrow => printer.rows(&shard, &mut left),
         };
         // What was printed before a failure is still for the reader to see.
         printer.out.flush()?;
@@ -72,9 +70,9 @@ impl Printer {
 
     /// Prints the first rows of a Parquet or Arrow file, `left` at most: the values that are not null, by column.
     fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
-        let mut reader = columnar::rows(shard, *left)?;
+        let mut batches = columnar::rows(shard)?;
         while *left > 0
-            && let Some(batch) = reader.next().transpose()?
+            && let Some(batch) = batches.next().transpose()?
         {
             let batch = batch.slice(0, batch.num_rows().min(*left));
             *left -= batch.num_rows();

@@ -1,0 +1,116 @@
+//! Parquet and Arrow files as sources.
+//!
+//! The libraries that read them panic at some damage, and so each call to them is guarded.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read, Seek, SeekFrom},
+    path::Path,
+    sync::Arc,
+};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::{
+    reader::{FileReader, read_footer_length},
+    root_as_footer,
+};
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use tfarrow_dataset::{Contents, Shard, guard};
+
+use crate::{Error, Result, parquet_rows};
+
+/// The rows of a file: Parquet if it is, else Arrow.
+///
+/// # Errors
+/// A file that cannot be read, at once or where its rows are damaged. Nothing comes after an error.
+pub fn rows(shard: &Shard) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+    if shard.contents != Contents::Parquet {
+        return Ok(Box::new(arrow_batches(shard, None)?));
+    }
+    let metadata = parquet_metadata(&shard.path, shard.local_path())?;
+    let groups = 0..metadata.metadata().num_row_groups();
+    Ok(Box::new(parquet_rows::rows(shard, &metadata, groups)?))
+}
+
+/// How many rows a file has: Parquet if it is, else Arrow.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn count(shard: &Shard) -> Result<u64> {
+    if shard.contents != Contents::Parquet {
+        return arrow_batches(shard, Some(Vec::new()))?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64));
+    }
+    let metadata = parquet_metadata(&shard.path, shard.local_path())?;
+    Ok(metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
+}
+
+/// The metadata of a Parquet file. `local` is where its bytes are, `path` what it is called.
+pub(crate) fn parquet_metadata(path: &Path, local: &Path) -> Result<ArrowReaderMetadata> {
+    let file = File::open(local).map_err(|e| Error::io(path, e))?;
+    guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| Error::parquet(path, e)))
+}
+
+/// The columns of a Parquet or Arrow file; `None` of any other.
+pub(crate) fn schema(contents: Option<Contents>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
+    match contents {
+        Some(Contents::Parquet) => parquet_metadata(path, local).map(|metadata| Some(Arc::clone(metadata.schema()))),
+        Some(Contents::Arrow) => arrow_reader(path, local, None).map(|reader| Some(reader.schema())),
+        Some(Contents::TfRecord) | None => Ok(None),
+    }
+}
+
+/// The batches of an Arrow file, with these columns of it or all.
+fn arrow_batches(
+    shard: &Shard,
+    columns: Option<Vec<usize>>,
+) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
+    let path = shard.path.clone();
+    let mut reader = arrow_reader(&path, shard.local_path(), columns)?;
+    Ok(until_error(move || guarded(&path, || reader.next().transpose().map_err(|e| Error::arrow(&path, e)))))
+}
+
+fn arrow_reader(path: &Path, local: &Path, columns: Option<Vec<usize>>) -> Result<FileReader<BufReader<File>>> {
+    let mut file = BufReader::new(File::open(local).map_err(|e| Error::io(path, e))?);
+    guarded(path, || {
+        check_blocks(&mut file).map_err(|e| Error::arrow(path, e))?;
+        FileReader::try_new(file, columns).map_err(|e| Error::arrow(path, e))
+    })
+}
+
+/// Holds what the footer says of the file's blocks against the file's length: the reader takes memory for it.
+fn check_blocks(file: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
+    let mut end = [0; 10];
+    let len = file.seek(SeekFrom::End(-10))? + 10;
+    file.read_exact(&mut end)?;
+    let footer_len = read_footer_length(end)? as u64;
+    let before = len.checked_sub(10 + footer_len).ok_or_else(|| ArrowError::ParseError("no footer".to_owned()))?;
+    file.seek(SeekFrom::Start(before))?;
+    let mut footer = Vec::new();
+    file.take(footer_len).read_to_end(&mut footer)?;
+    let footer = root_as_footer(&footer).map_err(|e| ArrowError::ParseError(format!("the footer is damaged: {e}")))?;
+    for block in footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten() {
+        let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
+        let within = lengths.iter().try_fold(0, |end: u64, len| end.checked_add(u64::try_from(*len).ok()?));
+        if within.is_none_or(|end| end > len) {
+            return Err(ArrowError::ParseError("the footer tells of bytes past the file's end".to_owned()));
+        }
+    }
+    file.rewind()?;
+    Ok(())
+}
+
+/// What `read` gives, or the error that its panic is. After that it must not be called again.
+pub(crate) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    guard(read).map_err(|e: io::Error| Error::io(path, e)).flatten()
+}
+
+/// What `next` gives until there is no more, or an error.
+pub(crate) fn until_error<T>(mut next: impl FnMut() -> Result<Option<T>>) -> impl Iterator<Item = Result<T>> {
+    let mut ended = false;
+    std::iter::from_fn(move || {
+        let item = if ended { None } else { next().transpose() };
+        ended = !matches!(item, Some(Ok(_)));
+        item
+    })
+}

@@ -1,0 +1,37 @@
+//! Panics of others.
+
+use std::{
+    any::Any,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+/// Calls a library that reads a file and panics at some damage, as those for Parquet and Arrow do.
+///
+/// What `read` was about to change must not be used after an error: it may be half done.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidData`] with the panic's words.
+pub fn guard<T>(read: impl FnOnce() -> T) -> io::Result<T> {
+    let damaged = |panic: Box<dyn Any + Send>| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+        io::Error::new(io::ErrorKind::InvalidData, format!("damaged: its reader gave up: {text}"))
+    };
+    catch_unwind(AssertUnwindSafe(read)).map_err(damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error_with_its_words() {
+        assert_eq!(guard(|| 1).unwrap(), 1);
+        let nothing: Option<u8> = std::hint::black_box(None);
+        let told = guard(|| nothing.unwrap()).unwrap_err().to_string();
+        assert_eq!(told, "damaged: its reader gave up: called `Option::unwrap()` on a `None` value");
+        let told = guard(|| [0, 1][std::hint::black_box(7)]).unwrap_err().to_string();
+        assert!(told.ends_with("the len is 2 but the index is 7"), "{told}");
+    }
+}
