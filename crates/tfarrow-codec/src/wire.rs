@@ -73,6 +73,10 @@ pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
             *rest = tail;
             u64::from(*byte)
         }
+        [low, high @ ..=0x7f, tail @ ..] => {
+            *rest = tail;
+            u64::from(low & 0x7f) | (u64::from(*high) << 7)
+        }
         _ => long_varint(rest, 10)?,
     };
     let length = usize::try_from(length).map_err(|_| WireError::PastEnd)?;
@@ -176,7 +180,15 @@ fn word_of(bytes: &[u8]) -> u64 {
 }
 
 fn check_varints(packed: &[u8]) -> Result<()> {
-    let long = packed.split(|byte| *byte < 0x80).any(|more| more.len() > 9);
+    let (words, tail) = packed.as_chunks::<8>();
+    // Bytes that go on at the end of what was seen.
+    let mut run = 0_u32;
+    let mut long = false;
+    for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain([word_of(tail)]) {
+        let ends = !word & MORE;
+        long |= run.saturating_add(ends.trailing_zeros() / 8) > 9;
+        run = if ends == 0 { run.saturating_add(8) } else { ends.leading_zeros() / 8 };
+    }
     if long { Err(WireError::LongVarint) } else { Ok(()) }
 }
 
@@ -256,11 +268,11 @@ mod tests {
 
     #[test]
     fn a_varint_has_at_most_ten_bytes() {
-        for lead in 0..12 {
-            for more in 0..12 {
-                let packed: Vec<u8> = [vec![1; lead], vec![0x80; more], vec![0]].concat();
-                let expect = if more > 9 { Err(WireError::LongVarint) } else { Ok(lead + 1) };
-                assert_eq!(count_varints(&packed), expect, "{lead} {more}");
+        for (lead, tail) in (0..12).flat_map(|lead| (0..10).map(move |tail| (lead, tail))) {
+            for more in 0..28 {
+                let packed: Vec<u8> = [vec![1; lead], vec![0x80; more], vec![0], vec![1; tail]].concat();
+                let expect = if more > 9 { Err(WireError::LongVarint) } else { Ok(lead + 1 + tail) };
+                assert_eq!(count_varints(&packed), expect, "{lead} {more} {tail}");
             }
         }
         assert_eq!(count_varints(&[0x80]), Err(WireError::PastEnd));
