@@ -216,21 +216,18 @@ pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()
 /// bytes they take.
 #[inline]
 fn unpack_word(mut word: u64, mut ends: u64, out: &mut Vec<i64>) -> usize {
-    let mut values = [0; 8];
-    let (mut count, mut taken) = (0, 0);
-    for value in &mut values {
-        if ends == 0 {
-            break;
-        }
+    let taken = 8 - ends.leading_zeros() as usize / 8;
+    loop {
         let bits = ends.trailing_zeros() + 1;
-        *value = gather(word & (u64::MAX >> (64 - bits))) as i64;
-        word = word.checked_shr(bits).unwrap_or(0);
-        ends = ends.checked_shr(bits).unwrap_or(0);
-        taken += bits as usize / 8;
-        count += 1;
+        out.push(gather(word & (u64::MAX >> (64 - bits))) as i64);
+        ends &= ends - 1;
+        if ends == 0 {
+            return taken;
+        }
+        // Another one ends behind this one, and so this one does not take up the word.
+        word >>= bits;
+        ends >>= bits;
     }
-    out.extend_from_slice(values.get(..count).unwrap_or_default());
-    taken
 }
 
 /// Joins the low seven bits of each byte.
