@@ -16,6 +16,7 @@ use arrow_ipc::{
 };
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use tfarrow_codec::schema::with_views;
 use tfarrow_dataset::{Contents, Shard, guard};
 
 use crate::{Error, Result, parquet_rows};
@@ -45,10 +46,15 @@ pub fn count(shard: &Shard) -> Result<u64> {
     Ok(metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
 }
 
-/// The metadata of a Parquet file. `local` is where its bytes are, `path` what it is called.
+/// The metadata of a Parquet file. `local` is where its bytes are, `path` what it is called. Bytes and text are views into
+/// the file's pages, which spares a copy of them.
 pub(crate) fn parquet_metadata(path: &Path, local: &Path) -> Result<ArrowReaderMetadata> {
     let file = File::open(local).map_err(|e| Error::io(path, e))?;
-    guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| Error::parquet(path, e)))
+    guarded(path, || {
+        let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| Error::parquet(path, e))?;
+        let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
+        ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(|e| Error::parquet(path, e))
+    })
 }
 
 /// The columns of a Parquet or Arrow file; `None` of any other.

@@ -112,14 +112,12 @@ mod tests {
     };
     use arrow_schema::{DataType, Field, Schema};
     use arrow_select::concat::concat_batches;
-    use parquet::{
-        arrow::{ArrowWriter, arrow_reader::ArrowReaderOptions},
-        file::properties::WriterProperties,
-    };
+    use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
     use tempfile::TempDir;
     use tfarrow_dataset::resolve;
 
     use super::*;
+    use crate::columnar;
 
     const ROWS: usize = 20_000;
 
@@ -201,20 +199,16 @@ mod tests {
         (folder, shards.into_iter().next().unwrap())
     }
 
-    fn load(shard: &Shard) -> ArrowReaderMetadata {
-        ArrowReaderMetadata::load(&File::open(&shard.path).unwrap(), ArrowReaderOptions::new()).unwrap()
-    }
-
     /// How many columns are read by which reader, after both have read the same.
     fn compare(columns: Vec<(&'static str, ArrayRef)>) -> (usize, usize) {
         let (_folder, shard) = write(columns);
-        let metadata = load(&shard);
+        let metadata = columnar::parquet_metadata(&shard.path, shard.local_path()).unwrap();
         let groups = metadata.metadata().num_row_groups();
         assert_eq!(groups, 3);
         let ours: Vec<_> = rows(&shard, &metadata, 0..groups).unwrap().map(Result::unwrap).collect();
         assert!(ours.len() > groups, "several batches a row group");
         let file = File::open(&shard.path).unwrap();
-        let theirs = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+        let theirs = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()).build().unwrap();
         let theirs: Vec<_> = theirs.map(Result::unwrap).collect();
         let schema: &Arc<Schema> = metadata.schema();
         assert_eq!(concat_batches(schema, &ours).unwrap(), concat_batches(schema, &theirs).unwrap());
