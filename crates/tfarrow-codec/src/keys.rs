@@ -16,6 +16,8 @@ const MERGED: usize = 1024;
 pub(crate) struct Keys {
     names: Vec<Box<str>>,
     ids: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
+    /// Whether nobody wants a key, by its number; of those past its end that is not known.
+    idle: Vec<bool>,
     /// What is expected of the next record: the start of each map entry, up to its value's length.
     order: Vec<Guess>,
     /// Where in `order` the next key is looked for.
@@ -39,6 +41,8 @@ pub(crate) struct Keys {
 #[derive(Debug)]
 struct Guess {
     id: u32,
+    /// Nobody wants it.
+    idle: bool,
     /// The first eight bytes of `prefix`, and which bits of them it has.
     head: u64,
     mask: u64,
@@ -49,7 +53,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn new(id: u32, name: &[u8]) -> Self {
+    fn new(id: u32, name: &[u8], idle: bool) -> Self {
         let mut prefix = vec![0x0a];
         let mut length = name.len();
         while length >= 0x80 {
@@ -63,7 +67,7 @@ impl Guess {
         head.iter_mut().zip(&prefix).for_each(|(to, from)| *to = *from);
         let mask = if prefix.len() < 8 { (1 << (8 * prefix.len())) - 1 } else { u64::MAX };
         let tail = prefix.last_chunk::<8>().map_or(0, |tail| u64::from_le_bytes(*tail));
-        Self { id, head: u64::from_le_bytes(head), mask, tail, prefix: prefix.into() }
+        Self { id, idle, head: u64::from_le_bytes(head), mask, tail, prefix: prefix.into() }
     }
 
     /// What follows the prefix in `entry`, if it begins with it. Words are compared before bytes are: two of them are all
@@ -78,6 +82,19 @@ impl Guess {
             _ => (*start == *self.prefix).then_some(rest),
         }
     }
+
+    /// What follows the map entry at the start of `map`, if it is this one in its shortest form, and nobody wants it.
+    #[inline(always)]
+    fn pass<'a>(&self, map: &'a [u8]) -> Option<&'a [u8]> {
+        match map {
+            [0x0a, length @ ..=0x7f, rest @ ..] if self.idle => {
+                let (entry, rest) = rest.split_at_checked(usize::from(*length))?;
+                let (length, value) = self.strip(entry)?.split_first()?;
+                (value.len() == usize::from(*length)).then_some(rest)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Keys {
@@ -85,6 +102,7 @@ impl Keys {
         let mut keys = Self {
             names: Vec::new(),
             ids: HashMap::default(),
+            idle: Vec::new(),
             order: Vec::new(),
             next: 0,
             hits: 0,
@@ -101,6 +119,12 @@ impl Keys {
             keys.insert(name);
         }
         keys
+    }
+
+    /// Tells whether nobody wants a key, for each by its number.
+    pub(crate) fn with_idle(mut self, idle: Vec<bool>) -> Self {
+        self.idle = idle;
+        self
     }
 
     /// All names, by number.
@@ -128,8 +152,7 @@ impl Keys {
         if self.seen.is_empty() {
             return;
         }
-        let name = |id: u32| self.names.get(id as usize).map_or(&[][..], |name| name.as_bytes());
-        self.order = self.seen.iter().map(|id| Guess::new(*id, name(*id))).collect();
+        self.order = self.seen.iter().map(|id| self.guess_of(*id)).collect();
         self.places.clear();
         self.places.resize(self.names.len(), u32::MAX);
         for (place, id) in self.seen.drain(..).enumerate() {
@@ -140,6 +163,27 @@ impl Keys {
         self.learns = false;
         self.wait = self.patience;
         self.patience = (self.patience * 2).min(1024);
+    }
+
+    fn guess_of(&self, id: u32) -> Guess {
+        let name = self.names.get(id as usize).map_or(&[][..], |name| name.as_bytes());
+        Guess::new(id, name, self.idle.get(id as usize).copied().unwrap_or(false))
+    }
+
+    /// Steps over the entries at the start of `map` that are those expected, and that nobody wants: most of them where a
+    /// query is about a few of many features. The loop calls nothing, and so keeps all it has in registers.
+    #[inline]
+    pub(crate) fn pass<'a>(&mut self, mut map: &'a [u8]) -> &'a [u8] {
+        if self.learns {
+            return map;
+        }
+        let mut next = self.next;
+        while let Some(rest) = self.order.get(next).and_then(|guess| guess.pass(map)) {
+            (map, next) = (rest, next + 1);
+        }
+        self.hits += (next - self.next) as u32;
+        self.next = next;
+        map
     }
 
     /// The number and the value of a map entry that has one of the keys expected here, then one value, and no more.
@@ -204,9 +248,11 @@ impl Keys {
 
     /// Expects a key from now on where it was met: the record that gave the order did not have it.
     fn expect(&mut self, id: u32) {
-        let Some(name) = self.names.get(id as usize).filter(|_| self.order.len() < MERGED) else { return };
+        if self.order.len() >= MERGED {
+            return;
+        }
         let at = self.next.min(self.order.len());
-        self.order.insert(at, Guess::new(id, name.as_bytes()));
+        self.order.insert(at, self.guess_of(id));
         self.places.resize(self.names.len(), u32::MAX);
         for (place, guess) in self.order.iter().enumerate().skip(at) {
             if let Some(slot) = self.places.get_mut(guess.id as usize) {

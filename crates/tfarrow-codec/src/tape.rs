@@ -150,14 +150,17 @@ pub(crate) struct Unset {
 impl Tape {
     /// A tape for `columns`, of which those in `lane_of` are filled, each at its place there.
     pub(crate) fn new(columns: &[Column], lane_of: &HashMap<usize, usize>, limits: Limits) -> Self {
+        let has_unset = lane_of.keys().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         let side = |side: Side| {
             let of_side = |column: &&Column| side_of(column.role) == Some(side);
             let keys = Keys::new(columns.iter().filter(of_side).map(|c| c.feature.as_str()), limits);
             let of_side = columns.iter().enumerate().filter(|(_, column)| of_side(column));
-            let columns = of_side.map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32)).collect();
-            SideKeys { keys, columns, unknown: Vec::new() }
+            let columns: Vec<_> =
+                of_side.map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32)).collect();
+            // Where the names of unset features are wanted, every feature is looked at.
+            let idle = columns.iter().map(|column| *column == NONE && (side == Side::Lists || !has_unset)).collect();
+            SideKeys { keys: keys.with_idle(idle), columns, unknown: Vec::new() }
         };
-        let has_unset = lane_of.keys().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         Self {
             rows: 0,
             row: 0,

@@ -69,7 +69,11 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
 
 /// Walks a message whose field 1 is a map.
 fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
-    while !rest.is_empty() {
+    loop {
+        rest = visitor.keys(side).pass(rest);
+        if rest.is_empty() {
+            return Ok(());
+        }
         if let [FIELD_1, tail @ ..] = rest {
             rest = tail;
         } else if !odd_tag(&mut rest)? {
@@ -77,7 +81,6 @@ fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
         }
         entry(wire::bytes(&mut rest)?, side, visitor)?;
     }
-    Ok(())
 }
 
 /// Reads a tag of any form, and steps over its field where that is no map entry.
