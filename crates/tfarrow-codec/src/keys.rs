@@ -86,14 +86,10 @@ impl Guess {
     /// What follows the map entry at the start of `map`, if it is this one in its shortest form, and nobody wants it.
     #[inline(always)]
     fn pass<'a>(&self, map: &'a [u8]) -> Option<&'a [u8]> {
-        match map {
-            [0x0a, length @ ..=0x7f, rest @ ..] if self.idle => {
-                let (entry, rest) = rest.split_at_checked(usize::from(*length))?;
-                let (length, value) = self.strip(entry)?.split_first()?;
-                (value.len() == usize::from(*length)).then_some(rest)
-            }
-            _ => None,
-        }
+        let [0x0a, rest @ ..] = map else { return None };
+        let (entry, rest) = wire::short_bytes(rest).filter(|_| self.idle)?;
+        let (_, nothing) = wire::short_bytes(self.strip(entry)?)?;
+        nothing.is_empty().then_some(rest)
     }
 }
 
@@ -170,13 +166,16 @@ impl Keys {
         Guess::new(id, name, self.idle.get(id as usize).copied().unwrap_or(false))
     }
 
+    /// Whether the entry that is expected next may be passed.
+    #[inline(always)]
+    pub(crate) fn may_pass(&self) -> bool {
+        self.order.get(self.next).is_some_and(|guess| guess.idle) && !self.learns
+    }
+
     /// Steps over the entries at the start of `map` that are those expected, and that nobody wants: most of them where a
     /// query is about a few of many features. The loop calls nothing, and so keeps all it has in registers.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pass<'a>(&mut self, mut map: &'a [u8]) -> &'a [u8] {
-        if self.learns {
-            return map;
-        }
         let mut next = self.next;
         while let Some(rest) = self.order.get(next).and_then(|guess| guess.pass(map)) {
             (map, next) = (rest, next + 1);

@@ -70,7 +70,9 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
 /// Walks a message whose field 1 is a map.
 fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     loop {
-        rest = visitor.keys(side).pass(rest);
+        if visitor.keys(side).may_pass() {
+            rest = visitor.keys(side).pass(rest);
+        }
         if rest.is_empty() {
             return Ok(());
         }

@@ -85,6 +85,17 @@ pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     Ok(bytes)
 }
 
+/// The bytes that a length of one byte or two tells of, and what follows them. It calls nothing, so that the loops it
+/// stands in keep what they have in registers.
+#[inline(always)]
+pub(crate) fn short_bytes(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    match rest {
+        [length @ ..=0x7f, rest @ ..] => rest.split_at_checked(usize::from(*length)),
+        [low, high @ ..=0x7f, rest @ ..] => rest.split_at_checked(usize::from(low & 0x7f) | (usize::from(*high) << 7)),
+        _ => None,
+    }
+}
+
 /// Reads four bytes as they are.
 pub(crate) fn fixed32(rest: &mut &[u8]) -> Result<[u8; 4]> {
     let (value, tail) = rest.split_first_chunk::<4>().ok_or(WireError::PastEnd)?;
