@@ -2,12 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::{
-    Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
-    column::{self, Fault},
+    Error, ErrorKind, Limits, Records, Result, Rows, VerifyCrc, WireError,
     schema::{self, Column, RecordType, Role},
     tape::Tape,
 };
@@ -25,11 +24,11 @@ pub(crate) struct DecodeOptions {
 #[derive(Debug)]
 pub struct BatchDecoder {
     record_type: RecordType,
-    columns: Vec<Column>,
+    pub(crate) columns: Vec<Column>,
     /// Where on the tape each column lies: one that is asked for twice lies there once.
-    lanes: Vec<usize>,
+    pub(crate) lanes: Vec<usize>,
     schema: SchemaRef,
-    tape: Tape,
+    pub(crate) tape: Tape,
     verify_crc: VerifyCrc,
     strict: bool,
     /// Whether records have to be walked at all.
@@ -86,16 +85,44 @@ impl BatchDecoder {
     /// # Errors
     /// A record that is damaged, or that does not fit the schema; with its number, offset and feature.
     pub fn decode(&mut self, records: &Records) -> Result<RecordBatch> {
+        self.rows(records)?.all()
+    }
+
+    /// Walks these records and decodes nothing: the columns that a filter needs are decoded first, and the others of the
+    /// rows that it keeps.
+    ///
+    /// ```
+    /// use arrow_array::{Array, BooleanArray, cast::AsArray};
+    /// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use tfarrow_codec::{Chunker, DecoderBuilder, EncoderBuilder, Limits};
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// # let column = |values: [i64; 3]| std::sync::Arc::new(Int64Array::from_iter_values(values)) as ArrayRef;
+    /// # let batch = RecordBatch::try_from_iter([("height", column([1, 2, 3])), ("label", column([4, 5, 6]))])?;
+    /// # let mut bytes = Vec::new();
+    /// # EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut bytes)?;
+    /// # let mut chunker = Chunker::new(1 << 20, Limits::default());
+    /// # chunker.fill(&bytes);
+    /// # let records = chunker.cut()?.expect("three records");
+    /// // Three records with a `height` of 1, 2 and 3, and a `label` of 4, 5 and 6.
+    /// let mut decoder = DecoderBuilder::new(batch.schema()).build_batch_decoder()?;
+    /// let mut rows = decoder.rows(&records)?;
+    /// let heights = rows.columns(&[0])?;
+    /// let tall = BooleanArray::from_unary(heights.column(0).as_primitive::<arrow_array::types::Int64Type>(), |h| h > 1);
+    /// rows.keep(&tall);
+    /// assert_eq!(rows.columns(&[1])?.column(0).as_ref(), &Int64Array::from(vec![5, 6]) as &dyn Array);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A record that is damaged.
+    pub fn rows<'d>(&'d mut self, records: &'d Records) -> Result<Rows<'d>> {
         self.tape.begin(self.columns.len(), records.len());
         if self.walks {
             (0..records.len()).try_for_each(|index| self.walk(records, index))?;
         } else if !self.columns.is_empty() {
             records.verify(self.verify_crc)?;
         }
-        let array = |(index, column)| self.array(index, column, records);
-        let arrays = self.columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(records.len()));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+        Ok(Rows::new(self, records))
     }
 
     fn walk(&mut self, records: &Records, index: usize) -> Result<()> {
@@ -116,30 +143,11 @@ impl BatchDecoder {
     }
 
     /// A record that cannot be read may be damaged.
-    fn unreadable(&self, error: WireError, records: &Records, index: usize) -> Error {
+    pub(crate) fn unreadable(&self, error: WireError, records: &Records, index: usize) -> Error {
         let damage = match self.verify_crc {
             VerifyCrc::OnParseFailure => records.check_crc(index).err(),
             VerifyCrc::Always | VerifyCrc::Never => None,
         };
         damage.unwrap_or_else(|| records.error(ErrorKind::Wire(error), index))
-    }
-
-    fn array(&self, index: usize, column: &Column, records: &Records) -> Result<ArrayRef> {
-        let array = match column.role {
-            Role::Feature | Role::Context | Role::Sequence => {
-                let places = self.tape.places(records.chunk());
-                let lane = self.lanes.get(index).copied().unwrap_or(index);
-                column::build(column.shape, column.values, self.tape.column(lane), places)
-            }
-            Role::Record => column::own::record(column.values, records),
-            Role::Unset => {
-                let (unset, names) = self.tape.unset().unzip();
-                column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
-            }
-        };
-        array.map_err(|Fault { row, kind }| match kind {
-            ErrorKind::Wire(e) => self.unreadable(e, records, row).with_feature(&column.feature),
-            kind => records.error(kind, row).with_feature(&column.feature),
-        })
     }
 }

@@ -36,12 +36,12 @@ impl Fault {
         move |e| Self { row, kind: ErrorKind::Wire(e) }
     }
 
-    fn arrow(e: ArrowError) -> Self {
+    pub(crate) fn arrow(e: ArrowError) -> Self {
         Self { row: 0, kind: ErrorKind::Arrow(e) }
     }
 }
 
-type Result<T> = std::result::Result<T, Fault>;
+pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
 /// What values take: how many they are, and, where they are bytes that are copied, how many bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -8,6 +8,7 @@ mod damage;
 mod decode;
 #[cfg(test)]
 mod encode;
+mod filter;
 #[cfg(test)]
 mod goldens;
 #[cfg(test)]

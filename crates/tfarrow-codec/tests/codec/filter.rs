@@ -1,0 +1,91 @@
+//! What a filter keeps decodes to the same as everything does, and is filtered then.
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+use proptest::prelude::*;
+use tfarrow_codec::{BatchDecoder, DecoderBuilder, RecordType, Values, schema};
+use tfarrow_testkit::{
+    config, generate,
+    odd_wire::{Choices, tapes},
+};
+
+use crate::support::{WAYS, chunks, schema_of, small};
+
+fn mask(rows: usize, choices: &[Option<bool>]) -> BooleanArray {
+    choices.iter().cycle().take(rows).copied().collect()
+}
+
+fn columns(batch: &RecordBatch) -> Vec<usize> {
+    (0..batch.num_columns()).rev().step_by(2).collect()
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn rows_that_are_kept_are_those_of_all(
+        set in generate::data_sets(),
+        tape in tapes(),
+        first in prop::collection::vec(any::<Option<bool>>(), 1..6),
+        second in prop::collection::vec(any::<Option<bool>>(), 1..6),
+    ) {
+        let file = set.odd_file(&mut Choices::new(&tape));
+        for way in [WAYS[0], WAYS[3]] {
+            let builder = DecoderBuilder::new(schema_of(&file, set.sequence, way).unwrap());
+            for records in chunks(&file, 1 << 20).unwrap() {
+                let mut decoder = builder.clone().build_batch_decoder().unwrap();
+                let all = decoder.decode(&records).unwrap();
+                let mut rows = decoder.rows(&records).unwrap();
+                prop_assert_eq!(rows.columns(&columns(&all)).unwrap(), all.project(&columns(&all)).unwrap());
+                let mut expect = all;
+                for choices in [&first, &second] {
+                    let mask = mask(expect.num_rows(), choices);
+                    rows.keep(&mask);
+                    expect = filter_record_batch(&expect, &mask).unwrap();
+                    prop_assert_eq!(rows.len(), expect.num_rows());
+                    prop_assert_eq!(rows.columns(&columns(&expect)).unwrap(), expect.project(&columns(&expect)).unwrap());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn raw_records_and_columns_of_none_are_filtered_too() {
+    let file = small(false).file();
+    let records = &chunks(&file, 1 << 20).unwrap()[0];
+    let mask = BooleanArray::from(vec![true, false, true]);
+    for values in [Values::Binary, Values::BinaryView] {
+        let mut decoder = DecoderBuilder::new(schema::raw_schema(values)).build_batch_decoder().unwrap();
+        let all = decoder.decode(records).unwrap();
+        let mut rows = decoder.rows(records).unwrap();
+        rows.keep(&mask);
+        assert_eq!(rows.columns(&[0]).unwrap(), filter_record_batch(&all, &mask).unwrap());
+        assert_eq!(rows.columns(&[]).unwrap().num_rows(), 2);
+        assert!(rows.columns(&[1]).is_err());
+    }
+}
+
+/// A record that is dropped cannot be blamed, and one that is kept is blamed under its own number.
+#[test]
+fn an_error_names_the_record_and_not_the_row() {
+    let file = small(false).file();
+    let whole = schema_of(&file, false, WAYS[0]).unwrap();
+    let wrong = whole.fields().iter().map(|field| match field.name().as_str() {
+        "i" => field.as_ref().clone().with_data_type(arrow_schema::DataType::Int64),
+        _ => field.as_ref().clone(),
+    });
+    let schema = schema::with_record_type(wrong.collect(), RecordType::Example);
+    let column = schema.index_of("i").unwrap();
+    let records = &chunks(&file, 1 << 20).unwrap()[0];
+    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    let blamed = |decoder: &mut BatchDecoder, mask: [bool; 3]| {
+        let mut rows = decoder.rows(records).unwrap();
+        rows.keep(&BooleanArray::from(mask.to_vec()));
+        rows.columns(&[column]).err().map(|error| error.position().record)
+    };
+    // The lists have two values, none, and one, which alone is what the column takes.
+    assert_eq!(blamed(&mut decoder, [true; 3]), Some(0));
+    assert_eq!(blamed(&mut decoder, [false, true, true]), Some(1));
+    assert_eq!(blamed(&mut decoder, [false, false, true]), None);
+}
