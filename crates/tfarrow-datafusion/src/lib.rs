@@ -32,6 +32,7 @@
 
 mod decoders;
 mod error;
+mod filter;
 mod functions;
 mod input;
 mod listing;

@@ -7,8 +7,10 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 pub(crate) struct ScanMetrics {
     /// Bytes read, as they are stored.
     pub(crate) bytes_scanned: Count,
-    /// Records decoded.
+    /// Records that were read, and decoded as far as the query needs them.
     pub(crate) records_decoded: Count,
+    /// Records that the query's filter dropped before their other columns were decoded.
+    pub(crate) rows_pruned: Count,
     /// Time that cores took to decode; not what reading and inflating took.
     pub(crate) decode_time: Time,
 }
@@ -18,6 +20,7 @@ impl ScanMetrics {
         Self {
             bytes_scanned: MetricBuilder::new(metrics).counter("bytes_scanned", partition),
             records_decoded: MetricBuilder::new(metrics).counter("records_decoded", partition),
+            rows_pruned: MetricBuilder::new(metrics).counter("rows_pruned", partition),
             decode_time: MetricBuilder::new(metrics).subset_time("decode_time", partition),
         }
     }

@@ -18,6 +18,7 @@ use tfarrow_dataset::{SAMPLE_RECORDS, Sample};
 /// | `tfarrow.layout` | `auto`, `list` | `auto` |
 /// | `tfarrow.record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
 /// | `tfarrow.sample_records` | a number, `all` | `1000` |
+/// | `tfarrow.pushdown_filters` | `true`, `false` | `true` |
 /// | `tfarrow.verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
 ///
 /// ```
@@ -40,6 +41,8 @@ pub struct TfRecordOptions {
     pub sample: Sample,
     /// Whether the CRC of a record's data is checked. The CRC of its length always is.
     pub verify_crc: VerifyCrc,
+    /// Whether a scan decides the filters of a query, and decodes the other columns of the rows that they keep alone.
+    pub pushdown_filters: bool,
 }
 
 impl Default for TfRecordOptions {
@@ -49,6 +52,7 @@ impl Default for TfRecordOptions {
             record_type: None,
             sample: Sample::Records(SAMPLE_RECORDS),
             verify_crc: VerifyCrc::Always,
+            pushdown_filters: true,
         }
     }
 }
@@ -87,7 +91,12 @@ const VERIFY_CRC: Known = Known {
     values: "always, on_parse_failure, never",
     description: "Whether the CRC of a record's data is checked; that of its length always is",
 };
-const KNOWN: [Known; 4] = [LAYOUT, RECORD_TYPE, SAMPLE, VERIFY_CRC];
+const PUSHDOWN_FILTERS: Known = Known {
+    name: "pushdown_filters",
+    values: "true, false",
+    description: "Whether a scan decides the filters of a query, and decodes the other columns of the rows they keep alone",
+};
+const KNOWN: [Known; 5] = [LAYOUT, RECORD_TYPE, SAMPLE, VERIFY_CRC, PUSHDOWN_FILTERS];
 
 impl Known {
     /// `value`, or an error that lists what there is.
@@ -127,6 +136,7 @@ impl ExtensionOptions for TfRecordOptions {
             "record_type" => self.record_type = RECORD_TYPE.take(record_type_of(&word), value)?,
             "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
             "verify_crc" => self.verify_crc = VERIFY_CRC.take(verify_crc_of(&word), value)?,
+            "pushdown_filters" => self.pushdown_filters = PUSHDOWN_FILTERS.take(word.parse().ok(), value)?,
             _ => {
                 let names = KNOWN.map(|known| known.name).join(", ");
                 let message = format!("there is no option tfarrow.{key}; there are: {names}");
@@ -143,6 +153,7 @@ impl ExtensionOptions for TfRecordOptions {
             RECORD_TYPE.entry(self.record_type.map_or("auto", RecordType::name).to_owned()),
             SAMPLE.entry(sample_name(&self.sample)),
             VERIFY_CRC.entry(verify_crc_name(self.verify_crc).to_owned()),
+            PUSHDOWN_FILTERS.entry(self.pushdown_filters.to_string()),
         ]
     }
 }
@@ -214,6 +225,7 @@ mod tests {
         check("sample_records", "10_000", Ok("10000"));
         check("sample_records", "all", Ok("all"));
         check("verify_crc", "never", Ok("never"));
+        check("pushdown_filters", "FALSE", Ok("false"));
     }
 
     #[test]
@@ -224,7 +236,7 @@ mod tests {
                      a number of records, all";
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
-                     record_type, sample_records, verify_crc";
+                     record_type, sample_records, verify_crc, pushdown_filters";
         check("layuot", "list", Err(error));
     }
 }

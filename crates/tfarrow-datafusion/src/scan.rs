@@ -36,7 +36,7 @@ use tokio::{
     sync::mpsc::{Receiver, Sender, channel},
 };
 
-use crate::{decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin};
+use crate::{decoders::Decoders, error::explained, filter::Fault, input::Input, metrics::ScanMetrics, origin::Origin};
 
 /// Bytes of records in a batch. One record may be longer.
 const BATCH_BYTES: usize = 16 << 20;
@@ -184,7 +184,11 @@ fn decode(
     path: &Path,
 ) -> Result<RecordBatch> {
     let _time = metrics.decode_time.timer();
-    let batch = decoders.decode(records).map_err(|e| explained(Error::codec(path, e), origin))?;
-    metrics.records_decoded.add(batch.num_rows());
+    let batch = decoders.decode(records).map_err(|fault| match fault {
+        Fault::Codec(e) => explained(Error::codec(path, e), origin),
+        Fault::Query(e) => e,
+    })?;
+    metrics.records_decoded.add(records.len());
+    metrics.rows_pruned.add(records.len() - batch.num_rows());
     Ok(batch)
 }

@@ -1,4 +1,4 @@
-//! TFRecord as a source of DataFusion's file scan. The projection reaches the decoder.
+//! TFRecord as a source of DataFusion's file scan. Projections and filters reach the decoder.
 
 use std::{
     fmt,
@@ -7,22 +7,27 @@ use std::{
 
 use arrow_schema::SchemaRef;
 use datafusion::{
-    common::tree_node::TreeNodeRecursion,
+    common::{config::ConfigOptions, tree_node::TreeNodeRecursion},
     datasource::{
         physical_plan::{FileOpener, FileScanConfig, FileSource},
         projection::{ProjectionOpener, SplitProjection},
         table_schema::TableSchema,
     },
     error::Result,
-    physical_expr::{LexOrdering, projection::ProjectionExprs},
-    physical_plan::{PhysicalExpr, apply_expression_roots, metrics::ExecutionPlanMetricsSet},
+    physical_expr::{LexOrdering, conjunction, projection::ProjectionExprs},
+    physical_plan::{
+        DisplayFormatType, PhysicalExpr, apply_expression_roots,
+        filter_pushdown::{FilterPushdownPropagation, PushedDown},
+        metrics::ExecutionPlanMetricsSet,
+    },
 };
 use object_store::ObjectStore;
 use tfarrow_codec::{DecoderBuilder, VerifyCrc};
 use tfarrow_dataset::ReadOptions;
 
 use crate::{
-    decoders::Decoders, metrics::ScanMetrics, opener::TfRecordOpener, origin::Origin, scan::Scan, unknown::Teller,
+    decoders::Decoders, filter::is_decidable, metrics::ScanMetrics, opener::TfRecordOpener, origin::Origin, scan::Scan,
+    unknown::Teller,
 };
 
 /// Bytes of a file that are read, and decoded, at once. Half of a core's cache: measured, less or more is slower.
@@ -38,6 +43,9 @@ pub struct TfRecordSource {
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
     verify_crc: VerifyCrc,
+    pushdown_filters: bool,
+    /// What the scan's rows have to meet, in terms of the table's schema.
+    predicate: Option<Arc<dyn PhysicalExpr>>,
     strict: bool,
     origin: Arc<Origin>,
     teller: Arc<Teller>,
@@ -73,6 +81,8 @@ impl TfRecordSource {
             batch_size: BATCH_SIZE,
             metrics: ExecutionPlanMetricsSet::new(),
             verify_crc: VerifyCrc::Always,
+            pushdown_filters: true,
+            predicate: None,
             strict: false,
             origin: Arc::default(),
             teller: Arc::default(),
@@ -83,6 +93,13 @@ impl TfRecordSource {
     /// When the CRC of a record's data is checked; by default always.
     pub fn with_verify_crc(mut self, verify_crc: VerifyCrc) -> Self {
         self.verify_crc = verify_crc;
+        self
+    }
+
+    /// Whether the scan decides the filters of a query itself, and decodes the other columns of the rows that they keep
+    /// alone; by default it does.
+    pub fn with_pushdown_filters(mut self, pushdown_filters: bool) -> Self {
+        self.pushdown_filters = pushdown_filters;
         self
     }
 
@@ -98,31 +115,38 @@ impl TfRecordSource {
     }
 
     /// The decoders that all partitions of an execution share: those of the execution that runs, else new ones.
-    fn decoders(&self) -> Arc<Decoders> {
+    fn decoders(&self) -> Result<Arc<Decoders>> {
         let mut shared = self.execution.decoders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(decoders) = shared.upgrade() {
-            return decoders;
+            return Ok(decoders);
         }
-        let builder = DecoderBuilder::new(Arc::clone(self.table_schema.file_schema()))
-            .with_projection(self.projection.file_indices.clone())
-            .with_verify_crc(self.verify_crc)
-            .with_strict(self.strict);
-        let decoders = Arc::new(Decoders::new(builder, Arc::clone(&self.origin), Arc::clone(&self.teller)));
+        let schema = self.table_schema.file_schema();
+        let builder = |columns| {
+            DecoderBuilder::new(Arc::clone(schema))
+                .with_projection(columns)
+                .with_verify_crc(self.verify_crc)
+                .with_strict(self.strict)
+        };
+        let wanted = (&**schema, &*self.projection.file_indices);
+        let tellers = (Arc::clone(&self.origin), Arc::clone(&self.teller));
+        let decoders = Arc::new(Decoders::new(builder, wanted, self.predicate.as_ref(), tellers)?);
         *shared = Arc::downgrade(&decoders);
-        decoders
+        Ok(decoders)
     }
 
-    fn scan(&self, config: &FileScanConfig, partition: usize) -> Scan {
-        Scan {
-            decoders: self.decoders(),
+    fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
+        let decoders = self.decoders()?;
+        Ok(Scan {
+            // How many records it takes to so many rows is not known before they are filtered.
+            limit: config.limit.filter(|_| !decoders.filters()),
+            decoders,
             origin: Arc::clone(&self.origin),
             read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
             batch_size: self.batch_size,
-            limit: config.limit,
             partitions: config.file_groups.len(),
             active: Arc::clone(&self.execution.active),
             metrics: ScanMetrics::new(&self.metrics, partition),
-        }
+        })
     }
 }
 
@@ -139,7 +163,7 @@ impl FileSource for TfRecordSource {
         config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = TfRecordOpener::new(store, self.scan(config, partition));
+        let opener = TfRecordOpener::new(store, self.scan(config, partition)?);
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
     }
 
@@ -178,6 +202,38 @@ impl FileSource for TfRecordSource {
         Ok(None)
     }
 
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        self.predicate.clone()
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let schema = self.table_schema.file_schema();
+        let takes = |filter: &Arc<_>| self.pushdown_filters && is_decidable(filter, schema);
+        let answers =
+            filters.iter().map(|filter| if takes(filter) { PushedDown::Yes } else { PushedDown::No }).collect();
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(answers);
+        let taken: Vec<_> = filters.into_iter().filter(takes).collect();
+        if taken.is_empty() {
+            return Ok(propagation);
+        }
+        // Filters come more than once: those of the query, and then those that sorts and joins find while they run.
+        let predicate = Some(conjunction(self.predicate.iter().cloned().chain(taken)));
+        let source = Self { predicate, execution: Arc::default(), ..self.clone() };
+        Ok(propagation.with_updated_node(Arc::new(source)))
+    }
+
+    fn fmt_extra(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.predicate, format) {
+            (Some(predicate), DisplayFormatType::TreeRender) => writeln!(f, "predicate={predicate}"),
+            (Some(predicate), _) => write!(f, ", predicate={predicate}"),
+            (None, _) => Ok(()),
+        }
+    }
+
     fn try_pushdown_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn FileSource>>> {
         let merged = self.projection.source.try_merge(projection)?;
         let projection = SplitProjection::new(self.table_schema.file_schema(), &merged);
@@ -188,6 +244,6 @@ impl FileSource for TfRecordSource {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(self.projection.source.iter(), f)
+        apply_expression_roots(self.projection.source.iter().map(|column| &column.expr).chain(&self.predicate), f)
     }
 }

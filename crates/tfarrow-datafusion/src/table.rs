@@ -113,6 +113,7 @@ impl TfRecordTable {
         let guessed = self.origin.sample().is_some() && self.options.record_type.is_none();
         TfRecordSource::new(Arc::clone(&self.schema))
             .with_verify_crc(self.options.verify_crc)
+            .with_pushdown_filters(self.options.pushdown_filters)
             .with_strict(guessed)
             .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller))
     }

@@ -3,6 +3,7 @@
 
 mod common;
 mod errors;
+mod filters;
 mod formats;
 mod options;
 mod plans;
