@@ -2,11 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::SchemaRef;
+use arrow_select::take::take;
 
 use crate::{
-    Error, ErrorKind, Limits, Records, Result, Rows, VerifyCrc, WireError,
+    Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
+    column::{self, Fault},
     schema::{self, Column, RecordType, Role},
     tape::Tape,
 };
@@ -24,11 +26,11 @@ pub(crate) struct DecodeOptions {
 #[derive(Debug)]
 pub struct BatchDecoder {
     record_type: RecordType,
-    pub(crate) columns: Vec<Column>,
+    columns: Vec<Column>,
     /// Where on the tape each column lies: one that is asked for twice lies there once.
-    pub(crate) lanes: Vec<usize>,
+    lanes: Vec<usize>,
     schema: SchemaRef,
-    pub(crate) tape: Tape,
+    tape: Tape,
     verify_crc: VerifyCrc,
     strict: bool,
     /// Whether records have to be walked at all.
@@ -85,14 +87,14 @@ impl BatchDecoder {
     /// # Errors
     /// A record that is damaged, or that does not fit the schema; with its number, offset and feature.
     pub fn decode(&mut self, records: &Records) -> Result<RecordBatch> {
-        self.rows(records)?.all()
+        self.decode_rows(records, None)
     }
 
-    /// Walks these records and decodes nothing: the columns that a filter needs are decoded first, and the others of the
-    /// rows that it keeps.
+    /// One batch of those of these records for which `filter`, which has a value a record, is true. The others, also those
+    /// for which it is null, are not looked at.
     ///
     /// ```
-    /// use arrow_array::{Array, BooleanArray, cast::AsArray};
+    /// use arrow_array::{BooleanArray, cast::AsArray, types::Int64Type};
     /// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
     /// # use tfarrow_codec::{Chunker, DecoderBuilder, EncoderBuilder, Limits};
     /// # fn main() -> tfarrow_codec::Result<()> {
@@ -103,26 +105,46 @@ impl BatchDecoder {
     /// # let mut chunker = Chunker::new(1 << 20, Limits::default());
     /// # chunker.fill(&bytes);
     /// # let records = chunker.cut()?.expect("three records");
+    /// # let schema = batch.schema();
     /// // Three records with a `height` of 1, 2 and 3, and a `label` of 4, 5 and 6.
-    /// let mut decoder = DecoderBuilder::new(batch.schema()).build_batch_decoder()?;
-    /// let mut rows = decoder.rows(&records)?;
-    /// let heights = rows.columns(&[0])?;
-    /// let tall = BooleanArray::from_unary(heights.column(0).as_primitive::<arrow_array::types::Int64Type>(), |h| h > 1);
-    /// rows.keep(&tall);
-    /// assert_eq!(rows.columns(&[1])?.column(0).as_ref(), &Int64Array::from(vec![5, 6]) as &dyn Array);
+    /// let builder = DecoderBuilder::new(schema);
+    /// let heights = builder.clone().with_projection(vec![0]).build_batch_decoder()?.decode(&records)?;
+    /// let tall = BooleanArray::from_unary(heights.column(0).as_primitive::<Int64Type>(), |height| height > 1);
+    /// let labels = builder.with_projection(vec![1]).build_batch_decoder()?.decode_where(&records, &tall)?;
+    /// assert_eq!(labels.column(0).as_primitive::<Int64Type>().values(), &[5, 6]);
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// A record that is damaged.
-    pub fn rows<'d>(&'d mut self, records: &'d Records) -> Result<Rows<'d>> {
-        self.tape.begin(self.columns.len(), records.len());
+    /// As [`decode`](Self::decode).
+    pub fn decode_where(&mut self, records: &Records, filter: &BooleanArray) -> Result<RecordBatch> {
+        let is_true = |row: &u32| {
+            let row = *row as usize;
+            row < filter.len() && filter.is_valid(row) && filter.value(row)
+        };
+        let rows: Vec<_> = (0..records.len() as u32).filter(is_true).collect();
+        if rows.len() == records.len() {
+            return self.decode(records);
+        }
+        self.decode_rows(records, Some(rows.into()))
+    }
+
+    /// `rows` are the places of records; `None`: of all.
+    fn decode_rows(&mut self, records: &Records, rows: Option<UInt32Array>) -> Result<RecordBatch> {
+        let count = rows.as_ref().map_or(records.len(), |rows| rows.len());
+        self.tape.begin(self.columns.len(), count);
         if self.walks {
-            (0..records.len()).try_for_each(|index| self.walk(records, index))?;
+            match &rows {
+                Some(rows) => rows.values().iter().try_for_each(|index| self.walk(records, *index as usize))?,
+                None => (0..count).try_for_each(|index| self.walk(records, index))?,
+            }
         } else if !self.columns.is_empty() {
             records.verify(self.verify_crc)?;
         }
-        Ok(Rows::new(self, records))
+        let array = |(index, column)| self.array(index, column, records, rows.as_ref());
+        let arrays = self.columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
     }
 
     fn walk(&mut self, records: &Records, index: usize) -> Result<()> {
@@ -143,11 +165,37 @@ impl BatchDecoder {
     }
 
     /// A record that cannot be read may be damaged.
-    pub(crate) fn unreadable(&self, error: WireError, records: &Records, index: usize) -> Error {
+    fn unreadable(&self, error: WireError, records: &Records, index: usize) -> Error {
         let damage = match self.verify_crc {
             VerifyCrc::OnParseFailure => records.check_crc(index).err(),
             VerifyCrc::Always | VerifyCrc::Never => None,
         };
         damage.unwrap_or_else(|| records.error(ErrorKind::Wire(error), index))
+    }
+
+    fn array(&self, index: usize, column: &Column, records: &Records, rows: Option<&UInt32Array>) -> Result<ArrayRef> {
+        let array = match column.role {
+            Role::Feature | Role::Context | Role::Sequence => {
+                let places = self.tape.places(records.chunk());
+                let lane = self.lanes.get(index).copied().unwrap_or(index);
+                column::build(column.shape, column.values, self.tape.column(lane), places)
+            }
+            Role::Record => column::own::record(column.values, records).and_then(|all| match rows {
+                Some(rows) => take(&all, rows, None).map_err(Fault::arrow),
+                None => Ok(all),
+            }),
+            Role::Unset => {
+                let (unset, names) = self.tape.unset().unzip();
+                column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
+            }
+        };
+        array.map_err(|Fault { row, kind }| {
+            let record = rows.and_then(|rows| rows.values().get(row)).map_or(row, |record| *record as usize);
+            let error = match kind {
+                ErrorKind::Wire(e) => self.unreadable(e, records, record),
+                kind => records.error(kind, record),
+            };
+            error.with_feature(&column.feature)
+        })
     }
 }

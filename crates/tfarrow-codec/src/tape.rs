@@ -198,24 +198,6 @@ impl Tape {
         Ok(())
     }
 
-    /// Forgets all rows but these, which are in order. The names of unset features stay those of all.
-    pub(crate) fn keep(&mut self, rows: &[usize]) {
-        let mut to = 0;
-        for column in 0..self.slots.len() / self.rows.max(1) {
-            for row in rows {
-                // The places that are written come before those that are still to be read.
-                if let Some(slot) = self.slots.get(column * self.rows + row).copied()
-                    && let Some(place) = self.slots.get_mut(to)
-                {
-                    *place = slot;
-                    to += 1;
-                }
-            }
-        }
-        self.slots.truncate(to);
-        self.rows = rows.len();
-    }
-
     /// The slots of a column, one a record.
     pub(crate) fn column(&self, column: usize) -> &[Slot] {
         self.slots.get(column * self.rows..(column + 1) * self.rows).unwrap_or_default()

@@ -2,13 +2,11 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-use datafusion::{error::Result, physical_plan::PhysicalExpr};
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, Records};
+use tfarrow_codec::{BatchDecoder, DecoderBuilder, Records};
 
 use crate::{
     filter::{Fault, Filter},
@@ -16,31 +14,30 @@ use crate::{
     unknown::Teller,
 };
 
-/// Decoders that no thread has in hand. A decoder remembers the order of keys, so that it is worth keeping.
+/// Decoders. One remembers the order of keys, so that it is worth keeping.
 #[derive(Debug)]
 pub(crate) struct Decoders {
     builder: DecoderBuilder,
-    /// Decides, by columns of which the last may be there for it alone, which records become rows.
-    filter: Option<Filter>,
-    /// The columns of the batches: the first of the decoder's.
-    columns: Vec<usize>,
-    idle: Mutex<Vec<BatchDecoder>>,
+    idle: Idle,
+    /// Which records become rows, and who decodes what tells that.
+    filter: Option<(Filter, DecoderBuilder, Idle)>,
     origin: Arc<Origin>,
     teller: Arc<Teller>,
 }
 
 impl Decoders {
-    /// Decoders of the columns of `schema` that `wanted` says, and of the records that `predicate` lets pass.
-    pub(crate) fn new(
-        builder: impl FnOnce(Vec<usize>) -> DecoderBuilder,
-        (schema, wanted): (&Schema, &[usize]),
-        predicate: Option<&Arc<dyn PhysicalExpr>>,
-        (origin, teller): (Arc<Origin>, Arc<Teller>),
-    ) -> Result<Self> {
-        let mut decoded = wanted.to_vec();
-        let filter = predicate.map(|predicate| Filter::new(predicate, schema, &mut decoded)).transpose()?;
-        let columns = (0..wanted.len()).collect();
-        Ok(Self { builder: builder(decoded), filter, columns, idle: Mutex::default(), origin, teller })
+    /// Decoders of these columns.
+    pub(crate) fn new(builder: DecoderBuilder, columns: Vec<usize>, origin: Arc<Origin>, teller: Arc<Teller>) -> Self {
+        Self { builder: builder.with_projection(columns), idle: Idle::default(), filter: None, origin, teller }
+    }
+
+    /// Decodes only the records that `filter` keeps.
+    pub(crate) fn with_filter(mut self, filter: Option<Filter>) -> Self {
+        self.filter = filter.map(|filter| {
+            let builder = self.builder.clone().with_projection(filter.columns().to_vec());
+            (filter, builder, Idle::default())
+        });
+        self
     }
 
     /// Whether fewer rows may come out than records go in.
@@ -50,28 +47,33 @@ impl Decoders {
 
     /// One batch of these records: of all, or of those that the filter keeps.
     pub(crate) fn decode(&self, records: &Records) -> Result<RecordBatch, Fault> {
-        let mut decoder = self.take()?;
-        let batch = match &self.filter {
-            Some(filter) => self.filtered(&mut decoder, filter, records),
-            None => decoder.decode(records).map_err(Fault::from),
-        };
-        self.idle().push(decoder);
-        batch
+        self.idle.with(&self.builder, |decoder| match &self.filter {
+            Some((filter, builder, idle)) => idle.with(builder, |first| filter.decode(first, decoder, records)),
+            None => Ok(decoder.decode(records)?),
+        })
+    }
+}
+
+/// Decoders of one kind that no thread has in hand.
+#[derive(Debug, Default)]
+struct Idle(Mutex<Vec<BatchDecoder>>);
+
+impl Idle {
+    /// Calls `decode` with a decoder that nobody else has.
+    fn with<T>(
+        &self,
+        builder: &DecoderBuilder,
+        decode: impl FnOnce(&mut BatchDecoder) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let idle = self.lock().pop();
+        let mut decoder = idle.map_or_else(|| builder.clone().build_batch_decoder(), Ok)?;
+        let decoded = decode(&mut decoder);
+        self.lock().push(decoder);
+        decoded
     }
 
-    fn filtered(&self, decoder: &mut BatchDecoder, filter: &Filter, records: &Records) -> Result<RecordBatch, Fault> {
-        let mut rows = decoder.rows(records)?;
-        filter.apply(&mut rows)?;
-        Ok(rows.columns(&self.columns)?)
-    }
-
-    fn take(&self) -> Result<BatchDecoder, CodecError> {
-        let idle = self.idle().pop();
-        idle.map_or_else(|| self.builder.clone().build_batch_decoder(), Ok)
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<BatchDecoder>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<BatchDecoder>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -79,8 +81,10 @@ impl Decoders {
 impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
-        for decoder in self.idle().iter() {
-            names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
+        for idle in [&self.idle].into_iter().chain(self.filter.as_ref().map(|(_, _, idle)| idle)) {
+            for decoder in idle.lock().iter() {
+                names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
+            }
         }
         self.teller.tell(names, &self.origin);
     }

@@ -1,15 +1,20 @@
-//! Filters inside a scan: what they need is decoded first, and the rest only of the rows that they keep.
+//! Filters inside a scan: what they need is decoded first, and the rest only of the records that they keep.
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use datafusion::{
     common::cast::as_boolean_array,
     error::{DataFusionError, Result},
-    physical_expr::utils::{collect_columns, reassign_expr_columns, split_conjunction},
+    physical_expr::{
+        expressions::Column,
+        utils::{collect_columns, reassign_expr_columns},
+    },
+    physical_expr_common::physical_expr::is_volatile,
     physical_plan::PhysicalExpr,
 };
-use tfarrow_codec::{Error as CodecError, Rows};
+use tfarrow_codec::{BatchDecoder, Error as CodecError, Records};
 
 /// What goes wrong where records are decoded and filtered.
 #[derive(Debug)]
@@ -32,63 +37,43 @@ impl From<DataFusionError> for Fault {
     }
 }
 
-/// The conditions of a filter, in the order of the query. A row has to meet all of them.
-#[derive(Debug, Default)]
-pub(crate) struct Filter {
-    conditions: Vec<Condition>,
-}
-
+/// A filter over a batch of the columns that it needs, and of no others.
 #[derive(Debug)]
-struct Condition {
-    /// Over a batch of `columns` alone.
-    expr: Arc<dyn PhysicalExpr>,
-    /// The decoder's columns that it needs.
+pub(crate) struct Filter {
+    predicate: Arc<dyn PhysicalExpr>,
+    /// These columns, by their numbers in the file's schema.
     columns: Vec<usize>,
 }
 
 /// Whether a scan can decide a filter: it is about features alone, and says the same whenever it is asked.
 pub(crate) fn is_decidable(filter: &Arc<dyn PhysicalExpr>, file_schema: &Schema) -> bool {
-    let known = |column: &datafusion::physical_expr::expressions::Column| {
-        file_schema.fields().get(column.index()).is_some_and(|field| field.name() == column.name())
-    };
-    collect_columns(filter).iter().all(known) && !datafusion::physical_expr_common::physical_expr::is_volatile(filter)
+    let known =
+        |column: &Column| file_schema.fields().get(column.index()).is_some_and(|field| field.name() == column.name());
+    collect_columns(filter).iter().all(known) && !is_volatile(filter)
 }
 
 impl Filter {
-    /// The filter that `predicate` is, in terms of the file's schema. What it needs and `wanted`, the decoder's columns by
-    /// their number in the file's schema, has not yet is added there.
-    pub(crate) fn new(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema, wanted: &mut Vec<usize>) -> Result<Self> {
-        let conditions = split_conjunction(predicate).into_iter();
-        let conditions = conditions.map(|expr| Condition::new(expr, schema, wanted)).collect::<Result<_>>()?;
-        Ok(Self { conditions })
+    /// The filter that `predicate` is, which is in terms of the file's schema.
+    pub(crate) fn new(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Self> {
+        let columns: BTreeSet<_> = collect_columns(predicate).iter().map(Column::index).collect();
+        let columns: Vec<_> = columns.into_iter().collect();
+        let predicate = reassign_expr_columns(Arc::clone(predicate), &schema.project(&columns)?)?;
+        Ok(Self { predicate, columns })
     }
 
-    /// Drops the rows that do not meet all conditions. What one drops the next is not asked about.
-    pub(crate) fn apply(&self, rows: &mut Rows<'_>) -> Result<(), Fault> {
-        for condition in self.conditions.iter() {
-            if rows.is_empty() {
-                break;
-            }
-            let batch = rows.columns(&condition.columns)?;
-            let met = condition.expr.evaluate(&batch)?.into_array(batch.num_rows())?;
-            rows.keep(as_boolean_array(&met)?);
-        }
-        Ok(())
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.columns
     }
-}
 
-impl Condition {
-    fn new(expr: &Arc<dyn PhysicalExpr>, schema: &Schema, wanted: &mut Vec<usize>) -> Result<Self> {
-        let needed: BTreeSet<_> = collect_columns(expr).iter().map(|column| column.index()).collect();
-        let needed: Vec<_> = needed.into_iter().collect();
-        let expr = reassign_expr_columns(Arc::clone(expr), &schema.project(&needed)?)?;
-        let place = |column: &usize| {
-            wanted.iter().position(|known| known == column).unwrap_or_else(|| {
-                wanted.push(*column);
-                wanted.len() - 1
-            })
-        };
-        let columns = needed.iter().map(place).collect();
-        Ok(Self { expr, columns })
+    /// A batch of the records that the filter keeps. `first` decodes the columns that it needs, `then` those of the batch.
+    pub(crate) fn decode(
+        &self,
+        first: &mut BatchDecoder,
+        then: &mut BatchDecoder,
+        records: &Records,
+    ) -> Result<RecordBatch, Fault> {
+        let batch = first.decode(records)?;
+        let kept = self.predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
+        Ok(then.decode_where(records, as_boolean_array(&kept)?)?)
     }
 }

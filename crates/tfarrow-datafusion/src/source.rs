@@ -26,7 +26,12 @@ use tfarrow_codec::{DecoderBuilder, VerifyCrc};
 use tfarrow_dataset::ReadOptions;
 
 use crate::{
-    decoders::Decoders, filter::is_decidable, metrics::ScanMetrics, opener::TfRecordOpener, origin::Origin, scan::Scan,
+    decoders::Decoders,
+    filter::{Filter, is_decidable},
+    metrics::ScanMetrics,
+    opener::TfRecordOpener,
+    origin::Origin,
+    scan::Scan,
     unknown::Teller,
 };
 
@@ -121,15 +126,11 @@ impl TfRecordSource {
             return Ok(decoders);
         }
         let schema = self.table_schema.file_schema();
-        let builder = |columns| {
-            DecoderBuilder::new(Arc::clone(schema))
-                .with_projection(columns)
-                .with_verify_crc(self.verify_crc)
-                .with_strict(self.strict)
-        };
-        let wanted = (&**schema, &*self.projection.file_indices);
-        let tellers = (Arc::clone(&self.origin), Arc::clone(&self.teller));
-        let decoders = Arc::new(Decoders::new(builder, wanted, self.predicate.as_ref(), tellers)?);
+        let builder = DecoderBuilder::new(Arc::clone(schema)).with_verify_crc(self.verify_crc).with_strict(self.strict);
+        let filter = self.predicate.as_ref().map(|predicate| Filter::new(predicate, schema)).transpose()?;
+        let columns = self.projection.file_indices.clone();
+        let decoders = Decoders::new(builder, columns, Arc::clone(&self.origin), Arc::clone(&self.teller));
+        let decoders = Arc::new(decoders.with_filter(filter));
         *shared = Arc::downgrade(&decoders);
         Ok(decoders)
     }

@@ -41,7 +41,7 @@ impl Fault {
     }
 }
 
-pub(crate) type Result<T> = std::result::Result<T, Fault>;
+type Result<T> = std::result::Result<T, Fault>;
 
 /// What values take: how many they are, and, where they are bytes that are copied, how many bytes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! What a filter keeps decodes to the same as everything does, and is filtered then.
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
 use proptest::prelude::*;
 use tfarrow_codec::{BatchDecoder, DecoderBuilder, RecordType, Values, schema};
@@ -15,10 +15,6 @@ fn mask(rows: usize, choices: &[Option<bool>]) -> BooleanArray {
     choices.iter().cycle().take(rows).copied().collect()
 }
 
-fn columns(batch: &RecordBatch) -> Vec<usize> {
-    (0..batch.num_columns()).rev().step_by(2).collect()
-}
-
 proptest! {
     #![proptest_config(config(200))]
 
@@ -26,8 +22,7 @@ proptest! {
     fn rows_that_are_kept_are_those_of_all(
         set in generate::data_sets(),
         tape in tapes(),
-        first in prop::collection::vec(any::<Option<bool>>(), 1..6),
-        second in prop::collection::vec(any::<Option<bool>>(), 1..6),
+        choices in prop::collection::vec(any::<Option<bool>>(), 1..6),
     ) {
         let file = set.odd_file(&mut Choices::new(&tape));
         for way in [WAYS[0], WAYS[3]] {
@@ -35,16 +30,8 @@ proptest! {
             for records in chunks(&file, 1 << 20).unwrap() {
                 let mut decoder = builder.clone().build_batch_decoder().unwrap();
                 let all = decoder.decode(&records).unwrap();
-                let mut rows = decoder.rows(&records).unwrap();
-                prop_assert_eq!(rows.columns(&columns(&all)).unwrap(), all.project(&columns(&all)).unwrap());
-                let mut expect = all;
-                for choices in [&first, &second] {
-                    let mask = mask(expect.num_rows(), choices);
-                    rows.keep(&mask);
-                    expect = filter_record_batch(&expect, &mask).unwrap();
-                    prop_assert_eq!(rows.len(), expect.num_rows());
-                    prop_assert_eq!(rows.columns(&columns(&expect)).unwrap(), expect.project(&columns(&expect)).unwrap());
-                }
+                let mask = mask(all.num_rows(), &choices);
+                prop_assert_eq!(decoder.decode_where(&records, &mask).unwrap(), filter_record_batch(&all, &mask).unwrap());
             }
         }
     }
@@ -58,12 +45,10 @@ fn raw_records_and_columns_of_none_are_filtered_too() {
     for values in [Values::Binary, Values::BinaryView] {
         let mut decoder = DecoderBuilder::new(schema::raw_schema(values)).build_batch_decoder().unwrap();
         let all = decoder.decode(records).unwrap();
-        let mut rows = decoder.rows(records).unwrap();
-        rows.keep(&mask);
-        assert_eq!(rows.columns(&[0]).unwrap(), filter_record_batch(&all, &mask).unwrap());
-        assert_eq!(rows.columns(&[]).unwrap().num_rows(), 2);
-        assert!(rows.columns(&[1]).is_err());
+        assert_eq!(decoder.decode_where(records, &mask).unwrap(), filter_record_batch(&all, &mask).unwrap());
     }
+    let none = DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap()).with_projection(Vec::new());
+    assert_eq!(none.build_batch_decoder().unwrap().decode_where(records, &mask).unwrap().num_rows(), 2);
 }
 
 /// A record that is dropped cannot be blamed, and one that is kept is blamed under its own number.
@@ -78,11 +63,10 @@ fn an_error_names_the_record_and_not_the_row() {
     let schema = schema::with_record_type(wrong.collect(), RecordType::Example);
     let column = schema.index_of("i").unwrap();
     let records = &chunks(&file, 1 << 20).unwrap()[0];
-    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(schema).with_projection(vec![column]).build_batch_decoder().unwrap();
     let blamed = |decoder: &mut BatchDecoder, mask: [bool; 3]| {
-        let mut rows = decoder.rows(records).unwrap();
-        rows.keep(&BooleanArray::from(mask.to_vec()));
-        rows.columns(&[column]).err().map(|error| error.position().record)
+        let decoded = decoder.decode_where(records, &BooleanArray::from(mask.to_vec()));
+        decoded.err().map(|error| error.position().record)
     };
     // The lists have two values, none, and one, which alone is what the column takes.
     assert_eq!(blamed(&mut decoder, [true; 3]), Some(0));
