@@ -23,7 +23,7 @@ Examples:
   tfarrow schema shards/
   tfarrow head shards/ -n 3
 
-Sources are files, folders (recursive), globs (* ? [..] {a,b} **) and - for standard input.
+Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10) and - for standard input.
 Exit status: 0 done; 1 could not finish; 2 wrong usage; 3 done, and something was found or lost.";
 
 /// The commands.

@@ -19,7 +19,7 @@ use datafusion::{
     execution::SessionState,
     prelude::SessionContext,
 };
-use tfarrow_dataset::{Contents, Shard, resolve};
+use tfarrow_dataset::{Contents, Shard, is_shard_spec, resolve};
 
 use crate::{
     listing::listing_table,
@@ -136,7 +136,11 @@ fn contents(source: &str, shards: &[Shard]) -> Result<Contents> {
 
 /// Whether a name can only be meant as that of files. A word may be either: it is what is there.
 fn looks_like_path(name: &str) -> bool {
-    name == "-" || name.starts_with('~') || name.contains(['/', '\\', '.', '*', '?', '[', '{']) || name.contains("-of-")
+    is_shard_spec(name)
+        || name == "-"
+        || name.starts_with('~')
+        || name.contains(['/', '\\', '.', '*', '?', '[', '{'])
+        || name.contains("-of-")
 }
 
 fn is_url(name: &str) -> bool {
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_word_is_no_path_and_what_has_a_separator_is() {
-        for name in ["-", "~/x", "a/b", "a.tfrecord", "train-*", "train-00000-of-00001", "a[0]", "{a,b}"] {
+        for name in ["-", "~/x", "a/b", "a.tfrecord", "train-*", "train-00000-of-00001", "a[0]", "{a,b}", "train@4"] {
             assert!(looks_like_path(name), "{name}");
         }
         for name in ["shards", "My Table", "train-1", ""] {

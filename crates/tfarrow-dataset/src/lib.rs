@@ -44,6 +44,7 @@ mod natural;
 mod reader;
 mod shard;
 mod source;
+mod spec;
 mod writer;
 
 pub use compression::Compression;
@@ -57,4 +58,5 @@ pub use infer::{
 pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
 pub use shard::Shard;
 pub use source::{Wanted, resolve, resolve_wanted};
+pub use spec::is_shard_spec;
 pub use writer::{OutputFile, ShardWriter, WholeFile};

@@ -17,6 +17,7 @@ use crate::{
     names::{is_bare_shard, says_tfrecord},
     natural,
     shard::STDIN,
+    spec::ShardSpec,
 };
 
 /// Suffixes of files that stand beside shards and are none.
@@ -69,6 +70,8 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// - A folder: the files in it and below, by what they hold. A file that is called TFRecord, or numbered as its shards
 ///   are, and holds something else is taken too, so that damage is not passed over in silence. Links to folders inside the source are not
 ///   followed, since what they lead to is found without them.
+/// - A shard spec, `train@10` or `train@10.tfrecord`: the shards `train-00000-of-00010` to `train-00009-of-00010`,
+///   whatever their names end in. All of them have to be there; an empty one is a shard of no records.
 /// - A glob (`* ? [..] {a,b} **`): the files that match it, and the folders that do, as above.
 ///
 /// In folders and globs are passed over: names that begin with `_` or `.` (of files and folders, unless the glob asks
@@ -125,11 +128,23 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => find_in_folder(path, wanted),
         Ok(metadata) => Ok(vec![named_file(path, &metadata)?]),
-        Err(error) => match source.to_str().filter(|source| Glob::is_glob(source)) {
-            Some(pattern) => find_by_glob(pattern, wanted),
+        Err(error) => match source.to_str() {
+            Some(pattern) if Glob::is_glob(pattern) => find_by_glob(pattern, wanted),
+            Some(source) => match ShardSpec::parse(source) {
+                Some(spec) => find_by_spec(&spec),
+                None => Err(Error::io(path, error)),
+            },
             None => Err(Error::io(path, error)),
         },
     }
+}
+
+fn find_by_spec(spec: &ShardSpec<'_>) -> Result<Vec<Shard>> {
+    let file = |path: PathBuf| {
+        let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
+        named_file(&path, &metadata)
+    };
+    spec.files()?.into_iter().map(file).collect()
 }
 
 fn named_file(path: &Path, metadata: &Metadata) -> Result<Shard> {
@@ -323,7 +338,7 @@ fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| begins_with(name, '_') || begins_with(name, '.'))
 }
 
-fn stands_beside(path: &Path) -> bool {
+pub(crate) fn stands_beside(path: &Path) -> bool {
     path.extension().is_some_and(|own| BESIDE.iter().any(|suffix| own.eq_ignore_ascii_case(suffix)))
 }
 

@@ -120,3 +120,14 @@ async fn a_pipe_is_read_once_and_asked_often() {
     let query = format!("SELECT count(*) FROM '{pipe}' a JOIN '{pipe}' b ON a.city = b.city WHERE a.label < 0");
     check(rows(&context, &query).await, ["0"]);
 }
+
+#[tokio::test]
+async fn a_shard_spec_is_a_table_of_all_its_shards() {
+    let context = session();
+    let spec = testdata("shards/train@4");
+    check(rows(&context, &format!("SELECT count(*) FROM '{spec}'")).await, ["200"]);
+    let message = error(&context, &format!("SELECT count(*) FROM '{}'", testdata("shards/train@5"))).await;
+    assert!(message.contains("of 5 shards 5 are missing, the first train-00000-of-00005"), "{message}");
+    let message = error(&context, "SELECT count(*) FROM 'train@5'").await;
+    assert!(message.contains("of 5 shards 5 are missing"), "{message}");
+}

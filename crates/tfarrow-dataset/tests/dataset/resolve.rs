@@ -277,6 +277,35 @@ fn pipes_are_read_once_and_only_where_they_are_named() {
 }
 
 #[test]
+fn a_shard_spec_names_all_shards_and_nothing_else() {
+    let folder = folder(&[
+        "d/train-00000-of-00003.tfrecord",
+        "d/train-00001-of-00003.tfrecord.gz gzip",
+        "d/train-00002-of-00003 empty",
+        "d/train-00000-of-00003.index",
+        "d/train-00003-of-00003",
+        "d/train-00000-of-00002.parquet parquet",
+        "d/train-00001-of-00002.parquet parquet",
+        "d/train-00000-of-00002",
+        "d/test-00001-of-00012",
+        "d/odd@1",
+    ]);
+    let train = ["train-00000-of-00003.tfrecord", "train-00001-of-00003.tfrecord.gz", "train-00002-of-00003"];
+    check(&folder, "d/train@3", &train);
+    check(&folder, "d/train@2.parquet", &["train-00000-of-00002.parquet", "train-00001-of-00002.parquet"]);
+    check(&folder, "d/odd@1", &["odd@1"]);
+    refused(
+        &folder,
+        "d/test@12",
+        "F/d/test@12: nothing to read: of 12 shards 11 are missing, the first test-00000-of-00012",
+    );
+    let error = resolve(&[folder.path().join("d/train@2")]).unwrap_err().to_string();
+    assert!(error.contains("are the same shard; name what they end in"), "{error}");
+    let error = resolve(&[folder.path().join("gone/train@2")]).unwrap_err().to_string();
+    assert!(error.contains("gone: No such file"), "{error}");
+}
+
+#[test]
 fn names_stay_inside() {
     let folder = folder(&["d/sub/a", "d/b"]);
     for source in ["d/../d", "d/sub/..", "d/sub/../*", "d/./sub//*"] {

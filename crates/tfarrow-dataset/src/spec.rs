@@ -1,0 +1,117 @@
+//! TensorFlow's short name of a whole set of shards: `train@10` for `train-00000-of-00010` to `train-00009-of-00010`.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{Error, ErrorKind, PassedOver, Result, source::stands_beside};
+
+/// A set of shards by the name and the number of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ShardSpec<'a> {
+    folder: &'a Path,
+    stem: &'a str,
+    count: usize,
+    /// What names end in after their number; where it is empty, anything that begins with a dot may.
+    suffix: &'a str,
+}
+
+/// Whether `source` has the form of a shard spec, such as `train@10` or `train@10.tfrecord`.
+pub fn is_shard_spec(source: &str) -> bool {
+    ShardSpec::parse(source).is_some()
+}
+
+impl<'a> ShardSpec<'a> {
+    pub(crate) fn parse(source: &'a str) -> Option<Self> {
+        let path = Path::new(source);
+        let (stem, rest) = path.file_name()?.to_str()?.rsplit_once('@')?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (count, suffix) = rest.split_at_checked(digits)?;
+        let count = count.parse().ok().filter(|count| *count > 0)?;
+        let is_whole = !stem.is_empty() && (suffix.is_empty() || suffix.starts_with('.'));
+        is_whole.then_some(Self { folder: path.parent()?, stem, count, suffix })
+    }
+
+    /// The files of all shards.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
+        let here = Path::new(".");
+        let folder = if self.folder.as_os_str().is_empty() { here } else { self.folder };
+        let mut shards = BTreeMap::new();
+        for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
+            let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
+            let Some(index) = name.to_str().and_then(|name| self.index_of(name)) else { continue };
+            let path = self.folder.join(&name);
+            if let Some(other) = shards.insert(index, path.clone()) {
+                let (path, other) = (path.display(), other.display());
+                return Err(self.missing(format!("{path} and {other} are the same shard; name what they end in")));
+            }
+        }
+        // As long as none is missing, each stands at its number.
+        match (0..self.count).find(|index| !shards.contains_key(index)) {
+            None => Ok(shards.into_values().collect()),
+            Some(first) => {
+                let (missing, name) = (self.count - shards.len(), self.name(first));
+                Err(self.missing(format!("of {} shards {missing} are missing, the first {name}", self.count)))
+            }
+        }
+    }
+
+    /// The name of a shard, as [`tf_shard_name`](crate::names::tf_shard_name) gives it, up to what it ends in.
+    fn name(&self, index: usize) -> String {
+        format!("{}-{index:05}-of-{:05}{}", self.stem, self.count, self.suffix)
+    }
+
+    /// The number of the shard that a file is.
+    fn index_of(&self, name: &str) -> Option<usize> {
+        let rest = name.strip_prefix(self.stem)?.strip_prefix('-')?;
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let index = rest.get(..digits)?.parse().ok().filter(|index| *index < self.count)?;
+        let end = name.strip_prefix(&self.name(index))?;
+        let is_shard =
+            end.is_empty() || self.suffix.is_empty() && end.starts_with('.') && !stands_beside(Path::new(name));
+        is_shard.then_some(index)
+    }
+
+    fn missing(&self, looked: String) -> Error {
+        let spec = self.folder.join(format!("{}@{}{}", self.stem, self.count, self.suffix));
+        Error::new(spec, ErrorKind::NoShards { looked, passed_over: PassedOver::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(source: &str, expect: Option<(&str, &str, usize, &str)>) {
+        let found = ShardSpec::parse(source);
+        let found = found.map(|spec| (spec.folder.to_str().unwrap(), spec.stem, spec.count, spec.suffix));
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn a_spec_has_a_stem_a_number_and_perhaps_an_ending() {
+        check("train@10", Some(("", "train", 10, "")));
+        check("/a/b/train@4.tfrecord.gz", Some(("/a/b", "train", 4, ".tfrecord.gz")));
+        check("a@b/c.tfrecord@1", Some(("a@b", "c.tfrecord", 1, "")));
+        for none in ["@10", "train@", "train@x", "train@0", "train@1x", "train", "a@1/b", "x@99999999999999999999"] {
+            check(none, None);
+        }
+    }
+
+    #[test]
+    fn a_shard_is_known_by_its_number_and_ending() {
+        let bare = ShardSpec::parse("train@12").unwrap();
+        assert_eq!(bare.index_of("train-00003-of-00012"), Some(3));
+        assert_eq!(bare.index_of("train-00011-of-00012.tfrecord.gz"), Some(11));
+        for other in ["train-00012-of-00012", "train-3-of-12", "train-00003-of-00013", "train-00003-of-00012x"] {
+            assert_eq!(bare.index_of(other), None, "{other}");
+        }
+        assert_eq!(bare.index_of("train-00003-of-00012.index"), None);
+        let ends = ShardSpec::parse("train@12.tfrecord").unwrap();
+        assert_eq!(ends.index_of("train-00003-of-00012.tfrecord"), Some(3));
+        assert_eq!(ends.index_of("train-00003-of-00012.parquet"), None);
+    }
+}
