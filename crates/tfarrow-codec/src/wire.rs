@@ -68,17 +68,11 @@ pub(crate) fn tag(rest: &mut &[u8]) -> Result<Tag> {
 /// Reads a length and the bytes that it tells of.
 #[inline]
 pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
-    let length = match *rest {
-        [byte @ ..=0x7f, tail @ ..] => {
-            *rest = tail;
-            u64::from(*byte)
-        }
-        [low, high @ ..=0x7f, tail @ ..] => {
-            *rest = tail;
-            u64::from(low & 0x7f) | (u64::from(*high) << 7)
-        }
-        _ => long_varint(rest, 10)?,
-    };
+    if let Some((bytes, tail)) = short_bytes(rest) {
+        *rest = tail;
+        return Ok(bytes);
+    }
+    let length = long_varint(rest, 10)?;
     let length = usize::try_from(length).map_err(|_| WireError::PastEnd)?;
     let (bytes, tail) = rest.split_at_checked(length).ok_or(WireError::PastEnd)?;
     *rest = tail;

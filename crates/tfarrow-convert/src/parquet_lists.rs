@@ -3,7 +3,8 @@
 //! Parquet has no lists: every number stands with a *repetition level*, 0 where a row begins, and a *definition level*,
 //! which says whether there is a number, or an empty list, or none ([Dremel], as told in [Parquet's nested encoding]).
 //! Parquet's own reader goes over these levels five times, to end with bitmaps that say that no number is null. Features'
-//! lists have no nulls in them, and so one pass is enough: it took two thirds of the time of a data set's way back.
+//! lists have no nulls in them, and so one pass is enough. The five took two fifths of the time in which such data sets
+//! came back.
 //!
 //! [Dremel]: https://research.google/pubs/dremel-interactive-analysis-of-web-scale-datasets-2/
 //! [Parquet's nested encoding]: https://github.com/apache/parquet-format#nested-encoding

@@ -40,11 +40,6 @@ impl Decoders {
         self
     }
 
-    /// Whether fewer rows may come out than records go in.
-    pub(crate) fn filters(&self) -> bool {
-        self.filter.is_some()
-    }
-
     /// One batch of these records: of all, or of those that the filter keeps.
     pub(crate) fn decode(&self, records: &Records) -> Result<RecordBatch, Fault> {
         self.idle.with(&self.builder, |decoder| match &self.filter {
@@ -81,7 +76,7 @@ impl Idle {
 impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
-        for idle in [&self.idle].into_iter().chain(self.filter.as_ref().map(|(_, _, idle)| idle)) {
+        for idle in std::iter::once(&self.idle).chain(self.filter.as_ref().map(|(_, _, idle)| idle)) {
             for decoder in idle.lock().iter() {
                 names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
             }

@@ -136,14 +136,13 @@ impl TfRecordSource {
     }
 
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
-        let decoders = self.decoders()?;
         Ok(Scan {
-            // How many records it takes to so many rows is not known before they are filtered.
-            limit: config.limit.filter(|_| !decoders.filters()),
-            decoders,
+            decoders: self.decoders()?,
             origin: Arc::clone(&self.origin),
             read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
             batch_size: self.batch_size,
+            // How many records it takes to so many rows is not known before they are filtered.
+            limit: config.limit.filter(|_| self.predicate.is_none()),
             partitions: config.file_groups.len(),
             active: Arc::clone(&self.execution.active),
             metrics: ScanMetrics::new(&self.metrics, partition),

@@ -130,11 +130,10 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
         Ok(metadata) => Ok(vec![named_file(path, &metadata)?]),
         Err(error) => match source.to_str() {
             Some(pattern) if Glob::is_glob(pattern) => find_by_glob(pattern, wanted),
-            Some(source) => match ShardSpec::parse(source) {
+            text => match text.and_then(ShardSpec::parse) {
                 Some(spec) => find_by_spec(&spec),
                 None => Err(Error::io(path, error)),
             },
-            None => Err(Error::io(path, error)),
         },
     }
 }
