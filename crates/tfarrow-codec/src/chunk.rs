@@ -118,6 +118,11 @@ impl Records {
         Position { record: self.first + index as u64, offset: self.offset + start as u64, feature: None }
     }
 
+    /// The error that a value of record `index` of these is not as a reader declared it.
+    pub fn misfit(&self, index: usize, feature: &str, expected: String, found: String) -> Error {
+        self.error(ErrorKind::Declared { expected, found }, index).with_feature(feature)
+    }
+
     /// An error in record `index` of these.
     pub(crate) fn error(&self, kind: ErrorKind, index: usize) -> Error {
         Error::new(kind, self.position(index))

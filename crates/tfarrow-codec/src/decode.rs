@@ -1,13 +1,18 @@
 //! From whole records to one batch: the loop that everything drives.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    mem,
+    sync::Arc,
+};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
-use arrow_select::take::take;
+use arrow_select::{filter::filter_record_batch, take::take};
 
 use crate::{
-    Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
+    Error, ErrorKind, Limits, OnError, Records, Result, Skipped, VerifyCrc, WireError,
     column::{self, Fault},
     schema::{self, Column, RecordType, Role},
     tape::Tape,
@@ -19,6 +24,7 @@ pub(crate) struct DecodeOptions {
     pub(crate) projection: Option<Vec<usize>>,
     pub(crate) verify_crc: VerifyCrc,
     pub(crate) strict: bool,
+    pub(crate) on_error: OnError,
     pub(crate) limits: Limits,
 }
 
@@ -26,7 +32,7 @@ pub(crate) struct DecodeOptions {
 #[derive(Debug)]
 pub struct BatchDecoder {
     record_type: RecordType,
-    columns: Vec<Column>,
+    columns: Arc<[Column]>,
     /// Where on the tape each column lies: one that is asked for twice lies there once.
     lanes: Vec<usize>,
     schema: SchemaRef,
@@ -35,6 +41,12 @@ pub struct BatchDecoder {
     strict: bool,
     /// Whether records have to be walked at all.
     walks: bool,
+    on_error: OnError,
+    skipped: Skipped,
+    /// The rows of the batch in hand that are left out of it.
+    bad: BTreeSet<usize>,
+    /// Of which records the rows of the last batch are; `None`: of all.
+    rows: Option<UInt32Array>,
 }
 
 impl BatchDecoder {
@@ -44,14 +56,29 @@ impl BatchDecoder {
             schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
         let wanted = options.projection.clone().unwrap_or_else(|| (0..all.len()).collect());
         let projected = Arc::new(schema.project(&wanted)?);
-        let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
-        let walks = columns.iter().any(|column| column.role != Role::Record);
+        let columns: Arc<[_]> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
+        let walks = columns.iter().any(|column| column.role.is_of_features() || column.role == Role::Unset);
         // A column that is wanted twice has its places once.
         let mut lane_of = HashMap::new();
         let lanes = wanted.iter().enumerate().map(|(lane, index)| *lane_of.entry(*index).or_insert(lane)).collect();
         let tape = Tape::new(&all, &lane_of, options.limits);
-        let DecodeOptions { verify_crc, strict, .. } = options;
-        Ok(Self { record_type, columns, lanes, schema: projected, tape, verify_crc, strict, walks })
+        let DecodeOptions { verify_crc, strict, on_error, .. } = options;
+        let (skipped, bad) = (Skipped::default(), BTreeSet::new());
+        let schema = projected;
+        Ok(Self {
+            record_type,
+            columns,
+            lanes,
+            schema,
+            tape,
+            verify_crc,
+            strict,
+            walks,
+            on_error,
+            skipped,
+            bad,
+            rows: None,
+        })
     }
 
     /// The schema of the batches.
@@ -129,22 +156,61 @@ impl BatchDecoder {
         self.decode_rows(records, Some(rows.into()))
     }
 
+    /// Of which of its records row `row` of the last batch is: not the same where a filter or an error left some out.
+    pub fn record_of(&self, row: usize) -> usize {
+        self.rows.as_ref().and_then(|rows| rows.values().get(row)).map_or(row, |record| *record as usize)
+    }
+
+    /// What was left out of the batches since this was last asked: always nothing, unless the decoder
+    /// [skips](OnError::Skip) what is bad.
+    pub fn take_skipped(&mut self) -> Skipped {
+        mem::take(&mut self.skipped)
+    }
+
     /// `rows` are the places of records; `None`: of all.
     fn decode_rows(&mut self, records: &Records, rows: Option<UInt32Array>) -> Result<RecordBatch> {
         let count = rows.as_ref().map_or(records.len(), |rows| rows.len());
         self.tape.begin(self.columns.len(), count);
-        if self.walks {
-            match &rows {
-                Some(rows) => rows.values().iter().try_for_each(|index| self.walk(records, *index as usize))?,
-                None => (0..count).try_for_each(|index| self.walk(records, index))?,
+        self.bad.clear();
+        self.rows = rows;
+        for row in 0..count {
+            let index = self.record_of(row);
+            let read = if self.walks { self.walk(records, index) } else { self.check(records, index) };
+            if let Err(error) = read {
+                self.skip(row, error)?;
+                self.tape.skip(row);
             }
-        } else if !self.columns.is_empty() {
-            records.verify(self.verify_crc)?;
         }
-        let array = |(index, column)| self.array(index, column, records, rows.as_ref());
-        let arrays = self.columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
+        let columns = Arc::clone(&self.columns);
+        let array = |(index, column)| self.array(index, column, records);
+        let arrays = columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(count));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
+        if self.bad.is_empty() { Ok(batch) } else { self.without_bad(&batch) }
+    }
+
+    /// Notes that a row is to be left out; an error where it may not be.
+    fn skip(&mut self, row: usize, error: Error) -> Result<()> {
+        if self.on_error == OnError::Fail || !Skipped::takes(&error) || !self.bad.insert(row) {
+            return Err(error);
+        }
+        self.skipped.add(error);
+        Ok(())
+    }
+
+    fn without_bad(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let keep = BooleanBuffer::collect_bool(batch.num_rows(), |row| !self.bad.contains(&row));
+        let rows: Vec<_> = keep.set_indices().map(|row| self.record_of(row) as u32).collect();
+        self.rows = Some(rows.into());
+        Ok(filter_record_batch(batch, &keep.into())?)
+    }
+
+    /// Checks a record of which nothing is decoded. Where no column is wanted, it is not looked at.
+    fn check(&self, records: &Records, index: usize) -> Result<()> {
+        match self.verify_crc {
+            VerifyCrc::Always if !self.columns.is_empty() => records.check_crc(index),
+            VerifyCrc::Always | VerifyCrc::OnParseFailure | VerifyCrc::Never => Ok(()),
+        }
     }
 
     fn walk(&mut self, records: &Records, index: usize) -> Result<()> {
@@ -158,6 +224,7 @@ impl BatchDecoder {
         match self.tape.foreign.filter(|_| self.strict) {
             None => Ok(()),
             Some((field, _)) => {
+                self.tape.foreign = None;
                 let record_type = self.record_type.name();
                 Err(records.error(ErrorKind::Foreign { field, record_type }, index))
             }
@@ -173,29 +240,52 @@ impl BatchDecoder {
         damage.unwrap_or_else(|| records.error(ErrorKind::Wire(error), index))
     }
 
-    fn array(&self, index: usize, column: &Column, records: &Records, rows: Option<&UInt32Array>) -> Result<ArrayRef> {
-        let array = match column.role {
+    /// The array of a column. A value that does not fit costs its row, where that may be left out.
+    fn array(&mut self, index: usize, column: &Column, records: &Records) -> Result<ArrayRef> {
+        loop {
+            match self.try_array(index, column, records) {
+                Ok(array) => return Ok(array),
+                Err(Fault { row, kind }) => {
+                    let error = self.fault(column, records, row, kind);
+                    self.skip(row, error)?;
+                    self.tape.clear(row);
+                }
+            }
+        }
+    }
+
+    fn try_array(&self, index: usize, column: &Column, records: &Records) -> std::result::Result<ArrayRef, Fault> {
+        let rows = self.rows.as_ref();
+        match column.role {
             Role::Feature | Role::Context | Role::Sequence => {
                 let places = self.tape.places(records.chunk());
                 let lane = self.lanes.get(index).copied().unwrap_or(index);
                 column::build(column.shape, column.values, self.tape.column(lane), places)
             }
-            Role::Record => column::own::record(column.values, records).and_then(|all| match rows {
-                Some(rows) => take(&all, rows, None).map_err(Fault::arrow),
-                None => Ok(all),
-            }),
+            Role::Record => column::own::record(column.values, records).and_then(|all| chosen(all, rows)),
+            Role::Index => chosen(column::own::index(records), rows),
+            Role::Offset => chosen(column::own::offset(records), rows),
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
                 column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
             }
+        }
+    }
+
+    fn fault(&self, column: &Column, records: &Records, row: usize, kind: ErrorKind) -> Error {
+        let record = self.record_of(row);
+        let error = match kind {
+            ErrorKind::Wire(e) => self.unreadable(e, records, record),
+            kind => records.error(kind, record),
         };
-        array.map_err(|Fault { row, kind }| {
-            let record = rows.and_then(|rows| rows.values().get(row)).map_or(row, |record| *record as usize);
-            let error = match kind {
-                ErrorKind::Wire(e) => self.unreadable(e, records, record),
-                kind => records.error(kind, record),
-            };
-            error.with_feature(&column.feature)
-        })
+        error.with_feature(&column.feature)
+    }
+}
+
+/// The values of these rows; `None`: of all.
+fn chosen(all: ArrayRef, rows: Option<&UInt32Array>) -> std::result::Result<ArrayRef, Fault> {
+    match rows {
+        Some(rows) => take(&all, rows, None).map_err(Fault::arrow),
+        None => Ok(all),
     }
 }

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::{BatchDecoder, Chunker, Limits, Records, Result, VerifyCrc, decode::DecodeOptions};
+use crate::{BatchDecoder, Chunker, Limits, OnError, Records, Result, Skipped, VerifyCrc, decode::DecodeOptions};
 
 /// Rows of a batch, where nothing else is asked for: DataFusion's own number.
 const BATCH_SIZE: usize = 8192;
@@ -56,6 +56,13 @@ impl DecoderBuilder {
         self
     }
 
+    /// What becomes of a record that is damaged or does not fit the schema; by default it is an error. A frame whose
+    /// length cannot be believed always is one.
+    pub fn with_on_error(mut self, on_error: OnError) -> Self {
+        self.options.on_error = on_error;
+        self
+    }
+
     /// Bounds that no input can pass.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.options.limits = limits;
@@ -101,6 +108,11 @@ impl Decoder {
     /// The schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         self.decoder.schema()
+    }
+
+    /// What was left out of the batches since this was last asked.
+    pub fn take_skipped(&mut self) -> Skipped {
+        self.decoder.take_skipped()
     }
 
     /// Takes bytes off the front of `input` and returns how many. Fewer than there are only where a batch is full and

@@ -168,8 +168,8 @@ impl Encoder {
                 Role::Feature | Role::Context => features.push(plan, columns::column(plan, array, &mut ledger)?),
                 Role::Sequence => feature_lists.push(plan, columns::column(plan, array, &mut ledger)?),
                 Role::Unset => unset = Some((plan, array)),
-                // Only in raw records: the plan sees to it.
-                Role::Record => {}
+                // The plan gives no column of features such a role.
+                Role::Record | Role::Index | Role::Offset => {}
             }
         }
         if let Some((plan, array)) = unset {

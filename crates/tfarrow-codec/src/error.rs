@@ -89,6 +89,13 @@ pub enum ErrorKind {
     },
     /// A text column meets bytes that are no UTF-8.
     NotUtf8,
+    /// A value does not fit the type that a reader declared for it.
+    Declared {
+        /// What was declared, in words.
+        expected: String,
+        /// What the record has, in words.
+        found: String,
+    },
     /// A limit is passed.
     Limit {
         /// What is limited.
@@ -168,6 +175,7 @@ impl Error {
             | ErrorKind::Kind { .. }
             | ErrorKind::NotScalar { .. }
             | ErrorKind::NotUtf8
+            | ErrorKind::Declared { .. }
             | ErrorKind::Lossy(_)
             | ErrorKind::MixedKinds(_) => Category::Data,
             ErrorKind::Limit { .. } => Category::Limit,
@@ -225,6 +233,7 @@ impl fmt::Display for ErrorKind {
                 f,
                 "expected UTF-8 text, found other bytes; declare the column binary with a schema, use the layout `list`, or raise the sample"
             ),
+            Self::Declared { expected, found } => write!(f, "declared as {expected}, found {found}"),
             Self::Limit { what, limit, found } => write!(f, "{what}: found {found}, the limit is {limit}"),
             Self::Unsupported(message) | Self::Lossy(message) | Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),

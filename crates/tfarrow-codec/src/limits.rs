@@ -28,3 +28,13 @@ pub enum VerifyCrc {
     /// Never.
     Never,
 }
+
+/// What becomes of a record that is damaged, or does not fit the schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnError {
+    /// It is an error, and there is no batch.
+    #[default]
+    Fail,
+    /// It is left out of its batch, and counted.
+    Skip,
+}

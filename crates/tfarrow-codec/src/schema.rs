@@ -11,7 +11,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Metadata key of a field: the kind of its feature, in TensorFlow's words (`bytes_list`, `float_list`, `int64_list`).
 pub const KIND: &str = "tfarrow.kind";
-/// Metadata key of a field: the part it plays (`feature`, `context`, `sequence`, `record`, `unset`).
+/// Metadata key of a field: the part it plays (`feature`, `context`, `sequence`, `record`, `unset`,
+/// `index`, `offset`).
 pub const ROLE: &str = "tfarrow.role";
 /// Metadata key of a field: its feature's name, where the column has another.
 pub const FEATURE: &str = "tfarrow.feature";
@@ -19,6 +20,12 @@ pub const FEATURE: &str = "tfarrow.feature";
 pub const RECORD_TYPE: &str = "tfarrow.record_type";
 /// The name of the one column of raw records.
 pub const RECORD_COLUMN: &str = "record";
+/// The name of the column of record numbers, where it is asked for.
+pub const INDEX_COLUMN: &str = "_record";
+/// The name of the column of byte offsets, where it is asked for.
+pub const OFFSET_COLUMN: &str = "_offset";
+/// The name of the column of whole records beside their features, where it is asked for.
+pub const RAW_COLUMN: &str = "_raw";
 /// The name of the column that lists the features which a record has without a kind.
 pub const UNSET_COLUMN: &str = "_tfarrow_unset";
 
@@ -102,10 +109,15 @@ pub enum Role {
     Record,
     /// The names of the features that a record has without a kind.
     Unset,
+    /// The record's number in its shard, from 0. Not of the record itself: there only where a reader asks for it.
+    Index,
+    /// The offset in bytes of the record's frame in the decompressed shard. There only where a reader asks for it.
+    Offset,
 }
 
 impl Role {
-    const ALL: [Self; 5] = [Self::Feature, Self::Context, Self::Sequence, Self::Record, Self::Unset];
+    const ALL: [Self; 7] =
+        [Self::Feature, Self::Context, Self::Sequence, Self::Record, Self::Unset, Self::Index, Self::Offset];
 
     /// The name that metadata uses.
     pub fn name(self) -> &'static str {
@@ -115,7 +127,14 @@ impl Role {
             Self::Sequence => "sequence",
             Self::Record => "record",
             Self::Unset => "unset",
+            Self::Index => "index",
+            Self::Offset => "offset",
         }
+    }
+
+    /// Whether a column of this role holds what features have, and so has a kind.
+    pub fn is_of_features(self) -> bool {
+        matches!(self, Self::Feature | Self::Context | Self::Sequence)
     }
 }
 
@@ -212,6 +231,7 @@ impl Column {
             Role::Sequence => shape == Shape::Steps,
             Role::Record => shape == Shape::Scalar && matches!(values, Values::Binary | Values::BinaryView),
             Role::Unset => shape == Shape::List && values == Values::Utf8,
+            Role::Index | Role::Offset => shape == Shape::Scalar && values == Values::Int64,
         };
         if !shape_fits {
             return Err(unsupported());
@@ -233,13 +253,14 @@ impl Column {
     /// The Arrow field of the column, with what the way back needs in its metadata.
     pub fn field(&self, name: &str) -> Field {
         let mut metadata = HashMap::from([(ROLE.to_owned(), self.role.name().to_owned())]);
-        if matches!(self.role, Role::Feature | Role::Context | Role::Sequence) {
+        if self.role.is_of_features() {
             metadata.insert(KIND.to_owned(), self.values.kind().name().to_owned());
         }
         if self.feature != name {
             metadata.insert(FEATURE.to_owned(), self.feature.clone());
         }
-        Field::new(name, self.data_type(), self.role != Role::Record).with_metadata(metadata)
+        let nullable = self.role.is_of_features() || self.role == Role::Unset;
+        Field::new(name, self.data_type(), nullable).with_metadata(metadata)
     }
 }
 
@@ -291,6 +312,22 @@ pub fn raw_schema(values: Values) -> SchemaRef {
 pub fn with_record_type(fields: Vec<Field>, record_type: RecordType) -> SchemaRef {
     let metadata = HashMap::from([(RECORD_TYPE.to_owned(), record_type.name().to_owned())]);
     Arc::new(Schema::new_with_metadata(fields, metadata))
+}
+
+/// The column that says where each record stands, or holds it as it is, under its usual name: `role` is
+/// [`Role::Index`], [`Role::Offset`] or [`Role::Record`].
+///
+/// ```
+/// use tfarrow_codec::{Role, schema::place_field};
+/// assert_eq!(place_field(Role::Index).name(), "_record");
+/// ```
+pub fn place_field(role: Role) -> Field {
+    let (name, values) = match role {
+        Role::Index => (INDEX_COLUMN, Values::Int64),
+        Role::Offset => (OFFSET_COLUMN, Values::Int64),
+        Role::Record | Role::Feature | Role::Context | Role::Sequence | Role::Unset => (RAW_COLUMN, Values::Binary),
+    };
+    Column { feature: name.to_owned(), role, shape: Shape::Scalar, values }.field(name)
 }
 
 /// The column `_tfarrow_unset`.

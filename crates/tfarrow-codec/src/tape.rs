@@ -198,6 +198,27 @@ impl Tape {
         Ok(())
     }
 
+    /// Goes on after `row`, the record in hand, as if it had nothing.
+    #[cold]
+    pub(crate) fn skip(&mut self, row: usize) {
+        self.clear(row);
+        self.row = row + 1;
+        if let Some(unset) = &mut self.unset {
+            unset.record.clear();
+            let named: usize = unset.lengths.iter().take(row).sum();
+            unset.names.truncate(named);
+            unset.lengths.resize(row, 0);
+            unset.lengths.push(0);
+        }
+    }
+
+    /// Takes away what the record of `row` has of all columns.
+    #[cold]
+    pub(crate) fn clear(&mut self, row: usize) {
+        let slots = self.slots.iter_mut().skip(row).step_by(self.rows.max(1));
+        slots.for_each(|slot| *slot = Slot::default());
+    }
+
     /// The slots of a column, one a record.
     pub(crate) fn column(&self, column: usize) -> &[Slot] {
         self.slots.get(column * self.rows..(column + 1) * self.rows).unwrap_or_default()
@@ -245,7 +266,7 @@ fn side_of(role: Role) -> Option<Side> {
     match role {
         Role::Feature | Role::Context => Some(Side::Features),
         Role::Sequence => Some(Side::Lists),
-        Role::Record | Role::Unset => None,
+        Role::Record | Role::Unset | Role::Index | Role::Offset => None,
     }
 }
 

@@ -1,9 +1,9 @@
-//! Columns of our own: the record as it is, and the names of features without a kind.
+//! Columns of our own: the record as it is, where it stands, and the names of its features without a kind.
 
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray,
+    ArrayRef, BinaryArray, Int64Array,
     builder::{BinaryViewBuilder, ListBuilder, StringBuilder},
 };
 
@@ -30,6 +30,18 @@ fn record_views(records: &Records) -> Result<ArrayRef> {
         views.try_append_view(block, span.start as u32, span.len as u32).map_err(Fault::arrow)?;
     }
     Ok(Arc::new(views.finish()))
+}
+
+/// The column `_record`: each record's number in its shard.
+pub(crate) fn index(records: &Records) -> ArrayRef {
+    let numbers = (0..records.len()).map(|index| records.position(index).record as i64);
+    Arc::new(Int64Array::from_iter_values(numbers))
+}
+
+/// The column `_offset`: where each record's frame begins in the decompressed shard.
+pub(crate) fn offset(records: &Records) -> ArrayRef {
+    let offsets = (0..records.len()).map(|index| records.position(index).offset as i64);
+    Arc::new(Int64Array::from_iter_values(offsets))
 }
 
 /// The column `_tfarrow_unset`: for each record the names of its features that have no kind, or null.

@@ -18,9 +18,13 @@ mod misfit;
 #[cfg(test)]
 mod odd_wire;
 #[cfg(test)]
+mod places;
+#[cfg(test)]
 mod projection;
 #[cfg(test)]
 mod settled;
+#[cfg(test)]
+mod skip;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -32,8 +32,16 @@ fn fits(field: &Field, value: &Value) -> bool {
         }
 }
 
+/// The features of a row that do not fit their columns.
+pub(crate) fn misfits(schema: &Schema, row: &Row) -> Vec<String> {
+    let misfit = |field: &&Arc<Field>| {
+        arrow::feature_of(field).and_then(|key| row.get(&key)).is_some_and(|cell| misfit(field, cell))
+    };
+    schema.fields().iter().filter(misfit).filter_map(|field| Some(arrow::feature_of(field)?.1)).collect()
+}
+
 /// What of a row the schema has room for.
-fn kept(schema: &Schema, row: &Row) -> Row {
+pub(crate) fn kept(schema: &Schema, row: &Row) -> Row {
     let has = |key: &(Side, String)| schema.fields().iter().any(|field| arrow::feature_of(field).as_ref() == Some(key));
     let keeps_unset = schema.fields().iter().any(|field| field.name() == "_tfarrow_unset");
     let keep =
@@ -50,13 +58,7 @@ proptest! {
         let payloads = set.odd_payloads(&mut Choices::new(&tape));
         let sampled = at.index(payloads.len() + 1);
         let Ok(schema) = schema_of(&frame::file(&payloads[..sampled]), set.sequence, WAYS[way]) else { return Ok(()) };
-        let misfits = |row: &Row| -> Vec<String> {
-            let misfit = |field: &&Arc<Field>| {
-                arrow::feature_of(field).and_then(|key| row.get(&key)).is_some_and(|cell| misfit(field, cell))
-            };
-            schema.fields().iter().filter(misfit).filter_map(|field| Some(arrow::feature_of(field)?.1)).collect()
-        };
-        let first = set.rows.iter().position(|row| !misfits(row).is_empty());
+        let first = set.rows.iter().position(|row| !misfits(&schema, row).is_empty());
 
         let mut decoder = DecoderBuilder::new(Arc::clone(&schema)).with_batch_size(1).build().unwrap();
         let mut batches = Vec::new();
@@ -68,7 +70,7 @@ proptest! {
             prop_assert!(record >= sampled);
             prop_assert_eq!(error.category(), Category::Data);
             prop_assert_eq!(error.position().offset, offsets(&payloads)[record]);
-            prop_assert!(misfits(&set.rows[record]).contains(&error.position().feature.as_deref().unwrap().to_owned()));
+            prop_assert!(misfits(&schema, &set.rows[record]).contains(&error.position().feature.as_deref().unwrap().to_owned()));
         }
     }
 }

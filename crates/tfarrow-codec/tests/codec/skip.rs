@@ -1,0 +1,85 @@
+//! A decoder that skips: what is bad is left out and counted, and everything else is there.
+
+use std::sync::Arc;
+
+use arrow_array::BooleanArray;
+use proptest::{prelude::*, sample::Index};
+use tfarrow_codec::{BatchDecoder, Category, DecoderBuilder, OnError};
+use tfarrow_testkit::{
+    arrow, config,
+    corrupt::flip,
+    frame, generate,
+    odd_wire::{Choices, tapes},
+};
+
+use crate::{
+    misfit::{kept, misfits},
+    support::{WAYS, chunks, offsets, schema_of, small},
+};
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    /// The schema is inferred from the first records alone, some records are damaged, and a filter keeps some.
+    #[test]
+    fn all_but_what_is_bad_is_decoded(
+        set in generate::mixed(),
+        tape in tapes(),
+        sampled in any::<Index>(),
+        damaged in proptest::collection::vec(any::<bool>(), 64),
+        wanted in proptest::collection::vec(any::<bool>(), 64),
+        way in 0..4usize,
+    ) {
+        let payloads = set.odd_payloads(&mut Choices::new(&tape));
+        let sampled = sampled.index(payloads.len() + 1);
+        let Ok(schema) = schema_of(&frame::file(&payloads[..sampled]), set.sequence, WAYS[way]) else { return Ok(()) };
+        // Where there is no column, no record is looked at.
+        prop_assume!(!schema.fields().is_empty());
+        let (offsets, mut file) = (offsets(&payloads), frame::file(&payloads));
+        let is_damaged = |record: usize| damaged[record % damaged.len()];
+        for record in (0..payloads.len()).filter(|record| is_damaged(*record)) {
+            file = flip(&file, 8 * (offsets[record] as usize + 12 + payloads[record].len()));
+        }
+        let is_wanted = |record: usize| wanted[record % wanted.len()];
+        let is_bad = |record: usize| is_damaged(record) || !misfits(&schema, &set.rows[record]).is_empty();
+
+        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_on_error(OnError::Skip);
+        let mut decoder = builder.build_batch_decoder().unwrap();
+        for records in chunks(&file, 4096).unwrap() {
+            let these = records.first() as usize..records.first() as usize + records.len();
+            let filter: BooleanArray = these.clone().map(|record| Some(is_wanted(record))).collect();
+            let batch = decoder.decode_where(&records, &filter).unwrap();
+            let good: Vec<_> = these.clone().filter(|record| is_wanted(*record) && !is_bad(*record)).collect();
+            let expected: Vec<_> = good.iter().map(|record| kept(&schema, &set.rows[*record])).collect();
+            prop_assert_eq!(arrow::rows_from_batch(&batch).unwrap(), expected);
+            let rows: Vec<_> = (0..batch.num_rows()).map(|row| these.start + decoder.record_of(row)).collect();
+            prop_assert_eq!(rows, good);
+
+            let bad: Vec<_> = these.clone().filter(|record| is_wanted(*record) && is_bad(*record)).collect();
+            let skipped = decoder.take_skipped();
+            prop_assert_eq!(skipped.records, bad.len() as u64);
+            prop_assert_eq!(skipped.corrupt, bad.iter().filter(|record| is_damaged(**record)).count() as u64);
+            let first = skipped.first.map(|error| error.position().record as usize);
+            prop_assert!(first.map_or(bad.is_empty(), |first| bad.contains(&first)));
+        }
+    }
+}
+
+fn decoder(file: &[u8], projection: Vec<usize>) -> BatchDecoder {
+    let builder = DecoderBuilder::new(schema_of(file, false, WAYS[0]).unwrap()).with_projection(projection);
+    builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap()
+}
+
+#[test]
+fn where_no_column_is_wanted_no_record_is_bad() {
+    let set = small(false);
+    let file = set.file();
+    let last_bit = 8 * file.len() - 1;
+    let records = chunks(&flip(&file, last_bit), 1 << 20).unwrap();
+    let mut counting = decoder(&file, vec![]);
+    assert_eq!(counting.decode(&records[0]).unwrap().num_rows(), set.rows.len());
+    assert_eq!(counting.take_skipped().records, 0);
+    let mut reading = decoder(&file, vec![0]);
+    assert_eq!(reading.decode(&records[0]).unwrap().num_rows(), set.rows.len() - 1);
+    assert_eq!(reading.take_skipped().first.map(|error| error.category()), Some(Category::Corrupt));
+}
