@@ -11,8 +11,8 @@ use tfarrow_datafusion::{SessionOptions, session_context};
 
 #[tokio::main]
 async fn main() -> datafusion::error::Result<()> {
-    let on_unknown_features = Some(Arc::new(|unknown: &_| eprintln!("{unknown}")) as _);
-    let context = session_context(SessionOptions { on_unknown_features, ..SessionOptions::default() })?;
+    let on_notice = Some(Arc::new(|notice: &_| eprintln!("{notice}")) as _);
+    let context = session_context(SessionOptions { on_notice, ..SessionOptions::default() })?;
     for query in std::env::args().skip(1) {
         context.sql(&query).await?.show().await?;
     }

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::Schema;
 use datafusion::{
     common::cast::as_boolean_array,
-    error::{DataFusionError, Result},
+    error::Result,
     physical_expr::{
         expressions::Column,
         utils::{collect_columns, reassign_expr_columns},
@@ -14,28 +14,6 @@ use datafusion::{
     physical_expr_common::physical_expr::is_volatile,
     physical_plan::PhysicalExpr,
 };
-use tfarrow_codec::{BatchDecoder, Error as CodecError, Records};
-
-/// What goes wrong where records are decoded and filtered.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// A record is to blame.
-    Codec(CodecError),
-    /// The query is, such as by a division by zero.
-    Query(DataFusionError),
-}
-
-impl From<CodecError> for Fault {
-    fn from(error: CodecError) -> Self {
-        Self::Codec(error)
-    }
-}
-
-impl From<DataFusionError> for Fault {
-    fn from(error: DataFusionError) -> Self {
-        Self::Query(error)
-    }
-}
 
 /// A filter over a batch of the columns that it needs, and of no others.
 #[derive(Debug)]
@@ -65,15 +43,9 @@ impl Filter {
         &self.columns
     }
 
-    /// A batch of the records that the filter keeps. `first` decodes the columns that it needs, `then` those of the batch.
-    pub(crate) fn decode(
-        &self,
-        first: &mut BatchDecoder,
-        then: &mut BatchDecoder,
-        records: &Records,
-    ) -> Result<RecordBatch, Fault> {
-        let batch = first.decode(records)?;
-        let kept = self.predicate.evaluate(&batch)?.into_array(batch.num_rows())?;
-        Ok(then.decode_where(records, as_boolean_array(&kept)?)?)
+    /// Which rows of `batch`, which has these columns, the filter keeps: those for which it is true.
+    pub(crate) fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let kept = self.predicate.evaluate(batch)?.into_array(batch.num_rows())?;
+        Ok(as_boolean_array(&kept)?.clone())
     }
 }

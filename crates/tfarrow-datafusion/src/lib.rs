@@ -27,33 +27,40 @@
 //! # Errors
 //! What is wrong with a file is a [`tfarrow_dataset::Error`] or, where the schema has to do with it, a [`MisfitError`]
 //! around one, carried by [`DataFusionError::External`](datafusion::error::DataFusionError::External): file, record,
-//! byte and feature. The crate prints nothing: features that have no column are told to
-//! [`SessionOptions::on_unknown_features`], and [`explain_missing_column`] says what to add to "column not found".
+//! byte and feature. The crate prints nothing: features that have no column, and records that
+//! were passed over, are told to [`SessionOptions::on_notice`], and [`explain_missing_column`] says what to add to "column not found".
 
+mod columns;
 mod decoders;
 mod error;
+mod factory;
 mod filter;
+mod format;
 mod functions;
 mod input;
 mod listing;
 mod metrics;
+mod notice;
 mod opener;
 mod options;
 mod origin;
+mod partitions;
 mod samples;
 mod scan;
 mod session;
+mod sink;
 mod source;
 mod table;
-mod unknown;
+mod table_function;
 mod url_table;
 
 pub use error::MisfitError;
+pub use factory::TfRecordTableFactory;
+pub use notice::{Notice, OnNotice, SkippedRecords, UnknownFeatures};
 pub use opener::TfRecordOpener;
-pub use options::TfRecordOptions;
+pub use options::{BytesType, MetadataColumns, TfRecordOptions};
 pub use origin::Origin;
 pub use samples::explain_missing_column;
 pub use session::{SessionContextTfRecordExt, SessionOptions, session_context};
 pub use source::TfRecordSource;
 pub use table::TfRecordTable;
-pub use unknown::{OnUnknownFeatures, UnknownFeatures};

@@ -40,7 +40,7 @@ fn is_partitioned(shards: &[Shard]) -> bool {
 }
 
 /// The URL of a file or a folder. What in its name looks like a glob is not one.
-fn url(path: &Path, folder: bool) -> Result<ListingTableUrl> {
+pub(crate) fn url(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     let path = std::path::absolute(path).map_err(DataFusionError::from)?;
     let mut url = ListingTableUrl::parse("file:///")?.get_url().clone();
     if let Ok(mut segments) = url.path_segments_mut() {

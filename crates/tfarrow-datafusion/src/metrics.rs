@@ -11,6 +11,10 @@ pub(crate) struct ScanMetrics {
     pub(crate) records_decoded: Count,
     /// Records that the query's filter dropped before their other columns were decoded.
     pub(crate) rows_pruned: Count,
+    /// Records that were passed over for being bad.
+    pub(crate) records_skipped: Count,
+    /// Records whose CRC did not hold.
+    pub(crate) crc_errors: Count,
     /// Time that cores took to decode; not what reading and inflating took.
     pub(crate) decode_time: Time,
 }
@@ -21,6 +25,8 @@ impl ScanMetrics {
             bytes_scanned: MetricBuilder::new(metrics).counter("bytes_scanned", partition),
             records_decoded: MetricBuilder::new(metrics).counter("records_decoded", partition),
             rows_pruned: MetricBuilder::new(metrics).counter("rows_pruned", partition),
+            records_skipped: MetricBuilder::new(metrics).counter("records_skipped", partition),
+            crc_errors: MetricBuilder::new(metrics).counter("crc_errors", partition),
             decode_time: MetricBuilder::new(metrics).subset_time("decode_time", partition),
         }
     }

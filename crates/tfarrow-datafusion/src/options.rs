@@ -1,25 +1,43 @@
 //! What a user may choose: how records become columns, and which checks are made. One set, one spelling, in SQL
 //! (`SET tfarrow.layout = 'list'`) as in Rust.
 
-use std::any::Any;
+use std::{any::Any, num::NonZeroUsize};
 
 use datafusion::{
     common::config::{ConfigEntry, ConfigExtension, ExtensionOptions},
     error::{DataFusionError, Result},
     execution::config::SessionConfig,
 };
-use tfarrow_codec::{Layout, RecordType, VerifyCrc};
-use tfarrow_dataset::{SAMPLE_RECORDS, Sample};
+use tfarrow_codec::{
+    Layout, OnError, RecordType, Role, VerifyCrc,
+    schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
+};
+use tfarrow_dataset::{Compression, SAMPLE_RECORDS, Sample};
 
-/// How TFRecord tables are made. What is `SET` counts for the tables that are named after it.
+/// The name of the column of file names, where it is asked for.
+pub(crate) const FILE_COLUMN: &str = "_file";
+/// Shards that one statement may write: each has an open file.
+const MAX_SHARDS: usize = 1000;
+
+/// How TFRecord tables are made, and TFRecord files written. What is `SET` counts for the tables that are named after
+/// it; `OPTIONS` of a statement and arguments of `read_tfrecord` count before that, for their table alone.
 ///
 /// | option | values | by default |
 /// |---|---|---|
-/// | `tfarrow.layout` | `auto`, `list` | `auto` |
-/// | `tfarrow.record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
-/// | `tfarrow.sample_records` | a number, `all` | `1000` |
-/// | `tfarrow.pushdown_filters` | `true`, `false` | `true` |
-/// | `tfarrow.verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
+/// | `layout` | `auto`, `list` | `auto` |
+/// | `record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
+/// | `sample_records` | a number, `all` | `1000` |
+/// | `verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
+/// | `on_error` | `fail`, `skip` | `fail` |
+/// | `bytes_type` | `auto`, `binary`, `binary_view` | `auto` |
+/// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
+/// | `pushdown_filters` | `true`, `false` | `true` |
+/// | `compression` | `none`, `gzip`, `zlib` | `none` |
+/// | `shards` | `auto`, a number | `auto` |
+/// | `overwrite` | `true`, `false` | `false` |
+/// | `lossy` | `true`, `false` | `false` |
+///
+/// The last four are about files that are written. How those are compressed that are read is told by their content.
 ///
 /// ```
 /// use datafusion::common::config::ExtensionOptions;
@@ -41,8 +59,97 @@ pub struct TfRecordOptions {
     pub sample: Sample,
     /// Whether the CRC of a record's data is checked. The CRC of its length always is.
     pub verify_crc: VerifyCrc,
+    /// What becomes of a record that is damaged or does not fit its table.
+    pub on_error: OnError,
+    /// Which Arrow types bytes and text have.
+    pub bytes_type: BytesType,
+    /// Columns besides the features.
+    pub metadata_columns: MetadataColumns,
     /// Whether a scan decides the filters of a query, and decodes the other columns of the rows that they keep alone.
     pub pushdown_filters: bool,
+    /// How files that are written are compressed.
+    pub compression: Compression,
+    /// Into how many shards what is written is cut, with names as TensorFlow gives them; `None`: as DataFusion sees fit.
+    pub shards: Option<NonZeroUsize>,
+    /// Whether files that are there may be replaced.
+    pub overwrite: bool,
+    /// Whether values that TFRecord can only hold changed are written changed.
+    pub lossy: bool,
+}
+
+/// Which Arrow types bytes and text have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BytesType {
+    /// What is best for reading here: views.
+    #[default]
+    Auto,
+    /// `Binary` and `Utf8`, for functions and programs that know no views.
+    Binary,
+    /// `BinaryView` and `Utf8View`: long values are not copied.
+    BinaryView,
+}
+
+impl BytesType {
+    /// Whether columns are arrays of views.
+    pub fn is_view(self) -> bool {
+        match self {
+            Self::Auto | Self::BinaryView => true,
+            Self::Binary => false,
+        }
+    }
+}
+
+/// Columns of a table that say of each record where it comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetadataColumns {
+    /// `_file`: the path of its file.
+    pub file: bool,
+    /// `_record`: its number in its file, from 0.
+    pub record: bool,
+    /// `_offset`: where its frame begins in its file, decompressed, in bytes.
+    pub offset: bool,
+    /// `_raw`: the record as it is.
+    pub raw: bool,
+}
+
+impl MetadataColumns {
+    /// None of them.
+    pub const NONE: Self = Self { file: false, record: false, offset: false, raw: false };
+    /// All of them.
+    pub const ALL: Self = Self { file: true, record: true, offset: true, raw: true };
+
+    /// The roles of those that a decoder makes. The file's name is not known to it.
+    pub(crate) fn roles(self) -> impl Iterator<Item = Role> {
+        let all = [(self.record, Role::Index), (self.offset, Role::Offset), (self.raw, Role::Record)];
+        all.into_iter().filter_map(|(wanted, role)| wanted.then_some(role))
+    }
+
+    fn from_words(words: &str) -> Option<Self> {
+        let mut columns = Self::NONE;
+        for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word {
+                "none" => columns = Self::NONE,
+                "all" => columns = Self::ALL,
+                FILE_COLUMN => columns.file = true,
+                INDEX_COLUMN => columns.record = true,
+                OFFSET_COLUMN => columns.offset = true,
+                RAW_COLUMN => columns.raw = true,
+                _ => return None,
+            }
+        }
+        Some(columns)
+    }
+
+    fn words(self) -> String {
+        let all = [
+            (self.file, FILE_COLUMN),
+            (self.record, INDEX_COLUMN),
+            (self.offset, OFFSET_COLUMN),
+            (self.raw, RAW_COLUMN),
+        ];
+        let words: Vec<_> = all.into_iter().filter_map(|(wanted, name)| wanted.then_some(name)).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    }
 }
 
 impl Default for TfRecordOptions {
@@ -52,7 +159,14 @@ impl Default for TfRecordOptions {
             record_type: None,
             sample: Sample::Records(SAMPLE_RECORDS),
             verify_crc: VerifyCrc::Always,
+            on_error: OnError::Fail,
+            bytes_type: BytesType::Auto,
+            metadata_columns: MetadataColumns::NONE,
             pushdown_filters: true,
+            compression: Compression::None,
+            shards: None,
+            overwrite: false,
+            lossy: false,
         }
     }
 }
@@ -61,6 +175,19 @@ impl TfRecordOptions {
     /// The options that `config` holds; the defaults where it holds none.
     pub fn of(config: &SessionConfig) -> Self {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// These options, and before them those that a statement gives: `layout`, or in full `tfarrow.layout`.
+    ///
+    /// # Errors
+    /// A name or a value that is not known.
+    pub fn with<'a>(mut self, given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        for (name, value) in given {
+            // SQL's planner puts `format.` before a name that has no dot.
+            let bare = name.strip_prefix("format.").or_else(|| name.strip_prefix("tfarrow.")).unwrap_or(name);
+            self.set(bare, value)?;
+        }
+        Ok(self)
     }
 }
 
@@ -91,12 +218,57 @@ const VERIFY_CRC: Known = Known {
     values: "always, on_parse_failure, never",
     description: "Whether the CRC of a record's data is checked; that of its length always is",
 };
+const ON_ERROR: Known = Known {
+    name: "on_error",
+    values: "fail, skip",
+    description: "What becomes of a record that is damaged or does not fit its table: an error, or left out and counted",
+};
+const BYTES_TYPE: Known = Known {
+    name: "bytes_type",
+    values: "auto, binary, binary_view",
+    description: "Which Arrow types bytes and text have; auto: views, which are not copied",
+};
+const METADATA_COLUMNS: Known = Known {
+    name: "metadata_columns",
+    values: "none, all, or some of _file, _record, _offset, _raw",
+    description: "Columns that say of each record where it comes from",
+};
 const PUSHDOWN_FILTERS: Known = Known {
     name: "pushdown_filters",
     values: "true, false",
     description: "Whether a scan decides the filters of a query, and decodes the other columns of the rows they keep alone",
 };
-const KNOWN: [Known; 5] = [LAYOUT, RECORD_TYPE, SAMPLE, VERIFY_CRC, PUSHDOWN_FILTERS];
+const COMPRESSION: Known = Known {
+    name: "compression",
+    values: "none, gzip, zlib",
+    description: "How files that are written are compressed; of those that are read, their content tells",
+};
+const SHARDS: Known = Known {
+    name: "shards",
+    values: "auto, a number of shards",
+    description: "Into how many shards what is written is cut, named as TensorFlow does: name-00000-of-00008",
+};
+const OVERWRITE: Known =
+    Known { name: "overwrite", values: "true, false", description: "Whether files that are there may be replaced" };
+const LOSSY: Known = Known {
+    name: "lossy",
+    values: "true, false",
+    description: "Whether values that TFRecord can only hold changed are written changed",
+};
+const KNOWN: [Known; 12] = [
+    LAYOUT,
+    RECORD_TYPE,
+    SAMPLE,
+    VERIFY_CRC,
+    ON_ERROR,
+    BYTES_TYPE,
+    METADATA_COLUMNS,
+    PUSHDOWN_FILTERS,
+    COMPRESSION,
+    SHARDS,
+    OVERWRITE,
+    LOSSY,
+];
 
 impl Known {
     /// `value`, or an error that lists what there is.
@@ -136,7 +308,16 @@ impl ExtensionOptions for TfRecordOptions {
             "record_type" => self.record_type = RECORD_TYPE.take(record_type_of(&word), value)?,
             "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
             "verify_crc" => self.verify_crc = VERIFY_CRC.take(verify_crc_of(&word), value)?,
+            "on_error" => self.on_error = ON_ERROR.take(on_error_of(&word), value)?,
+            "bytes_type" => self.bytes_type = BYTES_TYPE.take(bytes_type_of(&word), value)?,
+            "metadata_columns" => {
+                self.metadata_columns = METADATA_COLUMNS.take(MetadataColumns::from_words(&word), value)?;
+            }
             "pushdown_filters" => self.pushdown_filters = PUSHDOWN_FILTERS.take(word.parse().ok(), value)?,
+            "compression" => self.compression = COMPRESSION.take(Compression::from_name(&word), value)?,
+            "shards" => self.shards = SHARDS.take(shards_of(&word), value)?,
+            "overwrite" => self.overwrite = OVERWRITE.take(word.parse().ok(), value)?,
+            "lossy" => self.lossy = LOSSY.take(word.parse().ok(), value)?,
             _ => {
                 let names = KNOWN.map(|known| known.name).join(", ");
                 let message = format!("there is no option tfarrow.{key}; there are: {names}");
@@ -153,7 +334,14 @@ impl ExtensionOptions for TfRecordOptions {
             RECORD_TYPE.entry(self.record_type.map_or("auto", RecordType::name).to_owned()),
             SAMPLE.entry(sample_name(&self.sample)),
             VERIFY_CRC.entry(verify_crc_name(self.verify_crc).to_owned()),
+            ON_ERROR.entry(on_error_name(self.on_error).to_owned()),
+            BYTES_TYPE.entry(bytes_type_name(self.bytes_type).to_owned()),
+            METADATA_COLUMNS.entry(self.metadata_columns.words()),
             PUSHDOWN_FILTERS.entry(self.pushdown_filters.to_string()),
+            COMPRESSION.entry(self.compression.name().to_owned()),
+            SHARDS.entry(self.shards.map_or("auto".to_owned(), |shards| shards.to_string())),
+            OVERWRITE.entry(self.overwrite.to_string()),
+            LOSSY.entry(self.lossy.to_string()),
         ]
     }
 }
@@ -200,6 +388,38 @@ fn verify_crc_name(verify: VerifyCrc) -> &'static str {
     }
 }
 
+fn on_error_of(word: &str) -> Option<OnError> {
+    [OnError::Fail, OnError::Skip].into_iter().find(|on_error| on_error_name(*on_error) == word)
+}
+
+fn on_error_name(on_error: OnError) -> &'static str {
+    match on_error {
+        OnError::Fail => "fail",
+        OnError::Skip => "skip",
+    }
+}
+
+fn bytes_type_of(word: &str) -> Option<BytesType> {
+    let all = [BytesType::Auto, BytesType::Binary, BytesType::BinaryView];
+    all.into_iter().find(|bytes_type| bytes_type_name(*bytes_type) == word)
+}
+
+fn bytes_type_name(bytes_type: BytesType) -> &'static str {
+    match bytes_type {
+        BytesType::Auto => "auto",
+        BytesType::Binary => "binary",
+        BytesType::BinaryView => "binary_view",
+    }
+}
+
+fn shards_of(word: &str) -> Option<Option<NonZeroUsize>> {
+    if word == "auto" {
+        Some(None)
+    } else {
+        word.parse().ok().filter(|shards: &NonZeroUsize| shards.get() <= MAX_SHARDS).map(Some)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +446,15 @@ mod tests {
         check("sample_records", "all", Ok("all"));
         check("verify_crc", "never", Ok("never"));
         check("pushdown_filters", "FALSE", Ok("false"));
+        check("on_error", "skip", Ok("skip"));
+        check("bytes_type", "binary_view", Ok("binary_view"));
+        check("metadata_columns", "_record,_file", Ok("_file, _record"));
+        check("metadata_columns", "all", Ok("_file, _record, _offset, _raw"));
+        check("metadata_columns", "", Ok("none"));
+        check("compression", "GZIP", Ok("gzip"));
+        check("shards", "8", Ok("8"));
+        check("shards", "auto", Ok("auto"));
+        check("overwrite", "true", Ok("true"));
     }
 
     #[test]
@@ -236,7 +465,8 @@ mod tests {
                      a number of records, all";
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
-                     record_type, sample_records, verify_crc, pushdown_filters";
+                     record_type, sample_records, verify_crc, on_error, bytes_type, metadata_columns, \
+                     pushdown_filters, compression, shards, overwrite, lossy";
         check("layuot", "list", Err(error));
     }
 }

@@ -8,7 +8,7 @@ use datafusion::{
     prelude::SessionContext,
 };
 
-use crate::origin::Origin;
+use crate::{origin::Origin, session::Shared};
 
 /// Tables that are remembered.
 const REMEMBERED: usize = 64;
@@ -45,8 +45,8 @@ impl Samples {
 /// The context is one that [`session_context`](crate::session_context) made.
 pub fn explain_missing_column(error: &DataFusionError, context: &SessionContext) -> Option<String> {
     let (field, known) = missing_column(error)?;
-    let samples = context.state().config().get_extension::<Samples>()?;
-    let origin = samples.find(known)?;
+    let shared = context.state().config().get_extension::<Shared>()?;
+    let origin = shared.samples.find(known)?;
     let name = &field.name;
     if let Some(feature) = origin.features(name).find(|feature| feature.kind().is_none()) {
         let (present, s) = (feature.present, if feature.present == 1 { "" } else { "s" });

@@ -36,7 +36,7 @@ use tokio::{
     sync::mpsc::{Receiver, Sender, channel},
 };
 
-use crate::{decoders::Decoders, error::explained, filter::Fault, input::Input, metrics::ScanMetrics, origin::Origin};
+use crate::{decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin};
 
 /// Bytes of records in a batch. One record may be longer.
 const BATCH_BYTES: usize = 16 << 20;
@@ -149,7 +149,15 @@ impl Reading {
         let mut left = self.scan.limit.unwrap_or(usize::MAX);
         let mut bytes = 0;
         while left > 0 {
-            let Some(mut records) = reader.next()? else { break };
+            let mut records = match reader.next() {
+                Ok(Some(records)) => records,
+                Ok(None) => break,
+                Err(error) if self.scan.decoders.passes_over(&error) => {
+                    self.scan.decoders.note_cut(error);
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
             self.scan.metrics.bytes_scanned.add((reader.bytes_read() - bytes) as usize);
             bytes = reader.bytes_read();
             while left > 0 && !records.is_empty() {
@@ -168,27 +176,16 @@ impl Reading {
     fn unit(&self, records: Records, path: &Arc<Path>) -> Unit {
         let scan = &self.scan;
         if self.active.files() >= self.cores {
-            return Unit::Batch(decode(&scan.decoders, &scan.origin, &scan.metrics, &records, path));
+            return Unit::Batch(decode(&scan.decoders, &scan.metrics, &records, path));
         }
-        let (decoders, origin) = (Arc::clone(&scan.decoders), Arc::clone(&scan.origin));
-        let (metrics, path) = (scan.metrics.clone(), Arc::clone(path));
-        Unit::Task(SpawnedTask::spawn(async move { decode(&decoders, &origin, &metrics, &records, &path) }))
+        let (decoders, metrics, path) = (Arc::clone(&scan.decoders), scan.metrics.clone(), Arc::clone(path));
+        Unit::Task(SpawnedTask::spawn(async move { decode(&decoders, &metrics, &records, &path) }))
     }
 }
 
-fn decode(
-    decoders: &Decoders,
-    origin: &Origin,
-    metrics: &ScanMetrics,
-    records: &Records,
-    path: &Path,
-) -> Result<RecordBatch> {
+fn decode(decoders: &Decoders, metrics: &ScanMetrics, records: &Records, path: &Path) -> Result<RecordBatch> {
     let _time = metrics.decode_time.timer();
-    let batch = decoders.decode(records).map_err(|fault| match fault {
-        Fault::Codec(e) => explained(Error::codec(path, e), origin),
-        Fault::Query(e) => e,
-    })?;
+    let batch = decoders.decode(records, path, metrics)?;
     metrics.records_decoded.add(records.len());
-    metrics.rows_pruned.add(records.len() - batch.num_rows());
     Ok(batch)
 }

@@ -11,7 +11,14 @@ use datafusion::{
 };
 
 use crate::{
-    functions, options::TfRecordOptions, samples::Samples, table::TfRecordTable, unknown::OnUnknownFeatures,
+    factory::TfRecordTableFactory,
+    format::{EXTENSIONS, TfRecordFormatFactory},
+    functions,
+    notice::OnNotice,
+    options::TfRecordOptions,
+    samples::Samples,
+    table::TfRecordTable,
+    table_function::ReadTfRecord,
     url_table::UrlTables,
 };
 
@@ -24,8 +31,8 @@ pub struct SessionOptions {
     pub runtime: RuntimeEnvBuilder,
     /// How TFRecord tables are made, until a `SET tfarrow.x` says something else.
     pub tables: TfRecordOptions,
-    /// What is told of features that a scan meets and its table has no column for.
-    pub on_unknown_features: Option<OnUnknownFeatures>,
+    /// Who is told of features that have no column, and of records that are passed over.
+    pub on_notice: Option<OnNotice>,
 }
 
 impl std::fmt::Debug for SessionOptions {
@@ -52,25 +59,56 @@ impl std::fmt::Debug for SessionOptions {
 /// # Errors
 /// What the runtime's parts say, such as a folder for temporary files that cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
-    let SessionOptions { config, runtime, tables, on_unknown_features } = options;
-    let samples = Arc::new(Samples::default());
-    let config =
-        config.with_information_schema(true).with_option_extension(tables).with_extension(Arc::clone(&samples));
+    let SessionOptions { config, runtime, tables, on_notice } = options;
+    let shared = Arc::new(Shared { samples: Samples::default(), on_notice });
+    let config = config.with_information_schema(true).with_option_extension(tables);
     // Which files a folder has is asked for anew by every query, so that new files are seen.
     let runtime = runtime.with_object_list_cache_limit(0).build_arc()?;
-    let files = Arc::new(UrlTables::new(samples, on_unknown_features));
+    let files = Arc::new(UrlTables::new(Arc::clone(&shared)));
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);
     let state = SessionStateBuilder::new()
-        .with_config(config)
+        .with_config(config.with_extension(Arc::clone(&shared)))
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
         .build();
     let context = SessionContext::new_with_state(state);
-    functions::all().for_each(|function| context.register_udf(function));
+    enable(&context, shared)?;
     files.bind(&context);
     Ok(context)
+}
+
+/// What the tables of a session share.
+pub(crate) struct Shared {
+    pub(crate) samples: Samples,
+    pub(crate) on_notice: Option<OnNotice>,
+}
+
+impl Shared {
+    /// The table, known to the session by this name.
+    pub(crate) fn adopt(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
+        self.samples.remember(name, table.origin());
+        Arc::new(table.with_notices(self.on_notice.clone()))
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("samples", &self.samples).finish_non_exhaustive()
+    }
+}
+
+/// Adds what SQL says of TFRecord to a session: the statements' formats, functions, `read_tfrecord`.
+fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
+    functions::all().for_each(|function| context.register_udf(function));
+    let state = context.state_ref();
+    let mut state = state.write();
+    state.table_factories_mut().insert("TFRECORD".to_owned(), Arc::new(TfRecordTableFactory));
+    for extension in EXTENSIONS {
+        state.register_file_format(Arc::new(TfRecordFormatFactory(extension)), true)?;
+    }
+    state.register_relation_planner(Arc::new(ReadTfRecord(shared)))
 }
 
 /// TFRecord for any [`SessionContext`], also for one that [`session_context`] did not make.
@@ -111,6 +149,27 @@ pub trait SessionContextTfRecordExt {
     /// # Errors
     /// As [`TfRecordTable::open`]; and where a table of this name is there already.
     async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()>;
+
+    /// Teaches a session that [`session_context`] did not make the SQL of TFRECORD: `CREATE EXTERNAL TABLE .. STORED AS
+    /// TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `read_tfrecord(..)`, `SET tfarrow.x`, and the functions of this
+    /// crate. Names of files stay no tables.
+    ///
+    /// ```
+    /// use datafusion::prelude::SessionContext;
+    /// use tfarrow_datafusion::SessionContextTfRecordExt;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> datafusion::error::Result<()> {
+    /// # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
+    /// let context = SessionContext::new();
+    /// context.enable_tfrecord()?;
+    /// let query = format!("SELECT * FROM read_tfrecord('{testdata}/scalar.tfrecord', layout => 'list') LIMIT 1");
+    /// assert_eq!(context.sql(&query).await?.count().await?, 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the session has been taught so already.
+    fn enable_tfrecord(&self) -> Result<()>;
 }
 
 #[async_trait]
@@ -121,10 +180,23 @@ impl SessionContextTfRecordExt for SessionContext {
 
     async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()> {
         let table = TfRecordTable::open(source, options).await?;
-        if let Some(samples) = self.state().config().get_extension::<Samples>() {
-            samples.remember(name, table.origin());
-        }
-        self.register_table(name, Arc::new(table))?;
+        let table = match self.state().config().get_extension::<Shared>() {
+            Some(shared) => shared.adopt(table, name),
+            None => Arc::new(table),
+        };
+        self.register_table(name, table)?;
         Ok(())
+    }
+
+    fn enable_tfrecord(&self) -> Result<()> {
+        let shared = Arc::new(Shared { samples: Samples::default(), on_notice: None });
+        {
+            let state = self.state_ref();
+            let mut state = state.write();
+            let config = state.config_mut();
+            config.options_mut().extensions.insert(TfRecordOptions::default());
+            config.set_extension(Arc::clone(&shared));
+        }
+        enable(self, shared)
     }
 }

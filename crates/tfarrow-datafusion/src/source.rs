@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak, atomic::AtomicUsize},
 };
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{FieldRef, SchemaRef};
 use datafusion::{
     common::{config::ConfigOptions, tree_node::TreeNodeRecursion},
     datasource::{
@@ -22,17 +22,18 @@ use datafusion::{
     },
 };
 use object_store::ObjectStore;
-use tfarrow_codec::{DecoderBuilder, VerifyCrc};
+use tfarrow_codec::{DecoderBuilder, OnError, VerifyCrc};
 use tfarrow_dataset::ReadOptions;
 
 use crate::{
+    columns::Columns,
     decoders::Decoders,
     filter::{Filter, is_decidable},
     metrics::ScanMetrics,
+    notice::Teller,
     opener::TfRecordOpener,
     origin::Origin,
     scan::Scan,
-    unknown::Teller,
 };
 
 /// Bytes of a file that are read, and decoded, at once. Half of a core's cache: measured, less or more is slower.
@@ -47,7 +48,9 @@ pub struct TfRecordSource {
     projection: SplitProjection,
     batch_size: usize,
     metrics: ExecutionPlanMetricsSet,
+    columns: Arc<Columns>,
     verify_crc: VerifyCrc,
+    on_error: OnError,
     pushdown_filters: bool,
     /// What the scan's rows have to meet, in terms of the table's schema.
     predicate: Option<Arc<dyn PhysicalExpr>>,
@@ -79,13 +82,21 @@ impl TfRecordSource {
     /// assert!(!source.supports_repartitioning());
     /// ```
     pub fn new(schema: SchemaRef) -> Self {
-        let table_schema = TableSchema::from(schema);
+        Self::of_columns(Arc::new(Columns::decoded(schema)), Vec::new())
+    }
+
+    /// Decodes records to `columns`, and gives each file's rows the values of the columns `partitions`.
+    pub(crate) fn of_columns(columns: Arc<Columns>, partitions: Vec<FieldRef>) -> Self {
+        let table_schema =
+            TableSchema::builder(Arc::clone(columns.schema())).with_table_partition_cols(partitions).build();
         Self {
             projection: SplitProjection::unprojected(&table_schema),
             table_schema,
             batch_size: BATCH_SIZE,
             metrics: ExecutionPlanMetricsSet::new(),
+            columns,
             verify_crc: VerifyCrc::Always,
+            on_error: OnError::Fail,
             pushdown_filters: true,
             predicate: None,
             strict: false,
@@ -98,6 +109,12 @@ impl TfRecordSource {
     /// When the CRC of a record's data is checked; by default always.
     pub fn with_verify_crc(mut self, verify_crc: VerifyCrc) -> Self {
         self.verify_crc = verify_crc;
+        self
+    }
+
+    /// What becomes of a record that is damaged or does not fit; by default it is an error.
+    pub fn with_on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
         self
     }
 
@@ -125,12 +142,15 @@ impl TfRecordSource {
         if let Some(decoders) = shared.upgrade() {
             return Ok(decoders);
         }
-        let schema = self.table_schema.file_schema();
-        let builder = DecoderBuilder::new(Arc::clone(schema)).with_verify_crc(self.verify_crc).with_strict(self.strict);
-        let filter = self.predicate.as_ref().map(|predicate| Filter::new(predicate, schema)).transpose()?;
-        let columns = self.projection.file_indices.clone();
-        let decoders = Decoders::new(builder, columns, Arc::clone(&self.origin), Arc::clone(&self.teller));
-        let decoders = Arc::new(decoders.with_filter(filter));
+        let builder = DecoderBuilder::new(Arc::clone(self.columns.decoded_schema()))
+            .with_verify_crc(self.verify_crc)
+            .with_strict(self.strict);
+        let filter =
+            self.predicate.as_ref().map(|predicate| Filter::new(predicate, self.columns.schema())).transpose()?;
+        let projection = self.projection.file_indices.clone();
+        let decoders = Decoders::new(&builder, &self.columns, projection, self.on_error, filter)
+            .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller));
+        let decoders = Arc::new(decoders);
         *shared = Arc::downgrade(&decoders);
         Ok(decoders)
     }

@@ -1,34 +1,39 @@
 //! A TFRecord data set as a table.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::HashMap, ops::ControlFlow, path::Path, sync::Arc};
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::runtime::SpawnedTask,
+    common::{ScalarValue, SchemaExt, plan_err, project_schema, runtime::SpawnedTask},
     datasource::{
-        listing::PartitionedFile,
-        physical_plan::{FileGroup, FileScanConfigBuilder},
+        listing::{ListingTableUrl, PartitionedFile},
+        physical_plan::{FileGroup, FileOutputMode, FileScanConfigBuilder, FileSinkConfig},
         source::DataSourceExec,
     },
     error::{DataFusionError, Result},
     execution::object_store::ObjectStoreUrl,
-    logical_expr::{Expr, TableType},
-    physical_plan::ExecutionPlan,
+    logical_expr::{Expr, TableProviderFilterPushDown, TableType, dml::InsertOp},
+    physical_plan::{ExecutionPlan, empty::EmptyExec},
 };
 use tfarrow_codec::{
     Role,
     schema::{role_of, with_views},
 };
-use tfarrow_dataset::{Error, InferOptions, Shard, infer_with, resolve};
+use tfarrow_dataset::{
+    Error, ErrorKind, InferOptions, Inferred, Sample, Shard, Wanted, infer_with, is_shard_spec, resolve, resolve_wanted,
+};
 
 use crate::{
+    columns::Columns,
     error::external,
-    options::TfRecordOptions,
+    format, listing,
+    notice::{OnNotice, Teller},
+    options::{MetadataColumns, TfRecordOptions},
     origin::Origin,
+    partitions::Partitions,
     source::TfRecordSource,
-    unknown::{OnUnknownFeatures, Teller},
 };
 
 /// The shards of one data set, read with one schema.
@@ -49,11 +54,65 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct TfRecordTable {
-    shards: Vec<Shard>,
+    files: Files,
+    columns: Arc<Columns>,
+    partitions: Partitions,
     schema: SchemaRef,
     options: TfRecordOptions,
+    defaults: HashMap<String, Expr>,
     origin: Arc<Origin>,
     teller: Arc<Teller>,
+}
+
+/// The files of a table.
+#[derive(Clone, Debug)]
+pub(crate) enum Files {
+    /// These.
+    These(Vec<Shard>),
+    /// Those that the sources name when they are asked for, so that new ones are seen. There may be none.
+    Of(Vec<String>),
+}
+
+impl Files {
+    pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {
+        match self {
+            Self::These(shards) => Ok(shards.clone()),
+            Self::Of(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
+                Err(error) if is_empty(&error) => Ok(Vec::new()),
+                shards => shards,
+            },
+        }
+    }
+}
+
+impl Files {
+    /// The folder that new files go to.
+    fn folder(&self) -> Result<ListingTableUrl> {
+        let Self::Of(sources) = self else {
+            return plan_err!("this table is what its files are: make one with CREATE EXTERNAL TABLE to write to");
+        };
+        match sources.as_slice() {
+            [source] if !Path::new(source).is_file() && !is_pattern(source) => {
+                std::fs::create_dir_all(source)?;
+                listing::url(Path::new(source), true)
+            }
+            _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),
+        }
+    }
+}
+
+/// Whether a source names files by what they have in common.
+fn is_pattern(source: &str) -> bool {
+    source.contains(['*', '?', '[', '{']) || is_shard_spec(source)
+}
+
+/// Whether a source names no file, or nothing that is there: a table that is to be filled.
+fn is_empty(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::NoShards { passed_over, .. } => passed_over.other + passed_over.unwanted == 0,
+        ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
 }
 
 impl TfRecordTable {
@@ -62,9 +121,14 @@ impl TfRecordTable {
     /// # Errors
     /// Where the source names nothing, or something else than TFRecord; where a feature has more than one kind.
     pub async fn open(source: &str, options: &TfRecordOptions) -> Result<Self> {
-        let source = source.to_owned();
-        let shards = blocking(move || spooled(resolve(&[source])?)).await?;
-        Self::infer(shards, options).await
+        let (sources, options) = (vec![source.to_owned()], options.clone());
+        blocking(move || Self::open_blocking(&sources, &options)).await
+    }
+
+    /// [`open`](Self::open), for several sources, on a thread that may block.
+    pub(crate) fn open_blocking(sources: &[String], options: &TfRecordOptions) -> Result<Self> {
+        let shards = resolve(sources).and_then(spooled).map_err(external)?;
+        Self::infer_blocking(shards, options)
     }
 
     /// The table of these shards, none of which is a stream. Its schema is inferred, from a sample or from all records
@@ -74,33 +138,94 @@ impl TfRecordTable {
     /// A shard that cannot be read, and a feature that has more than one kind.
     pub async fn infer(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         let options = options.clone();
-        blocking(move || {
-            let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-            let verify = options.verify_crc;
-            let infer = InferOptions { sample: options.sample, jobs, verify, ..InferOptions::default() };
-            let inferred = infer_with(&shards, &infer, &|_, _| ControlFlow::Continue(()))?;
-            let schema = visible(&*inferred.schema(options.layout, options.record_type)?);
-            let mut table = Self::new(shards, schema, options);
-            table.origin = Arc::new(Origin::inferred(inferred));
-            Ok(table)
-        })
-        .await
+        blocking(move || Self::infer_blocking(shards, &options)).await
     }
 
-    /// The table of these shards with a declared schema.
-    pub fn new(shards: Vec<Shard>, schema: SchemaRef, options: TfRecordOptions) -> Self {
-        Self { shards, schema, options, origin: Arc::default(), teller: Arc::default() }
+    pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
+        let inferred = look(&shards, options, options.sample)?;
+        let schema = inferred.schema(options.layout, options.record_type).map_err(external)?;
+        let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
+        let partitions = Partitions::found(&shards, columns.schema());
+        let table = Self::of_columns(Files::These(shards), columns, partitions, options)?;
+        Ok(Self { origin: Arc::new(Origin::inferred(inferred)), ..table })
     }
 
-    /// Whom a scan tells of features that have no column.
-    pub fn with_unknown_features(mut self, tell: Option<OnUnknownFeatures>) -> Self {
-        self.teller = Arc::new(Teller::new(tell));
+    /// The table of these shards with declared columns: those of `schema`, which may have the types that SQL has for
+    /// numbers, text, bytes and lists of them. A record that has no such feature has the value of `defaults`, else null.
+    ///
+    /// ```
+    /// use std::{collections::HashMap, sync::Arc};
+    /// use arrow_schema::{DataType, Field, Schema};
+    /// use tfarrow_datafusion::{TfRecordOptions, TfRecordTable};
+    /// # fn main() -> datafusion::error::Result<()> {
+    /// let schema = Schema::new(vec![Field::new("label", DataType::Int32, true)]);
+    /// let table = TfRecordTable::declared(vec![], &schema, &HashMap::new(), &TfRecordOptions::default())?;
+    /// # drop(table);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A type that no feature can be read as.
+    pub fn declared(
+        shards: Vec<Shard>,
+        schema: &Schema,
+        defaults: &HashMap<String, ScalarValue>,
+        options: &TfRecordOptions,
+    ) -> Result<Self> {
+        let columns = Columns::declared(schema, defaults, options.record_type, options.bytes_type.is_view())?;
+        Self::of_columns(Files::These(shards), columns, Partitions::default(), options)
+    }
+
+    /// The table of these files and columns. Those that the options ask for besides are added.
+    pub(crate) fn of_columns(
+        files: Files,
+        columns: Columns,
+        partitions: Partitions,
+        options: &TfRecordOptions,
+    ) -> Result<Self> {
+        let wanted = options.metadata_columns;
+        let columns = Arc::new(columns.with_metadata(wanted, options.bytes_type.is_view())?);
+        let partitions = partitions.with_file(wanted.file, columns.schema())?;
+        let fields: Vec<_> = columns.schema().fields().iter().cloned().chain(partitions.fields()).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()));
+        let (options, defaults) = (options.clone(), HashMap::new());
+        let (origin, teller) = Default::default();
+        Ok(Self { files, columns, partitions, schema, options, defaults, origin, teller })
+    }
+
+    /// This table, of whatever files the sources name when a query asks.
+    pub(crate) fn kept_up_to_date(mut self, sources: Vec<String>) -> Self {
+        if !sources.iter().any(|source| source == "-") {
+            self.files = Files::Of(sources);
+        }
         self
     }
 
-    /// The shards.
-    pub fn shards(&self) -> &[Shard] {
-        &self.shards
+    /// This table, with these folders as columns in place of those that were found; where none is given, with those.
+    pub(crate) fn partitioned(self, folders: Vec<FieldRef>, options: &TfRecordOptions) -> Result<Self> {
+        if folders.is_empty() {
+            return Ok(self);
+        }
+        if let Some(taken) =
+            folders.iter().find(|folder| self.columns.schema().column_with_name(folder.name()).is_some())
+        {
+            return plan_err!("PARTITIONED BY {0}: the data has a feature {0:?} of its own", taken.name());
+        }
+        let Self { files, columns, origin, teller, .. } = self;
+        let table = Self::of_columns(files, Columns::clone(&columns), Partitions::declared(folders), options)?;
+        Ok(Self { origin, teller, ..table })
+    }
+
+    /// What a statement says of the values that INSERT leaves out.
+    pub(crate) fn with_defaults(mut self, defaults: HashMap<String, Expr>) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
+    /// Whom a scan tells of features that have no column, and of records that it passes over.
+    pub fn with_notices(mut self, tell: Option<OnNotice>) -> Self {
+        self.teller = Arc::new(Teller::new(tell));
+        self
     }
 
     /// Where the schema comes from.
@@ -111,20 +236,40 @@ impl TfRecordTable {
     /// How the records are decoded.
     fn source(&self) -> TfRecordSource {
         let guessed = self.origin.sample().is_some() && self.options.record_type.is_none();
-        TfRecordSource::new(Arc::clone(&self.schema))
+        TfRecordSource::of_columns(Arc::clone(&self.columns), self.partitions.fields())
             .with_verify_crc(self.options.verify_crc)
+            .with_on_error(self.options.on_error)
             .with_pushdown_filters(self.options.pushdown_filters)
             .with_strict(guessed)
             .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller))
     }
+
+    /// The files that the filters leave, each with the values that its folders give.
+    async fn files(&self, filters: &[Expr], state: &dyn Session) -> Result<Vec<PartitionedFile>> {
+        let files = self.files.clone();
+        let shards = blocking(move || files.shards().map_err(external)).await?;
+        let values = shards.iter().map(|shard| self.partitions.values(shard)).collect::<Result<Vec<_>>>()?;
+        let deciding: Vec<_> = filters.iter().filter(|filter| self.partitions.decides(filter)).collect();
+        let keep = self.partitions.keep(&deciding, &values, state)?;
+        let files = shards.iter().zip(values).zip(keep).filter(|(_, keep)| *keep);
+        Ok(files.map(|((shard, values), _)| partitioned_file(shard, values)).collect())
+    }
+}
+
+/// What is in these shards.
+pub(crate) fn look(shards: &[Shard], options: &TfRecordOptions, sample: Sample) -> Result<Inferred> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let (verify, on_error) = (options.verify_crc, options.on_error);
+    let infer = InferOptions { sample, jobs, verify, on_error, ..InferOptions::default() };
+    infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
 /// The schema that a query sees: with views, and without the column that only the way back needs.
-fn visible(schema: &Schema) -> SchemaRef {
+fn visible(schema: &Schema, views: bool) -> SchemaRef {
     let is_visible = |(index, field): (usize, &Arc<_>)| (role_of(field) != Some(Role::Unset)).then_some(index);
     let kept: Vec<_> = schema.fields().iter().enumerate().filter_map(is_visible).collect();
     // No index is out of range, so that the schema itself never stands in.
-    with_views(&schema.project(&kept).unwrap_or_else(|_| schema.clone()), true)
+    with_views(&schema.project(&kept).unwrap_or_else(|_| schema.clone()), views)
 }
 
 /// Copies of what can be read only once, and an error for what is no TFRecord.
@@ -134,9 +279,9 @@ pub(crate) fn spooled(mut shards: Vec<Shard>) -> Result<Vec<Shard>, Error> {
 }
 
 /// Runs what may block on a thread that may.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let done = SpawnedTask::spawn_blocking(work).join_unwind().await;
-    done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?.map_err(external)
+    done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
 }
 
 #[async_trait]
@@ -149,41 +294,91 @@ impl TableProvider for TfRecordTable {
         TableType::Base
     }
 
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.defaults.get(column)
+    }
+
+    /// What is about files alone is decided before any is opened. About features, the scan itself decides, once the
+    /// physical plan offers it the filters.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let decides = |filter: &&Expr| match self.partitions.decides(filter) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(decides).collect())
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let files = self.files(filters, state).await?;
+        if files.is_empty() {
+            return Ok(Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?)));
+        }
         // A few rows come from the first files, in order, rather than from all files at once.
         let partitions = if limit.is_some() { 1 } else { state.config().target_partitions() };
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(self.source()))
-            .with_file_groups(file_groups(&self.shards, partitions))
+            .with_file_groups(file_groups(files, partitions))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }
+
+    /// New rows are new files, in the folder that the table is.
+    async fn insert_into(
+        &self,
+        _state: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if operation != InsertOp::Append {
+            return plan_err!("rows can be added to TFRECORD tables, not replaced: write another folder with COPY");
+        }
+        if self.options.metadata_columns != MetadataColumns::NONE {
+            return plan_err!("a table with tfarrow.metadata_columns is to be read: make one without them to write to");
+        }
+        self.schema.logically_equivalent_names_and_types(&input.schema())?;
+        let url = self.files.folder()?;
+        let folders = self.partitions.fields();
+        let config = FileSinkConfig {
+            original_url: url.to_string(),
+            object_store_url: url.object_store(),
+            table_paths: vec![url],
+            file_group: FileGroup::default(),
+            output_schema: Arc::clone(&self.schema),
+            table_partition_cols: folders.iter().map(|f| (f.name().clone(), f.data_type().clone())).collect(),
+            insert_op: operation,
+            keep_partition_by_columns: false,
+            file_extension: String::new(),
+            file_output_mode: FileOutputMode::Directory,
+        };
+        format::write(input, config, None, &self.options)
+    }
 }
 
-/// The shards in at most so many groups of about the same size, each in the order of the shards.
-fn file_groups(shards: &[Shard], partitions: usize) -> Vec<FileGroup> {
-    let groups = partitions.min(shards.len()).max(1);
+/// The files in at most so many groups of about the same size, each in the order of the files.
+fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
+    let groups = partitions.min(files.len()).max(1);
     let mut sizes = vec![(0u64, FileGroup::default()); groups];
-    for shard in shards {
+    for file in files {
         if let Some((size, group)) = sizes.iter_mut().min_by_key(|(size, _)| *size) {
             // Also an empty file takes its turn, so that no group stays empty.
-            *size += shard.size + 1;
-            group.push(partitioned_file(shard));
+            *size += file.object_meta.size + 1;
+            group.push(file);
         }
     }
     sizes.into_iter().map(|(_, group)| group).collect()
 }
 
 /// A shard as DataFusion knows files. The shard itself travels with it: its path may be no object's path.
-fn partitioned_file(shard: &Shard) -> PartitionedFile {
-    PartitionedFile::new(shard.path.to_string_lossy(), shard.size).with_extension(shard.clone())
+fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>) -> PartitionedFile {
+    let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size).with_extension(shard.clone());
+    PartitionedFile { partition_values: values, ..file }
 }
 
 #[cfg(test)]
@@ -195,8 +390,8 @@ mod tests {
     #[track_caller]
     fn check(sizes: &[u64], partitions: usize, expect: &[&[u64]]) {
         let shard = |size: &u64| Shard::file("a".into(), "a".into(), *size, Contents::TfRecord);
-        let shards: Vec<_> = sizes.iter().map(shard).collect();
-        let groups = file_groups(&shards, partitions);
+        let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![])).collect();
+        let groups = file_groups(files, partitions);
         let found: Vec<Vec<u64>> =
             groups.iter().map(|group| group.iter().map(|file| file.object_meta.size).collect()).collect();
         assert_eq!(found, expect);

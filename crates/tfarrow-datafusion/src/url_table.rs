@@ -22,19 +22,18 @@ use datafusion::{
 use tfarrow_dataset::{Contents, Shard, is_shard_spec, resolve};
 
 use crate::{
+    error::external,
     listing::listing_table,
     options::TfRecordOptions,
-    samples::Samples,
+    session::Shared,
     table::{TfRecordTable, blocking, spooled},
-    unknown::OnUnknownFeatures,
 };
 
 /// Makes tables of names of files, folders and globs.
 pub(crate) struct UrlTables {
     /// DataFusion's own, which also holds the session.
     stock: DynamicListTableFactory,
-    samples: Arc<Samples>,
-    on_unknown_features: Option<OnUnknownFeatures>,
+    shared: Arc<Shared>,
     /// Copies of what can be read only once, by the name of the source: a second query sees what the first saw.
     streams: Arc<Mutex<HashMap<String, Vec<Shard>>>>,
 }
@@ -46,8 +45,8 @@ impl std::fmt::Debug for UrlTables {
 }
 
 impl UrlTables {
-    pub(crate) fn new(samples: Arc<Samples>, on_unknown_features: Option<OnUnknownFeatures>) -> Self {
-        Self { stock: DynamicListTableFactory::default(), samples, on_unknown_features, streams: Arc::default() }
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { stock: DynamicListTableFactory::default(), shared, streams: Arc::default() }
     }
 
     /// Tells which session the tables are for.
@@ -76,11 +75,11 @@ impl UrlTables {
             if let Some(shards) = streams.get(&source) {
                 return Ok(shards.clone());
             }
-            let shards = resolve(&[&source])?;
+            let shards = resolve(&[&source]).map_err(external)?;
             if !shards.iter().any(Shard::is_stream) {
                 return Ok(shards);
             }
-            let shards = spooled(shards)?;
+            let shards = spooled(shards).map_err(external)?;
             streams.insert(source, shards.clone());
             Ok(shards)
         })
@@ -93,8 +92,7 @@ impl UrlTables {
             Contents::TfRecord => {
                 let options = TfRecordOptions::of(state.config());
                 let table = TfRecordTable::infer(shards, &options).await?;
-                self.samples.remember(source, table.origin());
-                Ok(Arc::new(table.with_unknown_features(self.on_unknown_features.clone())))
+                Ok(self.shared.adopt(table, source))
             }
             Contents::Parquet => listing_table(source, &shards, "parquet", &state).await,
             Contents::Arrow => listing_table(source, &shards, "arrow", &state).await,

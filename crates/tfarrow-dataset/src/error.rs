@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tfarrow_codec::Category;
+
 use crate::{Compression, shard::STDIN};
 
 /// The result of everything fallible in this crate.
@@ -122,6 +124,15 @@ impl Error {
     /// What is wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
+    }
+
+    /// Whether bytes are not what was written, or end too early.
+    pub fn is_damage(&self) -> bool {
+        match self.kind() {
+            ErrorKind::Damaged { .. } => true,
+            ErrorKind::Codec(error) => matches!(error.category(), Category::Corrupt | Category::Truncated),
+            _ => false,
+        }
     }
 
     /// The number of the record to blame, where the error lies in the data; what else fails comes after all records.

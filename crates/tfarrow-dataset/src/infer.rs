@@ -15,7 +15,7 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{FeatureSummary, Layout, Place, RecordType, Records, Role, Summary, VerifyCrc};
+use tfarrow_codec::{Category, FeatureSummary, Layout, OnError, Place, RecordType, Records, Role, Summary, VerifyCrc};
 
 use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown};
 
@@ -55,13 +55,21 @@ pub struct InferOptions {
     pub jobs: usize,
     /// Whether the CRCs of the data are checked. By default always.
     pub verify: VerifyCrc,
+    /// Whether damaged records, and what comes after a broken frame, are passed over. By default they are errors.
+    pub on_error: OnError,
     /// How the shards are read.
     pub read: ReadOptions,
 }
 
 impl Default for InferOptions {
     fn default() -> Self {
-        Self { sample: Sample::All, jobs: 1, verify: VerifyCrc::Always, read: ReadOptions::default() }
+        Self {
+            sample: Sample::All,
+            jobs: 1,
+            verify: VerifyCrc::Always,
+            on_error: OnError::Fail,
+            read: ReadOptions::default(),
+        }
     }
 }
 
@@ -352,6 +360,11 @@ impl Work<'_> {
             let seen = match next {
                 Ok(None) => break,
                 Ok(Some((records, read))) => self.observe(turn, &mut outcome.summary, &records, read),
+                // What comes after damage in the stream itself cannot be read on.
+                Err(error) if self.passes_over(&error) => {
+                    lock(&turn.open).end();
+                    break;
+                }
                 Err(error) => Err(error),
             };
             if let Err(error) = seen {
@@ -361,11 +374,28 @@ impl Work<'_> {
     }
 
     fn observe(&self, turn: &Turn<'_>, summary: &mut Summary, records: &Records, read: u64) -> Result<()> {
-        summary.observe(records, self.options.verify).map_err(|error| Error::codec(&turn.shard.path, error))?;
+        self.observe_good(summary, records).map_err(|error| Error::codec(&turn.shard.path, error))?;
         match (self.progress)(read, records.len() as u64) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::general(ErrorKind::Stopped)),
         }
+    }
+
+    /// Looks at all records, but for damaged ones where those are passed over.
+    fn observe_good(&self, summary: &mut Summary, records: &Records) -> Result<(), tfarrow_codec::Error> {
+        let mut rest = records.clone();
+        while let Err(error) = summary.observe(&rest, self.options.verify) {
+            if self.options.on_error == OnError::Fail || error.category() != Category::Corrupt {
+                return Err(error);
+            }
+            let read = (error.position().record - rest.first()) as usize + 1;
+            rest = rest.split_at(read).1;
+        }
+        Ok(())
+    }
+
+    fn passes_over(&self, error: &Error) -> bool {
+        self.options.on_error == OnError::Skip && error.is_damage()
     }
 
     /// Notes an error, and leaves its shard. Chunks before it may still be with other threads, and fail there.

@@ -204,6 +204,15 @@ impl<W: Write> ShardWriter<W> {
         Self { sink }
     }
 
+    /// The sink, which has what is compressed so far.
+    pub fn get_mut(&mut self) -> &mut W {
+        match &mut self.sink {
+            Sink::Plain(sink) => sink,
+            Sink::Gzip(encoder) => encoder.get_mut(),
+            Sink::Zlib(encoder) => encoder.get_mut(),
+        }
+    }
+
     /// Writes what is left, and hands back the sink. Without it a compressed shard is cut off.
     ///
     /// # Errors

@@ -99,8 +99,8 @@ fn session(args: &Sql) -> Result<SessionContext, DataFusionError> {
     if let Some(sample) = args.sample {
         tables.sample = sample;
     }
-    let on_unknown_features = Some(Arc::new(|unknown: &_| failure::say(&format!("{unknown}"))) as _);
-    session_context(SessionOptions { tables, on_unknown_features, ..SessionOptions::default() })
+    let on_notice = Some(Arc::new(|notice: &_| failure::say(&format!("{notice}"))) as _);
+    session_context(SessionOptions { tables, on_notice, ..SessionOptions::default() })
 }
 
 /// Prints the answer to one statement, if it has any.

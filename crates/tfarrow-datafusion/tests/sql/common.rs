@@ -8,7 +8,7 @@ use std::{
 
 use datafusion::{arrow::util::pretty::pretty_format_batches, error::Result, prelude::SessionContext};
 use tfarrow_codec::frame;
-use tfarrow_datafusion::{SessionOptions, UnknownFeatures, session_context};
+use tfarrow_datafusion::{Notice, SessionOptions, session_context};
 
 /// A path below the workspace's test data.
 pub(crate) fn testdata(path: &str) -> String {
@@ -19,12 +19,12 @@ pub(crate) fn session() -> SessionContext {
     session_context(SessionOptions::default()).unwrap()
 }
 
-/// A session, and what it is told of unknown features.
-pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<UnknownFeatures>>>) {
+/// A session, and what it is told besides the rows.
+pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<Notice>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&heard);
     let options = SessionOptions {
-        on_unknown_features: Some(Arc::new(move |unknown| tell.lock().unwrap().push(unknown.clone()))),
+        on_notice: Some(Arc::new(move |notice: &Notice| tell.lock().unwrap().push(notice.clone()))),
         ..SessionOptions::default()
     };
     (session_context(options).unwrap(), heard)
@@ -52,6 +52,7 @@ pub(crate) async fn error(context: &SessionContext, query: &str) -> String {
 }
 
 /// One feature of an Example.
+#[derive(Clone)]
 pub(crate) enum Value<'a> {
     Ints(&'a [i64]),
     Floats(&'a [f32]),

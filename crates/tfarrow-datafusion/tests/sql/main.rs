@@ -8,5 +8,8 @@ mod formats;
 mod options;
 mod plans;
 mod queries;
+mod skip;
 mod sources;
+mod tables;
 mod unknown;
+mod writes;

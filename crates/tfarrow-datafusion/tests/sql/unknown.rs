@@ -1,5 +1,7 @@
 //! Features that the sample did not see are told once, by name.
 
+use tfarrow_datafusion::Notice;
+
 use crate::common::*;
 
 fn folder() -> Folder {
@@ -31,7 +33,8 @@ async fn they_are_told_once_a_scan() {
     );
     let found = heard.lock().unwrap().clone();
     assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].names, ["late", "later"]);
+    let Notice::UnknownFeatures(unknown) = &found[0] else { panic!("{found:?}") };
+    assert_eq!(unknown.names, ["late", "later"]);
     assert_eq!(
         found[0].to_string(),
         "2 features of the records are no column: \"late\", \"later\"; the schema is that of a sample of 3000 records \

@@ -1,0 +1,127 @@
+//! What a scan tells besides its rows: features that have no column, once and by name, and records passed over.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tfarrow_dataset::Error;
+
+use crate::origin::Origin;
+
+/// Features that a scan met and its table has no column for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFeatures {
+    /// Their names, sorted.
+    pub names: Vec<String>,
+    /// How much the schema was inferred from, in words; `None`: from everything, or not at all.
+    pub sample: Option<String>,
+}
+
+/// Names that a message lists before it only counts.
+const LISTED: usize = 10;
+
+impl fmt::Display for UnknownFeatures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (features, are) = if self.names.len() == 1 { ("feature", "is") } else { ("features", "are") };
+        write!(f, "{} {features} of the records {are} no column: ", self.names.len())?;
+        for (index, name) in self.names.iter().take(LISTED).enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{name:?}")?;
+        }
+        if self.names.len() > LISTED {
+            write!(f, ", ..")?;
+        }
+        match &self.sample {
+            Some(sample) => write!(f, "; the schema is that of {sample}: SET tfarrow.sample_records = 'all'"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Records that a scan passed over.
+#[derive(Clone, Debug, Default)]
+pub struct SkippedRecords {
+    /// How many there were.
+    pub records: u64,
+    /// How many of them are damaged; the others do not fit their table.
+    pub corrupt: u64,
+    /// Files that could not be read on to their ends, so that it is not known how many records they have.
+    pub files_cut: u64,
+    /// What was wrong first.
+    pub first: Option<Arc<Error>>,
+}
+
+impl fmt::Display for SkippedRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = |count| if count == 1 { "" } else { "s" };
+        write!(f, "passed over {} record{}", self.records, s(self.records))?;
+        if self.files_cut > 0 {
+            write!(f, ", and the rest of {} file{}", self.files_cut, s(self.files_cut))?;
+        }
+        match &self.first {
+            Some(first) => write!(f, "; the first: {first}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a scan tells besides its rows.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// Features have no column.
+    UnknownFeatures(UnknownFeatures),
+    /// Records were passed over.
+    Skipped(SkippedRecords),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownFeatures(unknown) => unknown.fmt(f),
+            Self::Skipped(skipped) => skipped.fmt(f),
+        }
+    }
+}
+
+/// Whom a scan tells: once of each kind at most, after its last batch, on whichever thread.
+pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+/// Tells each name once in a table's life, and each scan's losses.
+#[derive(Default)]
+pub(crate) struct Teller {
+    tell: Option<OnNotice>,
+    told: Mutex<BTreeSet<String>>,
+}
+
+impl Teller {
+    pub(crate) fn new(tell: Option<OnNotice>) -> Self {
+        Self { tell, told: Mutex::default() }
+    }
+
+    /// Tells of those of `names` that were not told of before.
+    pub(crate) fn tell_unknown(&self, names: BTreeSet<String>, origin: &Origin) {
+        let Some(tell) = &self.tell else { return };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<_> = names.into_iter().filter(|name| told.insert(name.clone())).collect();
+        drop(told);
+        if !names.is_empty() {
+            let sample = origin.sample().map(|sample| sample.to_string());
+            tell(&Notice::UnknownFeatures(UnknownFeatures { names, sample }));
+        }
+    }
+
+    /// Tells what was passed over, where anything was.
+    pub(crate) fn tell_skipped(&self, skipped: SkippedRecords) {
+        if let Some(tell) = self.tell.as_ref().filter(|_| skipped.first.is_some()) {
+            tell(&Notice::Skipped(skipped));
+        }
+    }
+}
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Teller").finish_non_exhaustive()
+    }
+}

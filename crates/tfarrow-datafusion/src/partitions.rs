@@ -1,0 +1,186 @@
+//! Columns that do not come from records: those that folders such as `split=train` give, as Hive does, and `_file`.
+
+use std::{collections::HashSet, path::Component, sync::Arc};
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, cast::AsArray};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
+use datafusion::{
+    catalog::Session,
+    common::{DFSchema, ScalarValue, plan_err, tree_node::TreeNode},
+    error::Result,
+    logical_expr::Expr,
+};
+use percent_encoding::percent_decode_str;
+use tfarrow_dataset::Shard;
+
+use crate::options::FILE_COLUMN;
+
+/// What Hive calls the folder of rows whose value is null.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The columns of a table whose values are one for a whole file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Partitions {
+    /// Those of folders, in the order of the folders.
+    folders: Vec<FieldRef>,
+    file: bool,
+}
+
+impl Partitions {
+    /// The columns of the folders that all shards are in; none where these are not the same for all, or where a feature
+    /// has the name of one already.
+    pub(crate) fn found(shards: &[Shard], features: &Schema) -> Self {
+        let keys = |shard: &Shard| folders(shard).map(|(key, _)| key).collect::<Vec<_>>();
+        let Some(first) = shards.first().map(keys) else { return Self::default() };
+        let is_taken = |key: &String| features.column_with_name(key).is_some();
+        let is_twice = first.iter().collect::<HashSet<_>>().len() < first.len();
+        if is_twice || first.iter().any(is_taken) || shards.iter().any(|shard| keys(shard) != first) {
+            return Self::default();
+        }
+        let folders = first.into_iter().map(|key| Arc::new(Field::new(key, DataType::Utf8View, true)));
+        Self { folders: folders.collect(), file: false }
+    }
+
+    /// The columns that a user declared.
+    pub(crate) fn declared(folders: Vec<FieldRef>) -> Self {
+        Self { folders, file: false }
+    }
+
+    /// These columns, and `_file` where it is wanted.
+    pub(crate) fn with_file(mut self, wanted: bool, features: &Schema) -> Result<Self> {
+        if wanted && features.column_with_name(FILE_COLUMN).is_some() {
+            return plan_err!(
+                "the data has a feature {FILE_COLUMN:?} of its own; leave that name out of tfarrow.metadata_columns"
+            );
+        }
+        self.file = wanted;
+        Ok(self)
+    }
+
+    /// All of them.
+    pub(crate) fn fields(&self) -> Vec<FieldRef> {
+        let file = self.file.then(|| Arc::new(Field::new(FILE_COLUMN, DataType::Utf8View, false)));
+        self.folders.iter().cloned().chain(file).collect()
+    }
+
+    /// Their values for the rows of one shard.
+    ///
+    /// # Errors
+    /// Where the shard is in no such folder, or the folder's name is no value of the column's type.
+    pub(crate) fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
+        let mut values = self.folders.iter().map(|field| value(field, shard)).collect::<Result<Vec<_>>>()?;
+        if self.file {
+            values.push(ScalarValue::Utf8View(Some(shard.path.to_string_lossy().into_owned())));
+        }
+        Ok(values)
+    }
+
+    /// Whether a filter is about these columns alone, so that it decides about whole files.
+    pub(crate) fn decides(&self, filter: &Expr) -> bool {
+        let fields = self.fields();
+        let columns = filter.column_refs();
+        let is_of_queries =
+            |expr: &Expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)));
+        let is_simple = !filter.is_volatile() && !filter.exists(is_of_queries).unwrap_or(true);
+        is_simple
+            && !columns.is_empty()
+            && columns.iter().all(|column| fields.iter().any(|field| *field.name() == column.name))
+    }
+
+    /// Which of the files, whose values these are, such filters keep.
+    pub(crate) fn keep(
+        &self,
+        filters: &[&Expr],
+        values: &[Vec<ScalarValue>],
+        state: &dyn Session,
+    ) -> Result<Vec<bool>> {
+        let mut keep = vec![true; values.len()];
+        if filters.is_empty() || values.is_empty() {
+            return Ok(keep);
+        }
+        let schema = Arc::new(Schema::new(self.fields()));
+        let column = |column: usize| -> Result<ArrayRef> {
+            ScalarValue::iter_to_array(values.iter().filter_map(|values| values.get(column).cloned()))
+        };
+        let columns = (0..schema.fields().len()).map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
+        let schema = DFSchema::try_from(schema)?;
+        for filter in filters {
+            let filter = state.create_physical_expr((*filter).clone(), &schema)?;
+            let kept = filter.evaluate(&batch)?.into_array(values.len())?;
+            for (keep, kept) in keep.iter_mut().zip(kept.as_boolean()) {
+                *keep &= kept == Some(true);
+            }
+        }
+        Ok(keep)
+    }
+}
+
+fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
+    let Some((_, text)) = folders(shard).find(|(key, _)| key == field.name()) else {
+        return plan_err!("{}: is in no folder {}=..", shard.path.display(), field.name());
+    };
+    if text == NULL {
+        return ScalarValue::try_from(field.data_type());
+    }
+    let value = ScalarValue::Utf8(Some(text)).cast_to(field.data_type());
+    value.map_err(|error| error.context(format!("{}: the folder of {}", shard.path.display(), field.name())))
+}
+
+/// The folders `key=value` that a shard is in, below its source.
+fn folders(shard: &Shard) -> impl Iterator<Item = (String, String)> {
+    let parents = shard.name.parent().into_iter().flat_map(|parent| parent.components());
+    parents.filter_map(|part| match part {
+        Component::Normal(name) => {
+            let (key, value) = name.to_str()?.split_once('=')?;
+            let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            Some((decoded(key), decoded(value)))
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tfarrow_dataset::Contents;
+
+    use super::*;
+
+    fn shard(name: &str) -> Shard {
+        Shard::file(name.into(), name.into(), 1, Contents::TfRecord)
+    }
+
+    #[track_caller]
+    fn check(names: &[&str], features: &[&str], expect: &[&str]) {
+        let shards: Vec<_> = names.iter().map(|name| shard(name)).collect();
+        let fields: Vec<_> = features.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
+        let found = Partitions::found(&shards, &Schema::new(fields));
+        let found: Vec<_> = found.fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn folders_are_columns_where_all_shards_have_them() {
+        check(&["split=a/year=1/x", "split=b/year=2/x"], &[], &["split", "year"]);
+        check(&["split=a/x", "x"], &[], &[]);
+        check(&["split=a/x", "kind=b/x"], &[], &[]);
+        check(&["split=a/x"], &["split"], &[]);
+        check(&["a/x"], &[], &[]);
+        check(&["a=1/a=2/x"], &[], &[]);
+        check(&[], &[], &[]);
+    }
+
+    #[test]
+    fn values_are_decoded_and_typed() {
+        let field = |data_type| Arc::new(Field::new("k", data_type, true));
+        let value = |name: &str, data_type| {
+            Partitions::declared(vec![field(data_type)]).values(&shard(name)).map(|mut values| values.remove(0))
+        };
+        assert_eq!(value("k=a%20b/x", DataType::Utf8View).unwrap(), ScalarValue::Utf8View(Some("a b".into())));
+        assert_eq!(value("k=7/x", DataType::Int32).unwrap(), ScalarValue::Int32(Some(7)));
+        assert!(value(&format!("k={NULL}/x"), DataType::Int32).unwrap().is_null());
+        assert!(value("k=seven/x", DataType::Int32).is_err());
+        assert!(value("j=7/x", DataType::Int32).is_err());
+    }
+}

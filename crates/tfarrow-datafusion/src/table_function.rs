@@ -1,0 +1,70 @@
+//! `read_tfrecord('shards/', layout => 'list')`: a table with options of its own.
+//!
+//! DataFusion's own table functions know no named arguments, so that this is an extension of its planner.
+
+use std::sync::Arc;
+
+use datafusion::{
+    common::{DFSchema, plan_err},
+    datasource::provider_as_source,
+    error::Result,
+    logical_expr::{
+        Expr, LogicalPlanBuilder,
+        planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning},
+    },
+    sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, TableFactor},
+};
+
+use crate::{options::TfRecordOptions, session::Shared, table::TfRecordTable};
+
+/// The name of the function.
+const NAME: &str = "read_tfrecord";
+
+/// Plans calls of `read_tfrecord`: sources first, then options by name.
+#[derive(Debug)]
+pub(crate) struct ReadTfRecord(pub(crate) Arc<Shared>);
+
+impl RelationPlanner for ReadTfRecord {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let TableFactor::Table { name, alias, args: Some(args), .. } = &relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        if !name.to_string().eq_ignore_ascii_case(NAME) {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        }
+        let session = context.context_provider().options().extensions.get::<TfRecordOptions>();
+        let mut options = session.cloned().unwrap_or_default();
+        let mut sources = Vec::new();
+        for arg in &args.args {
+            match arg {
+                FunctionArg::Unnamed(value) => sources.push(literal(value, context)?),
+                FunctionArg::Named { name, arg: value, .. } => {
+                    options = options.with([(name.value.as_str(), literal(value, context)?.as_str())])?;
+                }
+                FunctionArg::ExprNamed { name, arg: value, .. } => {
+                    options = options.with([(name.to_string().as_str(), literal(value, context)?.as_str())])?;
+                }
+            }
+        }
+        let [first, ..] = sources.as_slice() else {
+            return plan_err!("{NAME} needs a source: {NAME}('shards/*.tfrecord', layout => 'list')");
+        };
+        // The planner waits for nobody, so that files are looked into here, on its own thread.
+        let table = self.0.adopt(TfRecordTable::open_blocking(&sources, &options)?, first);
+        let plan = LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+    }
+}
+
+/// The text of an argument that is a constant.
+fn literal(arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext) -> Result<String> {
+    let FunctionArgExpr::Expr(expr) = arg else { return plan_err!("{NAME}: found {arg}, expected a constant") };
+    match context.sql_to_expr(SqlExpr::clone(expr), &DFSchema::empty())? {
+        Expr::Literal(value, _) if !value.is_null() => Ok(value.to_string()),
+        _ => plan_err!("{NAME}: found {expr}, expected a constant"),
+    }
+}

@@ -1,0 +1,188 @@
+//! COPY and INSERT: what is written is read back the same, and is whole or not there.
+
+use std::path::PathBuf;
+
+use datafusion::prelude::SessionContext;
+
+use crate::common::*;
+
+/// The files of a folder and below, by their paths in it.
+fn files(folder: &Folder, below: &str) -> Vec<String> {
+    fn visit(at: PathBuf, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { visit(path, found) } else { found.push(path) }
+        }
+    }
+    let (root, mut found) = (folder.path().join(below), Vec::new());
+    if root.exists() {
+        visit(root.clone(), &mut found);
+    }
+    let mut names: Vec<_> = found.iter().map(|p| p.strip_prefix(&root).unwrap().display().to_string()).collect();
+    names.sort();
+    names
+}
+
+async fn run(context: &SessionContext, statement: &str) -> Vec<String> {
+    rows(context, statement).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_copy_writes_is_what_the_query_says() {
+    let (folder, context) = (Folder::new(), session());
+    let out = folder.name("out.tfrecord");
+    let source = testdata("shards/");
+    assert_eq!(run(&context, &format!("COPY (SELECT * FROM '{source}') TO '{out}'")).await, ["200"]);
+    assert_eq!(files(&folder, ""), ["out.tfrecord"]);
+    for (from, to) in [(&source, &out), (&out, &source)] {
+        let more = format!("SELECT * FROM '{from}' EXCEPT SELECT * FROM '{to}'");
+        assert_eq!(run(&context, &more).await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn feature_lists_are_written_as_they_were_read() {
+    let (folder, context) = (Folder::new(), session());
+    let (source, out) = (testdata("sequence.tfrecord"), folder.name("out.tfrecord"));
+    run(&context, "SET tfarrow.layout = 'list'").await;
+    run(&context, &format!("COPY (SELECT * FROM '{source}') TO '{out}'")).await;
+    let all = |file: &str| format!("SELECT * FROM '{file}'");
+    assert_eq!(run(&context, &all(&out)).await, run(&context, &all(&source)).await);
+}
+
+#[tokio::test]
+async fn files_are_compressed_as_asked_or_as_named() {
+    let (folder, context) = (Folder::new(), session());
+    let query = "(SELECT 1 AS x)";
+    run(&context, &format!("COPY {query} TO '{}' STORED AS TFRECORD", folder.name("a.tfrecord.gz"))).await;
+    let zlib = format!("COPY {query} TO '{}' OPTIONS (compression 'zlib')", folder.name("b.tfrecord"));
+    run(&context, &zlib).await;
+    run(&context, "SET tfarrow.compression = 'gzip'").await;
+    run(&context, &format!("COPY {query} TO '{}' STORED AS TFRECORD", folder.name("c/"))).await;
+    let head = |name: &str| std::fs::read(folder.path().join(name)).unwrap()[..2].to_vec();
+    assert_eq!(head("a.tfrecord.gz"), [0x1f, 0x8b]);
+    assert_eq!(head("b.tfrecord")[0], 0x78);
+    let [name] = files(&folder, "c").try_into().unwrap();
+    assert!(name.ends_with(".tfrecord.gz"), "{name}");
+    assert_eq!(head(&format!("c/{name}")), [0x1f, 0x8b]);
+    check(rows(&context, &format!("SELECT count(*), sum(x) FROM '{}'", folder.name("**"))).await, ["3 | 3"]);
+}
+
+#[tokio::test]
+async fn shards_are_named_as_tensorflow_does_and_share_the_rows() {
+    let (folder, context) = (Folder::new(), session());
+    let query = "(SELECT value AS x, value % 2 AS k FROM generate_series(1, 1000))";
+    let copy = |to: &str, more: &str| {
+        format!("COPY {query} TO '{}' STORED AS TFRECORD {more} OPTIONS (shards 3)", folder.name(to))
+    };
+    run(&context, &copy("a/train.tfrecord", "")).await;
+    let names = |stem: &str| (0..3).map(|i| format!("{stem}-{i:05}-of-00003.tfrecord")).collect::<Vec<_>>();
+    assert_eq!(files(&folder, "a"), names("train"));
+    let sizes = format!(
+        "SELECT count(*) FROM read_tfrecord('{}', metadata_columns => '_file') GROUP BY _file ORDER BY 1",
+        folder.name("a")
+    );
+    check(rows(&context, &sizes).await, ["333", "333", "334"]);
+    run(&context, &copy("b", "")).await;
+    assert_eq!(files(&folder, "b"), names("part"));
+    run(&context, &copy("c", "PARTITIONED BY (k)")).await;
+    let expected: Vec<_> = ["k=0/part", "k=1/part"].into_iter().flat_map(names).collect();
+    assert_eq!(files(&folder, "c"), expected);
+    let sums = format!("SELECT k, count(*), sum(x) FROM '{}' GROUP BY k ORDER BY k", folder.name("c"));
+    check(rows(&context, &sums).await, ["0 | 500 | 250500", "1 | 500 | 250000"]);
+}
+
+#[tokio::test]
+async fn what_is_there_is_not_replaced_unasked() {
+    let (folder, context) = (Folder::new(), session());
+    let copy = |x: u8, options: &str| format!("COPY (SELECT {x} AS x) TO '{}' {options}", folder.name("a.tfrecord"));
+    run(&context, &copy(1, "")).await;
+    let message = error(&context, &copy(2, "")).await;
+    assert!(message.contains("a.tfrecord: this file exists"), "{message}");
+    let sum = format!("SELECT sum(x) FROM '{}'", folder.name("a.tfrecord"));
+    check(rows(&context, &sum).await, ["1"]);
+    run(&context, &copy(2, "OPTIONS (overwrite true)")).await;
+    check(rows(&context, &sum).await, ["2"]);
+}
+
+#[tokio::test]
+async fn nothing_is_left_where_a_row_fails() {
+    let (folder, context) = (Folder::new(), session());
+    // The last row cannot be told, after others were written.
+    let query = "(SELECT value % 3 AS k, 10 / (100000 - value) AS x FROM generate_series(1, 100000))";
+    for more in ["", "PARTITIONED BY (k)"] {
+        let copy = format!("COPY {query} TO '{}' STORED AS TFRECORD {more}", folder.name("out/"));
+        assert!(error(&context, &copy).await.contains("Divide by zero"));
+        assert_eq!(files(&folder, "out"), Vec::<String>::new());
+    }
+    let copy = format!("COPY (SELECT arrow_cast(0.1, 'Float64') AS x) TO '{}'", folder.name("a.tfrecord"));
+    let message = error(&context, &copy).await;
+    assert!(message.contains("\"x\"") && message.contains("with OPTIONS (lossy true)"), "{message}");
+    run(&context, &copy.replace("TO", "TO").replace(".tfrecord'", ".tfrecord' OPTIONS (lossy true)")).await;
+    assert_eq!(files(&folder, ""), ["a.tfrecord"]);
+}
+
+#[tokio::test]
+async fn what_no_feature_holds_is_said_before_anything_is_written() {
+    let (folder, context) = (Folder::new(), session());
+    for (query, part) in [
+        ("SELECT now() AS x", "Timestamp"),
+        ("SELECT named_struct('a', 1) AS x", "x"),
+        ("SELECT [[1], [2]] AS x", "OPTIONS (record_type 'sequence-example')"),
+    ] {
+        let message = error(&context, &format!("COPY ({query}) TO '{}'", folder.name("a.tfrecord"))).await;
+        assert!(message.contains(part), "{message}");
+        assert_eq!(files(&folder, ""), Vec::<String>::new());
+    }
+    let copy = format!(
+        "COPY (SELECT [[1], [2]] AS x) TO '{}' OPTIONS (record_type 'sequence-example')",
+        folder.name("a.tfrecord")
+    );
+    run(&context, &copy).await;
+    check(rows(&context, &format!("SELECT x FROM '{}'", folder.name("a.tfrecord"))).await, ["[[1], [2]]"]);
+}
+
+#[tokio::test]
+async fn other_formats_come_out_of_copy_too() {
+    let (folder, context) = (Folder::new(), session());
+    for ending in ["csv", "json", "parquet", "arrow"] {
+        let out = folder.name(&format!("a.{ending}"));
+        let copy = format!("COPY (SELECT city, label FROM '{}') TO '{out}'", testdata("shards/"));
+        assert_eq!(run(&context, &copy).await, ["200"], "{ending}");
+        check(rows(&context, &format!("SELECT count(*) FROM '{out}'")).await, ["200"]);
+    }
+}
+
+#[tokio::test]
+async fn rows_are_added_to_a_table_that_is_a_folder() {
+    let (folder, context) = (Folder::new(), session());
+    let create = format!(
+        "CREATE EXTERNAL TABLE t (x INT, name VARCHAR DEFAULT 'none', split VARCHAR) STORED AS TFRECORD \
+         PARTITIONED BY (split) LOCATION '{}'",
+        folder.name("t")
+    );
+    run(&context, &create).await;
+    check(rows(&context, "SELECT count(*) FROM t").await, ["0"]);
+    run(&context, "INSERT INTO t VALUES (1, 'a', 'train'), (2, NULL, 'test')").await;
+    run(&context, "INSERT INTO t (x, split) VALUES (3, 'train')").await;
+    let found = run(&context, "SELECT x, name, split FROM t ORDER BY x").await;
+    assert_eq!(found, ["1 | a | train", "2 | none | test", "3 | none | train"]);
+    let files = files(&folder, "t");
+    assert_eq!(files.iter().filter(|name| name.starts_with("split=train/")).count(), 2, "{files:?}");
+    // A column of another type is cast by the statement, and one that does not fit is an error.
+    let message = error(&context, "INSERT INTO t (x, split) VALUES (3000000000, 'train')").await;
+    assert!(message.contains("3000000000"), "{message}");
+    check(rows(&context, "SELECT count(*) FROM t").await, ["3"]);
+}
+
+#[tokio::test]
+async fn rows_are_not_added_to_files() {
+    let (folder, context) = (Folder::new(), session());
+    let file = folder.shard("a.tfrecord", [example(&[("x", Value::Ints(&[1]))])]);
+    let create = format!("CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION '{}'", file.display());
+    run(&context, &create).await;
+    let message = error(&context, "INSERT INTO t VALUES (2)").await;
+    assert!(message.contains("INSERT needs a table whose LOCATION is one folder"), "{message}");
+    let message = error(&context, &format!("INSERT INTO '{}' VALUES (2)", file.display())).await;
+    assert!(message.contains("CREATE EXTERNAL TABLE"), "{message}");
+}
