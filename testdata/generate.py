@@ -624,6 +624,42 @@ def states():
     yield features()
 
 
+def tensors():
+    """What tf.io.serialize_tensor makes of each dtype, and messages that hold their values in the other ways."""
+    numeric = [tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64]
+    for dtype in numeric:
+        yield tf.io.serialize_tensor(tf.cast(tf.reshape(tf.range(6), [2, 3]), dtype)).numpy()
+    yield tf.io.serialize_tensor(tf.constant([[True], [False]])).numpy()
+    yield tf.io.serialize_tensor(tf.constant([["a", "żółw"], ["", "d" * 200]])).numpy()
+    yield tf.io.serialize_tensor(tf.constant(7, tf.int64)).numpy()
+    yield tf.io.serialize_tensor(tf.zeros([0, 4])).numpy()
+    yield tf.io.serialize_tensor(tf.constant([2**63 - 1, -(2**63)], tf.int64)).numpy()
+    yield tf.io.serialize_tensor(tf.constant([2**64 - 1], tf.uint64)).numpy()
+    for dtype in numeric + [tf.bool, tf.string]:
+        one = tf.make_tensor_proto([{tf.string: b"x", tf.bool: True}.get(dtype, 1)], dtype, [1])
+        yield one.SerializeToString()
+    # The last value counts for all that are not there.
+    for proto, values in [(tf.make_tensor_proto([1.5], tf.float32, [1]), "float_val"), (tf.make_tensor_proto([3], tf.int32, [1]), "int_val")]:
+        number = getattr(proto, values)[0] if getattr(proto, values) else np.frombuffer(proto.tensor_content, "<f4" if values == "float_val" else "<i4")[0].item()
+        proto.ClearField("tensor_content")
+        proto.ClearField(values)
+        getattr(proto, values).extend([number + 1, number])
+        proto.tensor_shape.dim[0].size = 5
+        yield proto.SerializeToString()
+        proto.ClearField(values)
+        yield proto.SerializeToString()
+
+
+def tensor_example(payload):
+    """A message, and what TensorFlow makes of it: its dtype, its shape and its values as text."""
+    proto = tf.make_tensor_proto(0)
+    proto.ParseFromString(payload)
+    tensor = tf.io.parse_tensor(payload, tf.DType(proto.dtype))
+    values = tf.reshape(tensor, [-1]).numpy().tolist()
+    words = [v.decode() if isinstance(v, bytes) else repr(int(v) if isinstance(v, bool) else v) for v in values]
+    return example({"tensor": blobs(payload), "dtype": blobs(tensor.dtype.name), "shape": ints(*tensor.shape), "values": blobs(*words)})
+
+
 def sequences():
     both = {"id": ints(1), "shared": blobs("context"), "speaker": blobs("ann")}
     yield sequence(both, {"frame": [floats(1, 2, 3), floats(4), floats()], "token": [blobs("a"), blobs("b", "c")], "shared": [ints(1), ints(2, 3)]})
@@ -869,6 +905,7 @@ def main():
     save("states.tfrecord", states())
     save("sequence.tfrecord", sequences(), is_sequence=True)
     save("numbers.tfrecord", numbers())
+    write("tensors.tfrecord", [tensor_example(payload) for payload in tensors()])
     save("text.tfrecord", texts())
     save("names.tfrecord", names())
     save("mixed_kinds/part-00000-of-00002.tfrecord", [example({"x": ints(i), "y": ints(i)}) for i in range(3)])

@@ -10,5 +10,6 @@ mod head;
 mod output;
 mod recipes;
 mod schema;
+mod side_by_side;
 mod sources;
 mod sql;

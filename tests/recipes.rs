@@ -58,12 +58,13 @@ async fn the_answers_hold() {
     // The recipes name their files from here.
     std::env::set_current_dir(root()).unwrap();
     for file in files("slt") {
-        let mut runner = Runner::new(|| async { Ok(Database(session_context(SessionOptions::default())?)) });
+        let runner = || Runner::new(|| async { Ok(Database(session_context(SessionOptions::default())?)) });
         if std::env::var_os("TFARROW_UPDATE").is_some() {
             let (validator, normalizer) = (sqllogictest::default_validator, sqllogictest::default_normalizer);
             let columns = sqllogictest::strict_column_validator;
-            runner.update_test_file(&file, " ", validator, normalizer, columns).await.unwrap();
+            runner().update_test_file(&file, " ", validator, normalizer, columns).await.unwrap();
         }
+        let mut runner = runner();
         runner.with_column_validator(sqllogictest::strict_column_validator);
         runner.run_file_async(&file).await.unwrap_or_else(|e| panic!("{e}"));
     }

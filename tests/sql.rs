@@ -1,6 +1,6 @@
 //! `tfarrow sql`.
 
-use crate::support::{path, tfarrow, tfarrow_reads};
+use crate::support::{command, path, tfarrow, tfarrow_reads};
 
 #[test]
 fn answers_statements_in_order() {
@@ -86,4 +86,143 @@ fn starts_quickly() {
     });
     let best = best.min().unwrap();
     assert!(best.as_millis() < 100, "{best:?}");
+}
+
+#[test]
+fn damaged_records_are_passed_over_where_that_is_asked_for() {
+    let query = "SELECT count(i) AS n FROM 'testdata/corrupt/data_crc.tfrecord'";
+    let run = tfarrow(&["sql", "--format", "csv", "--on-error", "skip", query]);
+    assert_eq!(run.stdout, "n\n2\n");
+    let said = run.ends(3);
+    assert!(
+        said.starts_with("tfarrow: passed over 1 record; the first: testdata/corrupt/data_crc.tfrecord: record "),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_failing_statement_is_passed_over_where_that_is_asked_for() {
+    let run = tfarrow(&[
+        "sql",
+        "--keep-going",
+        "--format",
+        "csv",
+        "-c",
+        "SELECT 1 AS a",
+        "-c",
+        "SELECT nosuch",
+        "SELECT 3 AS b",
+    ]);
+    assert_eq!(run.stdout, "a\n1\nb\n3\n");
+    assert!(run.ends(1).contains("nosuch"));
+}
+
+#[test]
+fn options_have_one_spelling() {
+    let query = "SELECT arrow_typeof(id) AS t FROM 'testdata/scalar.tfrecord' LIMIT 1";
+    let printed = tfarrow(&["sql", "--format", "csv", "-o", "layout=list", query]).prints();
+    assert!(printed.contains("List("), "{printed}");
+    let said = tfarrow(&["sql", "--option", "layuot=list", query]).fails();
+    assert!(said.contains("there is no option tfarrow.layuot; there are: layout, "), "{said}");
+    assert!(tfarrow(&["sql", "-o", "layout", query]).ends(2).contains("expected NAME=VALUE"));
+}
+
+#[test]
+fn results_come_in_formats_for_programs() {
+    let query = "SELECT city, label, tags FROM 'testdata/shards/' ORDER BY \"image/encoded\" LIMIT 3";
+    let csv = tfarrow(&["sql", "--format", "csv", query]).prints();
+    let tsv = tfarrow(&["sql", "--format", "tsv", query]).prints();
+    assert!(tsv.starts_with("city\tlabel\ttags\n"), "{tsv}");
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["parquet", "arrow"] {
+        let file = folder.path().join(format!("a.{format}"));
+        let bytes = command(&["sql", "--format", format, query]).output().unwrap().stdout;
+        std::fs::write(&file, bytes).unwrap();
+        let back = format!("SELECT * FROM '{}'", file.display());
+        assert_eq!(tfarrow(&["sql", "--format", "csv", &back]).prints(), csv, "{format}");
+        let two = command(&["sql", "--format", format, "SELECT 1; SELECT 2"]).output().unwrap();
+        let said = String::from_utf8(two.stderr).unwrap();
+        assert!(said.contains("a file of this format holds one result"), "{said}");
+    }
+}
+
+/// A prompt on a terminal of 80 columns.
+#[cfg(unix)]
+struct Terminal {
+    child: std::process::Child,
+    master: std::fs::File,
+    shown: String,
+}
+
+#[cfg(unix)]
+impl Terminal {
+    fn open(state: &std::path::Path) -> Self {
+        use std::process::{Command, Stdio};
+        let size = nix::pty::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        let nix::pty::OpenptyResult { master, slave } = nix::pty::openpty(Some(&size), None).unwrap();
+        let terminal = || Stdio::from(slave.try_clone().unwrap());
+        let mut program = Command::new(env!("CARGO_BIN_EXE_tfarrow"));
+        program.arg("sql").current_dir(crate::support::root()).env("XDG_STATE_HOME", state).env("TERM", "xterm");
+        let child = program.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
+        Self { child, master: master.into(), shown: String::new() }
+    }
+
+    /// Reads until this is shown, which what is typed must not hold.
+    fn shows(&mut self, part: &str) {
+        use std::io::Read;
+        let mut some = [0; 4096];
+        let end = loop {
+            if let Some(at) = self.shown.find(part) {
+                break at + part.len();
+            }
+            // A terminal that nobody has any more is an error to read from.
+            match self.master.read(&mut some) {
+                Ok(count @ 1..) => self.shown.push_str(&String::from_utf8_lossy(&some[..count])),
+                _ => panic!("{part:?} is not in {}", self.shown),
+            }
+        };
+        self.shown.drain(..end);
+    }
+
+    fn types(&mut self, text: &str) {
+        use std::io::Write;
+        self.master.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn ends(mut self) {
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminal_gets_a_prompt() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    for (typed, shown) in [
+        ("", "\\? for help."),
+        ("SELECT label, count(*)\r AS records FROM 'testdata/shards/' GROUP BY 1;\r", "| label | records |"),
+        ("", "4 rows, 0."),
+        ("SELECT nosuch;\r", "no column nosuch"),
+        ("CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 'testdata/scalar.tfrecord';\r", "done, 0."),
+        ("\\d\r", "BASE TABLE"),
+        ("\\d t\r", "| payload "),
+        ("\\d 'testdata/shards/'\r", "| image/encoded "),
+        ("\\x\r", "is not known here"),
+        ("\\timing\r", "timing is off"),
+        ("sel\t", "select"),
+        (" 6 * 7 AS answer;\r", "|     42 |"),
+        ("\\q\r", ""),
+    ] {
+        terminal.types(typed);
+        terminal.shows(shown);
+    }
+    terminal.ends();
+    let history = std::fs::read_to_string(state.path().join("tfarrow/history")).unwrap();
+    assert!(history.contains("select 6 * 7 AS answer;"), "{history}");
+    // Ctrl-D ends it, too.
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("\\? for help.");
+    terminal.types("\u{4}");
+    terminal.ends();
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tfarrow_codec::{Layout, RecordType, VerifyCrc};
+use tfarrow_codec::{Layout, OnError, RecordType, VerifyCrc};
 use tfarrow_convert::OutputCompression;
 use tfarrow_dataset::Sample;
 
@@ -45,19 +45,30 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Any source stands in quotes after FROM; folders end in a slash. Names with capitals, dots or slashes need double quotes.
-Without a query and without -f, standard input is read.
+Without a query, a terminal gets a prompt (\\? there tells what it knows), and from a pipe statements are read.
+
+Options of --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
+  layout, record_type, sample_records, verify_crc, on_error, bytes_type, metadata_columns, pushdown_filters,
+  and for what is written compression, shards, overwrite, lossy
 
 Examples:
   tfarrow sql \"SELECT city, avg(price) FROM 'shards/*.tfrecord' GROUP BY city\"
   tfarrow sql \"SELECT \\\"image/height\\\" FROM 'shards/' LIMIT 3\" --format csv
+  tfarrow sql \"COPY (SELECT * FROM 'shards/' WHERE price > 40) TO 'dear/train.tfrecord' OPTIONS (shards 4)\"
   tfarrow sql -f report.sql")]
 pub(crate) struct Sql {
     /// Statements, parted by ;
     #[arg(value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
-    /// Read statements from this file (- for standard input); they come before those of QUERY
+    /// Statements, as QUERY; they come before it
+    #[arg(short, long, value_name = "QUERY")]
+    pub(crate) command: Vec<String>,
+    /// Read statements from this file (- for standard input); they come before all others
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Vec<PathBuf>,
+    /// Go on after a statement that fails; the exit status is 1 all the same
+    #[arg(long)]
+    pub(crate) keep_going: bool,
     /// How results are printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -69,6 +80,12 @@ pub(crate) struct Sql {
     /// When the CRC of a record's data is checked
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Crc::Always)]
     pub(crate) verify_crc: Crc,
+    /// What becomes of records that are damaged or do not fit: skip counts them, and ends with status 3
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnErrorArg::Fail)]
+    pub(crate) on_error: OnErrorArg,
+    /// Set an option, as SET tfarrow.NAME = VALUE does
+    #[arg(short, long, value_name = "NAME=VALUE", value_parser = option)]
+    pub(crate) option: Vec<(String, String)>,
 }
 
 /// How records are read as columns.
@@ -232,6 +249,22 @@ pub(crate) enum Format {
     Json,
     /// An object a line
     Ndjson,
+    /// As csv, with tabs
+    Tsv,
+    /// One Parquet file
+    Parquet,
+    /// One Arrow IPC file
+    Arrow,
+}
+
+impl Format {
+    /// Whether it is one file, for programs alone.
+    pub(crate) fn is_binary(self) -> bool {
+        match self {
+            Self::Parquet | Self::Arrow => true,
+            Self::Table | Self::Csv | Self::Tsv | Self::Json | Self::Ndjson => false,
+        }
+    }
 }
 
 /// How a schema is printed.
@@ -337,6 +370,29 @@ impl From<Crc> for VerifyCrc {
             Crc::Never => Self::Never,
         }
     }
+}
+
+/// An [`OnError`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnErrorArg {
+    /// The statement fails
+    Fail,
+    /// They are passed over
+    Skip,
+}
+
+impl From<OnErrorArg> for OnError {
+    fn from(on_error: OnErrorArg) -> Self {
+        match on_error {
+            OnErrorArg::Fail => Self::Fail,
+            OnErrorArg::Skip => Self::Skip,
+        }
+    }
+}
+
+fn option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as layout=list")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn sample(text: &str) -> Result<Sample, String> {

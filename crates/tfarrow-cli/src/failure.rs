@@ -59,13 +59,19 @@ pub(crate) fn without_panic(run: impl FnOnce() -> anyhow::Result<ExitCode>) -> a
 }
 
 /// Prints one line for the user to read.
-#[expect(clippy::print_stderr, reason = "the one place that messages pass through")]
+#[expect(clippy::print_stderr, reason = "a place that messages pass through")]
 pub(crate) fn say(message: &str) {
     eprintln!("tfarrow: {message}");
 }
 
+/// Prints what is no failure, such as how long an answer took, for the user of a terminal.
+#[expect(clippy::print_stderr, reason = "a place that messages pass through")]
+pub(crate) fn note(message: &str) {
+    eprintln!("{message}");
+}
+
 /// Whoever reads our output has read enough, which is no error.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
@@ -171,7 +177,8 @@ fn no_column(column: &Column, known: &[Column]) -> String {
     if known.len() > LISTED {
         names.push(format!("and {} more", known.len() - LISTED));
     }
-    format!("no column {}; there are {}", column.quoted_flat_name(), names.join(", "))
+    let there_are = if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) };
+    format!("no column {}{there_are}", column.quoted_flat_name())
 }
 
 fn without_backtrace(text: &str) -> String {

@@ -13,7 +13,8 @@ use tfarrow_codec::{
     schema::{RECORD_COLUMN, with_record_type},
 };
 use tfarrow_dataset::{
-    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, names, resolve,
+    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, is_remote, names,
+    resolve,
 };
 
 use crate::{
@@ -60,11 +61,16 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<Report> {
+    if dest.to_str().is_some_and(is_remote) {
+        let why = "outputs are files on this machine; to write TFRecord to a store, use COPY in SQL";
+        return Err(Error::Usage(format!("{}: {why}", dest.display())));
+    }
     let mut shards = resolve(sources)?;
     // A pipe is read once where its columns are given. Else it is copied, which also tells what it holds.
     if options.schema.is_none() || options.recut.is_some() {
         shards.iter_mut().try_for_each(Shard::spool)?;
     }
+    shards.iter_mut().filter(|shard| shard.is_remote()).try_for_each(Shard::spool_columnar)?;
     one_kind(&shards)?;
     check_options(&shards, options)?;
     let plan = Plan::new(&shards, dest, options)?;

@@ -50,6 +50,7 @@ mod scan;
 mod session;
 mod sink;
 mod source;
+mod stores;
 mod table;
 mod table_function;
 mod url_table;

@@ -9,7 +9,7 @@ use datafusion::{
     error::{DataFusionError, Result},
     execution::SessionState,
 };
-use tfarrow_dataset::Shard;
+use tfarrow_dataset::{Shard, is_remote};
 
 /// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns.
 pub(crate) async fn listing_table(
@@ -23,10 +23,15 @@ pub(crate) async fn listing_table(
     let options = ListingOptions::new(factory.create(state, &HashMap::new())?);
     let config = if is_partitioned(shards) {
         let options = options.with_file_extension(format!(".{format}"));
-        let config = ListingTableConfig::new(url(Path::new(source), true)?).with_listing_options(options);
+        let folder = if is_remote(source) { remote(Path::new(source), true)? } else { url(Path::new(source), true)? };
+        let config = ListingTableConfig::new(folder).with_listing_options(options);
         config.infer_partitions_from_path(state).await?
     } else {
-        let urls = shards.iter().map(|shard| url(shard.local_path(), false)).collect::<Result<Vec<_>>>()?;
+        let of_shard = |shard: &Shard| match shard.is_remote() {
+            true => remote(&shard.path, false),
+            false => url(shard.local_path(), false),
+        };
+        let urls = shards.iter().map(of_shard).collect::<Result<Vec<_>>>()?;
         let options = options.with_file_extension("");
         ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options)
     };
@@ -37,6 +42,18 @@ pub(crate) async fn listing_table(
 fn is_partitioned(shards: &[Shard]) -> bool {
     let folders = |shard: &Shard| shard.name.parent().is_some_and(|folders| folders.to_string_lossy().contains('='));
     !shards.is_empty() && shards.iter().all(folders)
+}
+
+/// The URL of an object, or of a folder of them. What in it looks like a glob is not one.
+fn remote(path: &Path, folder: bool) -> Result<ListingTableUrl> {
+    let text = path.to_string_lossy();
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
+    let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut url = ListingTableUrl::parse(format!("{scheme}://{authority}/"))?.get_url().clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.clear().extend(key.split('/').filter(|part| !part.is_empty())).extend(folder.then_some(""));
+    }
+    ListingTableUrl::try_new(url, None)
 }
 
 /// The URL of a file or a folder. What in its name looks like a glob is not one.

@@ -14,6 +14,8 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Compression, SAMPLE_RECORDS, Sample};
 
+/// What the names of our options begin with in SQL.
+const PREFIX: &str = "tfarrow";
 /// The name of the column of file names, where it is asked for.
 pub(crate) const FILE_COLUMN: &str = "_file";
 /// Shards that one statement may write: each has an open file.
@@ -184,8 +186,7 @@ impl TfRecordOptions {
     pub fn with<'a>(mut self, given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         for (name, value) in given {
             // SQL's planner puts `format.` before a name that has no dot.
-            let bare = name.strip_prefix("format.").or_else(|| name.strip_prefix("tfarrow.")).unwrap_or(name);
-            self.set(bare, value)?;
+            self.set(name.strip_prefix("format.").unwrap_or(name), value)?;
         }
         Ok(self)
     }
@@ -280,12 +281,12 @@ impl Known {
     }
 
     fn entry(&self, value: String) -> ConfigEntry {
-        ConfigEntry { key: self.name.to_owned(), value: Some(value), description: self.description }
+        ConfigEntry { key: format!("{PREFIX}.{}", self.name), value: Some(value), description: self.description }
     }
 }
 
 impl ConfigExtension for TfRecordOptions {
-    const PREFIX: &'static str = "tfarrow";
+    const PREFIX: &'static str = PREFIX;
 }
 
 impl ExtensionOptions for TfRecordOptions {
@@ -301,9 +302,10 @@ impl ExtensionOptions for TfRecordOptions {
         Box::new(self.clone())
     }
 
+    /// The name may be a whole one, as [`entries`](Self::entries) gives it.
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let word = value.trim().to_ascii_lowercase();
-        match key {
+        match key.strip_prefix("tfarrow.").unwrap_or(key) {
             "layout" => self.layout = LAYOUT.take(layout_of(&word), value)?,
             "record_type" => self.record_type = RECORD_TYPE.take(record_type_of(&word), value)?,
             "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
@@ -318,7 +320,7 @@ impl ExtensionOptions for TfRecordOptions {
             "shards" => self.shards = SHARDS.take(shards_of(&word), value)?,
             "overwrite" => self.overwrite = OVERWRITE.take(word.parse().ok(), value)?,
             "lossy" => self.lossy = LOSSY.take(word.parse().ok(), value)?,
-            _ => {
+            key => {
                 let names = KNOWN.map(|known| known.name).join(", ");
                 let message = format!("there is no option tfarrow.{key}; there are: {names}");
                 return Err(DataFusionError::Configuration(message));
@@ -327,7 +329,7 @@ impl ExtensionOptions for TfRecordOptions {
         Ok(())
     }
 
-    /// The keys have no prefix, as DataFusion's own extensions have none: that is what it forwards to other nodes.
+    /// Whole names, so that `SHOW tfarrow.layout` finds them.
     fn entries(&self) -> Vec<ConfigEntry> {
         vec![
             LAYOUT.entry(layout_name(self.layout).to_owned()),
@@ -429,7 +431,7 @@ mod tests {
         let mut options = TfRecordOptions::default();
         match (options.set(key, value), expect) {
             (Ok(()), Ok(expect)) => {
-                let entry = options.entries().into_iter().find(|entry| entry.key == key).unwrap();
+                let entry = options.entries().into_iter().find(|entry| entry.key == format!("tfarrow.{key}")).unwrap();
                 assert_eq!(entry.value.as_deref(), Some(expect));
             }
             (Err(error), Err(expect)) => assert_eq!(error.strip_backtrace(), expect),

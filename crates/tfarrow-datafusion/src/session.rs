@@ -17,6 +17,7 @@ use crate::{
     notice::OnNotice,
     options::TfRecordOptions,
     samples::Samples,
+    stores::Stores,
     table::TfRecordTable,
     table_function::ReadTfRecord,
     url_table::UrlTables,
@@ -27,7 +28,7 @@ use crate::{
 pub struct SessionOptions {
     /// DataFusion's own settings. Ours are added.
     pub config: SessionConfig,
-    /// Its memory, its disks, its stores.
+    /// Its memory and its disks. Its stores are found by their URLs.
     pub runtime: RuntimeEnvBuilder,
     /// How TFRecord tables are made, until a `SET tfarrow.x` says something else.
     pub tables: TfRecordOptions,
@@ -63,7 +64,8 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let shared = Arc::new(Shared { samples: Samples::default(), on_notice });
     let config = config.with_information_schema(true).with_option_extension(tables);
     // Which files a folder has is asked for anew by every query, so that new files are seen.
-    let runtime = runtime.with_object_list_cache_limit(0).build_arc()?;
+    let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(Stores::default()));
+    let runtime = runtime.build_arc()?;
     let files = Arc::new(UrlTables::new(Arc::clone(&shared)));
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);

@@ -19,7 +19,7 @@ use datafusion::{
     execution::SessionState,
     prelude::SessionContext,
 };
-use tfarrow_dataset::{Contents, Shard, is_shard_spec, resolve};
+use tfarrow_dataset::{Contents, Shard, is_remote, is_shard_spec, resolve};
 
 use crate::{
     error::external,
@@ -103,7 +103,7 @@ impl UrlTables {
 #[async_trait]
 impl UrlTableFactory for UrlTables {
     async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if is_url(name) || has_stock_ending(name) {
+        if (is_url(name) && !is_remote(name)) || has_stock_ending(name) {
             return self.stock_table(name).await;
         }
         if !looks_like_path(name) && !Path::new(name).exists() {

@@ -2,6 +2,7 @@
 
 use std::{fmt, fs::File, path::Path};
 
+use bytes::{Buf, Bytes};
 use tfarrow_codec::frame::length;
 
 use crate::{
@@ -36,6 +37,11 @@ impl Contents {
             Failure::Damage(_) => Error::io(path, std::io::ErrorKind::InvalidData.into()),
         })?;
         Ok(Self::of_stream(&stream))
+    }
+
+    /// What a file that begins so holds.
+    pub(crate) fn of_head(head: Bytes) -> Option<Self> {
+        Self::of_stream(&Stream::new(Box::new(head.reader())).ok()?)
     }
 
     fn of_stream(stream: &Stream) -> Option<Self> {

@@ -23,7 +23,7 @@ pub fn count(shard: &Shard) -> Result<u64> {
     while let Some(some) = reader.next()? {
         records += some.len() as u64;
         bytes += some.bytes() as u64;
-        let plain = reader.compression() == Compression::None && !shard.is_stream();
+        let plain = reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
         if plain && bytes / records.max(1) >= HOP_BYTES {
             return match hop(shard, records, bytes).map_err(|error| Error::io(&shard.path, error))? {
                 Some(records) => Ok(records),

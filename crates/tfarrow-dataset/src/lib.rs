@@ -6,7 +6,7 @@
 //! frames ─▶ ShardWriter ─▶ OutputFile ─▶ a file that appears whole
 //! ```
 //!
-//! - [`resolve`] finds the shards that sources name, in an order that never varies.
+//! - [`resolve`] finds the shards that sources name, in an order that never varies. Objects in stores are shards too.
 //! - [`ShardReader`] reads one shard, plain or compressed, and cuts it into [`Records`](tfarrow_codec::Records).
 //! - [`infer`] sums up what a data set holds, and [`count`] how many records a shard has.
 //! - [`OutputFile`] and [`ShardWriter`] write; [`names`] says under which name.
@@ -42,6 +42,7 @@ mod looks;
 pub mod names;
 mod natural;
 mod reader;
+mod remote;
 mod shard;
 mod source;
 mod spec;
@@ -56,6 +57,7 @@ pub use infer::{
     InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer, infer_with,
 };
 pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
+pub use remote::{is_remote, store_of};
 pub use shard::Shard;
 pub use source::{Wanted, resolve, resolve_wanted};
 pub use spec::is_shard_spec;

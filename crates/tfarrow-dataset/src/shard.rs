@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::{Contents, Error, Result};
+use crate::{Contents, Error, Result, remote::Object};
 
 /// The source that is standard input.
 pub(crate) const STDIN: &str = "-";
@@ -29,17 +29,28 @@ pub struct Shard {
     pub contents: Contents,
     stream: bool,
     spool: Option<Arc<TempPath>>,
+    object: Option<Object>,
 }
 
 impl Shard {
     /// A plain file.
     pub fn file(path: PathBuf, name: PathBuf, size: u64, contents: Contents) -> Self {
-        Self { path, name, size, contents, stream: false, spool: None }
+        Self { path, name, size, contents, stream: false, spool: None, object: None }
     }
 
     /// Standard input, or what else can be read only once: a pipe, a device.
     pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
-        Self { path, name, size: 0, contents: Contents::TfRecord, stream: true, spool: None }
+        Self { path, name, size: 0, contents: Contents::TfRecord, stream: true, spool: None, object: None }
+    }
+
+    /// An object in a store, whose URL is `path`.
+    pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, contents: Contents, object: Object) -> Self {
+        Self { object: Some(object), ..Self::file(path, name, size, contents) }
+    }
+
+    /// Whether it lies in a store, and no copy of it here.
+    pub fn is_remote(&self) -> bool {
+        self.object.is_some() && self.spool.is_none()
     }
 
     /// Whether this is standard input, spooled or not.
@@ -52,7 +63,8 @@ impl Shard {
         self.stream && self.spool.is_none()
     }
 
-    /// The path of a plain file with the shard's bytes: its own, or that of the copy that [`spool`](Self::spool) made.
+    /// The path of a plain file with the shard's bytes: its own, or that of the copy that [`spool`](Self::spool) made. Of a
+    /// shard that is a stream or remote there is none before.
     pub fn local_path(&self) -> &Path {
         self.spool.as_ref().map_or(self.path.as_path(), |temp| temp.as_ref())
     }
@@ -63,9 +75,10 @@ impl Shard {
     /// # Errors
     /// What the system says.
     pub fn spool(&mut self) -> Result<()> {
-        if !self.is_stream() {
-            return Ok(());
-        }
+        if self.is_stream() { self.copy() } else { Ok(()) }
+    }
+
+    fn copy(&mut self) -> Result<()> {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;
         let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
@@ -76,11 +89,14 @@ impl Shard {
         Ok(())
     }
 
-    /// Copies standard input where it holds Parquet or Arrow, which cannot be read from front to back.
+    /// Copies what holds Parquet or Arrow, which cannot be read from front to back, and is standard input or remote.
     ///
     /// # Errors
     /// What the system says.
     pub fn spool_columnar(&mut self) -> Result<()> {
+        if self.is_remote() && self.contents != Contents::TfRecord {
+            return self.copy();
+        }
         if !self.is_stdin() || !self.is_stream() {
             return Ok(());
         }
@@ -97,6 +113,9 @@ impl Shard {
         if self.is_stdin() && self.is_stream() {
             return Ok(Box::new(io::stdin()));
         }
-        Ok(Box::new(File::open(self.local_path())?))
+        match &self.object {
+            Some(object) if self.spool.is_none() => Ok(object.open()),
+            _ => Ok(Box::new(File::open(self.local_path())?)),
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     glob::Glob,
     looks,
     names::{is_bare_shard, says_tfrecord},
-    natural,
+    natural, remote,
     shard::STDIN,
     spec::ShardSpec,
 };
@@ -36,7 +36,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    fn takes(self, contents: Contents) -> bool {
+    pub(crate) fn takes(self, contents: Contents) -> bool {
         match self {
             Self::Any => true,
             Self::TfRecord => contents == Contents::TfRecord,
@@ -103,7 +103,7 @@ pub fn resolve_wanted<S: AsRef<OsStr>>(sources: &[S], wanted: Wanted) -> Result<
 fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBuf>) -> Result<()> {
     let mut here = Vec::new();
     for shard in found {
-        let identity = if shard.is_stream() {
+        let identity = if shard.is_stream() || shard.is_remote() {
             shard.path.clone()
         } else {
             fs::canonicalize(&shard.path).map_err(|error| Error::io(&shard.path, error))?
@@ -123,6 +123,9 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
     }
     if source == STDIN {
         return Ok(vec![Shard::stream(STDIN.into(), "stdin".into())]);
+    }
+    if let Some(url) = source.to_str().filter(|source| remote::is_remote(source)) {
+        return remote::find(url, wanted);
     }
     let path = Path::new(source);
     match fs::metadata(path) {

@@ -38,19 +38,27 @@ impl<'a> ShardSpec<'a> {
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         let here = Path::new(".");
         let folder = if self.folder.as_os_str().is_empty() { here } else { self.folder };
-        let mut shards = BTreeMap::new();
+        let mut files = Vec::new();
         for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
             let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
-            let Some(index) = name.to_str().and_then(|name| self.index_of(name)) else { continue };
-            let path = self.folder.join(&name);
-            if let Some(other) = shards.insert(index, path.clone()) {
-                let (path, other) = (path.display(), other.display());
-                return Err(self.missing(format!("{path} and {other} are the same shard; name what they end in")));
+            // A shard's name is text, so that one which is none is no shard.
+            files.extend(name.to_str().map(|text| (text.to_owned(), self.folder.join(&name))));
+        }
+        self.choose(files)
+    }
+
+    /// The shards among the files of their folder, which come with their names, in their order.
+    pub(crate) fn choose<T>(&self, files: impl IntoIterator<Item = (String, T)>) -> Result<Vec<T>> {
+        let mut shards = BTreeMap::new();
+        for (name, file) in files {
+            let Some(index) = self.index_of(&name) else { continue };
+            if let Some((other, _)) = shards.insert(index, (name.clone(), file)) {
+                return Err(self.missing(format!("{name} and {other} are the same shard; name what they end in")));
             }
         }
         // As long as none is missing, each stands at its number.
         match (0..self.count).find(|index| !shards.contains_key(index)) {
-            None => Ok(shards.into_values().collect()),
+            None => Ok(shards.into_values().map(|(_, file)| file).collect()),
             Some(first) => {
                 let (missing, name) = (self.count - shards.len(), self.name(first));
                 Err(self.missing(format!("of {} shards {missing} are missing, the first {name}", self.count)))

@@ -1,4 +1,4 @@
-//! CSV as of RFC 4180, with a header. Lists are JSON, and so are bytes that are no text. A null is nothing at all, and an
+//! CSV as of RFC 4180, with a header; TSV is the same with tabs. Lists are JSON, and so are bytes that are no text. A null is nothing at all, and an
 //! empty text is `""`: the `csv` crate cannot tell these two apart, hence our own few lines.
 
 use std::io::{self, Write};
@@ -16,39 +16,47 @@ use super::{
 /// Writes batches as CSV.
 pub(super) struct Csv {
     out: Out,
-    /// Whether the reader is a terminal, which gets no control characters.
-    escape: bool,
+    style: Quoting,
     line: Vec<u8>,
 }
 
+/// How text is written.
+#[derive(Clone, Copy)]
+pub(super) struct Quoting {
+    /// What stands between values: a comma or a tab.
+    pub(super) delimiter: char,
+    /// Whether the reader is a terminal, which gets no control characters.
+    pub(super) escape: bool,
+}
+
 impl Csv {
-    pub(super) fn new(mut out: Out, schema: &SchemaRef, escape: bool) -> io::Result<Self> {
+    pub(super) fn new(mut out: Out, schema: &SchemaRef, style: Quoting) -> io::Result<Self> {
         let mut line = Vec::new();
         for (i, field) in schema.fields().iter().enumerate() {
             if i > 0 {
-                line.push(b',');
+                line.push(style.delimiter as u8);
             }
-            text(&mut line, field.name(), escape);
+            text(&mut line, field.name(), style);
         }
         line.push(b'\n');
         out.write_all(&line)?;
-        Ok(Self { out, escape, line })
+        Ok(Self { out, style, line })
     }
 
     fn cell(&mut self, column: &dyn Array, row: usize) -> io::Result<()> {
         let value = Value::of(column, row).map_err(|e: ArrowError| io::Error::other(e))?;
         match value {
             Value::Null => {}
-            Value::Text(value) => text(&mut self.line, value, self.escape),
+            Value::Text(value) => text(&mut self.line, value, self.style),
             Value::Bytes(bytes) if let Ok(value) = std::str::from_utf8(bytes) => {
-                text(&mut self.line, value, self.escape)
+                text(&mut self.line, value, self.style)
             }
             Value::Float(value) if !value.is_finite() => self.line.extend(json::not_finite(value.into()).bytes()),
             Value::Double(value) if !value.is_finite() => self.line.extend(json::not_finite(value).bytes()),
-            Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.escape),
+            Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.style),
             Value::Bytes(_) | Value::List(_) | Value::Struct(..) => {
                 let value = json::to_text(&Cell::new(column, row, Style::FULL))?;
-                text(&mut self.line, &value, self.escape);
+                text(&mut self.line, &value, self.style);
             }
             Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) => {
                 json::write_to(&mut self.line, &Cell::new(column, row, Style::FULL))?;
@@ -64,7 +72,7 @@ impl Rows for Csv {
             self.line.clear();
             for (i, column) in batch.columns().iter().enumerate() {
                 if i > 0 {
-                    self.line.push(b',');
+                    self.line.push(self.style.delimiter as u8);
                 }
                 self.cell(column.as_ref(), row)?;
             }
@@ -84,10 +92,10 @@ impl Rows for Csv {
 }
 
 /// Appends `value`, quoted where it must be.
-fn text(line: &mut Vec<u8>, value: &str, escape: bool) {
-    let escaped = escape.then(|| escape_but(value, &['\n', '\t']));
+fn text(line: &mut Vec<u8>, value: &str, style: Quoting) {
+    let escaped = style.escape.then(|| escape_but(value, &['\n', '\t']));
     let value = escaped.as_deref().unwrap_or(value);
-    let plain = |c: char| !matches!(c, ',' | '"' | '\n' | '\r');
+    let plain = |c: char| c != style.delimiter && !matches!(c, '"' | '\n' | '\r');
     if !value.is_empty() && value.chars().all(plain) && value.trim().len() == value.len() {
         return line.extend_from_slice(value.as_bytes());
     }
@@ -112,8 +120,12 @@ mod tests {
         ];
         for (value, written) in cases {
             let mut line = Vec::new();
-            text(&mut line, value, false);
+            text(&mut line, value, Quoting { delimiter: ',', escape: false });
             assert_eq!(String::from_utf8(line).unwrap(), written);
         }
+        let mut line = Vec::new();
+        text(&mut line, "a,b", Quoting { delimiter: '\t', escape: false });
+        text(&mut line, "a\tb", Quoting { delimiter: '\t', escape: false });
+        assert_eq!(String::from_utf8(line).unwrap(), "a,b\"a\tb\"");
     }
 }

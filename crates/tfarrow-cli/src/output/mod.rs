@@ -1,5 +1,6 @@
 //! The only module that writes to standard output.
 
+mod columnar;
 mod csv;
 mod json;
 mod table;
@@ -20,7 +21,7 @@ use crate::args::Format;
 pub(crate) type Out = BufWriter<io::Stdout>;
 
 /// What takes a result, batch by batch.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Send {
     /// Writes the rows of one batch.
     ///
     /// # Errors
@@ -44,10 +45,17 @@ pub(crate) fn rows(format: Format, schema: &SchemaRef, full: bool) -> io::Result
     let fit = if full { None } else { terminal_width() };
     Ok(match format {
         Format::Table => Box::new(table::Table::new(stdout(), schema, fit, full)),
-        Format::Csv => Box::new(csv::Csv::new(stdout(), schema, io::stdout().is_terminal())?),
+        Format::Csv => Box::new(csv::Csv::new(stdout(), schema, quoting(','))?),
+        Format::Tsv => Box::new(csv::Csv::new(stdout(), schema, quoting('\t'))?),
         Format::Json => Box::new(json::Json::new(stdout(), schema, false)?),
         Format::Ndjson => Box::new(json::Json::new(stdout(), schema, true)?),
+        Format::Parquet => Box::new(columnar::Parquet::new(stdout(), schema)?),
+        Format::Arrow => Box::new(columnar::Arrow::new(stdout(), schema)?),
     })
+}
+
+fn quoting(delimiter: char) -> csv::Quoting {
+    csv::Quoting { delimiter, escape: io::stdout().is_terminal() }
 }
 
 /// Prints a table of text; the columns that `right` marks are aligned to the right.

@@ -1,4 +1,4 @@
-//! What SQL over records asks for and DataFusion's own functions do not answer.
+//! `octet_length`: also of bytes, which DataFusion's own refuses.
 
 use datafusion::{
     arrow::{
@@ -6,24 +6,20 @@ use datafusion::{
         compute::{cast, kernels::length::length},
         datatypes::DataType,
     },
-    common::{ScalarValue, utils::take_function_args},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility},
+    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility},
 };
 
-/// All of them. Each takes the place of DataFusion's function of its name.
-pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
-    [ScalarUDF::from(OctetLength::new())].into_iter()
-}
+use super::of_one_array;
 
 /// `octet_length(x)`: the length in bytes of text, as in DataFusion, and of bytes, which images and the like are.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct OctetLength {
+pub(super) struct OctetLength {
     signature: Signature,
 }
 
 impl OctetLength {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let types = vec![
             DataType::Utf8View,
             DataType::Utf8,
@@ -50,13 +46,7 @@ impl ScalarUDFImpl for OctetLength {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [value] = take_function_args(self.name(), args.args)?;
-        Ok(match value {
-            ColumnarValue::Array(array) => ColumnarValue::Array(lengths(&array)?),
-            ColumnarValue::Scalar(value) => {
-                ColumnarValue::Scalar(ScalarValue::try_from_array(&lengths(&value.to_array()?)?, 0)?)
-            }
-        })
+        of_one_array(args, lengths)
     }
 }
 

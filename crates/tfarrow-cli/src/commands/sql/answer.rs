@@ -1,0 +1,67 @@
+//! The answer to one statement, printed batch by batch as it comes.
+
+use anyhow::Result;
+use datafusion::{error::DataFusionError, logical_expr::LogicalPlan, prelude::SessionContext, sql::parser::Statement};
+use futures::StreamExt;
+use tfarrow_datafusion::explain_missing_column;
+
+use crate::{
+    args::Format,
+    failure::{self, Usage, from_datafusion},
+    output,
+};
+
+/// Answers statements of one session.
+#[derive(Clone)]
+pub(super) struct Answers {
+    context: SessionContext,
+    format: Format,
+    /// Results that were printed.
+    results: usize,
+}
+
+impl Answers {
+    pub(super) fn new(context: SessionContext, format: Format) -> Self {
+        Self { context, format, results: 0 }
+    }
+
+    /// Prints the answer to a statement, and returns its rows; `None` where it has no answer, as SET has none.
+    ///
+    /// # Errors
+    /// What is wrong with the statement, or with what it reads; standard output that takes no more.
+    pub(super) async fn answer(&mut self, statement: Statement) -> Result<Option<u64>> {
+        let explain = |error: DataFusionError| {
+            let hint = explain_missing_column(&error, &self.context);
+            let error = from_datafusion(error);
+            match hint {
+                Some(hint) => anyhow::Error::msg(format!("{}; {hint}", failure::message(&error))),
+                None => error,
+            }
+        };
+        let plan = self.context.state().statement_to_plan(statement).await.map_err(explain)?;
+        let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
+        let mut batches = frame.execute_stream().await.map_err(explain)?;
+        let schema = batches.schema();
+        if schema.fields().is_empty() {
+            while let Some(batch) = batches.next().await {
+                batch.map_err(explain)?;
+            }
+            return Ok(None);
+        }
+        if self.format.is_binary() && self.results > 0 {
+            let why = "a file of this format holds one result; give one query, or take another --format";
+            return Err(Usage(why.to_owned()).into());
+        }
+        let mut rows = output::rows(self.format, &schema, is_plan)?;
+        let mut count = 0;
+        while let Some(batch) = batches.next().await {
+            let batch = batch.map_err(explain)?;
+            count += batch.num_rows() as u64;
+            rows.write(&batch)?;
+        }
+        rows.finish()?;
+        self.results += 1;
+        Ok(Some(count))
+    }
+}

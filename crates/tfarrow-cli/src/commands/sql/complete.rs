@@ -1,0 +1,217 @@
+//! Completion at the prompt: words of SQL, names that the session knows, paths in quotes. And when a statement ends.
+
+use std::collections::BTreeSet;
+
+use datafusion::{
+    prelude::SessionContext,
+    sql::sqlparser::{
+        dialect::GenericDialect,
+        tokenizer::{Token, Tokenizer},
+    },
+};
+use rustyline::{
+    Context, Helper, Result,
+    completion::{Completer, FilenameCompleter, Pair},
+    highlight::Highlighter,
+    hint::Hinter,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+
+/// Words that statements begin and go on with.
+const KEYWORDS: &[&str] = &[
+    "ALL",
+    "ANALYZE",
+    "AND",
+    "AS",
+    "ASC",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "CAST",
+    "COPY",
+    "CREATE",
+    "CROSS",
+    "DESC",
+    "DESCRIBE",
+    "DISTINCT",
+    "DROP",
+    "ELSE",
+    "END",
+    "EXCEPT",
+    "EXISTS",
+    "EXPLAIN",
+    "EXTERNAL",
+    "FALSE",
+    "FILTER",
+    "FROM",
+    "FULL",
+    "GROUP",
+    "HAVING",
+    "ILIKE",
+    "IN",
+    "INNER",
+    "INSERT",
+    "INTERSECT",
+    "INTO",
+    "IS",
+    "JOIN",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "LOCATION",
+    "NOT",
+    "NULL",
+    "OFFSET",
+    "ON",
+    "OPTIONS",
+    "OR",
+    "ORDER",
+    "OVER",
+    "PARTITION",
+    "PARTITIONED",
+    "RIGHT",
+    "SELECT",
+    "SET",
+    "SHOW",
+    "STORED",
+    "TABLE",
+    "TABLES",
+    "TFRECORD",
+    "THEN",
+    "TO",
+    "TRUE",
+    "UNION",
+    "UNNEST",
+    "USING",
+    "VALUES",
+    "VIEW",
+    "WHEN",
+    "WHERE",
+    "WINDOW",
+    "WITH",
+];
+
+/// What helps whoever types.
+pub(super) struct Typist {
+    paths: FilenameCompleter,
+    /// Names of tables, functions and options.
+    names: BTreeSet<String>,
+}
+
+impl Typist {
+    pub(super) fn new(context: &SessionContext) -> Self {
+        let mut typist = Self { paths: FilenameCompleter::new(), names: BTreeSet::new() };
+        let state = context.state();
+        let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        typist.names.extend(functions.chain(state.window_functions().keys()).cloned());
+        typist.names.insert("read_tfrecord".to_owned());
+        let options = context.state().config_options().entries();
+        typist.names.extend(options.into_iter().map(|entry| entry.key));
+        typist.learn(context);
+        typist
+    }
+
+    /// Takes up the tables that there are by now, and their columns.
+    pub(super) fn learn(&mut self, context: &SessionContext) {
+        let state = context.state();
+        for catalog in state.catalog_list().catalog_names() {
+            let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
+            for schema in catalog.schema_names().into_iter().filter_map(|name| catalog.schema(&name)) {
+                self.names.extend(schema.table_names());
+            }
+        }
+    }
+
+    fn words(&self, begun: &str) -> Vec<Pair> {
+        let lower = begun.to_ascii_lowercase();
+        let names = self.names.iter().map(String::as_str).filter(|name| name.starts_with(&lower));
+        let is_upper = begun.chars().any(|c| c.is_ascii_uppercase());
+        let keywords = KEYWORDS.iter().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
+        let keywords = keywords.map(|word| if is_upper { (*word).to_owned() } else { word.to_ascii_lowercase() });
+        let all = keywords.chain(names.map(str::to_owned));
+        all.map(|word| Pair { display: word.clone(), replacement: word }).collect()
+    }
+}
+
+impl Completer for Typist {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, position: usize, _context: &Context<'_>) -> Result<(usize, Vec<Pair>)> {
+        let before = line.get(..position).unwrap_or(line);
+        if let Some(quote) = open_quote(before) {
+            let path = before.get(quote + 1..).unwrap_or_default();
+            let (start, found) = self.paths.complete_path(path, path.len())?;
+            return Ok((quote + 1 + start, found));
+        }
+        let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        let start =
+            before.char_indices().rev().take_while(|(_, c)| is_of_word(*c)).last().map_or(position, |(at, _)| at);
+        let begun = before.get(start..).unwrap_or_default();
+        Ok((start, if begun.is_empty() { Vec::new() } else { self.words(begun) }))
+    }
+}
+
+/// Where the quote stands that is still open.
+fn open_quote(text: &str) -> Option<usize> {
+    let mut open = None;
+    for (at, _) in text.char_indices().filter(|(_, c)| *c == '\'') {
+        open = if open.is_some() { None } else { Some(at) };
+    }
+    open
+}
+
+impl Validator for Typist {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult> {
+        Ok(match ends(context.input()) {
+            true => ValidationResult::Valid(None),
+            false => ValidationResult::Incomplete,
+        })
+    }
+}
+
+/// Whether what was typed is to be answered: it is a command of the prompt's, or its last token is a semicolon.
+fn ends(text: &str) -> bool {
+    let text = text.trim();
+    if text.is_empty() || text.starts_with('\\') || matches!(text, "quit" | "exit" | "help") {
+        return true;
+    }
+    // What is no token is either a quote that is still open or a mistake, which the answer tells.
+    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return open_quote(text).is_none() };
+    let last = tokens.iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
+    matches!(last, None | Some(Token::SemiColon))
+}
+
+impl Hinter for Typist {
+    type Hint = String;
+}
+
+impl Highlighter for Typist {}
+
+impl Helper for Typist {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_ends_at_its_semicolon() {
+        for text in ["", "SELECT 1;", "SELECT 1; -- so", "\\d", "quit", "SELECT ';';", "-- nothing"] {
+            assert!(ends(text), "{text}");
+        }
+        for text in ["SELECT 1", "SELECT ';", "SELECT ';'", "SELECT 1 -- ;"] {
+            assert!(!ends(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_completed_in_their_case_and_paths_in_quotes() {
+        let typist = Typist::new(&SessionContext::new());
+        let words = |begun: &str| typist.words(begun).into_iter().map(|pair| pair.replacement).collect::<Vec<_>>();
+        assert_eq!(words("SEL"), ["SELECT"]);
+        assert!(words("arra").contains(&"array_length".to_owned()));
+        assert_eq!(words("tfrec"), ["tfrecord"]);
+        assert_eq!(open_quote("FROM 'a/b"), Some(5));
+        assert_eq!(open_quote("FROM 'a/b' WHERE x = 'y"), Some(21));
+        assert_eq!(open_quote("FROM 'a/b' "), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! `tfarrow sql`: answers to queries over files where they lie: of the command line, of files, of a pipe, of a prompt.
+
+mod answer;
+mod complete;
+mod prompt;
+
+use std::{
+    collections::VecDeque,
+    io::{IsTerminal, Read, stdin, stdout},
+    path::Path,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use datafusion::{
+    error::DataFusionError,
+    prelude::SessionContext,
+    sql::parser::{DFParserBuilder, Statement},
+};
+use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, session_context};
+use tokio::{runtime::Runtime, sync::Notify};
+
+use self::answer::Answers;
+use crate::{
+    args::Sql,
+    failure::{self, FOUND, Usage, from_datafusion},
+    interrupt::{self, end, on_interrupt},
+};
+
+/// How long a query has to end in good order after Ctrl-C.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Prints the answers to all statements, in order; with none, asks for them.
+pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
+    if args.format.is_binary() && stdout().is_terminal() {
+        return Err(Usage(
+            "a terminal shows no binary files: send the output to a file, or take another --format".into(),
+        )
+        .into());
+    }
+    let has_skipped = Arc::new(AtomicBool::new(false));
+    let context = session(args, Arc::clone(&has_skipped)).map_err(from_datafusion)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
+        if !stdout().is_terminal() {
+            return Err(Usage("no query: give one, or -f FILE, or standard input".to_owned()).into());
+        }
+        let done = prompt::run(&runtime, &context, args.format);
+        runtime.shutdown_background();
+        return done.map(|()| ExitCode::SUCCESS);
+    }
+    let statements = statements(args)?;
+    let outcome = interruptible(&runtime, Answers::new(context, args.format), statements, args.keep_going);
+    // What still reads in the background is of no use to anyone.
+    runtime.shutdown_background();
+    match outcome? {
+        ExitCode::SUCCESS if has_skipped.load(Ordering::Relaxed) => Ok(ExitCode::from(FOUND)),
+        status => Ok(status),
+    }
+}
+
+/// Answers until it is done or the program is asked to end.
+fn interruptible(
+    runtime: &Runtime,
+    answers: Answers,
+    statements: VecDeque<Statement>,
+    keep_going: bool,
+) -> Result<ExitCode> {
+    let interrupted = Arc::new(Notify::new());
+    let interrupt = Arc::clone(&interrupted);
+    on_interrupt(move || {
+        interrupt.notify_one();
+        // A query that is busy hears nothing. One that listens has ended the program before this is over.
+        std::thread::sleep(PATIENCE);
+        end();
+    });
+    runtime.block_on(async {
+        tokio::select! {
+            outcome = answer_all(answers, statements, keep_going) => outcome,
+            () = interrupted.notified() => Ok(ExitCode::from(interrupt::status())),
+        }
+    })
+}
+
+async fn answer_all(mut answers: Answers, statements: VecDeque<Statement>, keep_going: bool) -> Result<ExitCode> {
+    let mut status = ExitCode::SUCCESS;
+    for statement in statements {
+        match answers.answer(statement).await {
+            Ok(_) => {}
+            // Nobody reads on where the output is closed.
+            Err(error) if keep_going && !failure::is_closed_pipe(&error) => status = failure::report(&error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(status)
+}
+
+/// All statements, those of files first. A syntax error is found before the first is run.
+fn statements(args: &Sql) -> Result<VecDeque<Statement>> {
+    let mut texts = args.file.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    texts.extend(args.command.iter().chain(&args.queries).cloned());
+    if texts.is_empty() {
+        texts.push(read(Path::new("-"))?);
+    }
+    let mut statements = VecDeque::new();
+    for text in &texts {
+        statements.extend(parse(text)?);
+    }
+    Ok(statements)
+}
+
+fn parse(text: &str) -> Result<VecDeque<Statement>> {
+    let parser = DFParserBuilder::new(text).build();
+    parser.and_then(|mut parser| parser.parse_statements()).map_err(from_datafusion)
+}
+
+fn read(path: &Path) -> Result<String> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        stdin().read_to_string(&mut text).context("standard input")?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).with_context(|| path.display().to_string())
+}
+
+fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext, DataFusionError> {
+    let mut tables = TfRecordOptions {
+        layout: args.reading.layout(),
+        record_type: args.reading.record_type(),
+        verify_crc: args.verify_crc.into(),
+        on_error: args.on_error.into(),
+        ..TfRecordOptions::default()
+    };
+    if let Some(sample) = args.sample {
+        tables.sample = sample;
+    }
+    let tables = tables.with(args.option.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let on_notice = move |notice: &Notice| {
+        if matches!(notice, Notice::Skipped(_)) {
+            has_skipped.store(true, Ordering::Relaxed);
+        }
+        failure::say(&notice.to_string());
+    };
+    session_context(SessionOptions { tables, on_notice: Some(Arc::new(on_notice)), ..SessionOptions::default() })
+}

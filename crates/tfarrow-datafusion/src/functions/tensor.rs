@@ -1,0 +1,264 @@
+//! `decode_tensor`, `tensor_shape` and `tensor_dtype`: what `tf.io.serialize_tensor` has put into a feature.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef,
+    builder::{ArrayBuilder, BinaryViewBuilder, Float64Builder, Int64Builder, ListBuilder, StringViewBuilder},
+};
+use datafusion::{
+    arrow::datatypes::{DataType, Field, FieldRef},
+    common::{ScalarValue, exec_datafusion_err, exec_err, plan_err},
+    error::{DataFusionError, Result},
+    logical_expr::{
+        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    },
+};
+use prost::bytes::Bytes;
+
+use super::{
+    BYTES, bytes_of, of_bytes, of_one_array,
+    tensor_proto::{TensorError, TensorProto, TensorValues},
+};
+
+/// Values that the lists of one batch may have together: with more they would not fit in memory.
+const MAX_VALUES: usize = 1 << 27;
+
+/// `decode_tensor(bytes [, type])`: the values of a tensor as a flat list, the last dimension fastest.
+///
+/// The list is of DOUBLE, or of what `type` says: BIGINT, BYTEA or VARCHAR. A value that the type does not hold exactly
+/// is an error.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct DecodeTensor {
+    signature: Signature,
+}
+
+impl DecodeTensor {
+    pub(super) fn new() -> Self {
+        let text = [DataType::Utf8, DataType::Utf8View, DataType::LargeUtf8];
+        let alone = BYTES.map(|bytes| TypeSignature::Exact(vec![bytes]));
+        let typed = BYTES
+            .into_iter()
+            .flat_map(|bytes| text.iter().map(move |text| TypeSignature::Exact(vec![bytes.clone(), text.clone()])));
+        Self { signature: Signature::one_of(alone.into_iter().chain(typed).collect(), Volatility::Immutable) }
+    }
+}
+
+/// The types that a list of values can have.
+#[derive(Clone, Copy)]
+enum To {
+    Double,
+    BigInt,
+    Bytea,
+    Varchar,
+}
+
+impl To {
+    fn of(name: &ScalarValue) -> Result<Self> {
+        let name = name.try_as_str().flatten().unwrap_or_default();
+        Ok(match name.to_ascii_uppercase().as_str() {
+            "DOUBLE" => Self::Double,
+            "BIGINT" => Self::BigInt,
+            "BYTEA" => Self::Bytea,
+            "VARCHAR" => Self::Varchar,
+            _ => return plan_err!("decode_tensor: found type {name:?}, expected DOUBLE, BIGINT, BYTEA or VARCHAR"),
+        })
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Double => DataType::Float64,
+            Self::BigInt => DataType::Int64,
+            Self::Bytea => DataType::BinaryView,
+            Self::Varchar => DataType::Utf8View,
+        }
+    }
+}
+
+impl ScalarUDFImpl for DecodeTensor {
+    fn name(&self) -> &str {
+        "decode_tensor"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        plan_err!("decode_tensor: the type depends on the arguments")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let to = match args.scalar_arguments {
+            [_] => To::Double,
+            [_, Some(name)] => To::of(name)?,
+            _ => return plan_err!("decode_tensor: the type is a constant, such as 'BIGINT'"),
+        };
+        let item = Field::new_list_field(to.data_type(), true);
+        Ok(Arc::new(Field::new(self.name(), DataType::List(Arc::new(item)), true)))
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let to = match args.args.get(1) {
+            Some(ColumnarValue::Scalar(name)) => To::of(name)?,
+            Some(ColumnarValue::Array(_)) => return plan_err!("decode_tensor: the type is a constant"),
+            None => To::Double,
+        };
+        args.args.truncate(1);
+        of_one_array(args, |tensors| match to {
+            To::Double => lists(tensors, Float64Builder::new(), |list, values| {
+                doubles(values)?.into_iter().for_each(|value| list.append_value(value));
+                Ok(())
+            }),
+            To::BigInt => lists(tensors, Int64Builder::new(), |list, values| {
+                integers(values)?.into_iter().for_each(|value| list.append_value(value));
+                Ok(())
+            }),
+            To::Bytea => lists(tensors, BinaryViewBuilder::new(), |list, values| {
+                strings(values)?.iter().for_each(|value| list.append_value(value));
+                Ok(())
+            }),
+            To::Varchar => lists(tensors, StringViewBuilder::new(), |list, values| {
+                for value in strings(values)? {
+                    let text = std::str::from_utf8(&value);
+                    let not_text = |_| exec_datafusion_err!("decode_tensor: a string is not UTF-8: ask for 'BYTEA'");
+                    list.append_value(text.map_err(not_text)?);
+                }
+                Ok(())
+            }),
+        })
+    }
+}
+
+/// A list for each tensor.
+fn lists<B: ArrayBuilder>(
+    tensors: &ArrayRef,
+    values: B,
+    push: impl Fn(&mut B, TensorValues) -> Result<()>,
+) -> Result<ArrayRef> {
+    let mut lists = ListBuilder::new(values);
+    for tensor in &bytes_of(tensors)? {
+        if let Some(tensor) = tensor {
+            push(lists.values(), parse(tensor)?.values().map_err(refused)?)?;
+            if lists.values().len() > MAX_VALUES {
+                return exec_err!("decode_tensor: more than {MAX_VALUES} values in one batch");
+            }
+        }
+        lists.append(tensor.is_some());
+    }
+    Ok(Arc::new(lists.finish()))
+}
+
+fn parse(tensor: &[u8]) -> Result<TensorProto> {
+    TensorProto::parse(tensor).map_err(refused)
+}
+
+fn refused(error: TensorError) -> DataFusionError {
+    exec_datafusion_err!("tensor: {error}")
+}
+
+fn doubles(values: TensorValues) -> Result<Vec<f64>> {
+    let exact = |value: i128| match value as f64 {
+        double if double as i128 == value => Ok(double),
+        _ => exec_err!("decode_tensor: {value} is no DOUBLE: ask for decode_tensor(x, 'BIGINT')"),
+    };
+    match values {
+        TensorValues::Floats(values) => Ok(values),
+        TensorValues::Ints(values) => values.into_iter().map(|value| exact(value.into())).collect(),
+        TensorValues::Unsigned(values) => values.into_iter().map(|value| exact(value.into())).collect(),
+        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings: ask for decode_tensor(x, 'VARCHAR')"),
+    }
+}
+
+fn integers(values: TensorValues) -> Result<Vec<i64>> {
+    let fits =
+        |value: u64| i64::try_from(value).map_err(|_| exec_datafusion_err!("decode_tensor: {value} is no BIGINT"));
+    match values {
+        TensorValues::Ints(values) => Ok(values),
+        TensorValues::Unsigned(values) => values.into_iter().map(fits).collect(),
+        TensorValues::Floats(_) => exec_err!("decode_tensor: found floats: ask for decode_tensor(x, 'DOUBLE')"),
+        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings: ask for decode_tensor(x, 'VARCHAR')"),
+    }
+}
+
+fn strings(values: TensorValues) -> Result<Vec<Bytes>> {
+    match values {
+        TensorValues::Strings(values) => Ok(values),
+        _ => exec_err!("decode_tensor: found numbers: ask for decode_tensor(x, 'DOUBLE') or 'BIGINT'"),
+    }
+}
+
+/// `tensor_shape(bytes)`: the sizes of a tensor's dimensions, a list of BIGINT; empty for a scalar.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct TensorShape {
+    signature: Signature,
+}
+
+impl TensorShape {
+    pub(super) fn new() -> Self {
+        Self { signature: of_bytes() }
+    }
+}
+
+impl ScalarUDFImpl for TensorShape {
+    fn name(&self) -> &str {
+        "tensor_shape"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true))))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        of_one_array(args, |tensors| {
+            let mut lists = ListBuilder::new(Int64Builder::new());
+            for tensor in &bytes_of(tensors)? {
+                if let Some(tensor) = tensor {
+                    lists.values().append_slice(&parse(tensor)?.shape().map_err(refused)?);
+                }
+                lists.append(tensor.is_some());
+            }
+            Ok(Arc::new(lists.finish()))
+        })
+    }
+}
+
+/// `tensor_dtype(bytes)`: TensorFlow's name of the type of a tensor's values, such as `float32`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct TensorDtype {
+    signature: Signature,
+}
+
+impl TensorDtype {
+    pub(super) fn new() -> Self {
+        Self { signature: of_bytes() }
+    }
+}
+
+impl ScalarUDFImpl for TensorDtype {
+    fn name(&self) -> &str {
+        "tensor_dtype"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8View)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        of_one_array(args, |tensors| {
+            let mut names = StringViewBuilder::new();
+            for tensor in &bytes_of(tensors)? {
+                names.append_option(tensor.map(|tensor| parse(tensor).map(|proto| proto.dtype())).transpose()?);
+            }
+            Ok(Arc::new(names.finish()))
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! `tensorflow.TensorProto`, as `tf.io.serialize_tensor` writes it: the message, and its values in the order of memory.
+//!
+//! Follows tensorflow/core/framework/tensor.proto, tensor_shape.proto and types.proto, and for what the fields mean
+//! `Tensor::FromProto`: the values stand in `tensor_content`, little-endian, or in the field of their type, where the last
+//! one counts for all that are not there.
+
+use std::fmt;
+
+use half::{bf16, f16};
+use prost::{Message, bytes::Bytes};
+
+/// Values that one tensor may have of which only some stand in the message: a few bytes could ask for any number.
+const MAX_REPEATED: usize = 1 << 24;
+
+/// The message.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TensorProto {
+    #[prost(int32, tag = "1")]
+    dtype: i32,
+    #[prost(message, optional, tag = "2")]
+    tensor_shape: Option<TensorShapeProto>,
+    #[prost(bytes = "bytes", tag = "4")]
+    tensor_content: Bytes,
+    #[prost(int32, repeated, tag = "13")]
+    half_val: Vec<i32>,
+    #[prost(float, repeated, tag = "5")]
+    float_val: Vec<f32>,
+    #[prost(double, repeated, tag = "6")]
+    double_val: Vec<f64>,
+    #[prost(int32, repeated, tag = "7")]
+    int_val: Vec<i32>,
+    #[prost(bytes = "bytes", repeated, tag = "8")]
+    string_val: Vec<Bytes>,
+    #[prost(int64, repeated, tag = "10")]
+    int64_val: Vec<i64>,
+    #[prost(bool, repeated, tag = "11")]
+    bool_val: Vec<bool>,
+    #[prost(uint32, repeated, tag = "16")]
+    uint32_val: Vec<u32>,
+    #[prost(uint64, repeated, tag = "17")]
+    uint64_val: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TensorShapeProto {
+    #[prost(message, repeated, tag = "2")]
+    dim: Vec<Dim>,
+    #[prost(bool, tag = "3")]
+    unknown_rank: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Dim {
+    #[prost(int64, tag = "1")]
+    size: i64,
+}
+
+/// The values of a tensor, in a type that holds them exactly.
+#[derive(Debug, PartialEq)]
+pub(super) enum TensorValues {
+    Floats(Vec<f64>),
+    Ints(Vec<i64>),
+    /// Past what fits in `Ints`.
+    Unsigned(Vec<u64>),
+    Strings(Vec<Bytes>),
+}
+
+/// Why bytes are no tensor that can be read.
+#[derive(Debug)]
+pub(super) enum TensorError {
+    Message(prost::DecodeError),
+    /// The dtype's number.
+    Dtype(i32),
+    Shape,
+    /// The values that there are, and those that the shape asks for.
+    Content(usize, usize),
+    TooMany(usize),
+}
+
+impl fmt::Display for TensorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(error) => write!(f, "not what tf.io.serialize_tensor writes: {error}"),
+            Self::Dtype(0) => f.write_str("not what tf.io.serialize_tensor writes: there is no dtype"),
+            Self::Dtype(number) => write!(f, "tensors of dtype {} are not read", dtype_name(*number)),
+            Self::Shape => f.write_str("the tensor's shape is unknown, negative or too large"),
+            Self::Content(found, expected) => {
+                write!(f, "the tensor's content is damaged: found {found} bytes or values, expected {expected}")
+            }
+            Self::TooMany(found) => {
+                write!(f, "the tensor repeats one value {found} times; the limit is {MAX_REPEATED}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TensorError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Message(error) => Some(error),
+            Self::Dtype(_) | Self::Shape | Self::Content(..) | Self::TooMany(_) => None,
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, TensorError>;
+
+impl TensorProto {
+    /// Reads the message.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
+        let proto = Self::decode(bytes).map_err(TensorError::Message)?;
+        if proto.dtype == 0 { Err(TensorError::Dtype(0)) } else { Ok(proto) }
+    }
+
+    /// TensorFlow's name of the dtype.
+    pub(super) fn dtype(&self) -> String {
+        dtype_name(self.dtype)
+    }
+
+    /// The sizes of the dimensions; none for a scalar.
+    pub(super) fn shape(&self) -> Result<Vec<i64>> {
+        let Some(shape) = &self.tensor_shape else { return Ok(Vec::new()) };
+        let sizes: Vec<_> = shape.dim.iter().map(|dim| dim.size).collect();
+        if shape.unknown_rank || sizes.iter().any(|size| *size < 0) { Err(TensorError::Shape) } else { Ok(sizes) }
+    }
+
+    fn count(&self) -> Result<usize> {
+        let count = self.shape()?.into_iter().try_fold(1i64, i64::checked_mul);
+        count.and_then(|count| usize::try_from(count).ok()).ok_or(TensorError::Shape)
+    }
+
+    /// The values, the last dimension fastest.
+    pub(super) fn values(&self) -> Result<TensorValues> {
+        use TensorValues::{Floats, Ints, Strings, Unsigned};
+        let f16_of = |bits: &i32| f64::from(f16::from_bits(*bits as u16));
+        let bf16_of = |bits: &i32| f64::from(bf16::from_bits(*bits as u16));
+        let int_of = |value: &i32| i64::from(*value);
+        Ok(match self.dtype {
+            1 => Floats(self.numbers(|b| f64::from(f32::from_le_bytes(b)), &self.float_val, |v| f64::from(*v))?),
+            2 => Floats(self.numbers(f64::from_le_bytes, &self.double_val, |v| *v)?),
+            3 | 13 => Ints(self.numbers(|b| i64::from(i32::from_le_bytes(b)), &self.int_val, int_of)?),
+            4 | 12 => Ints(self.numbers(|b| i64::from(u8::from_le_bytes(b)), &self.int_val, int_of)?),
+            5 | 15 => Ints(self.numbers(|b| i64::from(i16::from_le_bytes(b)), &self.int_val, int_of)?),
+            6 | 11 => Ints(self.numbers(|b| i64::from(i8::from_le_bytes(b)), &self.int_val, int_of)?),
+            7 => Strings(self.strings()?),
+            9 => Ints(self.numbers(i64::from_le_bytes, &self.int64_val, |v| *v)?),
+            10 => Ints(self.numbers(|[b]: [u8; 1]| i64::from(b != 0), &self.bool_val, |v| i64::from(*v))?),
+            14 => Floats(self.numbers(|b| f64::from(bf16::from_le_bytes(b)), &self.half_val, bf16_of)?),
+            16 | 17 => Ints(self.numbers(|b| i64::from(u16::from_le_bytes(b)), &self.int_val, int_of)?),
+            19 => Floats(self.numbers(|b| f64::from(f16::from_le_bytes(b)), &self.half_val, f16_of)?),
+            22 => Ints(self.numbers(|b| i64::from(u32::from_le_bytes(b)), &self.uint32_val, |v| i64::from(*v))?),
+            23 => Unsigned(self.numbers(u64::from_le_bytes, &self.uint64_val, |v| *v)?),
+            other => return Err(TensorError::Dtype(other)),
+        })
+    }
+
+    /// Values of `N` bytes each in `tensor_content`, or those of the field of their type.
+    fn numbers<const N: usize, T: Clone + Default, V>(
+        &self,
+        of_bytes: impl Fn([u8; N]) -> T,
+        values: &[V],
+        of_value: impl Fn(&V) -> T,
+    ) -> Result<Vec<T>> {
+        let count = self.count()?;
+        if self.tensor_content.is_empty() {
+            return repeated(values.iter().map(of_value).collect(), count);
+        }
+        let (words, rest) = self.tensor_content.as_chunks::<N>();
+        if words.len() != count || !rest.is_empty() {
+            return Err(TensorError::Content(self.tensor_content.len(), count.saturating_mul(N)));
+        }
+        Ok(words.iter().map(|word| of_bytes(*word)).collect())
+    }
+
+    /// Strings in `tensor_content` are their lengths, as varints, and then all their bytes.
+    fn strings(&self) -> Result<Vec<Bytes>> {
+        let count = self.count()?;
+        if self.tensor_content.is_empty() {
+            return repeated(self.string_val.clone(), count);
+        }
+        let damaged = || TensorError::Content(self.tensor_content.len(), count);
+        let mut rest = self.tensor_content.clone();
+        if count > rest.len() {
+            return Err(damaged());
+        }
+        let lengths = (0..count).map(|_| prost::decode_length_delimiter(&mut rest).map_err(|_| damaged()));
+        let lengths = lengths.collect::<Result<Vec<_>>>()?;
+        if lengths.iter().try_fold(0usize, |sum, length| sum.checked_add(*length)) != Some(rest.len()) {
+            return Err(damaged());
+        }
+        Ok(lengths.into_iter().map(|length| rest.split_to(length)).collect())
+    }
+}
+
+/// As many values as there are to be: of those that are not there, each is the last one.
+fn repeated<T: Clone + Default>(mut values: Vec<T>, count: usize) -> Result<Vec<T>> {
+    if values.len() > count {
+        return Err(TensorError::Content(values.len(), count));
+    }
+    if values.len() < count {
+        if count > MAX_REPEATED {
+            return Err(TensorError::TooMany(count));
+        }
+        values.resize(count, values.last().cloned().unwrap_or_default());
+    }
+    Ok(values)
+}
+
+fn dtype_name(number: i32) -> String {
+    const NAMES: [&str; 24] = [
+        "invalid",
+        "float32",
+        "float64",
+        "int32",
+        "uint8",
+        "int16",
+        "int8",
+        "string",
+        "complex64",
+        "int64",
+        "bool",
+        "qint8",
+        "quint8",
+        "qint32",
+        "bfloat16",
+        "qint16",
+        "quint16",
+        "uint16",
+        "complex128",
+        "float16",
+        "resource",
+        "variant",
+        "uint32",
+        "uint64",
+    ];
+    let name = usize::try_from(number).ok().and_then(|number| NAMES.get(number));
+    name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proto(dtype: i32, shape: &[i64]) -> TensorProto {
+        let dim = shape.iter().map(|size| Dim { size: *size }).collect();
+        TensorProto { dtype, tensor_shape: Some(TensorShapeProto { dim, unknown_rank: false }), ..Default::default() }
+    }
+
+    #[test]
+    fn a_few_bytes_cannot_ask_for_any_amount_of_memory() {
+        assert!(matches!(proto(1, &[1 << 40]).values(), Err(TensorError::TooMany(_))));
+        assert!(matches!(proto(1, &[i64::MAX, 2]).values(), Err(TensorError::Shape)));
+        assert!(matches!(proto(1, &[-1]).values(), Err(TensorError::Shape)));
+        let content = Bytes::from_static(&[1]);
+        let strings = TensorProto { tensor_content: content, ..proto(7, &[1 << 40]) };
+        assert!(matches!(strings.values(), Err(TensorError::Content(1, _))));
+        assert!(matches!(proto(1, &[0]).values(), Ok(TensorValues::Floats(values)) if values.is_empty()));
+    }
+
+    #[test]
+    fn damage_and_other_dtypes_are_told() {
+        let short = TensorProto { tensor_content: Bytes::from_static(&[0; 5]), ..proto(1, &[2]) };
+        assert_eq!(
+            short.values().unwrap_err().to_string(),
+            "the tensor's content is damaged: found 5 bytes or values, expected 8"
+        );
+        assert_eq!(proto(8, &[]).values().unwrap_err().to_string(), "tensors of dtype complex64 are not read");
+        assert!(TensorProto::parse(b"").is_err() && TensorProto::parse(b"\xff").is_err());
+        let lengths = TensorProto { tensor_content: Bytes::from_static(&[2, 200, 1, b'a']), ..proto(7, &[2]) };
+        assert!(matches!(lengths.values(), Err(TensorError::Content(..))));
+    }
+}

@@ -1,0 +1,429 @@
+//! Objects in stores, by URL: `s3://`, `gs://`, `az://`, `abfs://`, `http://` and `https://`.
+//!
+//! Everything here blocks its caller, as files do; the requests themselves run on a small runtime of their own.
+//! Credentials and endpoints come from the usual variables: `AWS_..`, `GOOGLE_..`, `AZURE_..`.
+
+use std::{
+    collections::HashMap,
+    env, fmt,
+    future::Future,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use bytes::{Buf, Bytes};
+use futures::{StreamExt, TryStreamExt, executor::block_on, stream};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, parse_url_opts, path::Path as Key};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::mpsc::{Receiver, channel},
+};
+use url::Url;
+
+use crate::{
+    Contents, Error, ErrorKind, PassedOver, Result, Shard,
+    glob::Glob,
+    names::{is_bare_shard, says_tfrecord},
+    source::{Wanted, stands_beside},
+    spec::ShardSpec,
+};
+
+/// Bytes of one request: so many that what a request costs does not show.
+const PART: u64 = 8 << 20;
+/// Bytes of an object's first request, since often only its first records are asked for.
+const FIRST_PART: u64 = 1 << 20;
+/// Requests for one object that are on their way at once.
+const AHEAD: usize = 4;
+/// Bytes of an object that tell what it holds.
+const HEAD: u64 = 4 << 10;
+/// Objects that are looked into at once.
+const LOOKS: usize = 16;
+
+/// The schemes that are read, and what the variables of each begin with.
+const SCHEMES: [(&str, &str); 9] = [
+    ("s3", "AWS_"),
+    ("s3a", "AWS_"),
+    ("gs", "GOOGLE_"),
+    ("az", "AZURE_"),
+    ("azure", "AZURE_"),
+    ("abfs", "AZURE_"),
+    ("abfss", "AZURE_"),
+    ("http", ""),
+    ("https", ""),
+];
+
+/// Whether `source` is the URL of something in a store.
+///
+/// ```
+/// use tfarrow_dataset::is_remote;
+/// assert!(is_remote("s3://bucket/train/*.tfrecord") && !is_remote("shards/a.tfrecord"));
+/// ```
+pub fn is_remote(source: &str) -> bool {
+    Location::parse(source).is_some()
+}
+
+/// The store that a URL is in, with what the variables say of it. Asked again, it is the same.
+///
+/// # Errors
+/// A URL of no store that is known, and variables that make no sense.
+pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
+    let location = Location::parse(url).ok_or_else(|| usage(url, "not the URL of an object store"))?;
+    location.store()
+}
+
+/// A URL in its parts.
+struct Location<'a> {
+    scheme: &'a str,
+    /// The bucket, or the host.
+    authority: &'a str,
+    /// Everything behind, without its first slash; not decoded, since a `?` or a `*` there is meant as a glob.
+    path: &'a str,
+    variables: &'static str,
+}
+
+impl<'a> Location<'a> {
+    fn parse(source: &'a str) -> Option<Self> {
+        let (scheme, rest) = source.split_once("://")?;
+        let (_, variables) = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known))?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        (!authority.is_empty()).then_some(Self { scheme, authority, path, variables })
+    }
+
+    fn is_http(&self) -> bool {
+        self.variables.is_empty()
+    }
+
+    /// The URL of the store, and of a key in it.
+    fn url(&self, key: &str) -> String {
+        format!("{}://{}/{key}", self.scheme, self.authority)
+    }
+
+    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        static STORES: Mutex<Option<HashMap<String, Arc<dyn ObjectStore>>>> = Mutex::new(None);
+        let base = self.url("");
+        let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+        let stores = stores.get_or_insert_default();
+        if let Some(store) = stores.get(&base) {
+            return Ok(Arc::clone(store));
+        }
+        let url = Url::parse(&base).map_err(|error| usage(&base, &error.to_string()))?;
+        let made = parse_url_opts(&url, self.options()).map_err(|error| Error::io(&base, error.into()))?;
+        let store: Arc<dyn ObjectStore> = Arc::from(made.0);
+        stores.insert(base, Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// What the variables say. Whoever names an endpoint without TLS wants it so.
+    fn options(&self) -> Vec<(String, String)> {
+        if self.is_http() {
+            return vec![("allow_http".to_owned(), (self.scheme.eq_ignore_ascii_case("http")).to_string())];
+        }
+        let is_ours = |name: &str| name.starts_with(self.variables);
+        let named = env::vars().filter(|(name, _)| is_ours(name));
+        let mut options: Vec<_> = named.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        if options.iter().any(|(name, value)| name.contains("endpoint") && value.starts_with("http://")) {
+            options.push(("allow_http".to_owned(), "true".to_owned()));
+        }
+        options
+    }
+}
+
+fn usage(source: &str, why: &str) -> Error {
+    Error::io(source, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()))
+}
+
+/// One object.
+#[derive(Clone)]
+pub(crate) struct Object {
+    store: Arc<dyn ObjectStore>,
+    key: Key,
+    size: u64,
+    /// What tells this version of it from others, so that one that is replaced meanwhile is not read half and half.
+    tag: Option<String>,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl Object {
+    fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
+        Self { store: Arc::clone(store), key: meta.location, size: meta.size, tag: meta.e_tag }
+    }
+
+    async fn bytes(&self, from: u64, to: u64) -> object_store::Result<Bytes> {
+        let range = Some(GetRange::Bounded(from..to));
+        let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
+        self.store.get_opts(&self.key, options).await?.bytes().await
+    }
+
+    /// What it holds, by its first bytes.
+    async fn contents(&self) -> object_store::Result<Option<Contents>> {
+        let head = self.bytes(0, self.size.min(HEAD)).await?;
+        Ok(Contents::of_head(head))
+    }
+
+    /// Its bytes from front to back. Requests are sent ahead of whoever reads.
+    pub(crate) fn open(&self) -> Box<dyn Read + Send> {
+        let (send, parts) = channel(1);
+        let object = self.clone();
+        runtime().spawn(async move {
+            let part = |(from, to)| {
+                let object = object.clone();
+                async move { object.bytes(from, to).await }
+            };
+            let mut parts = stream::iter(cuts(object.size)).map(part).buffered(AHEAD);
+            while let Some(part) = parts.next().await {
+                let is_last = part.is_err();
+                // Nobody reads on.
+                if send.send(part).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Box::new(Parts { parts, part: Bytes::new() })
+    }
+}
+
+/// Where an object of so many bytes is cut.
+fn cuts(size: u64) -> impl Iterator<Item = (u64, u64)> {
+    let starts = std::iter::successors(Some(0), move |from| Some(from + if *from == 0 { FIRST_PART } else { PART }));
+    let next = move |from: u64| (from, (from + if from == 0 { FIRST_PART } else { PART }).min(size));
+    starts.take_while(move |from| *from < size).map(next)
+}
+
+/// The parts of an object as a reader.
+struct Parts {
+    parts: Receiver<object_store::Result<Bytes>>,
+    part: Bytes,
+}
+
+impl Read for Parts {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.part.is_empty() {
+            match block_on(self.parts.recv()) {
+                Some(part) => self.part = part?,
+                None => return Ok(0),
+            }
+        }
+        let count = to.len().min(self.part.len());
+        self.part.split_to(count).copy_to_slice(to.get_mut(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+/// The runtime of all requests.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let mut builder = Builder::new_multi_thread();
+        #[expect(clippy::expect_used, reason = "without threads nothing else works either")]
+        builder.worker_threads(2).thread_name("tfarrow-store").enable_all().build().expect("threads for requests")
+    })
+}
+
+/// Waits for a request, on any thread.
+fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
+    block_on(runtime().spawn(request)).map_err(io::Error::other)
+}
+
+/// The shards that a URL names: an object, all objects below a folder, those that match a glob, or those of a shard spec.
+///
+/// # Errors
+/// What the store says; where there is no such shard.
+pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
+    let location = Location::parse(source).ok_or_else(|| usage(source, "not the URL of an object store"))?;
+    let store = location.store()?;
+    let failed = |error: io::Error| Error::io(source, error);
+    if Glob::is_glob(location.path) {
+        if location.is_http() {
+            return Err(usage(source, "a web server lists no files: name each"));
+        }
+        let glob = Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
+        let prefix = glob.prefix.to_string_lossy().into_owned();
+        let objects = list(&store, &prefix).map_err(failed)?;
+        let count = objects.len();
+        let is_named = |below: &Path| {
+            let is_hidden = |first| !glob.asks_for(first) && has_part(below, first);
+            glob.matches(below) && !is_hidden('_') && !is_hidden('.')
+        };
+        let shards = shards(&location, &prefix, objects, &is_named, true, wanted).map_err(failed)?;
+        return found(source, shards, format!("of {count} objects there, none that is a shard matches"));
+    }
+    let key = location.path.trim_end_matches('/');
+    if !key.is_empty() && key == location.path {
+        match head(&store, key).map_err(failed)? {
+            Some(object) => return Ok(vec![named(&location, object).map_err(failed)?]),
+            None if location.is_http() => return Err(Error::io(source, io::ErrorKind::NotFound.into())),
+            None => {}
+        }
+    } else if location.is_http() {
+        return Err(usage(source, "a web server lists no files: name each"));
+    }
+    if let Some(spec) = ShardSpec::parse(source) {
+        let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
+        let objects = list(&store, folder).map_err(failed)?;
+        let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
+        let objects = spec.choose(objects.into_iter().filter_map(below))?;
+        return objects.into_iter().map(|object| named(&location, object).map_err(failed)).collect();
+    }
+    let objects = list(&store, key).map_err(failed)?;
+    let count = objects.len();
+    let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
+    let shards = shards(&location, key, objects, &is_visible, false, wanted).map_err(failed)?;
+    found(source, shards, format!("no such object, and of {count} objects below that name none is a shard"))
+}
+
+fn found(source: &str, shards: Vec<Shard>, looked: String) -> Result<Vec<Shard>> {
+    if shards.is_empty() {
+        return Err(Error::new(source, ErrorKind::NoShards { looked, passed_over: PassedOver::default() }));
+    }
+    Ok(shards)
+}
+
+/// Whether a folder or the file itself has a name that begins so.
+fn has_part(path: &Path, first: char) -> bool {
+    path.iter().any(|part| part.to_string_lossy().starts_with(first))
+}
+
+fn head(store: &Arc<dyn ObjectStore>, key: &str) -> io::Result<Option<Object>> {
+    let key = Key::parse(key).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let here = Arc::clone(store);
+    match wait(async move { here.head(&key).await })? {
+        Ok(meta) => Ok(Some(Object::new(store, meta))),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn list(store: &Arc<dyn ObjectStore>, prefix: &str) -> io::Result<Vec<Object>> {
+    let key = Key::parse(prefix).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let here = Arc::clone(store);
+    let metas: Vec<_> = wait(async move { here.list(Some(&key)).try_collect().await })??;
+    Ok(metas.into_iter().map(|meta| Object::new(store, meta)).collect())
+}
+
+/// An object that was named as it is.
+fn named(location: &Location<'_>, object: Object) -> io::Result<Shard> {
+    let here = object.clone();
+    let contents = wait(async move { here.contents().await })??.unwrap_or(Contents::TfRecord);
+    let name = object.key.filename().unwrap_or("records").into();
+    let path = PathBuf::from(location.url(object.key.as_ref()));
+    Ok(Shard::remote(path, name, object.size, contents, object))
+}
+
+/// Where an object is below a folder.
+fn below(object: &Object, folder: &str) -> PathBuf {
+    let key = object.key.as_ref();
+    PathBuf::from(key.strip_prefix(folder).unwrap_or(key).trim_start_matches('/'))
+}
+
+/// Those of the objects that are shards. What the name does not tell of what they hold, their first bytes do.
+fn shards(
+    location: &Location<'_>,
+    prefix: &str,
+    objects: Vec<Object>,
+    is_wanted: &dyn Fn(&Path) -> bool,
+    by_glob: bool,
+    wanted: Wanted,
+) -> io::Result<Vec<Shard>> {
+    let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
+    let objects: Vec<_> =
+        objects.filter(|(name, object)| object.size > 0 && is_wanted(name) && !stands_beside(name)).collect();
+    let look = |(name, object): (PathBuf, Object)| async move {
+        let contents = match says_tfrecord(&name) || is_bare_shard(&name) {
+            true => Some(Contents::TfRecord),
+            false => object.contents().await?,
+        };
+        Ok::<_, object_store::Error>((name, object, contents))
+    };
+    let looked: Vec<_> = wait(stream::iter(objects).map(look).buffered(LOOKS).try_collect())??;
+    let shard = |(name, object, contents): (PathBuf, Object, Option<Contents>)| {
+        let contents = contents.or(by_glob.then_some(Contents::TfRecord)).filter(|contents| wanted.takes(*contents))?;
+        let path = PathBuf::from(location.url(object.key.as_ref()));
+        Some(Shard::remote(path, name, object.size, contents, object))
+    };
+    let mut shards: Vec<_> = looked.into_iter().filter_map(shard).collect();
+    if wanted == Wanted::Any && shards.iter().any(|shard| shard.contents == Contents::TfRecord) {
+        shards.retain(|shard| shard.contents == Contents::TfRecord);
+    }
+    Ok(shards)
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn store(objects: &[(&str, Vec<u8>)]) -> Arc<dyn ObjectStore> {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        for (key, bytes) in objects {
+            block_on(store.put(&Key::from(*key), bytes.clone().into())).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn urls_are_known_by_their_schemes() {
+        for url in ["s3://b/x", "gs://b", "S3://b/x*", "https://h/x?y", "abfss://c@a.dfs.core.windows.net/x"] {
+            assert!(is_remote(url), "{url}");
+        }
+        for other in ["a/b", "file:///x", "s3:/b/x", "s3:///x", "ftp://h/x", "://x"] {
+            assert!(!is_remote(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_read_whole_whatever_its_size() {
+        for size in [0, 1, FIRST_PART - 1, FIRST_PART, FIRST_PART + 1, FIRST_PART + 2 * PART + 5] {
+            let bytes: Vec<u8> = (0..size).map(|i| (i / 7) as u8).collect();
+            let store = store(&[("a", bytes.clone())]);
+            let mut read = Vec::new();
+            head(&store, "a").unwrap().unwrap().open().read_to_end(&mut read).unwrap();
+            assert!(read == bytes, "{size}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_replaced_meanwhile_is_not_read_half_and_half() {
+        let size = (FIRST_PART + 8 * PART) as usize;
+        let store = store(&[("a", vec![1; size])]);
+        let mut read = head(&store, "a").unwrap().unwrap().open();
+        let mut first = [0; 10];
+        read.read_exact(&mut first).unwrap();
+        block_on(store.put(&Key::from("a"), vec![2; size].into())).unwrap();
+        let mut rest = Vec::new();
+        let read = read.read_to_end(&mut rest);
+        assert!(read.is_err() || rest.iter().all(|byte| *byte == 1), "two versions were mixed");
+    }
+
+    #[test]
+    fn objects_are_found_as_files_are() {
+        let mut frame = Vec::new();
+        tfarrow_codec::frame::write(b"x", &mut frame);
+        let store = store(&[
+            ("d/train-00000-of-00002", frame.clone()),
+            ("d/x=1/odd", frame.clone()),
+            ("d/notes", b"some text".to_vec()),
+            ("d/_hidden/a.tfrecord", frame.clone()),
+            ("d/empty.tfrecord", Vec::new()),
+            ("d/info.json", b"{}".to_vec()),
+            ("e/other.tfrecord", frame),
+        ]);
+        let location = Location::parse("s3://b/d").unwrap();
+        let objects = list(&store, "d").unwrap();
+        assert_eq!(objects.len(), 6);
+        let visible = |below: &Path| !has_part(below, '_');
+        let found = shards(&location, "d", objects, &visible, false, Wanted::Any).unwrap();
+        let found: Vec<_> =
+            found.iter().map(|shard| (shard.path.to_str().unwrap(), shard.name.to_str().unwrap())).collect();
+        assert_eq!(
+            found,
+            [("s3://b/d/train-00000-of-00002", "train-00000-of-00002"), ("s3://b/d/x=1/odd", "x=1/odd"),]
+        );
+    }
+}

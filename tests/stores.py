@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run the program on objects of an S3 server, and of a web server, and hold it to what it says of the files themselves.
+
+    python3 tests/stores.py target/release/tfarrow
+
+Installs the S3 server (moto, from PyPI) into a folder of target/, which is kept for the next time.
+"""
+import functools
+import http.server
+import logging
+import os
+import subprocess
+import sys
+import threading
+import venv
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HOME = os.path.join(ROOT, "target", "stores")
+PACKAGES = ["moto[server]==5.1.16", "boto3"]
+
+
+def python():
+    """The interpreter that has the packages, installed where they are not there yet."""
+    program, done = os.path.join(HOME, "bin", "python"), os.path.join(HOME, "installed")
+    wanted = "\n".join(PACKAGES)
+    if not os.path.exists(done) or open(done).read() != wanted:
+        venv.create(HOME, with_pip=True, clear=True)
+        subprocess.run([program, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True)
+        with open(done, "w") as file:
+            file.write(wanted)
+    return program
+
+
+class Web(http.server.SimpleHTTPRequestHandler):
+    """Files by range, as any web server for large files gives them."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        path, span = self.translate_path(self.path), self.headers.get("Range")
+        if not os.path.isfile(path):
+            return self.send_error(404)
+        content = open(path, "rb").read()
+        if span is None:
+            self.send_response(200)
+        else:
+            first, last = span.removeprefix("bytes=").split("-")
+            first, last = int(first), min(int(last or len(content) - 1), len(content) - 1)
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")
+            content = content[first : last + 1]
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Last-Modified", self.date_time_string(0))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+class Check:
+    def __init__(self, program, environment):
+        self.program, self.environment, self.count = program, environment, 0
+
+    def run(self, *args, status=0):
+        done = subprocess.run([self.program, *args], capture_output=True, text=True, cwd=ROOT, env=self.environment, timeout=120)
+        assert done.returncode == status, f"{args}: status {done.returncode}\n{done.stdout}{done.stderr}"
+        return done
+
+    def says(self, args, expected):
+        found = self.run(*args).stdout
+        assert found == expected, f"{args}: found {found!r}, expected {expected!r}"
+        self.count += 1
+
+    def same(self, args, here, there):
+        """Both data sets give the same answer."""
+        put = lambda place: [arg.replace("SOURCE", place) for arg in args]
+        self.says(put(there), self.run(*put(here)).stdout)
+
+    def fails(self, args, *words):
+        error = self.run(*args, status=1).stderr
+        for word in words:
+            assert word in error, f"{args}: {word!r} is not in {error!r}"
+        self.count += 1
+
+
+def main():
+    from moto.server import ThreadedMotoServer
+    import boto3
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    program = os.path.abspath(sys.argv[1])
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    environment = dict(os.environ, AWS_ENDPOINT_URL=endpoint, AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test", AWS_REGION="us-east-1")
+    s3 = boto3.client("s3", endpoint_url=endpoint, aws_access_key_id="test", aws_secret_access_key="test", region_name="us-east-1")
+    s3.create_bucket(Bucket="data")
+    testdata = os.path.join(ROOT, "testdata")
+    for folder in ["shards", "compressed", "tfds"]:
+        for name in os.listdir(os.path.join(testdata, folder)):
+            s3.upload_file(os.path.join(testdata, folder, name), "data", f"sets/{folder}/{name}")
+            s3.upload_file(os.path.join(testdata, folder, name), "data", f"hive/set={folder}/{name}")
+    s3.upload_file(os.path.join(testdata, "sequence.tfrecord"), "data", "a b/sequence+1.tfrecord")
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Web, directory=testdata))
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    site = f"http://127.0.0.1:{web.server_port}"
+
+    check = Check(program, environment)
+    shards, query = "testdata/shards/", "SELECT city, count(*) AS n, sum(label) AS s FROM 'SOURCE' GROUP BY city ORDER BY city"
+    for there in ["s3://data/sets/shards/", "s3://data/sets/shards", "s3://data/sets/shards/*.tfrecord", "s3://data/sets/sha*/train-0000[0-3]*", "s3://data/sets/shards/train@4"]:
+        check.same(["sql", query], shards, there)
+        check.same(["count", "SOURCE"], shards, there)
+        check.same(["head", "SOURCE", "-n", "7"], shards, there)
+        check.same(["schema", "SOURCE"], shards, there)
+    check.same(["count", "SOURCE"], "testdata/shards/train-00001-of-00004.tfrecord", f"{site}/shards/train-00001-of-00004.tfrecord")
+    check.same(["sql", query], "testdata/shards/train-00001-of-00004.tfrecord", f"{site}/shards/train-00001-of-00004.tfrecord")
+    check.same(["head", "SOURCE"], "testdata/sequence.tfrecord", "s3://data/a b/sequence+1.tfrecord")
+    check.same(["count", "SOURCE"], "testdata/compressed/*-of-00003*", "s3://data/sets/compressed/*-of-00003*")
+    check.same(["count", "SOURCE"], "testdata/tfds/", "s3://data/sets/tfds/")
+    check.says(["sql", "--format", "csv", "SELECT \"set\", count(*) FROM 's3://data/hive/*/train-*' GROUP BY 1"], "set,count(*)\nshards,200\n")
+    check.says(["sql", "--format", "csv", "SELECT label FROM 's3://data/sets/shards/' LIMIT 0"], "label\n")
+
+    out = os.path.join(HOME, "out")
+    subprocess.run(["rm", "-rf", out], check=True)
+    check.run("convert", "s3://data/sets/shards/", os.path.join(out, "parquet"))
+    check.same(["sql", query], shards, os.path.join(out, "parquet") + "/")
+    for name in os.listdir(os.path.join(out, "parquet")):
+        s3.upload_file(os.path.join(out, "parquet", name), "data", f"parquet/{name}")
+    check.same(["sql", query], shards, "s3://data/parquet/")
+    check.same(["sql", query], shards, "s3://data/parquet/*.parquet")
+    check.run("convert", "s3://data/parquet/", os.path.join(out, "back"), "--to", "tfrecord")
+    check.same(["head", "SOURCE", "-n", "200", "--full"], shards, os.path.join(out, "back"))
+
+    copy = f"COPY (SELECT * FROM '{shards}') TO 's3://data/copied/train.tfrecord' OPTIONS (shards 3, compression 'gzip')"
+    check.run("sql", copy)
+    names = [object["Key"] for object in s3.list_objects_v2(Bucket="data", Prefix="copied/")["Contents"]]
+    assert names == [f"copied/train-{i:05}-of-00003.tfrecord.gz" for i in range(3)], names
+    check.same(["sql", query], shards, "s3://data/copied/")
+    check.fails(["sql", copy], "this file exists")
+    check.run("sql", f"COPY (SELECT city, label FROM '{shards}') TO 's3://data/copied/all.parquet'")
+    check.same(["sql", query], shards, "s3://data/copied/all.parquet")
+    create = "CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 's3://data/sets/shards/'; "
+    check.says(["sql", create + query.replace("'SOURCE'", "t")], check.run("sql", query.replace("SOURCE", shards)).stdout)
+
+    check.fails(["count", "s3://data/none/"], "s3://data/none/", "no such object")
+    check.fails(["sql", "SELECT * FROM 's3://data/sets/*.nothing'"], "s3://data/sets/*.nothing", "none that is a shard matches")
+    check.fails(["count", "s3://nobody/x"], "s3://nobody/x")
+    check.fails(["count", f"{site}/shards/*"], "a web server lists no files")
+    check.fails(["count", f"{site}/none.tfrecord"], "none.tfrecord")
+    assert "outputs are files on this machine" in check.run("convert", shards, "s3://data/out/", status=2).stderr
+    print(f"stores: {check.count} answers hold")
+    server.stop()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    if os.path.realpath(sys.prefix) != os.path.realpath(HOME):
+        os.execv(python(), [python(), os.path.abspath(__file__), os.path.abspath(sys.argv[1])])
+    main()
