@@ -152,7 +152,12 @@ struct Terminal {
     child: std::process::Child,
     master: std::fs::File,
     shown: String,
+    _alive: std::sync::mpsc::Sender<()>,
 }
+
+/// How long a prompt may take for all that it is asked.
+#[cfg(unix)]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 #[cfg(unix)]
 impl Terminal {
@@ -164,7 +169,14 @@ impl Terminal {
         let mut program = Command::new(env!("CARGO_BIN_EXE_tfarrow"));
         program.arg("sql").current_dir(crate::support::root()).env("XDG_STATE_HOME", state).env("TERM", "xterm");
         let child = program.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
-        Self { child, master: master.into(), shown: String::new() }
+        let (pid, (alive, watched)) = (child.id().to_string(), std::sync::mpsc::channel::<()>());
+        std::thread::spawn(move || {
+            // A test that waits for what never comes is to fail, not to hang.
+            if watched.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                Command::new("kill").args(["-9", &pid]).status().unwrap();
+            }
+        });
+        Self { child, master: master.into(), shown: String::new(), _alive: alive }
     }
 
     /// Reads until this is shown, which what is typed must not hold.
@@ -199,8 +211,8 @@ impl Terminal {
 fn a_terminal_gets_a_prompt() {
     let state = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
     for (typed, shown) in [
-        ("", "\\? for help."),
         ("SELECT label, count(*)\r AS records FROM 'testdata/shards/' GROUP BY 1;\r", "| label | records |"),
         ("", "4 rows, 0."),
         ("SELECT nosuch;\r", "no column nosuch"),
@@ -210,19 +222,22 @@ fn a_terminal_gets_a_prompt() {
         ("\\d 'testdata/shards/'\r", "| image/encoded "),
         ("\\x\r", "is not known here"),
         ("\\timing\r", "timing is off"),
-        ("sel\t", "select"),
-        (" 6 * 7 AS answer;\r", "|     42 |"),
-        ("\\q\r", ""),
+        ("sel\t 6 * 7 AS answer;\r", "|     42 |"),
     ] {
         terminal.types(typed);
         terminal.shows(shown);
+        // What is typed before the next prompt is there may be lost, as it is with any line editor.
+        if typed.is_empty() || !shown.starts_with("| label") {
+            terminal.shows("tfarrow> ");
+        }
     }
+    terminal.types("\\q\r");
     terminal.ends();
     let history = std::fs::read_to_string(state.path().join("tfarrow/history")).unwrap();
     assert!(history.contains("select 6 * 7 AS answer;"), "{history}");
     // Ctrl-D ends it, too.
     let mut terminal = Terminal::open(state.path());
-    terminal.shows("\\? for help.");
+    terminal.shows("tfarrow> ");
     terminal.types("\u{4}");
     terminal.ends();
 }
