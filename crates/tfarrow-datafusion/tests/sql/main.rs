@@ -5,7 +5,6 @@ mod common;
 mod errors;
 mod filters;
 mod formats;
-mod memory;
 mod options;
 mod plans;
 mod queries;
