@@ -53,7 +53,8 @@ class Bench:
         return best(self.program, "sql", *options, query)
 
     def mean(self, source):
-        return self.sql(f"SELECT avg(label) FROM '{source}'")
+        label = '"image/class/label"' if "images" in os.path.basename(source) else "label"
+        return self.sql(f"SELECT avg({label}) FROM '{source}'")
 
     def floor(self, *files):
         said = subprocess.run([self.floor_program, *files], check=True, stdout=subprocess.PIPE, text=True).stdout
