@@ -348,8 +348,13 @@ impl ExtensionOptions for TfRecordOptions {
     }
 }
 
+/// The one of `all` that has this name.
+fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> Option<T> {
+    all.iter().copied().find(|value| name(*value) == word)
+}
+
 fn layout_of(word: &str) -> Option<Layout> {
-    [Layout::Auto, Layout::List].into_iter().find(|layout| layout_name(*layout) == word)
+    named(&[Layout::Auto, Layout::List], layout_name, word)
 }
 
 fn layout_name(layout: Layout) -> &'static str {
@@ -378,8 +383,7 @@ fn sample_name(sample: &Sample) -> String {
 }
 
 fn verify_crc_of(word: &str) -> Option<VerifyCrc> {
-    let all = [VerifyCrc::Always, VerifyCrc::OnParseFailure, VerifyCrc::Never];
-    all.into_iter().find(|verify| verify_crc_name(*verify) == word)
+    named(&[VerifyCrc::Always, VerifyCrc::OnParseFailure, VerifyCrc::Never], verify_crc_name, word)
 }
 
 fn verify_crc_name(verify: VerifyCrc) -> &'static str {
@@ -391,7 +395,7 @@ fn verify_crc_name(verify: VerifyCrc) -> &'static str {
 }
 
 fn on_error_of(word: &str) -> Option<OnError> {
-    [OnError::Fail, OnError::Skip].into_iter().find(|on_error| on_error_name(*on_error) == word)
+    named(&[OnError::Fail, OnError::Skip], on_error_name, word)
 }
 
 fn on_error_name(on_error: OnError) -> &'static str {
@@ -402,8 +406,7 @@ fn on_error_name(on_error: OnError) -> &'static str {
 }
 
 fn bytes_type_of(word: &str) -> Option<BytesType> {
-    let all = [BytesType::Auto, BytesType::Binary, BytesType::BinaryView];
-    all.into_iter().find(|bytes_type| bytes_type_name(*bytes_type) == word)
+    named(&[BytesType::Auto, BytesType::Binary, BytesType::BinaryView], bytes_type_name, word)
 }
 
 fn bytes_type_name(bytes_type: BytesType) -> &'static str {

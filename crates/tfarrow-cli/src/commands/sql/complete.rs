@@ -111,7 +111,7 @@ impl Typist {
         typist
     }
 
-    /// Takes up the tables that there are by now, and their columns.
+    /// Takes up the tables that there are by now.
     pub(super) fn learn(&mut self, context: &SessionContext) {
         let state = context.state();
         for catalog in state.catalog_list().catalog_names() {
