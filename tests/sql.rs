@@ -47,6 +47,15 @@ fn a_column_that_is_not_found_is_explained_by_the_sample() {
 }
 
 #[test]
+fn a_limit_of_memory_is_told() {
+    let sorted = "SELECT max(value) AS m FROM (SELECT value, row_number() OVER (ORDER BY value DESC) AS r \
+                  FROM generate_series(1, 3000000)) WHERE r > 2999999";
+    assert_eq!(tfarrow(&["sql", "--format", "csv", "--memory-limit", "64MB", sorted]).prints(), "m\n1\n");
+    assert!(tfarrow(&["sql", "--memory-limit", "1MB", sorted]).ends(1).contains("Resources exhausted"));
+    assert!(tfarrow(&["sql", "--memory-limit", "much", sorted]).ends(2).contains("--memory-limit"));
+}
+
+#[test]
 fn options_decide_how_records_are_read() {
     let query = "SELECT arrow_typeof(id) AS t FROM 'testdata/scalar.tfrecord' LIMIT 1";
     assert_eq!(tfarrow(&["sql", "--format", "csv", query]).prints(), "t\nInt64\n");

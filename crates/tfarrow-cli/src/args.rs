@@ -83,6 +83,9 @@ pub(crate) struct Sql {
     /// What becomes of records that are damaged or do not fit: skip counts them, and ends with status 3
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnErrorArg::Fail)]
     pub(crate) on_error: OnErrorArg,
+    /// Memory that sorts, joins and groups may take together, such as 4GB; what needs more goes to temporary files
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory_limit: Option<u64>,
     /// Set an option, as SET tfarrow.NAME = VALUE does
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = option)]
     pub(crate) option: Vec<(String, String)>,

@@ -158,6 +158,8 @@ impl KindSummary {
 pub struct Summary {
     shard: u32,
     records: u64,
+    /// Of their payloads.
+    bytes: u64,
     /// The first record that is no Example and no SequenceExample, and why.
     unreadable: Option<(Place, WireError)>,
     /// The first record that has a field which neither of them has, and its number.
@@ -209,6 +211,7 @@ impl Summary {
         Self {
             shard,
             records: 0,
+            bytes: 0,
             unreadable: None,
             foreign: None,
             observer: Observer::default(),
@@ -234,6 +237,7 @@ impl Summary {
             let position = records.position(index);
             let place = Place { shard: self.shard, record: position.record, offset: position.offset };
             self.records += 1;
+            self.bytes += data.len() as u64;
             if let Err(error) = self.observer.record(data, &mut self.sides, place) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
@@ -256,6 +260,7 @@ impl Summary {
     /// More names of features than the limits allow.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.records += other.records;
+        self.bytes += other.bytes;
         self.unreadable = first(self.unreadable, other.unreadable);
         self.foreign = first(self.foreign, other.foreign);
         let (shape, others) = (&mut self.observer.shape, other.observer.shape);
@@ -274,6 +279,11 @@ impl Summary {
     /// Records seen.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Bytes of the payloads of all records seen.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The first record that is neither an Example nor a SequenceExample, and in which way.

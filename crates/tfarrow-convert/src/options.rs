@@ -23,11 +23,7 @@ impl Target {
     /// The format that a file's name asks for, if any; and, for TFRecord, the compression.
     pub fn from_path(path: &Path) -> Option<(Self, Option<Compression>)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let (name, compression) = match name.rsplit_once('.') {
-            Some((stem, "gz" | "gzip")) => (stem.to_owned(), Some(Compression::Gzip)),
-            Some((stem, "zz" | "zlib")) => (stem.to_owned(), Some(Compression::Zlib)),
-            _ => (name, None),
-        };
+        let (name, compression) = Compression::of_name(&name);
         let target = match name.rsplit_once('.')?.1 {
             "parquet" | "pq" => Self::Parquet,
             "arrow" | "feather" | "ipc" => Self::Arrow,

@@ -39,6 +39,7 @@ mod format;
 mod functions;
 mod input;
 mod listing;
+mod long_rows;
 mod metrics;
 mod notice;
 mod opener;

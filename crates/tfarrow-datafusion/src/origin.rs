@@ -2,8 +2,12 @@
 
 use std::fmt;
 
-use tfarrow_codec::{FeatureSummary, KindSummary};
+use arrow_schema::Field;
+use tfarrow_codec::{FeatureSummary, KindSummary, Role, schema::role_of};
 use tfarrow_dataset::{Inferred, Sampled};
+
+/// What a value takes in an array, besides the bytes that it may have: a number's own size, or a view's half.
+const VALUE_BYTES: u64 = 8;
 
 /// What is known of how a table's schema came about.
 #[derive(Debug, Default)]
@@ -27,6 +31,19 @@ impl Origin {
     pub(crate) fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
         let features = self.inferred.iter().flat_map(|inferred| inferred.summary.features());
         features.filter(move |feature| feature.name == name)
+    }
+
+    /// Bytes that a row of this column takes, on average; 0 where no sample tells.
+    pub(crate) fn bytes_of(&self, field: &Field) -> usize {
+        let Some(summary) = self.inferred.as_ref().map(|inferred| &inferred.summary) else { return 0 };
+        let bytes = match role_of(field) {
+            Some(Role::Record) => summary.bytes(),
+            _ => {
+                let kinds = self.features(field.name()).flat_map(FeatureSummary::kinds);
+                kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
+            }
+        };
+        usize::try_from(bytes / summary.records().max(1)).unwrap_or(usize::MAX)
     }
 
     /// The place where a kind was seen first: file, record and byte.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use datafusion::{
     catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList},
     error::Result,
-    execution::{SessionStateBuilder, runtime_env::RuntimeEnvBuilder},
+    execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
     prelude::{DataFrame, SessionConfig, SessionContext},
 };
 
@@ -14,6 +14,7 @@ use crate::{
     factory::TfRecordTableFactory,
     format::{EXTENSIONS, TfRecordFormatFactory},
     functions,
+    long_rows::LongRows,
     notice::OnNotice,
     options::TfRecordOptions,
     samples::Samples,
@@ -30,6 +31,10 @@ pub struct SessionOptions {
     pub config: SessionConfig,
     /// Its memory and its disks. Its stores are found by their URLs.
     pub runtime: RuntimeEnvBuilder,
+    /// Bytes that sorts, joins and groups may take together, in place of the runtime's own limit. What needs more goes to
+    /// temporary files. `SET datafusion.runtime.memory_limit` takes its place with a pool in which whoever comes first
+    /// takes all.
+    pub memory_limit: Option<usize>,
     /// How TFRecord tables are made, until a `SET tfarrow.x` says something else.
     pub tables: TfRecordOptions,
     /// Who is told of features that have no column, and of records that are passed over.
@@ -60,7 +65,11 @@ impl std::fmt::Debug for SessionOptions {
 /// # Errors
 /// What the runtime's parts say, such as a folder for temporary files that cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
-    let SessionOptions { config, runtime, tables, on_notice } = options;
+    let SessionOptions { config, runtime, memory_limit, tables, on_notice } = options;
+    let runtime = match memory_limit {
+        Some(bytes) => limited(runtime, bytes, &config),
+        None => runtime,
+    };
     let shared = Arc::new(Shared { samples: Samples::default(), on_notice });
     let config = config.with_information_schema(true).with_option_extension(tables);
     // Which files a folder has is asked for anew by every query, so that new files are seen.
@@ -74,11 +83,20 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(LongRows))
         .build();
     let context = SessionContext::new_with_state(state);
     enable(&context, shared)?;
     files.bind(&context);
     Ok(context)
+}
+
+/// Shares so many bytes fairly. Merges, which take what they can get and keep it, get half of it.
+fn limited(runtime: RuntimeEnvBuilder, bytes: usize, config: &SessionConfig) -> RuntimeEnvBuilder {
+    let merges = config.target_partitions().max(1);
+    let stream = config.options().execution.sort_spill_reservation_bytes.max(1) / 2;
+    let fan_in = bytes / 2 / merges / stream.max(1);
+    runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes))).with_max_spill_merge_fan_in(fan_in.max(2))
 }
 
 /// What the tables of a session share.

@@ -46,7 +46,7 @@ impl TfRecordSink {
         let single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
         if single && config.table_partition_cols.is_empty() {
             let name = config.table_paths.first().map(|path| path.prefix().to_string()).unwrap_or_default();
-            options.compression = compression_of(&name).unwrap_or(options.compression);
+            options.compression = Compression::of_name(&name).1.unwrap_or(options.compression);
         }
         config.file_extension = format!("{}{}", EXTENSIONS[0], options.compression.suffix());
         if options.shards.is_some() {
@@ -104,12 +104,6 @@ impl TfRecordSink {
 /// The columns that are written.
 fn written(config: &FileSinkConfig) -> SchemaRef {
     datafusion::datasource::file_format::write::get_writer_schema(config)
-}
-
-/// How a file of this name is compressed, where the name says so.
-fn compression_of(name: &str) -> Option<Compression> {
-    let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    if ends(&[".gz", ".gzip"]) { Some(Compression::Gzip) } else { ends(&[".zz", ".zlib"]).then_some(Compression::Zlib) }
 }
 
 impl DisplayAs for TfRecordSink {

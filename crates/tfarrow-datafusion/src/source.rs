@@ -155,6 +155,17 @@ impl TfRecordSource {
         Ok(decoders)
     }
 
+    /// Bytes of a row of the columns asked for, on average; 0 where no sample tells.
+    pub(crate) fn row_bytes(&self) -> usize {
+        let fields = self.columns.schema().fields();
+        self.projection
+            .file_indices
+            .iter()
+            .filter_map(|&index| fields.get(index))
+            .map(|f| self.origin.bytes_of(f))
+            .sum()
+    }
+
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
         Ok(Scan {
             decoders: self.decoders()?,

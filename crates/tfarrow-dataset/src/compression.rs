@@ -49,6 +49,22 @@ impl Compression {
         }
     }
 
+    /// The compression that a file's name asks for, if any, and the name without it.
+    ///
+    /// ```
+    /// use tfarrow_dataset::Compression;
+    /// assert_eq!(Compression::of_name("a.tfrecord.GZ"), ("a.tfrecord", Some(Compression::Gzip)));
+    /// assert_eq!(Compression::of_name("a.tfrecord"), ("a.tfrecord", None));
+    /// ```
+    pub fn of_name(name: &str) -> (&str, Option<Self>) {
+        let Some((stem, ending)) = name.rsplit_once('.') else { return (name, None) };
+        match ending.to_ascii_lowercase().as_str() {
+            "gz" | "gzip" => (stem, Some(Self::Gzip)),
+            "zz" | "zlib" => (stem, Some(Self::Zlib)),
+            _ => (name, None),
+        }
+    }
+
     /// What a file that begins with `head` is compressed with.
     pub fn of(head: &[u8]) -> Self {
         if length(head).is_some() {

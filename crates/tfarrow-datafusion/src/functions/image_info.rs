@@ -10,47 +10,22 @@ use arrow_buffer::NullBuffer;
 use datafusion::{
     arrow::datatypes::{DataType, Field, Fields},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature},
+    logical_expr::ScalarUDF,
 };
 use image::{ImageDecoder, ImageFormat, ImageReader};
 use tfarrow_dataset::guard;
 
-use super::{bytes_of, of_bytes, of_one_array};
+use super::{BYTES, bytes_of, of_one};
 
 /// `image_info(bytes)`: a struct of `format` (`jpeg`, `png`, `gif`, `webp`, `bmp`, `tiff`), `width`, `height` and
 /// `channels`. Null where the bytes are no such image, or its header is damaged.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct ImageInfo {
-    signature: Signature,
-}
-
-impl ImageInfo {
-    pub(super) fn new() -> Self {
-        Self { signature: of_bytes() }
-    }
+pub(super) fn image_info() -> ScalarUDF {
+    of_one("image_info", BYTES.to_vec(), DataType::Struct(fields()), infos)
 }
 
 fn fields() -> Fields {
     let number = |name| Field::new(name, DataType::Int32, true);
     vec![Field::new("format", DataType::Utf8View, true), number("width"), number("height"), number("channels")].into()
-}
-
-impl ScalarUDFImpl for ImageInfo {
-    fn name(&self) -> &str {
-        "image_info"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Struct(fields()))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        of_one_array(args, infos)
-    }
 }
 
 fn infos(images: &ArrayRef) -> Result<ArrayRef> {

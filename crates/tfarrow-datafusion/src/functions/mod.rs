@@ -12,17 +12,17 @@ use datafusion::{
     arrow::{compute::cast, datatypes::DataType},
     common::{ScalarValue, utils::take_function_args},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Signature, Volatility},
+    logical_expr::{ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
 };
 
 /// All of them. One that has the name of a function of DataFusion's takes its place.
 pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     [
-        ScalarUDF::from(octet_length::OctetLength::new()),
+        octet_length::octet_length(),
         ScalarUDF::from(tensor::DecodeTensor::new()),
-        ScalarUDF::from(tensor::TensorShape::new()),
-        ScalarUDF::from(tensor::TensorDtype::new()),
-        ScalarUDF::from(image_info::ImageInfo::new()),
+        tensor::tensor_shape(),
+        tensor::tensor_dtype(),
+        image_info::image_info(),
     ]
     .into_iter()
 }
@@ -30,16 +30,26 @@ pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
 /// The types of bytes, however they are stored.
 const BYTES: [DataType; 3] = [DataType::BinaryView, DataType::Binary, DataType::LargeBinary];
 
-/// A function of bytes.
-fn of_bytes() -> Signature {
-    Signature::uniform(1, BYTES.to_vec(), Volatility::Immutable)
+/// A function of one argument, which is of one of these types.
+fn of_one(
+    name: &str,
+    types: Vec<DataType>,
+    returns: DataType,
+    answer: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
+) -> ScalarUDF {
+    let signature = Signature::uniform(1, types, Volatility::Immutable);
+    let own_name = name.to_owned();
+    let call = move |args: &[ColumnarValue]| {
+        let [value] = take_function_args(&own_name, args)?;
+        of_one_array(value, &answer)
+    };
+    ScalarUDF::from(SimpleScalarUDF::new_with_signature(name, signature, returns, Arc::new(call)))
 }
 
 /// Answers a call with one argument, which may be a constant.
-fn of_one_array(args: ScalarFunctionArgs, answer: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
-    let [value] = take_function_args("a function of one argument", args.args)?;
+fn of_one_array(value: &ColumnarValue, answer: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
     Ok(match value {
-        ColumnarValue::Array(array) => ColumnarValue::Array(answer(&array)?),
+        ColumnarValue::Array(array) => ColumnarValue::Array(answer(array)?),
         ColumnarValue::Scalar(value) => {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&answer(&value.to_array()?)?, 0)?)
         }

@@ -4,20 +4,23 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef,
-    builder::{ArrayBuilder, BinaryViewBuilder, Float64Builder, Int64Builder, ListBuilder, StringViewBuilder},
+    builder::{
+        ArrayBuilder, BinaryViewBuilder, Float32Builder, Float64Builder, Int64Builder, ListBuilder, StringViewBuilder,
+    },
 };
 use datafusion::{
     arrow::datatypes::{DataType, Field, FieldRef},
     common::{ScalarValue, exec_datafusion_err, exec_err, plan_err},
     error::{DataFusionError, Result},
     logical_expr::{
-        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+        ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+        Volatility,
     },
 };
 use prost::bytes::Bytes;
 
 use super::{
-    BYTES, bytes_of, of_bytes, of_one_array,
+    BYTES, bytes_of, of_one, of_one_array,
     tensor_proto::{TensorError, TensorProto, TensorValues},
 };
 
@@ -26,7 +29,7 @@ const MAX_VALUES: usize = 1 << 27;
 
 /// `decode_tensor(bytes [, type])`: the values of a tensor as a flat list, the last dimension fastest.
 ///
-/// The list is of DOUBLE, or of what `type` says: BIGINT, BYTEA or VARCHAR. A value that the type does not hold exactly
+/// The list is of DOUBLE, or of what `type` says: FLOAT, BIGINT, BYTEA or VARCHAR. A value that the type does not hold exactly
 /// is an error.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct DecodeTensor {
@@ -47,6 +50,7 @@ impl DecodeTensor {
 /// The types that a list of values can have.
 #[derive(Clone, Copy)]
 enum To {
+    Float,
     Double,
     BigInt,
     Bytea,
@@ -57,16 +61,22 @@ impl To {
     fn of(name: &ScalarValue) -> Result<Self> {
         let name = name.try_as_str().flatten().unwrap_or_default();
         Ok(match name.to_ascii_uppercase().as_str() {
+            "FLOAT" | "REAL" => Self::Float,
             "DOUBLE" => Self::Double,
             "BIGINT" => Self::BigInt,
             "BYTEA" => Self::Bytea,
             "VARCHAR" => Self::Varchar,
-            _ => return plan_err!("decode_tensor: found type {name:?}, expected DOUBLE, BIGINT, BYTEA or VARCHAR"),
+            _ => {
+                return plan_err!(
+                    "decode_tensor: found type {name:?}, expected DOUBLE, FLOAT, BIGINT, BYTEA or VARCHAR"
+                );
+            }
         })
     }
 
     fn data_type(self) -> DataType {
         match self {
+            Self::Float => DataType::Float32,
             Self::Double => DataType::Float64,
             Self::BigInt => DataType::Int64,
             Self::Bytea => DataType::BinaryView,
@@ -98,14 +108,17 @@ impl ScalarUDFImpl for DecodeTensor {
         Ok(Arc::new(Field::new(self.name(), DataType::List(Arc::new(item)), true)))
     }
 
-    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let to = match args.args.get(1) {
-            Some(ColumnarValue::Scalar(name)) => To::of(name)?,
-            Some(ColumnarValue::Array(_)) => return plan_err!("decode_tensor: the type is a constant"),
-            None => To::Double,
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (tensors, to) = match args.args.as_slice() {
+            [tensors] => (tensors, To::Double),
+            [tensors, ColumnarValue::Scalar(name)] => (tensors, To::of(name)?),
+            _ => return plan_err!("decode_tensor: the type is a constant, such as 'BIGINT'"),
         };
-        args.args.truncate(1);
-        of_one_array(args, |tensors| match to {
+        of_one_array(tensors, |tensors| match to {
+            To::Float => lists(tensors, Float32Builder::new(), |list, values| {
+                floats(values)?.into_iter().for_each(|value| list.append_value(value));
+                Ok(())
+            }),
             To::Double => lists(tensors, Float64Builder::new(), |list, values| {
                 doubles(values)?.into_iter().for_each(|value| list.append_value(value));
                 Ok(())
@@ -170,6 +183,14 @@ fn doubles(values: TensorValues) -> Result<Vec<f64>> {
     }
 }
 
+fn floats(values: TensorValues) -> Result<Vec<f32>> {
+    let exact = |value: f64| match value as f32 {
+        float if f64::from(float) == value || value.is_nan() => Ok(float),
+        _ => exec_err!("decode_tensor: {value} is no FLOAT: ask for decode_tensor(x, 'DOUBLE')"),
+    };
+    doubles(values)?.into_iter().map(exact).collect()
+}
+
 fn integers(values: TensorValues) -> Result<Vec<i64>> {
     let fits =
         |value: u64| i64::try_from(value).map_err(|_| exec_datafusion_err!("decode_tensor: {value} is no BIGINT"));
@@ -189,76 +210,27 @@ fn strings(values: TensorValues) -> Result<Vec<Bytes>> {
 }
 
 /// `tensor_shape(bytes)`: the sizes of a tensor's dimensions, a list of BIGINT; empty for a scalar.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct TensorShape {
-    signature: Signature,
-}
-
-impl TensorShape {
-    pub(super) fn new() -> Self {
-        Self { signature: of_bytes() }
-    }
-}
-
-impl ScalarUDFImpl for TensorShape {
-    fn name(&self) -> &str {
-        "tensor_shape"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true))))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        of_one_array(args, |tensors| {
-            let mut lists = ListBuilder::new(Int64Builder::new());
-            for tensor in &bytes_of(tensors)? {
-                if let Some(tensor) = tensor {
-                    lists.values().append_slice(&parse(tensor)?.shape().map_err(refused)?);
-                }
-                lists.append(tensor.is_some());
+pub(super) fn tensor_shape() -> ScalarUDF {
+    let returns = DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)));
+    of_one("tensor_shape", BYTES.to_vec(), returns, |tensors| {
+        let mut lists = ListBuilder::new(Int64Builder::new());
+        for tensor in &bytes_of(tensors)? {
+            if let Some(tensor) = tensor {
+                lists.values().append_slice(&parse(tensor)?.shape().map_err(refused)?);
             }
-            Ok(Arc::new(lists.finish()))
-        })
-    }
+            lists.append(tensor.is_some());
+        }
+        Ok(Arc::new(lists.finish()))
+    })
 }
 
 /// `tensor_dtype(bytes)`: TensorFlow's name of the type of a tensor's values, such as `float32`.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct TensorDtype {
-    signature: Signature,
-}
-
-impl TensorDtype {
-    pub(super) fn new() -> Self {
-        Self { signature: of_bytes() }
-    }
-}
-
-impl ScalarUDFImpl for TensorDtype {
-    fn name(&self) -> &str {
-        "tensor_dtype"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8View)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        of_one_array(args, |tensors| {
-            let mut names = StringViewBuilder::new();
-            for tensor in &bytes_of(tensors)? {
-                names.append_option(tensor.map(|tensor| parse(tensor).map(|proto| proto.dtype())).transpose()?);
-            }
-            Ok(Arc::new(names.finish()))
-        })
-    }
+pub(super) fn tensor_dtype() -> ScalarUDF {
+    of_one("tensor_dtype", BYTES.to_vec(), DataType::Utf8View, |tensors| {
+        let mut names = StringViewBuilder::new();
+        for tensor in &bytes_of(tensors)? {
+            names.append_option(tensor.map(|tensor| parse(tensor).map(|proto| proto.dtype())).transpose()?);
+        }
+        Ok(Arc::new(names.finish()))
+    })
 }

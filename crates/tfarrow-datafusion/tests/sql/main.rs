@@ -5,6 +5,7 @@ mod common;
 mod errors;
 mod filters;
 mod formats;
+mod memory;
 mod options;
 mod plans;
 mod queries;

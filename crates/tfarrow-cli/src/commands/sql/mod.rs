@@ -146,5 +146,10 @@ fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext, D
         }
         failure::say(&notice.to_string());
     };
-    session_context(SessionOptions { tables, on_notice: Some(Arc::new(on_notice)), ..SessionOptions::default() })
+    session_context(SessionOptions {
+        tables,
+        memory_limit: args.memory_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        on_notice: Some(Arc::new(on_notice)),
+        ..SessionOptions::default()
+    })
 }

@@ -1,0 +1,61 @@
+//! DataFusion's memory limit holds over our scans: what does not fit is spilled.
+
+use std::sync::Arc;
+
+use datafusion::{
+    physical_plan::{ExecutionPlan, execute_stream},
+    prelude::SessionConfig,
+};
+use futures::StreamExt;
+use tfarrow_datafusion::{SessionOptions, session_context};
+
+use crate::common::*;
+
+/// Bytes of an image, and how many records there are: more together than the limit lets anyone hold.
+const IMAGE: usize = 100_000;
+const RECORDS: usize = 4000;
+const LIMIT: usize = 256 << 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sort_with_images_beside_it_spills() {
+    let folder = Folder::new();
+    let record = |i: usize| {
+        let name = format!("name {:05}", (i * 7919) % RECORDS);
+        let mut image = vec![0; IMAGE];
+        image[..8].copy_from_slice(&(i as u64).to_le_bytes());
+        example(&[("image", Value::Bytes(&[&image])), ("name", Value::Bytes(&[name.as_bytes()]))])
+    };
+    for shard in 0..4 {
+        folder.shard(&format!("s-{shard}"), (0..RECORDS).filter(|i| i % 4 == shard).map(record));
+    }
+    let config = SessionConfig::new().with_target_partitions(2);
+    let context =
+        session_context(SessionOptions { memory_limit: Some(LIMIT), config, ..SessionOptions::default() }).unwrap();
+    let query = format!("SELECT name, image FROM '{}' ORDER BY name", folder.name("s-*"));
+    let frame = context.sql(&query).await.unwrap();
+    let plan = frame.create_physical_plan().await.unwrap();
+    let mut batches = execute_stream(Arc::clone(&plan), context.task_ctx()).unwrap();
+    let (mut rows, mut last) = (0, String::new());
+    while let Some(batch) = batches.next().await {
+        let batch = batch.unwrap();
+        assert!(batch.get_array_memory_size() < LIMIT / 4, "a batch holds no more than its rows");
+        let names = datafusion::common::cast::as_string_view_array(batch.column(0)).unwrap();
+        let images = datafusion::common::cast::as_binary_view_array(batch.column(1)).unwrap();
+        for (name, image) in names.iter().zip(images.iter()) {
+            let (name, image) = (name.unwrap(), image.unwrap());
+            assert!(last.as_str() < name, "{last} comes before {name}");
+            let i = u64::from_le_bytes(image[..8].try_into().unwrap()) as usize;
+            assert_eq!((name, image.len()), (format!("name {:05}", (i * 7919) % RECORDS).as_str(), IMAGE));
+            last = name.to_owned();
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, RECORDS);
+    assert!(spills(plan.as_ref()) > 0, "all fitted into memory");
+}
+
+/// How often the plan's operators have spilled.
+fn spills(plan: &dyn ExecutionPlan) -> usize {
+    let own = plan.metrics().and_then(|metrics| metrics.spill_count()).unwrap_or(0);
+    own + plan.children().into_iter().map(|child| spills(child.as_ref())).sum::<usize>()
+}
