@@ -22,6 +22,16 @@ pub struct Records {
 }
 
 impl Records {
+    /// The records at these places of a chunk, which lies at `offset` in its shard.
+    pub(crate) fn new(chunk: Buffer, spans: Vec<Span>, first: u64, offset: u64) -> Self {
+        Self { chunk, spans, first, offset }
+    }
+
+    /// The memory that the records lie in, where nobody else holds it: to be filled again.
+    pub fn reclaim(self) -> Option<Vec<u8>> {
+        self.chunk.into_vec().ok()
+    }
+
     /// How many records these are.
     pub fn len(&self) -> usize {
         self.spans.len()

@@ -93,11 +93,13 @@ impl Framer {
 
     /// Declares the end of the stream, of which `rest` is what no record was cut from.
     pub(crate) fn finish(&self, rest: &[u8]) -> Result<()> {
-        if rest.is_empty() {
-            return Ok(());
-        }
+        if rest.is_empty() { Ok(()) } else { self.cut_off(rest, rest.len() as u64) }
+    }
+
+    /// The error that the stream ends in a record, which begins with `rest`, and of which it has `found` bytes.
+    pub(crate) fn cut_off(&self, rest: &[u8], found: u64) -> Result<()> {
         let expected = self.need(rest)?.map(|n| n as u64);
-        Err(self.error(ErrorKind::Truncated { found: rest.len() as u64, expected }))
+        Err(self.error(ErrorKind::Truncated { found, expected }))
     }
 
     fn header(&self, rest: &[u8]) -> Result<Option<usize>> {

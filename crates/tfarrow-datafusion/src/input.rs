@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt, path::Path};
-use tfarrow_dataset::{Error, ReadOptions, Shard, ShardReader};
+use tfarrow_dataset::{Error, ReadOptions, Shard, ShardReader, SharedReader};
 use tokio::runtime::Handle;
 
 /// What a scan reads.
@@ -39,16 +39,16 @@ impl Input {
     }
 
     /// Opens it. Only for threads that may block.
-    pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<ShardReader, Error> {
+    pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<SharedReader, Error> {
         match self {
-            Self::Shard(shard) => ShardReader::open(shard, options),
+            Self::Shard(shard) => SharedReader::open(shard, options),
             Self::Object { store, path } => {
                 let got = runtime.block_on(store.get(path)).map_err(|e| Error::io(self.name(), e.into()))?;
                 let read: Box<dyn Read + Send> = match got.payload {
                     GetResultPayload::File(file, _) => Box::new(file),
                     GetResultPayload::Stream(stream) => Box::new(StreamRead::new(stream, runtime.clone())),
                 };
-                ShardReader::from_read(read, self.name(), options)
+                ShardReader::from_read(read, self.name(), options).map(SharedReader::from)
             }
         }
     }

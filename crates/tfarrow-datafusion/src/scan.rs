@@ -1,16 +1,14 @@
 //! One file, from bytes to batches in the file's order.
 //!
 //! ```text
-//!            a thread that may block                       any worker
-//! Input ─▶ read, inflate, FRAME ─┬▶ decode ───────────────────────────────▶┐
-//!                                └▶ spawn a task ─▶ decode ───────────────▶┴▶ bounded queue ─▶ stream
+//!         threads that may block, as many as the file gets cores
+//! Input ─▶ take the next records ─┬▶ a place in the queue, in order ─▶ stream
+//!                                 └▶ decode ─▶ batches, into that place
 //! ```
 //!
-//! Where as many files are in hand as there are cores, each thread decodes what it reads, while its chunk is still in
-//! the cache. Where there are fewer, what is read is decoded by whichever worker is free; framing is so cheap that one
-//! reader keeps all cores busy. The choice is made anew for every batch, so that the last file of a scan gets all cores.
-//! The queue holds batches, and tasks that will be batches, in order. Dropping the stream closes the queue, which ends
-//! the thread and aborts the tasks.
+//! Each thread decodes what it has taken, while it is still in its core's cache. Where as many files are in hand as there
+//! are cores, each has one thread; where there are fewer, threads are added, so that the last file of a scan gets all
+//! cores. Dropping the stream closes the queue, which ends the threads.
 
 use std::{
     path::Path,
@@ -30,17 +28,20 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Error, ReadOptions};
+use tfarrow_dataset::{Error, ReadOptions, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        mpsc::{Receiver, Sender, channel},
+        oneshot,
+    },
 };
 
 use crate::{decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin};
 
 /// Bytes of records in a batch. One record may be longer.
 const BATCH_BYTES: usize = 16 << 20;
-/// Batches that are read ahead of who takes them, for each core.
+/// Chunks that are read ahead of who takes their batches, for each core.
 const AHEAD: usize = 2;
 
 /// How the files of one partition are scanned.
@@ -60,46 +61,76 @@ pub(crate) struct Scan {
     pub(crate) metrics: ScanMetrics,
 }
 
-/// What the queue holds.
-enum Unit {
-    Batch(Result<RecordBatch>),
-    Task(SpawnedTask<Result<RecordBatch>>),
-}
-
-impl Unit {
-    async fn batch(self) -> Result<RecordBatch> {
-        match self {
-            Self::Batch(batch) => batch,
-            Self::Task(task) => task.join_unwind().await.map_err(join_error)?,
-        }
-    }
-}
-
-fn join_error(error: tokio::task::JoinError) -> DataFusionError {
-    DataFusionError::ExecutionJoin(Box::new(error))
-}
+/// The batches of one chunk; an error is the last of them.
+type Batches = Vec<Result<RecordBatch>>;
+/// The place that they have in the queue before they are there.
+type Place = oneshot::Receiver<Batches>;
 
 impl Scan {
     /// The batches of `input`, which begins to be read at once.
     pub(crate) fn start(self, input: Input) -> BoxStream<'static, Result<RecordBatch>> {
         let runtime = Handle::current();
         let cores = runtime.metrics().num_workers();
-        let (queue, batches) = channel((AHEAD * cores).div_ceil(self.partitions.max(1)).max(AHEAD));
-        let reading = Reading { active: Active::new(&self.active), scan: self, cores, runtime };
-        let thread = SpawnedTask::spawn_blocking(move || reading.run(&input, queue));
-        stream::unfold(Some((batches, thread)), next).boxed()
+        let (queue, places) = channel((AHEAD * cores).div_ceil(self.partitions.max(1)).max(AHEAD));
+        let active = Active::new(&self.active);
+        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, cores, &runtime));
+        stream::unfold(Some((places, thread)), next).flat_map(stream::iter).boxed()
+    }
+
+    /// Reads the file to its end, or until nobody takes its batches any more.
+    fn run(self, input: &Input, queue: Sender<Place>, active: Active, cores: usize, runtime: &Handle) {
+        let reader = match input.open(&self.read, runtime) {
+            Ok(reader) => reader,
+            Err(error) => return send_error(&queue, explained(error, &self.origin)),
+        };
+        let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
+        let reading = Arc::new(Reading { reader, left, path: input.name().into(), scan: self });
+        let mut helpers = Vec::new();
+        let mut memory = None;
+        while reading.step(&queue, &mut memory) {
+            // A few rows are soon there.
+            if reading.scan.limit.is_none() && helpers.len() + 1 < cores / active.files() {
+                let (reading, queue) = (Arc::clone(&reading), queue.clone());
+                helpers.push(runtime.spawn_blocking(move || {
+                    let mut memory = None;
+                    while reading.step(&queue, &mut memory) {}
+                }));
+            }
+        }
+        for helper in helpers {
+            if let Err(error) = runtime.block_on(helper)
+                && let Ok(panic) = error.try_into_panic()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        // The decoders go before the queue closes: once the stream has ended, they have told what they met.
+        drop(reading);
+        drop(queue);
     }
 }
 
-type State = (Receiver<Unit>, SpawnedTask<()>);
+type State = (Receiver<Place>, SpawnedTask<()>);
 
-/// The next batch; at the end, the thread's own end, so that a panic is not taken for the end of the file.
-async fn next(state: Option<State>) -> Option<(Result<RecordBatch>, Option<State>)> {
-    let (mut batches, thread) = state?;
-    match batches.recv().await {
-        Some(unit) => Some((unit.batch().await, Some((batches, thread)))),
-        None => thread.join_unwind().await.err().map(|e| (Err(join_error(e)), None)),
+/// The batches in the next place; at the end, the thread's own end, so that a panic is not taken for the end of the file.
+async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
+    let (mut places, thread) = state?;
+    if let Some(place) = places.recv().await
+        && let Ok(batches) = place.await
+    {
+        return Some((batches, Some((places, thread))));
     }
+    // Who has panicked has left its place empty; the others end once nobody takes theirs.
+    drop(places);
+    let error = thread.join_unwind().await.err()?;
+    Some((vec![Err(DataFusionError::ExecutionJoin(Box::new(error)))], None))
+}
+
+/// Puts an error at the end of the queue. Nobody may be there to hear of it any more.
+fn send_error(queue: &Sender<Place>, error: DataFusionError) {
+    let (send, place) = oneshot::channel();
+    let _ = send.send(vec![Err(error)]);
+    let _ = queue.blocking_send(place);
 }
 
 /// Counts a file as being read as long as it lives.
@@ -112,7 +143,7 @@ impl Active {
     }
 
     fn files(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed).max(1)
     }
 }
 
@@ -122,70 +153,67 @@ impl Drop for Active {
     }
 }
 
-/// What the reading thread has.
+/// What the threads that read one file share.
 struct Reading {
     scan: Scan,
-    active: Active,
-    cores: usize,
-    runtime: Handle,
+    reader: SharedReader,
+    path: Arc<Path>,
+    /// Rows that are still wanted.
+    left: AtomicUsize,
 }
 
 impl Reading {
-    /// Reads the file to its end, or until nobody takes its batches any more.
-    fn run(self, input: &Input, queue: Sender<Unit>) {
-        if let Err(error) = self.read(input, &queue) {
-            let error = explained(error, &self.scan.origin);
-            // Nobody may be there to hear of it any more.
-            let _ = queue.blocking_send(Unit::Batch(Err(error)));
+    /// Takes the next records and decodes them. Whether there may be more.
+    fn step(&self, queue: &Sender<Place>, memory: &mut Option<Vec<u8>>) -> bool {
+        if self.left.load(Ordering::Relaxed) == 0 {
+            return false;
         }
-        // The decoders go before the queue closes: once the stream has ended, they have told what they met.
-        drop(self);
-        drop(queue);
+        let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue));
+        let Some((records, place)) = entered.flatten() else { return false };
+        let (batches, rest) = self.decode(records);
+        *memory = rest.reclaim();
+        // Nobody may wait for them any more.
+        place.send(batches).is_ok()
     }
 
-    fn read(&self, input: &Input, queue: &Sender<Unit>) -> Result<(), Error> {
-        let path: Arc<Path> = input.name().into();
-        let mut reader = input.open(&self.scan.read, &self.runtime)?;
-        let mut left = self.scan.limit.unwrap_or(usize::MAX);
-        let mut bytes = 0;
-        while left > 0 {
-            let mut records = match reader.next() {
-                Ok(Some(records)) => records,
-                Ok(None) => break,
-                Err(error) if self.scan.decoders.passes_over(&error) => {
+    /// Gives the next records their place in the queue; `None` where they are the end.
+    fn enter(&self, taken: Result<Taken, Error>, queue: &Sender<Place>) -> Option<(Records, oneshot::Sender<Batches>)> {
+        let Taken { records, bytes } = match taken {
+            Ok(taken) => taken,
+            Err(error) => {
+                if self.scan.decoders.passes_over(&error) {
                     self.scan.decoders.note_cut(error);
-                    break;
+                } else {
+                    send_error(queue, explained(error, &self.scan.origin));
                 }
-                Err(error) => return Err(error),
-            };
-            self.scan.metrics.bytes_scanned.add((reader.bytes_read() - bytes) as usize);
-            bytes = reader.bytes_read();
-            while left > 0 && !records.is_empty() {
-                let count = records.fit(self.scan.batch_size.min(left), BATCH_BYTES);
-                let (batch, rest) = records.split_at(count);
-                records = rest;
-                left -= batch.len();
-                if queue.blocking_send(self.unit(batch, &path)).is_err() {
-                    return Ok(());
-                }
+                return None;
             }
-        }
-        Ok(())
+        };
+        self.scan.metrics.bytes_scanned.add(bytes as usize);
+        let left = self.left.load(Ordering::Relaxed);
+        let (records, _) = records.split_at(left);
+        self.left.store(left - records.len(), Ordering::Relaxed);
+        let (send, place) = oneshot::channel();
+        queue.blocking_send(place).is_ok().then_some((records, send))
     }
 
-    fn unit(&self, records: Records, path: &Arc<Path>) -> Unit {
-        let scan = &self.scan;
-        if self.active.files() >= self.cores {
-            return Unit::Batch(decode(&scan.decoders, &scan.metrics, &records, path));
+    /// The records' batches, and what still holds the memory that they lie in.
+    fn decode(&self, mut records: Records) -> (Batches, Records) {
+        let mut batches = Batches::new();
+        while !records.is_empty() && batches.last().is_none_or(Result::is_ok) {
+            let count = records.fit(self.scan.batch_size, BATCH_BYTES);
+            let (batch, rest) = records.split_at(count);
+            records = rest;
+            batches.push(self.decode_batch(&batch));
         }
-        let (decoders, metrics, path) = (Arc::clone(&scan.decoders), scan.metrics.clone(), Arc::clone(path));
-        Unit::Task(SpawnedTask::spawn(async move { decode(&decoders, &metrics, &records, &path) }))
+        (batches, records)
     }
-}
 
-fn decode(decoders: &Decoders, metrics: &ScanMetrics, records: &Records, path: &Path) -> Result<RecordBatch> {
-    let _time = metrics.decode_time.timer();
-    let batch = decoders.decode(records, path, metrics)?;
-    metrics.records_decoded.add(records.len());
-    Ok(batch)
+    fn decode_batch(&self, records: &Records) -> Result<RecordBatch> {
+        let metrics = &self.scan.metrics;
+        let _time = metrics.decode_time.timer();
+        let batch = self.scan.decoders.decode(records, &self.path, metrics)?;
+        metrics.records_decoded.add(records.len());
+        Ok(batch)
+    }
 }

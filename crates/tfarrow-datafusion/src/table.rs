@@ -325,6 +325,8 @@ impl TableProvider for TfRecordTable {
             .with_file_groups(file_groups(files, partitions))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
+            // What a plan over long records runs with is for operators that gather rows: the scan bounds its own bytes.
+            .with_batch_size(Some(state.config().batch_size()))
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }

@@ -8,6 +8,7 @@
 //!
 //! - [`resolve`] finds the shards that sources name, in an order that never varies. Objects in stores are shards too.
 //! - [`ShardReader`] reads one shard, plain or compressed, and cuts it into [`Records`](tfarrow_codec::Records).
+//!   [`SharedReader`] does so for several threads.
 //! - [`infer`] sums up what a data set holds, and [`count`] how many records a shard has.
 //! - [`OutputFile`] and [`ShardWriter`] write; [`names`] says under which name.
 //!
@@ -44,6 +45,7 @@ mod natural;
 mod reader;
 mod remote;
 mod shard;
+mod shared;
 mod source;
 mod spec;
 mod writer;
@@ -59,6 +61,7 @@ pub use infer::{
 pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
 pub use remote::{is_remote, store_of};
 pub use shard::Shard;
+pub use shared::{SharedReader, Taken};
 pub use source::{Wanted, resolve, resolve_wanted};
 pub use spec::is_shard_spec;
 pub use writer::{OutputFile, ShardWriter, WholeFile};

@@ -6,6 +6,7 @@ mod infer;
 mod output;
 mod refusal;
 mod resolve;
+mod shared;
 
 use std::{
     fs,

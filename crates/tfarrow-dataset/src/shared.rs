@@ -1,0 +1,259 @@
+//! One shard, read by several threads.
+//!
+//! Each takes the records that come next and works on them where they are: in its own cache. Of a plain file, threads
+//! read different pieces at once, and take turns only to find where records begin, which is the work of microseconds.
+//! What is compressed, or comes through a pipe, they read in turn.
+
+use std::{
+    fs::File,
+    io,
+    path::PathBuf,
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tfarrow_codec::{Cut, Cutter, Records};
+
+use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader};
+
+/// A shard that several threads read.
+pub struct SharedReader(Way);
+
+enum Way {
+    InTurn(Box<Mutex<ShardReader>>),
+    AtOnce(PlainFile),
+}
+
+/// What a thread has taken.
+#[derive(Debug)]
+pub struct Taken {
+    /// The records that come next.
+    pub records: Records,
+    /// The bytes of the shard, as it is stored, that were read for them.
+    pub bytes: u64,
+}
+
+impl SharedReader {
+    /// Opens a shard.
+    ///
+    /// # Errors
+    /// As [`ShardReader::open`].
+    pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
+        let reader = ShardReader::open(shard, options)?;
+        let is_plain = reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
+        if !is_plain || cfg!(not(unix)) {
+            return Ok(reader.into());
+        }
+        let file = PlainFile::open(shard, options).map_err(|error| Error::io(&shard.path, error))?;
+        Ok(Self(Way::AtOnce(file)))
+    }
+
+    /// The next records, as `enter` takes them: threads are let in one at a time, in the shard's order, so that what
+    /// `enter` does is in that order too. `None` once there is nothing more. An error is the last that is let in.
+    ///
+    /// `memory` is filled again, where the last records that were taken have given it back.
+    pub fn next<T>(&self, memory: Option<Vec<u8>>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
+        match &self.0 {
+            Way::InTurn(reader) => {
+                let mut reader = lock(reader);
+                let before = reader.bytes_read();
+                let records = reader.next().transpose()?;
+                let bytes = reader.bytes_read() - before;
+                Some(enter(records.map(|records| Taken { records, bytes })))
+            }
+            Way::AtOnce(file) => file.next(memory.unwrap_or_default(), enter),
+        }
+    }
+}
+
+impl From<ShardReader> for SharedReader {
+    fn from(reader: ShardReader) -> Self {
+        Self(Way::InTurn(Box::new(Mutex::new(reader))))
+    }
+}
+
+/// A thread that has panicked leaves nothing half done: what is locked is changed by assignments alone.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A plain file in pieces of one size. A record belongs to the piece that its first byte lies in.
+struct PlainFile {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    piece: u64,
+    /// The first piece that no thread has taken yet.
+    free: AtomicU64,
+    /// Up to where records were cut: a piece that lies before it need not be read.
+    front: AtomicU64,
+    turns: Mutex<Turns>,
+    /// Somebody's turn is over.
+    passed: Condvar,
+}
+
+struct Turns {
+    /// The piece whose turn it is.
+    piece: u64,
+    cutter: Cutter,
+    /// What came behind the last records that were let in.
+    failure: Option<Error>,
+    done: bool,
+}
+
+/// A piece in memory: the first `filled` bytes, which lie at `at` in the file.
+struct Piece {
+    at: u64,
+    memory: Vec<u8>,
+    filled: usize,
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        self.memory.get(..self.filled).unwrap_or_default()
+    }
+}
+
+impl PlainFile {
+    fn open(shard: &Shard, options: &ReadOptions) -> io::Result<Self> {
+        let file = File::open(shard.local_path())?;
+        let size = file.metadata()?.len();
+        let cutter = Cutter::new(options.limits);
+        Ok(Self {
+            path: shard.path.clone(),
+            file,
+            size,
+            piece: options.chunk_bytes.max(1) as u64,
+            free: AtomicU64::new(0),
+            front: AtomicU64::new(0),
+            turns: Mutex::new(Turns { piece: 0, cutter, failure: None, done: false }),
+            passed: Condvar::new(),
+        })
+    }
+
+    fn next<T>(&self, mut memory: Vec<u8>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
+        loop {
+            // Whoever takes a piece waits for its turn before it returns, so that nobody waits for it in vain.
+            let number = self.free.fetch_add(1, Ordering::Relaxed);
+            let at = number.saturating_mul(self.piece);
+            let read = self.read(at, memory);
+            let mut turns = self.turn(number, at);
+            if let Some(failure) = turns.failure.take() {
+                turns.done = true;
+                return Some(enter(Err(failure)));
+            }
+            if turns.done || at >= self.size {
+                return None;
+            }
+            let taken = match read.and_then(|piece| self.cut(&mut turns, piece)) {
+                Ok((cut, piece)) if cut.is_empty() => {
+                    memory = piece.memory;
+                    self.pass(turns);
+                    continue;
+                }
+                Ok((cut, piece)) => {
+                    let (bytes, records) = (piece.filled as u64, cut.records(piece.memory, piece.at));
+                    Ok(Taken { records, bytes })
+                }
+                Err(error) => {
+                    turns.done = true;
+                    Err(error)
+                }
+            };
+            let entered = enter(taken);
+            self.pass(turns);
+            return Some(entered);
+        }
+    }
+
+    /// Ends the turn.
+    fn pass(&self, mut turns: MutexGuard<'_, Turns>) {
+        turns.piece += 1;
+        self.front.store(turns.cutter.offset(), Ordering::Relaxed);
+        drop(turns);
+        self.passed.notify_all();
+    }
+
+    /// Waits for the turn of this piece, or until there are no more.
+    fn turn(&self, number: u64, at: u64) -> MutexGuard<'_, Turns> {
+        let mut turns = lock(&self.turns);
+        while turns.piece != number && at < self.size && !turns.done && turns.failure.is_none() {
+            turns = self.passed.wait(turns).unwrap_or_else(PoisonError::into_inner);
+        }
+        turns
+    }
+
+    /// Reads the piece at `at`, unless all of it belongs to a record that begins before it.
+    fn read(&self, at: u64, mut memory: Vec<u8>) -> Result<Piece> {
+        let mut filled = 0;
+        if at < self.size && self.front.load(Ordering::Relaxed) < at + self.piece {
+            let wanted = self.piece.min(self.size - at) as usize;
+            // Most records that end behind their piece fit behind it.
+            let room = wanted + wanted / 8;
+            if memory.len() < room {
+                memory = vec![0; room];
+            }
+            filled = self.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
+        }
+        Ok(Piece { at, memory, filled })
+    }
+
+    /// Fills `to` with what stands at `at`; short of that only where the file ends.
+    fn read_at(&self, at: u64, to: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while let Some(rest) = to.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match read_at(&self.file, rest, at + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&self.path, error)),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Cuts the piece whose turn it is. What is wrong behind its records is kept until these have been let in.
+    fn cut(&self, turns: &mut Turns, mut piece: Piece) -> Result<(Cut, Piece)> {
+        let mut cut = turns.cutter.begin();
+        match self.cut_whole(&mut turns.cutter, &mut piece, &mut cut) {
+            Err(error) if cut.is_empty() => return Err(error),
+            outcome => turns.failure = outcome.err(),
+        }
+        Ok((cut, piece))
+    }
+
+    /// Cuts the piece, and makes it as long as its last record.
+    fn cut_whole(&self, cutter: &mut Cutter, piece: &mut Piece, cut: &mut Cut) -> Result<()> {
+        let wrap = |error| Error::codec(&self.path, error);
+        loop {
+            let lacks = cutter.cut(piece.bytes(), piece.at, cut).map_err(wrap)?;
+            if lacks == 0 {
+                return Ok(());
+            }
+            let end = piece.at + piece.filled as u64;
+            // No memory is taken for more than the file has.
+            let there = self.size.saturating_sub(end).min(lacks as u64) as usize;
+            let long = piece.filled + there;
+            if piece.memory.len() < long {
+                piece.memory.resize(long, 0);
+            }
+            let more = self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
+            piece.filled += more;
+            if more < lacks {
+                return cutter.cut_off(piece.bytes(), piece.at, end + more as u64).map_err(wrap);
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, to: &mut [u8], at: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, to, at)
+}
+
+#[cfg(not(unix))]
+fn read_at(_file: &File, _to: &mut [u8], _at: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
+}

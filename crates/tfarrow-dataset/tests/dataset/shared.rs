@@ -1,0 +1,128 @@
+//! What several threads read together is what one reads alone.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{Mutex, PoisonError},
+    thread,
+};
+
+use tfarrow_codec::Position;
+use tfarrow_dataset::{Compression, ReadOptions, ShardReader, SharedReader};
+
+use super::{compressed, frames, shard_of, testdata, write_file};
+
+/// Each record with its place, and the error at the end, if any.
+type Found = (Vec<(Position, Vec<u8>)>, Option<String>);
+
+/// What so many threads find together.
+fn found(path: &Path, chunk_bytes: usize, threads: usize) -> Found {
+    let options = ReadOptions { chunk_bytes, ..ReadOptions::default() };
+    let reader = match SharedReader::open(&shard_of(path), &options) {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), Some(error.to_string())),
+    };
+    let found: Mutex<Found> = Mutex::default();
+    let read = || {
+        let mut memory = None;
+        loop {
+            let records = reader.next(memory.take(), |taken| {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                assert!(found.1.is_none(), "nothing comes after an error");
+                match taken {
+                    Ok(taken) => {
+                        let places = (0..taken.records.len()).map(|index| taken.records.position(index));
+                        found.0.extend(places.zip(taken.records.iter().map(<[u8]>::to_vec)));
+                        Some(taken.records)
+                    }
+                    Err(error) => {
+                        found.1 = Some(error.to_string());
+                        None
+                    }
+                }
+            });
+            match records {
+                Some(Some(records)) => memory = records.reclaim(),
+                Some(None) => {}
+                None => return,
+            }
+        }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(read))));
+    found.into_inner().unwrap()
+}
+
+/// What one reader finds alone.
+fn found_alone(path: &Path) -> Found {
+    let mut found = Found::default();
+    match ShardReader::open(&shard_of(path), &ReadOptions::default()) {
+        Ok(reader) => {
+            for records in reader {
+                match records {
+                    Ok(records) => {
+                        let places = (0..records.len()).map(|index| records.position(index));
+                        found.0.extend(places.zip(records.iter().map(<[u8]>::to_vec)));
+                    }
+                    Err(error) => found.1 = Some(error.to_string()),
+                }
+            }
+        }
+        Err(error) => found.1 = Some(error.to_string()),
+    }
+    found
+}
+
+#[track_caller]
+fn check(path: &Path) {
+    let alone = found_alone(path);
+    for chunk_bytes in [1, 7, 16, 61, 300, 5000] {
+        for threads in [1, 3] {
+            assert_eq!(found(path, chunk_bytes, threads), alone, "{path:?} {chunk_bytes} {threads}");
+        }
+    }
+}
+
+#[test]
+fn every_test_file_is_read_alike() {
+    let mut files = 0;
+    for folder in ["", "shards", "corrupt"] {
+        for entry in fs::read_dir(testdata(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() && fs::metadata(&path).unwrap().len() < 200_000 {
+                check(&path);
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 20, "{files}");
+}
+
+#[test]
+fn records_of_all_lengths_are_found_whatever_the_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<Vec<u8>> = (0..200usize).map(|i| vec![i as u8; (i * 37) % 101 * (1 + i % 7 / 6 * 90)]).collect();
+    let bytes = frames(&records);
+    check(&write_file(folder.path(), "a", &bytes));
+    check(&write_file(folder.path(), "empty", b""));
+    check(&write_file(folder.path(), "gz", &compressed(&bytes, Compression::Gzip)));
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = frames(&[&b"one"[..], b"", &[7; 100], b"four"]);
+    for end in 0..=bytes.len() {
+        check(&write_file(folder.path(), "a", &bytes[..end]));
+    }
+}
+
+#[test]
+fn a_byte_that_is_changed_anywhere_is_found_at_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = frames(&[&b"one"[..], &[7; 30], b"four"]);
+    for place in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0x40;
+        check(&write_file(folder.path(), "a", &damaged));
+    }
+}
