@@ -143,6 +143,10 @@ def main():
     create = "CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 's3://data/sets/shards/'; "
     check.says(["sql", create + query.replace("'SOURCE'", "t")], check.run("sql", query.replace("SOURCE", shards)).stdout)
 
+    table = "CREATE EXTERNAL TABLE t (city VARCHAR, label BIGINT) STORED AS TFRECORD LOCATION 's3://data/grown/'; "
+    check.run("sql", table + f"INSERT INTO t SELECT city, label FROM '{shards}'; INSERT INTO t VALUES ('x', 1)")
+    check.says(["sql", "--format", "csv", table + "SELECT count(*) AS n, count(label) AS l FROM t"], "n,l\n201,201\n")
+
     check.fails(["count", "s3://data/none/"], "s3://data/none/", "no such object")
     check.fails(["sql", "SELECT * FROM 's3://data/sets/*.nothing'"], "s3://data/sets/*.nothing", "none that is a shard matches")
     check.fails(["count", "s3://nobody/x"], "s3://nobody/x")

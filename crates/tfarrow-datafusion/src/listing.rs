@@ -23,13 +23,12 @@ pub(crate) async fn listing_table(
     let options = ListingOptions::new(factory.create(state, &HashMap::new())?);
     let config = if is_partitioned(shards) {
         let options = options.with_file_extension(format!(".{format}"));
-        let folder = if is_remote(source) { remote(Path::new(source), true)? } else { url(Path::new(source), true)? };
-        let config = ListingTableConfig::new(folder).with_listing_options(options);
+        let config = ListingTableConfig::new(folder(source)?).with_listing_options(options);
         config.infer_partitions_from_path(state).await?
     } else {
         let of_shard = |shard: &Shard| match shard.is_remote() {
             true => remote(&shard.path, false),
-            false => url(shard.local_path(), false),
+            false => local(shard.local_path(), false),
         };
         let urls = shards.iter().map(of_shard).collect::<Result<Vec<_>>>()?;
         let options = options.with_file_extension("");
@@ -42,6 +41,11 @@ pub(crate) async fn listing_table(
 fn is_partitioned(shards: &[Shard]) -> bool {
     let folders = |shard: &Shard| shard.name.parent().is_some_and(|folders| folders.to_string_lossy().contains('='));
     !shards.is_empty() && shards.iter().all(folders)
+}
+
+/// The URL of a folder, on this machine or in a store.
+pub(crate) fn folder(source: &str) -> Result<ListingTableUrl> {
+    if is_remote(source) { remote(Path::new(source), true) } else { local(Path::new(source), true) }
 }
 
 /// The URL of an object, or of a folder of them. What in it looks like a glob is not one.
@@ -57,7 +61,7 @@ fn remote(path: &Path, folder: bool) -> Result<ListingTableUrl> {
 }
 
 /// The URL of a file or a folder. What in its name looks like a glob is not one.
-pub(crate) fn url(path: &Path, folder: bool) -> Result<ListingTableUrl> {
+fn local(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     let path = std::path::absolute(path).map_err(DataFusionError::from)?;
     let mut url = ListingTableUrl::parse("file:///")?.get_url().clone();
     if let Ok(mut segments) = url.path_segments_mut() {

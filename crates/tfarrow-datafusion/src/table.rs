@@ -22,7 +22,8 @@ use tfarrow_codec::{
     schema::{role_of, with_views},
 };
 use tfarrow_dataset::{
-    Error, ErrorKind, InferOptions, Inferred, Sample, Shard, Wanted, infer_with, is_shard_spec, resolve, resolve_wanted,
+    Error, ErrorKind, InferOptions, Inferred, Sample, Shard, Wanted, infer_with, is_remote, is_shard_spec, resolve,
+    resolve_wanted,
 };
 
 use crate::{
@@ -93,8 +94,10 @@ impl Files {
         };
         match sources.as_slice() {
             [source] if !Path::new(source).is_file() && !is_pattern(source) => {
-                std::fs::create_dir_all(source)?;
-                listing::url(Path::new(source), true)
+                if !is_remote(source) {
+                    std::fs::create_dir_all(source)?;
+                }
+                listing::folder(source)
             }
             _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),
         }
