@@ -296,6 +296,12 @@ impl Summary {
         self.foreign
     }
 
+    /// Forgets that there were records that are no Examples: a reader that passes over them takes the others for what
+    /// they are.
+    pub fn forget_strays(&mut self) {
+        (self.unreadable, self.foreign) = (None, None);
+    }
+
     /// What the records are: Examples or SequenceExamples if every one of them parses, some feature has a value, and no
     /// record has a field besides features and feature lists; raw else. Protobuf skips what it does not know, so that
     /// foreign messages often parse: without the last two rules they would be taken for Examples of nothing.

@@ -22,6 +22,11 @@ impl Origin {
         Self { inferred: Some(inferred) }
     }
 
+    /// Whether the schema was inferred, from whatever part of the records.
+    pub(crate) fn is_inferred(&self) -> bool {
+        self.inferred.is_some()
+    }
+
     /// How much was looked at; `None` where that was everything, or where the schema was declared.
     pub fn sample(&self) -> Option<impl fmt::Display + use<>> {
         self.inferred.as_ref()?.sampled.map(Words)

@@ -238,7 +238,7 @@ impl TfRecordTable {
 
     /// How the records are decoded.
     fn source(&self) -> TfRecordSource {
-        let guessed = self.origin.sample().is_some() && self.options.record_type.is_none();
+        let guessed = self.origin.is_inferred() && self.options.record_type.is_none();
         TfRecordSource::of_columns(Arc::clone(&self.columns), self.partitions.fields())
             .with_verify_crc(self.options.verify_crc)
             .with_on_error(self.options.on_error)

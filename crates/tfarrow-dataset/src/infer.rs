@@ -189,7 +189,11 @@ pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgres
     let partial = cut || looked < shards.len();
     let sampled = partial.then(|| Sampled { records: summary.records(), shards: looked, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    Ok(Inferred { summary, names, sampled })
+    let mut inferred = Inferred { summary, names, sampled };
+    if options.on_error == OnError::Skip && inferred.has_strays() {
+        inferred.summary.forget_strays();
+    }
+    Ok(inferred)
 }
 
 /// The shards that a sample looks at: those that hold something, evenly spread, the first and the last among them.

@@ -97,3 +97,22 @@ async fn without_it_nothing_is_passed_over() {
     let message = error(&session(), &format!("SELECT x FROM '{}'", folder.name("a.tfrecord"))).await;
     assert!(message.contains("record 3 (byte "), "{message}");
 }
+
+#[tokio::test]
+async fn a_few_records_that_are_no_examples_are_passed_over() {
+    let folder = Folder::new();
+    let record = |i: i64| match i {
+        3 => b"\xff\xff\xff".to_vec(),
+        // An Example with a field that no Example has.
+        6 => [example(&[("x", Value::Ints(&[i]))]), b"\x2a\x01a".to_vec()].concat(),
+        _ => example(&[("x", Value::Ints(&[i]))]),
+    };
+    folder.shard("a.tfrecord", (0..10).map(record));
+    let query = format!("SELECT sum(x), count(*) FROM '{}'", folder.name("a.tfrecord"));
+    let (context, heard) = session_that_listens();
+    assert!(rows(&context, &query).await.unwrap_err().to_string().contains('x'), "all records are taken as they are");
+    rows(&context, "SET tfarrow.on_error = 'skip'").await.unwrap();
+    assert_eq!(rows(&context, &query).await.unwrap(), ["36 | 8"]);
+    let heard = heard.lock().unwrap().clone();
+    assert!(matches!(heard.as_slice(), [.., Notice::Skipped(skipped)] if skipped.records == 2), "{heard:?}");
+}
