@@ -8,7 +8,8 @@
 use std::{fmt, sync::Arc};
 
 use arrow_array::{
-    Array, ArrayRef, GenericByteViewArray, RecordBatch, RecordBatchOptions, cast::AsArray, types::ByteViewType,
+    Array, ArrayRef, GenericByteViewArray, ListArray, RecordBatch, RecordBatchOptions, cast::AsArray,
+    types::ByteViewType,
 };
 use arrow_schema::DataType;
 use datafusion::{
@@ -29,9 +30,9 @@ use datafusion::{
 };
 use futures::StreamExt;
 
-use crate::source::TfRecordSource;
+use crate::source::{BATCH_SIZE, TfRecordSource};
 
-/// The rule: a plan whose longest rows would make its batches too long runs with a smaller `batch_size`, and what sorts
+/// The rule: a plan whose longest rows, on average, would make its batches too long runs with a smaller `batch_size`, and what sorts
 /// hand to a merge, which holds a batch of each, is compact.
 #[derive(Debug)]
 pub(crate) struct LongRows;
@@ -41,10 +42,11 @@ impl PhysicalOptimizerRule for LongRows {
         // Where a sort that has spilled merges, it holds two streams at least, two batches of each, and reserves twice
         // what they take: half of what it has set aside, so that it can always go on.
         let bytes = config.execution.sort_spill_reservation_bytes / 8;
-        let rows = (bytes / longest_row(plan.as_ref()).max(1)).max(1);
-        if rows >= config.execution.batch_size.get() {
+        let row = longest_row(plan.as_ref());
+        if bytes == 0 || row.saturating_mul(BATCH_SIZE) <= bytes {
             return Ok(plan);
         }
+        let rows = (bytes / row).clamp(1, config.execution.batch_size.get());
         let merged = plan.transform_up(|node| match node.is::<SortPreservingMergeExec>() {
             true => compact_inputs(node, rows).map(Transformed::yes),
             false => Ok(Transformed::no(node)),
@@ -148,13 +150,22 @@ impl ExecutionPlan for CompactBatchesExec {
 
 /// The batch, with copies of the values of views that hold more than twice of what they show.
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().map(|column| match column.data_type() {
-        DataType::BinaryView => compact_views(column.as_binary_view()),
-        DataType::Utf8View => compact_views(column.as_string_view()),
-        _ => Arc::clone(column),
-    });
+    let columns = batch.columns().iter().map(compact_array).collect::<Result<_>>()?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &rows)?)
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &rows)?)
+}
+
+fn compact_array(array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match array.data_type() {
+        DataType::BinaryView => compact_views(array.as_binary_view()),
+        DataType::Utf8View => compact_views(array.as_string_view()),
+        DataType::List(item) => {
+            let lists = array.as_list::<i32>();
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, compact_array(lists.values())?, nulls)?)
+        }
+        _ => Arc::clone(array),
+    })
 }
 
 fn compact_views<T: ByteViewType>(views: &GenericByteViewArray<T>) -> ArrayRef {

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use arrow_schema::Field;
-use tfarrow_codec::{FeatureSummary, KindSummary, Role, schema::role_of};
+use tfarrow_codec::{
+    FeatureSummary, KindSummary, Role,
+    schema::{FEATURE, role_of},
+};
 use tfarrow_dataset::{Inferred, Sampled};
 
 /// What a value takes in an array, besides the bytes that it may have: a number's own size, or a view's half.
@@ -43,8 +46,11 @@ impl Origin {
         let Some(summary) = self.inferred.as_ref().map(|inferred| &inferred.summary) else { return 0 };
         let bytes = match role_of(field) {
             Some(Role::Record) => summary.bytes(),
-            _ => {
-                let kinds = self.features(field.name()).flat_map(FeatureSummary::kinds);
+            role => {
+                let name = field.metadata().get(FEATURE).unwrap_or(field.name());
+                let is_sequence = role == Some(Role::Sequence);
+                let features = self.features(name).filter(|feature| (feature.role == Role::Sequence) == is_sequence);
+                let kinds = features.flat_map(FeatureSummary::kinds);
                 kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
             }
         };

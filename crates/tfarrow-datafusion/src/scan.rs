@@ -13,14 +13,14 @@
 use std::{
     path::Path,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use arrow_array::RecordBatch;
 use datafusion::{
-    common::runtime::SpawnedTask,
+    common::{internal_datafusion_err, runtime::SpawnedTask},
     error::{DataFusionError, Result},
 };
 use futures::{
@@ -32,7 +32,7 @@ use tfarrow_dataset::{Error, ReadOptions, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
     sync::{
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, Sender, WeakSender, channel},
         oneshot,
     },
 };
@@ -85,45 +85,61 @@ impl Scan {
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let reading = Arc::new(Reading { reader, left, path: input.name().into(), scan: self });
-        let mut helpers = Vec::new();
-        let mut memory = None;
+        let (mut threads, mut memory) = (1, None);
+        let _alarm = Alarm(queue.clone());
         while reading.step(&queue, &mut memory) {
             // A few rows are soon there.
-            if reading.scan.limit.is_none() && helpers.len() + 1 < cores / active.files() {
-                let (reading, queue) = (Arc::clone(&reading), queue.clone());
-                helpers.push(runtime.spawn_blocking(move || {
-                    let mut memory = None;
-                    while reading.step(&queue, &mut memory) {}
-                }));
-            }
-        }
-        for helper in helpers {
-            if let Err(error) = runtime.block_on(helper)
-                && let Ok(panic) = error.try_into_panic()
-            {
-                std::panic::resume_unwind(panic);
+            if reading.scan.limit.is_none() && threads < cores / active.files() {
+                threads += 1;
+                // A helper may start late, or never where the runtime has no thread left: nobody waits for it.
+                let (reading, queue) = (Arc::downgrade(&reading), queue.downgrade());
+                drop(runtime.spawn_blocking(move || help(&reading, &queue)));
             }
         }
         // The decoders go before the queue closes: once the stream has ended, they have told what they met.
         drop(reading);
-        drop(queue);
     }
+}
+
+/// Reads on with the others, as long as they do.
+fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
+    // The queue is the last to go.
+    let Some(queue) = queue.upgrade() else { return };
+    let _alarm = Alarm(queue.clone());
+    let Some(reading) = reading.upgrade() else { return };
+    let mut memory = None;
+    while reading.step(&queue, &mut memory) {}
+}
+
+/// Says so where a thread panics, lest the end of its work be taken for the end of the file.
+struct Alarm(Sender<Place>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            send_error(&self.0, panicked());
+        }
+    }
+}
+
+fn panicked() -> DataFusionError {
+    internal_datafusion_err!("a thread that decodes records has panicked")
 }
 
 type State = (Receiver<Place>, SpawnedTask<()>);
 
-/// The batches in the next place; at the end, the thread's own end, so that a panic is not taken for the end of the file.
+/// The batches in the next place; at the end, the thread's own end.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
     let (mut places, thread) = state?;
-    if let Some(place) = places.recv().await
-        && let Ok(batches) = place.await
-    {
-        return Some((batches, Some((places, thread))));
+    let Some(place) = places.recv().await else {
+        let error = thread.join_unwind().await.err()?;
+        return Some((vec![Err(DataFusionError::ExecutionJoin(Box::new(error)))], None));
+    };
+    // Who has panicked has left its place empty.
+    match place.await {
+        Ok(batches) => Some((batches, Some((places, thread)))),
+        Err(_) => Some((vec![Err(panicked())], None)),
     }
-    // Who has panicked has left its place empty; the others end once nobody takes theirs.
-    drop(places);
-    let error = thread.join_unwind().await.err()?;
-    Some((vec![Err(DataFusionError::ExecutionJoin(Box::new(error)))], None))
 }
 
 /// Puts an error at the end of the queue. Nobody may be there to hear of it any more.

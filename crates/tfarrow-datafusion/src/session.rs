@@ -31,7 +31,8 @@ pub struct SessionOptions {
     pub config: SessionConfig,
     /// Its memory and its disks. Its stores are found by their URLs.
     pub runtime: RuntimeEnvBuilder,
-    /// Bytes that sorts, joins and groups may take together, in place of the runtime's own limit. What needs more goes to
+    /// Bytes that sorts, joins and groups may take together, in place of the runtime's own limit, and of its fan-in of
+    /// merges. What needs more goes to
     /// temporary files. `SET datafusion.runtime.memory_limit` takes its place with a pool in which whoever comes first
     /// takes all.
     pub memory_limit: Option<usize>,

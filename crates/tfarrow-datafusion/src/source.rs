@@ -39,7 +39,7 @@ use crate::{
 /// Bytes of a file that are read, and decoded, at once. Half of a core's cache: measured, less or more is slower.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Rows of a batch, where DataFusion does not say.
-const BATCH_SIZE: usize = 8192;
+pub(crate) const BATCH_SIZE: usize = 8192;
 
 /// How the records of a table's files are decoded.
 #[derive(Clone)]
@@ -172,8 +172,8 @@ impl TfRecordSource {
             origin: Arc::clone(&self.origin),
             read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
             batch_size: self.batch_size,
-            // How many records it takes to so many rows is not known before they are filtered.
-            limit: config.limit.filter(|_| self.predicate.is_none()),
+            // How many records it takes to so many rows is not known before they are filtered, or passed over.
+            limit: config.limit.filter(|_| self.predicate.is_none() && self.on_error == OnError::Fail),
             partitions: config.file_groups.len(),
             active: Arc::clone(&self.execution.active),
             metrics: ScanMetrics::new(&self.metrics, partition),

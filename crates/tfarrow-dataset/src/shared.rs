@@ -1,7 +1,8 @@
 //! One shard, read by several threads.
 //!
 //! Each takes the records that come next and works on them where they are: in its own cache. Of a plain file, threads
-//! read different pieces at once, and take turns only to find where records begin, which is the work of microseconds.
+//! read different pieces at once, and take turns only to find where records begin and to read the rest of the last one:
+//! the work of microseconds, unless records are longer than pieces.
 //! What is compressed, or comes through a pipe, they read in turn.
 
 use std::{
@@ -12,6 +13,7 @@ use std::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
 };
 
 use tfarrow_codec::{Cut, Cutter, Records};
@@ -47,7 +49,8 @@ impl SharedReader {
             return Ok(reader.into());
         }
         let file = PlainFile::open(shard, options).map_err(|error| Error::io(&shard.path, error))?;
-        Ok(Self(Way::AtOnce(file)))
+        // What says that it has nothing may have something all the same, as files of the system's own do.
+        Ok(if file.size == 0 { reader.into() } else { Self(Way::AtOnce(file)) })
     }
 
     /// The next records, as `enter` takes them: threads are let in one at a time, in the shard's order, so that what
@@ -57,7 +60,8 @@ impl SharedReader {
     pub fn next<T>(&self, memory: Option<Vec<u8>>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
         match &self.0 {
             Way::InTurn(reader) => {
-                let mut reader = lock(reader);
+                // A reader that has panicked is at its end: what it would say next is not what comes next.
+                let mut reader = reader.lock().ok()?;
                 let before = reader.bytes_read();
                 let records = reader.next().transpose()?;
                 let bytes = reader.bytes_read() - before;
@@ -74,7 +78,7 @@ impl From<ShardReader> for SharedReader {
     }
 }
 
-/// A thread that has panicked leaves nothing half done: what is locked is changed by assignments alone.
+/// Whoever has panicked has left nothing half done that another would go on with: see [`Alarm`].
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -125,7 +129,7 @@ impl PlainFile {
             path: shard.path.clone(),
             file,
             size,
-            piece: options.chunk_bytes.max(1) as u64,
+            piece: options.chunk_bytes.clamp(1, 1 << 30) as u64,
             free: AtomicU64::new(0),
             front: AtomicU64::new(0),
             turns: Mutex::new(Turns { piece: 0, cutter, failure: None, done: false }),
@@ -134,6 +138,7 @@ impl PlainFile {
     }
 
     fn next<T>(&self, mut memory: Vec<u8>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
+        let _alarm = Alarm(self);
         loop {
             // Whoever takes a piece waits for its turn before it returns, so that nobody waits for it in vain.
             let number = self.free.fetch_add(1, Ordering::Relaxed);
@@ -147,6 +152,7 @@ impl PlainFile {
             if turns.done || at >= self.size {
                 return None;
             }
+            let from = turns.cutter.offset();
             let taken = match read.and_then(|piece| self.cut(&mut turns, piece)) {
                 Ok((cut, piece)) if cut.is_empty() => {
                     memory = piece.memory;
@@ -154,7 +160,8 @@ impl PlainFile {
                     continue;
                 }
                 Ok((cut, piece)) => {
-                    let (bytes, records) = (piece.filled as u64, cut.records(piece.memory, piece.at));
+                    let bytes = turns.cutter.offset() - from;
+                    let records = cut.records(piece.memory, piece.at);
                     Ok(Taken { records, bytes })
                 }
                 Err(error) => {
@@ -192,7 +199,7 @@ impl PlainFile {
             let wanted = self.piece.min(self.size - at) as usize;
             // Most records that end behind their piece fit behind it.
             let room = wanted + wanted / 8;
-            if memory.len() < room {
+            if memory.len() < room || memory.len() > 2 * room {
                 memory = vec![0; room];
             }
             filled = self.read_at(at, memory.get_mut(..wanted).unwrap_or_default())?;
@@ -237,6 +244,7 @@ impl PlainFile {
             let there = self.size.saturating_sub(end).min(lacks as u64) as usize;
             let long = piece.filled + there;
             if piece.memory.len() < long {
+                piece.memory.reserve_exact(long - piece.memory.len());
                 piece.memory.resize(long, 0);
             }
             let more = self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
@@ -244,6 +252,18 @@ impl PlainFile {
             if more < lacks {
                 return cutter.cut_off(piece.bytes(), piece.at, end + more as u64).map_err(wrap);
             }
+        }
+    }
+}
+
+/// Ends the reading where the thread that has it panics, so that no other waits for its turn.
+struct Alarm<'a>(&'a PlainFile);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock(&self.0.turns).done = true;
+            self.0.passed.notify_all();
         }
     }
 }

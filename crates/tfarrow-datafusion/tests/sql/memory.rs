@@ -59,3 +59,24 @@ fn spills(plan: &dyn ExecutionPlan) -> usize {
     let own = plan.metrics().and_then(|metrics| metrics.spill_count()).unwrap_or(0);
     own + plan.children().into_iter().map(|child| spills(child.as_ref())).sum::<usize>()
 }
+
+#[tokio::test]
+async fn only_long_rows_have_smaller_batches() {
+    let folder = Folder::new();
+    let record = |length: usize| example(&[("image", Value::Bytes(&[&vec![7; length]])), ("x", Value::Ints(&[1]))]);
+    folder.shard("long", (0..3).map(|_| record(50_000)));
+    folder.shard("short", (0..3).map(|_| record(5)));
+    let context = session_context(SessionOptions::default()).unwrap();
+    for (columns, file, batch_size) in
+        [("image, x", "long", Some("26")), ("x", "long", None), ("image", "short", None), ("image", "*", Some("52"))]
+    {
+        let query = format!("EXPLAIN SELECT {columns} FROM '{}' ORDER BY x", folder.name(file));
+        let plan = rows(&context, &query).await.unwrap().join("\n");
+        let found = plan.split("CompactBatchesExec: batch_size=").nth(1).and_then(|rest| rest.split('\n').next());
+        assert_eq!(found, batch_size, "{columns} {file}: {plan}");
+    }
+    let setting = "SET datafusion.execution.sort_spill_reservation_bytes = 0";
+    rows(&context, setting).await.unwrap();
+    let plan = rows(&context, "EXPLAIN VALUES (1)").await.unwrap().join("\n");
+    assert!(!plan.contains("CompactBatchesExec"), "{plan}");
+}

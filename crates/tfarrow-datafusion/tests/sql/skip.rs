@@ -116,3 +116,9 @@ async fn a_few_records_that_are_no_examples_are_passed_over() {
     let heard = heard.lock().unwrap().clone();
     assert!(matches!(heard.as_slice(), [.., Notice::Skipped(skipped)] if skipped.records == 2), "{heard:?}");
 }
+
+#[tokio::test]
+async fn a_limit_counts_what_is_left() {
+    let (found, _) = skipped("SELECT x FROM 'FILE' LIMIT 5", &[]).await;
+    assert_eq!(found, ["0", "1", "2", "4", "6"]);
+}
