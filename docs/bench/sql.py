@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time SQL over TFRecord against the floor under it, and print a Markdown table.
 
-    cargo bench -p tfarrow-dataset --bench floor --no-run     prints the path of FLOOR
+    cargo bench --workspace --bench floor --no-run     prints the path of FLOOR
     python3 docs/bench/sql.py PROGRAM FLOOR --corpora FOLDER
 
 FLOOR reads the same files and checks their CRC32C, or inflates them, and does nothing else. FOLDER holds the corpora tabular,
