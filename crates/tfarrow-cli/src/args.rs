@@ -23,7 +23,8 @@ Examples:
   tfarrow schema shards/
   tfarrow head shards/ -n 3
 
-Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10) and - for standard input.
+Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10), URLs of stores and their
+folders (s3://bucket/train/, gs://, az://, https://) and - for standard input.
 Exit status: 0 done; 1 could not finish; 2 wrong usage; 3 done, and something was found or lost.";
 
 /// The commands.
@@ -117,8 +118,8 @@ impl Reading {
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DEST is a folder, or one file (or -) where there is one source and DEST has a known extension. What is written bears its
-name only once it is whole.
+DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a store
+(s3://bucket/parquet/, gs://, az://). What is written bears its name only once it is whole.
 
 Examples:
   tfarrow convert shards/ parquet/

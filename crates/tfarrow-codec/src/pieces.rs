@@ -62,8 +62,7 @@ impl Cutter {
     /// # Errors
     /// What [`frame`](crate::frame) says of a header. The records before it are in `cut`.
     pub fn cut(&mut self, piece: &[u8], at: u64, cut: &mut Cut) -> Result<usize> {
-        let start = usize::try_from(self.framer.offset.saturating_sub(at)).unwrap_or(usize::MAX);
-        let Some(bytes) = piece.get(start..) else { return Ok(0) };
+        let (start, bytes) = self.uncut(piece, at);
         let known = cut.spans.len();
         let taken = self.framer.cut(bytes, &mut cut.spans);
         cut.spans.iter_mut().skip(known).for_each(|span| span.start += start);
@@ -80,8 +79,14 @@ impl Cutter {
     /// # Errors
     /// Always: that the shard is cut off.
     pub fn cut_off(&self, piece: &[u8], at: u64, size: u64) -> Result<()> {
+        let (_, bytes) = self.uncut(piece, at);
+        self.framer.cut_off(bytes, size.saturating_sub(self.framer.offset))
+    }
+
+    /// What of `piece` was not cut yet, and where in it that begins.
+    fn uncut<'p>(&self, piece: &'p [u8], at: u64) -> (usize, &'p [u8]) {
         let start = usize::try_from(self.framer.offset.saturating_sub(at)).unwrap_or(usize::MAX);
-        self.framer.cut_off(piece.get(start..).unwrap_or_default(), size.saturating_sub(self.framer.offset))
+        (start, piece.get(start..).unwrap_or_default())
     }
 }
 

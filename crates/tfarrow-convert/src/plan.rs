@@ -2,12 +2,11 @@
 
 use std::{
     collections::HashMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use arrow_schema::SchemaRef;
-use tfarrow_dataset::{Compression, Contents, Shard, names};
+use tfarrow_dataset::{Compression, Contents, Shard, existing, names, names_in};
 
 use crate::{ConvertOptions, Error, OutputCompression, Result, Target, sink::Destination};
 
@@ -166,7 +165,7 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
             )));
         }
     }
-    let there: Vec<_> = outputs.iter().map(|(_, output)| output).filter(|output| output.exists()).collect();
+    let there = existing(&outputs.iter().map(|(_, output)| output.as_path()).collect::<Vec<_>>())?;
     match there.first().filter(|_| !overwrite) {
         None => Ok(()),
         Some(first) => {
@@ -179,8 +178,7 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
 /// Refuses new shards beside those of the same name that were cut otherwise: whoever reads the folder would read both.
 /// `count` is how many new ones there will be, where that is known.
 pub(crate) fn check_other_cuts(folder: &Path, stem: &str, extension: &str, count: Option<usize>) -> Result<()> {
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
-    for name in entries.flatten().map(|entry| entry.file_name()) {
+    for name in names_in(folder)? {
         let numbers = name.to_str().and_then(|name| {
             let numbers = name.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(extension)?.strip_suffix('.')?;
             let (number, of) = numbers.split_once("-of-")?;

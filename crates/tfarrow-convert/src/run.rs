@@ -13,8 +13,7 @@ use tfarrow_codec::{
     schema::{RECORD_COLUMN, with_record_type},
 };
 use tfarrow_dataset::{
-    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, is_remote, names,
-    resolve,
+    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, names, resolve,
 };
 
 use crate::{
@@ -51,7 +50,7 @@ pub struct Report {
     pub strays: bool,
 }
 
-/// Converts the shards that `sources` name. `dest` is a folder, one file, or `-`.
+/// Converts the shards that `sources` name. `dest` is a folder or one file, on this machine or in a store, or `-`.
 ///
 /// # Errors
 /// What the sources, the data and the destination give reason for. Then no output that is not whole has its name.
@@ -61,10 +60,6 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<Report> {
-    if dest.to_str().is_some_and(is_remote) {
-        let why = "outputs are files on this machine; to write TFRecord to a store, use COPY in SQL";
-        return Err(Error::Usage(format!("{}: {why}", dest.display())));
-    }
     let mut shards = resolve(sources)?;
     // A pipe is read once where its columns are given. Else it is copied, which also tells what it holds.
     if options.schema.is_none() || options.recut.is_some() {

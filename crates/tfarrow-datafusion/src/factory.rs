@@ -11,19 +11,20 @@ use datafusion::{
     error::Result,
     logical_expr::{CreateExternalTable, Expr},
 };
-use tfarrow_codec::RecordType;
-use tfarrow_dataset::Sample;
+use tfarrow_codec::{OnError, RecordType};
+use tfarrow_dataset::{Inferred, Sample};
 
 use crate::{
     columns::Columns,
     error::external,
     options::TfRecordOptions,
+    origin::Origin,
     partitions::Partitions,
     session::Shared,
     table::{Files, TfRecordTable, blocking, look},
 };
 
-/// Records of each shard that are looked at for their type, where the columns are declared.
+/// Records of each shard that are looked at where the columns are declared.
 const LOOK: usize = 10;
 
 /// Makes the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY (..)] LOCATION '..'
@@ -71,9 +72,9 @@ impl TableProviderFactory for TfRecordTableFactory {
 async fn inferred(command: &CreateExternalTable, options: TfRecordOptions) -> Result<TfRecordTable> {
     let (sources, named) = (command.locations.clone(), command.table_partition_cols.clone());
     blocking(move || {
-        let table = TfRecordTable::open_blocking(&sources, &options)?;
+        let table = TfRecordTable::named_blocking(sources, &options)?;
         let folders = named.into_iter().map(|name| Arc::new(Field::new(name, DataType::Utf8View, true)));
-        table.kept_up_to_date(sources).partitioned(folders.collect(), &options)
+        table.partitioned(folders.collect(), &options)
     })
     .await
 }
@@ -90,25 +91,31 @@ async fn declared(
     let features = Schema::new(schema.fields().iter().filter(is_feature).cloned().collect::<Vec<_>>());
     let defaults = command.column_defaults.iter().map(|(name, value)| Ok((name.clone(), constant(value, state)?)));
     let defaults = defaults.collect::<Result<HashMap<_, _>>>()?;
-    let files = Files::Of(command.locations.clone());
+    let sources = command.locations.clone();
     let table = blocking(move || {
-        let record_type = record_type(&files, &options)?;
+        let files = Files::named(sources).map_err(external)?;
+        let seen = first_records(&files, &options)?;
+        let record_type = options.record_type.or_else(|| record_type(seen.as_ref()?));
         let columns = Columns::declared(&features, &defaults, record_type, options.bytes_type.is_view())?;
-        TfRecordTable::of_columns(files, columns, Partitions::declared(folders), &options)
+        let table = TfRecordTable::of_columns(files, columns, Partitions::declared(folders), &options)?;
+        Ok(table.with_origin(Origin::declared(seen)))
     })
     .await?;
     Ok(table.with_defaults(command.column_defaults.clone()))
 }
 
-/// What the records are: as the options say, else as the first ones look.
-fn record_type(files: &Files, options: &TfRecordOptions) -> Result<Option<RecordType>> {
+/// What a few records hold, which tells their type and about how long they are; `None` where there are none yet.
+fn first_records(files: &Files, options: &TfRecordOptions) -> Result<Option<Inferred>> {
     let shards = files.shards().map_err(external)?;
-    if options.record_type.is_some() || shards.is_empty() {
-        return Ok(options.record_type);
-    }
-    let found = look(&shards, options, Sample::Records(LOOK))?;
-    // Columns are declared, so that features are expected; what records are none says so by record and byte.
-    Ok(Some(found.summary.record_type()).filter(|record_type| *record_type != RecordType::Raw))
+    // What is damaged is said by the query that reads it.
+    let options = TfRecordOptions { on_error: OnError::Skip, ..options.clone() };
+    (!shards.is_empty()).then(|| look(&shards, &options, Sample::Records(LOOK))).transpose()
+}
+
+/// What the records look like. Columns are declared, so that features are expected; what records have none says so by
+/// record and byte.
+fn record_type(seen: &Inferred) -> Option<RecordType> {
+    Some(seen.summary.record_type()).filter(|record_type| *record_type != RecordType::Raw)
 }
 
 /// The value of an expression that no row has a part in.

@@ -1,6 +1,6 @@
 //! TFRecord as a file format of DataFusion's, for `COPY .. TO .. STORED AS TFRECORD`.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
@@ -19,15 +19,28 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use object_store::{ObjectMeta, ObjectStore};
+use tfarrow_dataset::{Compression, names};
 
 use crate::{columns::Columns, options::TfRecordOptions, sink::TfRecordSink, source::TfRecordSource};
 
 /// Endings of TFRecord files' names, the usual one first.
 pub(crate) const EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
 
-/// Makes [`TfRecordFormat`]s of what a statement says.
+/// Makes [`TfRecordFormat`]s of what a statement says. DataFusion knows them by what a file's name ends in.
 #[derive(Debug)]
-pub(crate) struct TfRecordFormatFactory(pub(crate) &'static str);
+pub(crate) struct TfRecordFormatFactory(&'static str);
+
+impl TfRecordFormatFactory {
+    /// One for each ending that a file's name may have.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let compressed = Compression::ENDINGS.iter().map(|(ending, _)| *ending);
+        EXTENSIONS.into_iter().chain(compressed).map(Self)
+    }
+
+    fn format(&self, options: TfRecordOptions) -> Arc<dyn FileFormat> {
+        Arc::new(TfRecordFormat { options, ending: self.0 })
+    }
+}
 
 impl GetExt for TfRecordFormatFactory {
     fn get_ext(&self) -> String {
@@ -40,11 +53,11 @@ impl FileFormatFactory for TfRecordFormatFactory {
         // What is DataFusion's own, as `execution.keep_partition_by_columns`, it has taken itself.
         let given = options.iter().filter(|(name, _)| !name.starts_with("execution."));
         let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
-        Ok(Arc::new(TfRecordFormat { options: TfRecordOptions::of(state.config()).with(given)? }))
+        Ok(self.format(TfRecordOptions::of(state.config()).with(given)?))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        Arc::new(TfRecordFormat { options: TfRecordOptions::default() })
+        self.format(TfRecordOptions::default())
     }
 }
 
@@ -53,6 +66,8 @@ impl FileFormatFactory for TfRecordFormatFactory {
 #[derive(Debug)]
 pub(crate) struct TfRecordFormat {
     options: TfRecordOptions,
+    /// The ending that it was known by.
+    ending: &'static str,
 }
 
 #[async_trait]
@@ -107,6 +122,13 @@ impl FileFormat for TfRecordFormat {
         config: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let name = &config.original_url;
+        if !EXTENSIONS.contains(&self.ending) && !names::says_tfrecord(Path::new(name)) {
+            return plan_err!(
+                "{name}: of compressed files only TFRecord is written: call it .tfrecord.{}, or say STORED AS TFRECORD",
+                self.ending
+            );
+        }
         write(input, config, order, &self.options)
     }
 

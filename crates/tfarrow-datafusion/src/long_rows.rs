@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use datafusion::{
     common::{
-        config::ConfigOptions,
+        config::{ConfigOptions, ExecutionOptions},
         internal_err,
         tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
@@ -32,16 +32,27 @@ use futures::StreamExt;
 
 use crate::source::{BATCH_SIZE, TfRecordSource};
 
-/// The rule: a plan whose longest rows, on average, would make its batches too long runs with a smaller `batch_size`, and what sorts
-/// hand to a merge, which holds a batch of each, is compact.
+/// Bytes of a batch of long rows.
+///
+/// Where a sort that has spilled merges, it holds two streams at least, two batches of each, and reserves twice what they
+/// take: half of what it has set aside, so that it can always go on.
+fn batch_bytes(options: &ExecutionOptions) -> usize {
+    options.sort_spill_reservation_bytes / 8
+}
+
+/// Bytes that a merge reserves for each of its streams of such batches.
+pub(crate) fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
+    4 * batch_bytes(options)
+}
+
+/// The rule: a plan whose longest rows, on average, would make its batches too long runs with a smaller `batch_size`,
+/// and what sorts hand to a merge, which holds a batch of each, is compact.
 #[derive(Debug)]
 pub(crate) struct LongRows;
 
 impl PhysicalOptimizerRule for LongRows {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        // Where a sort that has spilled merges, it holds two streams at least, two batches of each, and reserves twice
-        // what they take: half of what it has set aside, so that it can always go on.
-        let bytes = config.execution.sort_spill_reservation_bytes / 8;
+        let bytes = batch_bytes(&config.execution);
         let row = longest_row(plan.as_ref());
         if bytes == 0 || row.saturating_mul(BATCH_SIZE) <= bytes {
             return Ok(plan);

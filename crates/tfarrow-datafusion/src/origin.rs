@@ -12,44 +12,56 @@ use tfarrow_dataset::{Inferred, Sampled};
 /// What a value takes in an array, besides the bytes that it may have: a number's own size, or a view's half.
 const VALUE_BYTES: u64 = 8;
 
-/// What is known of how a table's schema came about.
+/// What is known of how a table's schema came about, and of its records.
 #[derive(Debug, Default)]
 pub struct Origin {
-    /// `None` where the schema was declared.
-    inferred: Option<Inferred>,
+    /// What was seen; `None` where nothing was looked at.
+    seen: Option<Inferred>,
+    /// Whether the schema was made of that.
+    is_inferred: bool,
 }
 
 impl Origin {
     /// The schema was inferred.
     pub(crate) fn inferred(inferred: Inferred) -> Self {
-        Self { inferred: Some(inferred) }
+        Self { seen: Some(inferred), is_inferred: true }
+    }
+
+    /// The schema was declared, and some records were looked at all the same.
+    pub(crate) fn declared(seen: Option<Inferred>) -> Self {
+        Self { seen, is_inferred: false }
     }
 
     /// Whether the schema was inferred, from whatever part of the records.
     pub(crate) fn is_inferred(&self) -> bool {
-        self.inferred.is_some()
+        self.is_inferred
+    }
+
+    /// What the schema was made of; `None` where it was declared.
+    fn source(&self) -> Option<&Inferred> {
+        self.seen.as_ref().filter(|_| self.is_inferred)
     }
 
     /// How much was looked at; `None` where that was everything, or where the schema was declared.
     pub fn sample(&self) -> Option<impl fmt::Display + use<>> {
-        self.inferred.as_ref()?.sampled.map(Words)
+        self.source()?.sampled.map(Words)
     }
 
     /// What was seen of the features of this name, one a role.
     pub(crate) fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
-        let features = self.inferred.iter().flat_map(|inferred| inferred.summary.features());
-        features.filter(move |feature| feature.name == name)
+        self.source().into_iter().flat_map(move |inferred| features(inferred, name))
     }
 
     /// Bytes that a row of this column takes, on average; 0 where no sample tells.
     pub(crate) fn bytes_of(&self, field: &Field) -> usize {
-        let Some(summary) = self.inferred.as_ref().map(|inferred| &inferred.summary) else { return 0 };
+        let Some(seen) = &self.seen else { return 0 };
+        let summary = &seen.summary;
         let bytes = match role_of(field) {
             Some(Role::Record) => summary.bytes(),
             role => {
                 let name = field.metadata().get(FEATURE).unwrap_or(field.name());
                 let is_sequence = role == Some(Role::Sequence);
-                let features = self.features(name).filter(|feature| (feature.role == Role::Sequence) == is_sequence);
+                let features = features(seen, name).filter(|feature| (feature.role == Role::Sequence) == is_sequence);
                 let kinds = features.flat_map(FeatureSummary::kinds);
                 kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
             }
@@ -60,9 +72,13 @@ impl Origin {
     /// The place where a kind was seen first: file, record and byte.
     pub(crate) fn first(&self, kind: &KindSummary) -> Option<String> {
         let place = kind.first;
-        let shard = self.inferred.as_ref()?.names.get(place.shard as usize)?;
+        let shard = self.source()?.names.get(place.shard as usize)?;
         Some(format!("{shard}: record {} (byte {})", place.record, place.offset))
     }
+}
+
+fn features<'a>(seen: &'a Inferred, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
+    seen.summary.features().filter(move |feature| feature.name == name)
 }
 
 /// A sample in words.

@@ -86,7 +86,6 @@ impl Scan {
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let reading = Arc::new(Reading { reader, left, path: input.name().into(), scan: self });
         let (mut threads, mut memory) = (1, None);
-        let _alarm = Alarm(queue.clone());
         while reading.step(&queue, &mut memory) {
             // A few rows are soon there.
             if reading.scan.limit.is_none() && threads < cores / active.files() {
@@ -111,7 +110,7 @@ fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
     while reading.step(&queue, &mut memory) {}
 }
 
-/// Says so where a thread panics, lest the end of its work be taken for the end of the file.
+/// Says so where a helper panics, lest the end of its work be taken for the end of the file. The first thread is joined.
 struct Alarm(Sender<Place>);
 
 impl Drop for Alarm {

@@ -12,9 +12,9 @@ use datafusion::{
 
 use crate::{
     factory::TfRecordTableFactory,
-    format::{EXTENSIONS, TfRecordFormatFactory},
+    format::TfRecordFormatFactory,
     functions,
-    long_rows::LongRows,
+    long_rows::{LongRows, merge_stream_bytes},
     notice::OnNotice,
     options::TfRecordOptions,
     samples::Samples,
@@ -32,9 +32,8 @@ pub struct SessionOptions {
     /// Its memory and its disks. Its stores are found by their URLs.
     pub runtime: RuntimeEnvBuilder,
     /// Bytes that sorts, joins and groups may take together, in place of the runtime's own limit, and of its fan-in of
-    /// merges. What needs more goes to
-    /// temporary files. `SET datafusion.runtime.memory_limit` takes its place with a pool in which whoever comes first
-    /// takes all.
+    /// merges. What needs more goes to temporary files. `SET datafusion.runtime.memory_limit` takes its place with a
+    /// pool in which whoever comes first takes all.
     pub memory_limit: Option<usize>,
     /// How TFRecord tables are made, until a `SET tfarrow.x` says something else.
     pub tables: TfRecordOptions,
@@ -84,7 +83,6 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
-        .with_physical_optimizer_rule(Arc::new(LongRows))
         .build();
     let context = SessionContext::new_with_state(state);
     enable(&context, shared)?;
@@ -95,8 +93,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
 /// Shares so many bytes fairly. Merges, which take what they can get and keep it, get half of it.
 fn limited(runtime: RuntimeEnvBuilder, bytes: usize, config: &SessionConfig) -> RuntimeEnvBuilder {
     let merges = config.target_partitions().max(1);
-    let stream = config.options().execution.sort_spill_reservation_bytes.max(1) / 2;
-    let fan_in = bytes / 2 / merges / stream.max(1);
+    let fan_in = bytes / 2 / merges / merge_stream_bytes(&config.options().execution).max(1);
     runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes))).with_max_spill_merge_fan_in(fan_in.max(2))
 }
 
@@ -120,14 +117,19 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Adds what SQL says of TFRecord to a session: the statements' formats, functions, `read_tfrecord`.
+/// Adds to a session what SQL says of TFRecord, the statements' formats, functions, `read_tfrecord`; and the rule for long
+/// rows.
 fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
     functions::all().for_each(|function| context.register_udf(function));
     let state = context.state_ref();
     let mut state = state.write();
+    // Rules are added to a state that is being built.
+    let (known, id) = (state.clone(), state.session_id().to_owned());
+    let rebuilt = SessionStateBuilder::new_from_existing(known).with_session_id(id);
+    *state = rebuilt.with_physical_optimizer_rule(Arc::new(LongRows)).build();
     state.table_factories_mut().insert("TFRECORD".to_owned(), Arc::new(TfRecordTableFactory));
-    for extension in EXTENSIONS {
-        state.register_file_format(Arc::new(TfRecordFormatFactory(extension)), true)?;
+    for factory in TfRecordFormatFactory::all() {
+        state.register_file_format(Arc::new(factory), true)?;
     }
     state.register_relation_planner(Arc::new(ReadTfRecord(shared)))
 }
@@ -173,7 +175,7 @@ pub trait SessionContextTfRecordExt {
 
     /// Teaches a session that [`session_context`] did not make the SQL of TFRECORD: `CREATE EXTERNAL TABLE .. STORED AS
     /// TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `read_tfrecord(..)`, `SET tfarrow.x`, and the functions of this
-    /// crate. Names of files stay no tables.
+    /// crate. Names of files stay no tables, and statements that were prepared before are forgotten.
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;

@@ -75,6 +75,13 @@ pub(crate) enum Files {
 }
 
 impl Files {
+    /// Those that the sources name whenever they are asked for; but of what can be read only once, these.
+    pub(crate) fn named(sources: Vec<String>) -> Result<Self, Error> {
+        let files = Self::Of(sources);
+        let shards = files.shards()?;
+        Ok(if shards.iter().any(Shard::is_stream) { Self::These(spooled(shards)?) } else { files })
+    }
+
     pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {
         match self {
             Self::These(shards) => Ok(shards.clone()),
@@ -84,9 +91,7 @@ impl Files {
             },
         }
     }
-}
 
-impl Files {
     /// The folder that new files go to.
     fn folder(&self) -> Result<ListingTableUrl> {
         let Self::Of(sources) = self else {
@@ -150,7 +155,7 @@ impl TfRecordTable {
         let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
         let partitions = Partitions::found(&shards, columns.schema());
         let table = Self::of_columns(Files::These(shards), columns, partitions, options)?;
-        Ok(Self { origin: Arc::new(Origin::inferred(inferred)), ..table })
+        Ok(table.with_origin(Origin::inferred(inferred)))
     }
 
     /// The table of these shards with declared columns: those of `schema`, which may have the types that SQL has for
@@ -196,12 +201,12 @@ impl TfRecordTable {
         Ok(Self { files, columns, partitions, schema, options, defaults, origin, teller })
     }
 
-    /// This table, of whatever files the sources name when a query asks.
-    pub(crate) fn kept_up_to_date(mut self, sources: Vec<String>) -> Self {
-        if !sources.iter().any(|source| source == "-") {
-            self.files = Files::Of(sources);
-        }
-        self
+    /// The table of whatever files the sources name when a query asks; its schema is that of those that they name now.
+    pub(crate) fn named_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
+        let shards = resolve(&sources).map_err(external)?;
+        let changes = !shards.iter().any(Shard::is_stream);
+        let table = Self::infer_blocking(spooled(shards).map_err(external)?, options)?;
+        Ok(if changes { Self { files: Files::Of(sources), ..table } } else { table })
     }
 
     /// This table, with these folders as columns in place of those that were found; where none is given, with those.
@@ -217,6 +222,11 @@ impl TfRecordTable {
         let Self { files, columns, origin, teller, .. } = self;
         let table = Self::of_columns(files, Columns::clone(&columns), Partitions::declared(folders), options)?;
         Ok(Self { origin, teller, ..table })
+    }
+
+    pub(crate) fn with_origin(mut self, origin: Origin) -> Self {
+        self.origin = Arc::new(origin);
+        self
     }
 
     /// What a statement says of the values that INSERT leaves out.

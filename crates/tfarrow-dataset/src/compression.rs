@@ -8,7 +8,7 @@ use std::{fmt, io, io::Read};
 use flate2::{Decompress, FlushDecompress, Status};
 use tfarrow_codec::frame::{HEADER, length};
 
-use crate::error::Damage;
+use crate::{error::Damage, names::strip_ending};
 
 /// How a shard is compressed as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,6 +25,10 @@ pub enum Compression {
 impl Compression {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::None, Self::Gzip, Self::Zlib];
+
+    /// What the names of compressed files end in, after the last dot.
+    pub const ENDINGS: [(&str, Self); 4] =
+        [("gz", Self::Gzip), ("gzip", Self::Gzip), ("zz", Self::Zlib), ("zlib", Self::Zlib)];
 
     /// The name that options use.
     pub fn name(self) -> &'static str {
@@ -57,12 +61,15 @@ impl Compression {
     /// assert_eq!(Compression::of_name("a.tfrecord"), ("a.tfrecord", None));
     /// ```
     pub fn of_name(name: &str) -> (&str, Option<Self>) {
-        let Some((stem, ending)) = name.rsplit_once('.') else { return (name, None) };
-        match ending.to_ascii_lowercase().as_str() {
-            "gz" | "gzip" => (stem, Some(Self::Gzip)),
-            "zz" | "zlib" => (stem, Some(Self::Zlib)),
-            _ => (name, None),
-        }
+        let (stem, compression) = Self::of_name_bytes(name.as_bytes());
+        (name.get(..stem.len()).unwrap_or(name), compression)
+    }
+
+    /// As [`of_name`](Self::of_name), for names that need not be text.
+    pub(crate) fn of_name_bytes(name: &[u8]) -> (&[u8], Option<Self>) {
+        let dotted = |ending| strip_ending(strip_ending(name, ending)?, ".");
+        let known = Self::ENDINGS.iter().find_map(|(ending, compression)| Some((dotted(ending)?, *compression)));
+        known.map_or((name, None), |(stem, compression)| (stem, Some(compression)))
     }
 
     /// What a file that begins with `head` is compressed with.

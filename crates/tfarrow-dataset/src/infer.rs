@@ -9,7 +9,7 @@ use std::{
     cmp::Reverse,
     ops::ControlFlow,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -17,7 +17,7 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Category, FeatureSummary, Layout, OnError, Place, RecordType, Records, Role, Summary, VerifyCrc};
 
-use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown};
+use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown, lock::lock};
 
 /// How much of a data set is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -410,9 +410,4 @@ impl Work<'_> {
             outcome.error = Some((turn.index, error));
         }
     }
-}
-
-/// A thread that panics takes the program with it, so that no lock is ever found half written.
-fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,9 +15,6 @@ use crate::Compression;
 const TFRECORD: &[&str] = &[".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record"];
 /// What the names of the files end in that TFRecord is turned into.
 const COLUMNAR: &[&str] = &[".parquet", ".arrow"];
-/// What the names of compressed files end in.
-const COMPRESSED: &[&str] = &[".gz", ".gzip", ".zz", ".zlib"];
-
 /// The name of the output made of the shard `name`: in the same folder, with its suffixes replaced by `extension`
 /// (`parquet`, `tfrecord.gz`; no dot before it).
 ///
@@ -70,23 +67,22 @@ pub fn original_name(name: &Path, original: &str, was: Compression, output: Comp
     if was == output {
         return Some(name.with_file_name(original));
     }
-    let (plain, _) = strip(original.as_bytes(), COMPRESSED);
-    let plain = String::from_utf8_lossy(plain);
+    let (plain, _) = Compression::of_name(original);
     Some(name.with_file_name(format!("{plain}{}", output.suffix())))
 }
 
 /// Whether the name says that the file is TFRecord, compressed or not, numbered or not.
 pub fn says_tfrecord(name: &Path) -> bool {
-    let (plain, _) = strip(file_name(name), COMPRESSED);
+    let (plain, _) = Compression::of_name_bytes(file_name(name));
     let (head, number) = split_number(plain);
-    let (head, _) = strip(if number.is_empty() { plain } else { head }, COMPRESSED);
+    let (head, _) = Compression::of_name_bytes(if number.is_empty() { plain } else { head });
     strip(head, TFRECORD).1
 }
 
 /// Whether a file without an extension is numbered as TensorFlow numbers shards: `train-00000-of-00004`, also compressed.
 /// With another extension it is something else's shard, such as a checkpoint's `variables.data-00000-of-00001`.
 pub fn is_bare_shard(name: &Path) -> bool {
-    let (head, number) = split_number(strip(file_name(name), COMPRESSED).0);
+    let (head, number) = split_number(Compression::of_name_bytes(file_name(name)).0);
     !number.is_empty() && !head.contains(&b'.')
 }
 
@@ -105,21 +101,21 @@ fn stem(name: &[u8]) -> Vec<u8> {
 }
 
 fn strip_suffixes(name: &[u8]) -> &[u8] {
-    let (name, _) = strip(name, COMPRESSED);
+    let (name, _) = Compression::of_name_bytes(name);
     let (name, stripped) = strip(name, TFRECORD);
     if stripped { name } else { strip(name, COLUMNAR).0 }
 }
 
-/// `name` without the one of `suffixes` that it ends in, and whether there is one. Nothing is stripped to nothing.
-fn strip<'a>(name: &'a [u8], suffixes: &[&str]) -> (&'a [u8], bool) {
-    let ends = |suffix: &&&str| {
-        let start = name.len().checked_sub(suffix.len()).filter(|start| *start > 0);
-        start.and_then(|start| name.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix.as_bytes()))
-    };
-    match suffixes.iter().find(ends) {
-        Some(suffix) => (name.get(..name.len() - suffix.len()).unwrap_or_default(), true),
-        None => (name, false),
-    }
+/// `name` without the one of `endings` that it has, and whether there is one.
+fn strip<'a>(name: &'a [u8], endings: &[&str]) -> (&'a [u8], bool) {
+    let stem = endings.iter().find_map(|ending| strip_ending(name, ending));
+    (stem.unwrap_or(name), stem.is_some())
+}
+
+/// `name` without this ending, in whatever case. Nothing is stripped to nothing.
+pub(crate) fn strip_ending<'a>(name: &'a [u8], ending: &str) -> Option<&'a [u8]> {
+    let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
+    (!stem.is_empty() && end.eq_ignore_ascii_case(ending.as_bytes())).then_some(stem)
 }
 
 /// Parts a name before a shard's number, `-00000-of-00004`, where it ends in one; else the second part is empty.

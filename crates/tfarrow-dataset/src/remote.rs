@@ -30,15 +30,15 @@ use crate::{
 };
 
 /// Bytes of one request: so many that what a request costs does not show.
-const PART: u64 = 8 << 20;
+pub(crate) const PART: u64 = 8 << 20;
 /// Bytes of an object's first request, since often only its first records are asked for.
 const FIRST_PART: u64 = 1 << 20;
 /// Requests for one object that are on their way at once.
-const AHEAD: usize = 4;
+pub(crate) const AHEAD: usize = 4;
 /// Bytes of an object that tell what it holds.
 const HEAD: u64 = 4 << 10;
 /// Objects that are looked into at once.
-const LOOKS: usize = 16;
+pub(crate) const LOOKS: usize = 16;
 
 /// The schemes that are read, and what the variables of each begin with.
 const SCHEMES: [(&str, &str); 9] = [
@@ -73,24 +73,24 @@ pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
 }
 
 /// A URL in its parts.
-struct Location<'a> {
+pub(crate) struct Location<'a> {
     scheme: &'a str,
     /// The bucket, or the host.
     authority: &'a str,
     /// Everything behind, without its first slash; not decoded, since a `?` or a `*` there is meant as a glob.
-    path: &'a str,
+    pub(crate) path: &'a str,
     variables: &'static str,
 }
 
 impl<'a> Location<'a> {
-    fn parse(source: &'a str) -> Option<Self> {
+    pub(crate) fn parse(source: &'a str) -> Option<Self> {
         let (scheme, rest) = source.split_once("://")?;
         let (_, variables) = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known))?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         (!authority.is_empty()).then_some(Self { scheme, authority, path, variables })
     }
 
-    fn is_http(&self) -> bool {
+    pub(crate) fn is_http(&self) -> bool {
         self.variables.is_empty()
     }
 
@@ -99,7 +99,7 @@ impl<'a> Location<'a> {
         format!("{}://{}/{key}", self.scheme, self.authority)
     }
 
-    fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+    pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         static STORES: Mutex<Option<HashMap<String, Arc<dyn ObjectStore>>>> = Mutex::new(None);
         let base = self.url("");
         let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +226,7 @@ fn runtime() -> &'static Runtime {
 }
 
 /// Waits for a request, on any thread.
-fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
+pub(crate) fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 'static) -> io::Result<T> {
     block_on(runtime().spawn(request)).map_err(io::Error::other)
 }
 
@@ -289,8 +289,13 @@ fn has_part(path: &Path, first: char) -> bool {
     path.iter().any(|part| part.to_string_lossy().starts_with(first))
 }
 
+/// The key of this name, as it stands behind a URL's host.
+pub(crate) fn key(name: &str) -> io::Result<Key> {
+    Key::parse(name).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
 fn head(store: &Arc<dyn ObjectStore>, key: &str) -> io::Result<Option<Object>> {
-    let key = Key::parse(key).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let key = self::key(key)?;
     let here = Arc::clone(store);
     match wait(async move { here.head(&key).await })? {
         Ok(meta) => Ok(Some(Object::new(store, meta))),
@@ -300,7 +305,7 @@ fn head(store: &Arc<dyn ObjectStore>, key: &str) -> io::Result<Option<Object>> {
 }
 
 fn list(store: &Arc<dyn ObjectStore>, prefix: &str) -> io::Result<Vec<Object>> {
-    let key = Key::parse(prefix).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+    let key = key(prefix)?;
     let here = Arc::clone(store);
     let metas: Vec<_> = wait(async move { here.list(Some(&key)).try_collect().await })??;
     Ok(metas.into_iter().map(|meta| Object::new(store, meta)).collect())

@@ -18,7 +18,7 @@ use std::{
 
 use tfarrow_codec::{Cut, Cutter, Records};
 
-use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader};
+use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader, lock::lock};
 
 /// A shard that several threads read.
 pub struct SharedReader(Way);
@@ -76,11 +76,6 @@ impl From<ShardReader> for SharedReader {
     fn from(reader: ShardReader) -> Self {
         Self(Way::InTurn(Box::new(Mutex::new(reader))))
     }
-}
-
-/// Whoever has panicked has left nothing half done that another would go on with: see [`Alarm`].
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A plain file in pieces of one size. A record belongs to the piece that its first byte lies in.

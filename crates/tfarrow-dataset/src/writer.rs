@@ -1,4 +1,4 @@
-//! Writes files that appear under their names only when they are whole, and TFRecord bytes into them.
+//! Writes files and objects that appear under their names only when they are whole, and TFRecord bytes into them.
 
 use std::{
     fmt,
@@ -10,13 +10,18 @@ use std::{
 use flate2::write::{GzEncoder, ZlibEncoder};
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::{Compression, Error, ErrorKind, Result};
+use crate::{
+    Compression, Error, ErrorKind, Result,
+    upload::{is_object, upload},
+};
 
 /// What the names of unfinished files begin with: hidden, so that no source takes them for shards.
 const PREFIX: &str = ".tfarrow-";
 const SUFFIX: &str = ".part";
 
 /// A file that is written beside its place and put there once it is whole. Dropped before, it leaves nothing.
+///
+/// An object in a store is written to a temporary file, and uploaded from there.
 #[derive(Debug)]
 pub struct OutputFile {
     target: PathBuf,
@@ -25,15 +30,19 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Begins the file `target`, and creates the folders that it is to stand in.
+    /// Begins the file `target`, a path or the URL of an object, and creates the folders that it is to stand in.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] where it is there and may not be overwritten, [`ErrorKind::NotAFile`] where a folder or a
     /// device has its name; what the system says.
     pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
-        check_target(&target, overwrite)?;
-        match begin(&target) {
+        let begun = match is_object(&target) {
+            // Whether it is there is asked when it is put there: each question is a request.
+            true => NamedTempFile::with_prefix(PREFIX),
+            false => check_target(&target, overwrite).map(|()| begin(&target))?,
+        };
+        match begun {
             Ok(temp) => Ok(Self { target, temp, overwrite }),
             Err(error) => Err(Error::io(target, error)),
         }
@@ -99,6 +108,9 @@ impl WholeFile {
     /// As [`persist`](Self::persist).
     pub fn persist_as(self, target: &Path) -> Result<()> {
         let Self { temp, overwrite, .. } = self;
+        if is_object(target) {
+            return upload(&temp, target, overwrite);
+        }
         let placed = if overwrite { replace(temp, target) } else { place(temp, target) };
         match placed {
             Ok(()) => {

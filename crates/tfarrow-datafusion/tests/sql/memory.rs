@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use datafusion::{
     physical_plan::{ExecutionPlan, execute_stream},
-    prelude::SessionConfig,
+    prelude::{SessionConfig, SessionContext},
 };
 use futures::StreamExt;
-use tfarrow_datafusion::{SessionOptions, session_context};
+use tfarrow_datafusion::{SessionContextTfRecordExt, SessionOptions, session_context};
 
 use crate::common::*;
 
@@ -75,6 +75,15 @@ async fn only_long_rows_have_smaller_batches() {
         let found = plan.split("CompactBatchesExec: batch_size=").nth(1).and_then(|rest| rest.split('\n').next());
         assert_eq!(found, batch_size, "{columns} {file}: {plan}");
     }
+    let declared = "CREATE EXTERNAL TABLE declared (image BYTEA, x INT) STORED AS TFRECORD LOCATION";
+    rows(&context, &format!("{declared} '{}'", folder.name("long"))).await.unwrap();
+    let plan = rows(&context, "EXPLAIN SELECT image FROM declared ORDER BY x").await.unwrap().join("\n");
+    assert!(plan.contains("CompactBatchesExec: batch_size=26"), "{plan}");
+    let taught = SessionContext::new();
+    taught.enable_tfrecord().unwrap();
+    let query = format!("EXPLAIN SELECT image FROM read_tfrecord('{}') ORDER BY x", folder.name("long"));
+    let plan = rows(&taught, &query).await.unwrap().join("\n");
+    assert!(plan.contains("CompactBatchesExec: batch_size=26"), "{plan}");
     let setting = "SET datafusion.execution.sort_spill_reservation_bytes = 0";
     rows(&context, setting).await.unwrap();
     let plan = rows(&context, "EXPLAIN VALUES (1)").await.unwrap().join("\n");
