@@ -196,6 +196,13 @@ def main():
     check.fails(["count", "s3://nobody/x"], "s3://nobody/x")
     check.fails(["count", f"{site}/shards/*"], "a web server lists no files")
     check.fails(["count", f"{site}/none.tfrecord"], "none.tfrecord")
+    unknown = {name: value for name, value in environment.items() if "ACCESS_KEY" not in name}
+    unknown = Check(program, dict(unknown, AWS_METADATA_ENDPOINT="http://127.0.0.1:1"))
+    unknown.fails(["count", "s3://data/sets/shards/"], "no credentials: set AWS_ACCESS_KEY_ID")
+    unknown.fails(["sql", "SELECT 1 FROM 's3://data/sets/shards/'"], "no credentials: set AWS_ACCESS_KEY_ID")
+    unknown.environment["AWS_SKIP_SIGNATURE"] = "true"
+    unknown.same(["sql", query], shards, "s3://data/sets/shards/")
+    check.count += unknown.count
     check.fails(["convert", shards, f"{site}/out/"], "a web server takes no files")
     print(f"stores: {check.count} answers hold")
     server.stop()

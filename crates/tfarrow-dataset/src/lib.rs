@@ -35,6 +35,7 @@
 mod compression;
 mod contents;
 mod count;
+mod credentials;
 mod error;
 mod glob;
 mod guard;

@@ -23,6 +23,7 @@ use url::Url;
 
 use crate::{
     Contents, Error, ErrorKind, PassedOver, Result, Shard,
+    credentials::check_s3,
     glob::Glob,
     names::{is_bare_shard, says_tfrecord},
     source::{Wanted, stands_beside},
@@ -40,10 +41,12 @@ const HEAD: u64 = 4 << 10;
 /// Objects that are looked into at once.
 pub(crate) const LOOKS: usize = 16;
 
+/// What the variables of S3 begin with.
+const S3: &str = "AWS_";
 /// The schemes that are read, and what the variables of each begin with.
 const SCHEMES: [(&str, &str); 9] = [
-    ("s3", "AWS_"),
-    ("s3a", "AWS_"),
+    ("s3", S3),
+    ("s3a", S3),
     ("gs", "GOOGLE_"),
     ("az", "AZURE_"),
     ("azure", "AZURE_"),
@@ -106,6 +109,9 @@ impl<'a> Location<'a> {
         let stores = stores.get_or_insert_default();
         if let Some(store) = stores.get(&base) {
             return Ok(Arc::clone(store));
+        }
+        if self.variables == S3 {
+            check_s3().map_err(|error| Error::io(&base, error))?;
         }
         let url = Url::parse(&base).map_err(|error| usage(&base, &error.to_string()))?;
         let made = parse_url_opts(&url, self.options()).map_err(|error| Error::io(&base, error.into()))?;
