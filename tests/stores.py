@@ -151,6 +151,8 @@ def main():
     check.run("convert", *one)
     check.refuses(["convert", *one], "s3://data/one.arrow: is there already; --overwrite")
     check.run("convert", *one, "--overwrite")
+    check.refuses(["convert", shards, "gcs://data/converted/"], "no URL that is known")
+    check.fails(["convert", one[0], "s3://data.parquet"], "names a store, and no object in it")
     check.refuses(["convert", shards, "s3://data/converted"], "(and 3 more outputs): is there already")
     check.refuses(["convert", shards, "s3://data/back", "--to", "tfrecord", "--shards", "2", "--compression", "gzip"], "another cut of the same set")
     check.fails(["convert", "testdata/corrupt/data_crc.tfrecord", "s3://data/damaged/"], "data_crc.tfrecord")
@@ -199,6 +201,8 @@ def main():
     unknown = {name: value for name, value in environment.items() if "ACCESS_KEY" not in name}
     unknown = Check(program, dict(unknown, AWS_METADATA_ENDPOINT="http://127.0.0.1:1"))
     unknown.fails(["count", "s3://data/sets/shards/"], "no credentials: set AWS_ACCESS_KEY_ID")
+    unknown.fails(["sql", "COPY (SELECT 1 AS x) TO 's3://data/x.parquet'"], "no credentials: set AWS_ACCESS_KEY_ID")
+    unknown.fails(["convert", shards, "s3://data/x/"], "no credentials: set AWS_ACCESS_KEY_ID")
     unknown.fails(["sql", "SELECT 1 FROM 's3://data/sets/shards/'"], "no credentials: set AWS_ACCESS_KEY_ID")
     unknown.environment["AWS_SKIP_SIGNATURE"] = "true"
     unknown.same(["sql", query], shards, "s3://data/sets/shards/")

@@ -46,7 +46,7 @@ pub(crate) fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }
 
-/// Ends the program. What was printed stays; nothing that was begun is kept.
+/// Ends the program. What was printed stays; nothing that was begun gets its name, though a hidden file of it may be left.
 pub(crate) fn end() {
     std::process::exit(status().into());
 }

@@ -148,8 +148,12 @@ impl Outputs {
     }
 
     /// Gives finished outputs their names, and notes them and their bytes.
-    fn name(&mut self, done: &mut Done) -> Result<()> {
+    fn name(&mut self, done: &mut Done, progress: &Progress) -> Result<()> {
         for (number, output) in std::mem::take(&mut self.finished).into_iter().enumerate() {
+            // In a store a name takes as long as the bytes.
+            if progress.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
             let destination = self.destination(number);
             done.bytes += output.persist(&destination)?;
             done.files += u64::from(destination != Destination::Stdout);
@@ -224,7 +228,7 @@ impl<'p> Job<'p> {
     /// Gives finished outputs their names, if they have none.
     fn name(&self) -> Result<()> {
         let mut done = Done::default();
-        let result = self.outputs.with_output(|outputs| outputs.name(&mut done));
+        let result = self.outputs.with_output(|outputs| outputs.name(&mut done, self.progress));
         self.progress.add_files(done.files);
         lock(&self.state).done.add(done);
         result
@@ -259,18 +263,26 @@ pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize, names: Names) -> Result<Do
         }
         result
     };
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+    on_threads(workers, work)?;
+    let unnamed = AtomicUsize::new(0);
+    on_threads(workers, || {
+        std::iter::from_fn(|| jobs.get(unnamed.fetch_add(1, Ordering::Relaxed))).try_for_each(Job::name)
+    })?;
+    let mut done = Done::default();
+    jobs.into_iter().for_each(|job| done.add(job.into_done()));
+    Ok(done)
+}
+
+/// Works on so many threads.
+fn on_threads(count: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    let results = std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
         let own = work();
         let joined = helpers.into_iter().map(|helper| helper.join());
         let joined = joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         joined.chain([own]).collect()
     });
-    first_error(results)?;
-    jobs.iter().try_for_each(Job::name)?;
-    let mut done = Done::default();
-    jobs.into_iter().for_each(|job| done.add(job.into_done()));
-    Ok(done)
+    first_error(results)
 }
 
 /// The error to blame, if any: workers that were told to stop say nothing of why.

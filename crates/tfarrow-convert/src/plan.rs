@@ -6,7 +6,7 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
-use tfarrow_dataset::{Compression, Contents, Shard, existing, names, names_in};
+use tfarrow_dataset::{Compression, Contents, Shard, existing, is_remote, names, names_in};
 
 use crate::{ConvertOptions, Error, OutputCompression, Result, Target, sink::Destination};
 
@@ -49,6 +49,10 @@ impl Plan {
         }
         if dest.as_os_str().is_empty() {
             return Err(Error::Usage("the destination has an empty name".to_owned()));
+        }
+        if let Some(url) = dest.to_str().filter(|dest| dest.contains("://") && !is_remote(dest)) {
+            let why = "no URL that is known: s3://bucket/.., gs://, az:// and abfs:// are, and paths of files";
+            return Err(Error::Usage(format!("{url}: {why}")));
         }
         let is_folder = dest.is_dir() || dest.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
         match said.filter(|_| !is_folder) {
@@ -165,8 +169,11 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
             )));
         }
     }
+    if overwrite {
+        return Ok(());
+    }
     let there = existing(&outputs.iter().map(|(_, output)| output.as_path()).collect::<Vec<_>>())?;
-    match there.first().filter(|_| !overwrite) {
+    match there.first() {
         None => Ok(()),
         Some(first) => {
             let more = if there.len() > 1 { format!(" (and {} more outputs)", there.len() - 1) } else { String::new() };

@@ -12,7 +12,7 @@ use datafusion::{
     logical_expr::{CreateExternalTable, Expr},
 };
 use tfarrow_codec::{OnError, RecordType};
-use tfarrow_dataset::{Inferred, Sample};
+use tfarrow_dataset::{Inferred, Sample, Shard};
 
 use crate::{
     columns::Columns,
@@ -93,8 +93,8 @@ async fn declared(
     let defaults = defaults.collect::<Result<HashMap<_, _>>>()?;
     let sources = command.locations.clone();
     let table = blocking(move || {
-        let files = Files::named(sources).map_err(external)?;
-        let seen = first_records(&files, &options)?;
+        let (files, shards) = Files::named(sources).map_err(external)?;
+        let seen = first_records(&shards, &options)?;
         let record_type = options.record_type.or_else(|| record_type(seen.as_ref()?));
         let columns = Columns::declared(&features, &defaults, record_type, options.bytes_type.is_view())?;
         let table = TfRecordTable::of_columns(files, columns, Partitions::declared(folders), &options)?;
@@ -105,11 +105,14 @@ async fn declared(
 }
 
 /// What a few records hold, which tells their type and about how long they are; `None` where there are none yet.
-fn first_records(files: &Files, options: &TfRecordOptions) -> Result<Option<Inferred>> {
-    let shards = files.shards().map_err(external)?;
+fn first_records(shards: &[Shard], options: &TfRecordOptions) -> Result<Option<Inferred>> {
     // What is damaged is said by the query that reads it.
-    let options = TfRecordOptions { on_error: OnError::Skip, ..options.clone() };
-    (!shards.is_empty()).then(|| look(&shards, &options, Sample::Records(LOOK))).transpose()
+    let skip = TfRecordOptions { on_error: OnError::Skip, ..options.clone() };
+    match (!shards.is_empty()).then(|| look(shards, &skip, Sample::Records(LOOK))).transpose() {
+        // Only their length is asked for, which is a help and no need.
+        Err(_) if options.record_type.is_some() => Ok(None),
+        seen => seen,
+    }
 }
 
 /// What the records look like. Columns are declared, so that features are expected; what records have none says so by

@@ -45,10 +45,23 @@ pub(crate) fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
     4 * batch_bytes(options)
 }
 
-/// The rule: a plan whose longest rows, on average, would make its batches too long runs with a smaller `batch_size`,
+/// A rule for plans over long records: where a batch of them would be too long, a plan runs with a smaller `batch_size`,
 /// and what sorts hand to a merge, which holds a batch of each, is compact.
-#[derive(Debug)]
-pub(crate) struct LongRows;
+///
+/// [`session_context`](crate::session_context) has it. Another session's state is built with it:
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::{execution::SessionStateBuilder, prelude::SessionContext};
+/// use tfarrow_datafusion::{LongRows, SessionContextTfRecordExt};
+/// # fn main() -> datafusion::error::Result<()> {
+/// let state = SessionStateBuilder::new().with_default_features().with_physical_optimizer_rule(Arc::new(LongRows));
+/// let context = SessionContext::new_with_state(state.build());
+/// context.enable_tfrecord()?;
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Default)]
+pub struct LongRows;
 
 impl PhysicalOptimizerRule for LongRows {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::{
     catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList},
+    common::plan_err,
     error::Result,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
     prelude::{DataFrame, SessionConfig, SessionContext},
@@ -83,6 +84,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(LongRows))
         .build();
     let context = SessionContext::new_with_state(state);
     enable(&context, shared)?;
@@ -117,16 +119,11 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Adds to a session what SQL says of TFRecord, the statements' formats, functions, `read_tfrecord`; and the rule for long
-/// rows.
+/// Adds to a session what SQL says of TFRecord: the statements' formats, functions, `read_tfrecord`.
 fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
     functions::all().for_each(|function| context.register_udf(function));
     let state = context.state_ref();
     let mut state = state.write();
-    // Rules are added to a state that is being built.
-    let (known, id) = (state.clone(), state.session_id().to_owned());
-    let rebuilt = SessionStateBuilder::new_from_existing(known).with_session_id(id);
-    *state = rebuilt.with_physical_optimizer_rule(Arc::new(LongRows)).build();
     state.table_factories_mut().insert("TFRECORD".to_owned(), Arc::new(TfRecordTableFactory));
     for factory in TfRecordFormatFactory::all() {
         state.register_file_format(Arc::new(factory), true)?;
@@ -175,7 +172,8 @@ pub trait SessionContextTfRecordExt {
 
     /// Teaches a session that [`session_context`] did not make the SQL of TFRECORD: `CREATE EXTERNAL TABLE .. STORED AS
     /// TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `read_tfrecord(..)`, `SET tfarrow.x`, and the functions of this
-    /// crate. Names of files stay no tables, and statements that were prepared before are forgotten.
+    /// crate. Names of files stay no tables. For long records under a memory limit, the state has to be built with
+    /// [`LongRows`].
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -213,6 +211,9 @@ impl SessionContextTfRecordExt for SessionContext {
 
     fn enable_tfrecord(&self) -> Result<()> {
         let shared = Arc::new(Shared { samples: Samples::default(), on_notice: None });
+        if self.state().config().get_extension::<Shared>().is_some() {
+            return plan_err!("the session knows TFRecord already");
+        }
         {
             let state = self.state_ref();
             let mut state = state.write();

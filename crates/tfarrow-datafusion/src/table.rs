@@ -75,11 +75,16 @@ pub(crate) enum Files {
 }
 
 impl Files {
-    /// Those that the sources name whenever they are asked for; but of what can be read only once, these.
-    pub(crate) fn named(sources: Vec<String>) -> Result<Self, Error> {
+    /// Those that the sources name whenever they are asked for, but of what can be read only once, these; and those that
+    /// they name now.
+    pub(crate) fn named(sources: Vec<String>) -> Result<(Self, Vec<Shard>), Error> {
         let files = Self::Of(sources);
         let shards = files.shards()?;
-        Ok(if shards.iter().any(Shard::is_stream) { Self::These(spooled(shards)?) } else { files })
+        if !shards.iter().any(Shard::is_stream) {
+            return Ok((files, shards));
+        }
+        let shards = spooled(shards)?;
+        Ok((Self::These(shards.clone()), shards))
     }
 
     pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {

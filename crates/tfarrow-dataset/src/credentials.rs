@@ -1,10 +1,6 @@
 //! Who asks a store: said by the usual variables, or by the machine that this runs on.
 
-use std::{
-    env, io,
-    net::{TcpStream, ToSocketAddrs},
-    time::Duration,
-};
+use std::{env, io, net::TcpStream, time::Duration};
 
 use url::Url;
 
@@ -41,9 +37,8 @@ pub(crate) fn check_s3() -> io::Result<()> {
 }
 
 fn answers(url: &str) -> bool {
-    let address = Url::parse(url).ok().and_then(|url| Some((url.host_str()?.to_owned(), url.port_or_known_default()?)));
-    let Some(Ok(mut addresses)) = address.map(|address| address.to_socket_addrs()) else { return false };
-    addresses.any(|address| TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+    let addresses = Url::parse(url).ok().and_then(|url| url.socket_addrs(|| None).ok()).unwrap_or_default();
+    addresses.iter().any(|address| TcpStream::connect_timeout(address, PATIENCE).is_ok())
 }
 
 #[cfg(test)]

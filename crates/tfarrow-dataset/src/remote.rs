@@ -5,7 +5,9 @@
 
 use std::{
     collections::HashMap,
-    env, fmt,
+    env,
+    ffi::OsString,
+    fmt,
     future::Future,
     io::{self, Read},
     path::{Path, PathBuf},
@@ -36,6 +38,9 @@ pub(crate) const PART: u64 = 8 << 20;
 const FIRST_PART: u64 = 1 << 20;
 /// Requests for one object that are on their way at once.
 pub(crate) const AHEAD: usize = 4;
+/// How long a request may take, with all its bytes, where `AWS_TIMEOUT` and its like do not say: enough for several parts
+/// at once over a slow line.
+const REQUEST_TIMEOUT: &str = "180s";
 /// Bytes of an object that tell what it holds.
 const HEAD: u64 = 4 << 10;
 /// Objects that are looked into at once.
@@ -122,12 +127,16 @@ impl<'a> Location<'a> {
 
     /// What the variables say. Whoever names an endpoint without TLS wants it so.
     fn options(&self) -> Vec<(String, String)> {
+        let timeout = ("timeout".to_owned(), REQUEST_TIMEOUT.to_owned());
         if self.is_http() {
-            return vec![("allow_http".to_owned(), (self.scheme.eq_ignore_ascii_case("http")).to_string())];
+            let allow = self.scheme.eq_ignore_ascii_case("http").to_string();
+            return vec![timeout, ("allow_http".to_owned(), allow)];
         }
-        let is_ours = |name: &str| name.starts_with(self.variables);
-        let named = env::vars().filter(|(name, _)| is_ours(name));
-        let mut options: Vec<_> = named.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        let named = env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with(self.variables));
+        // What the variables say comes last, and counts.
+        let mut options = vec![timeout];
+        options.extend(named.map(|(name, value)| (name.to_ascii_lowercase(), value)));
         if options.iter().any(|(name, value)| name.contains("endpoint") && value.starts_with("http://")) {
             options.push(("allow_http".to_owned(), "true".to_owned()));
         }

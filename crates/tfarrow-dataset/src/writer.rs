@@ -33,16 +33,17 @@ impl OutputFile {
     /// Begins the file `target`, a path or the URL of an object, and creates the folders that it is to stand in.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] where it is there and may not be overwritten, [`ErrorKind::NotAFile`] where a folder or a
+    /// [`ErrorKind::Exists`] where a file is there and may not be overwritten, [`ErrorKind::NotAFile`] where a folder or a
     /// device has its name; what the system says.
     pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
-        let begun = match is_object(&target) {
+        if is_object(&target) {
             // Whether it is there is asked when it is put there: each question is a request.
-            true => NamedTempFile::with_prefix(PREFIX),
-            false => check_target(&target, overwrite).map(|()| begin(&target))?,
-        };
-        match begun {
+            let temp = NamedTempFile::with_prefix(PREFIX).map_err(|error| Error::io(std::env::temp_dir(), error))?;
+            return Ok(Self { target, temp, overwrite });
+        }
+        check_target(&target, overwrite)?;
+        match begin(&target) {
             Ok(temp) => Ok(Self { target, temp, overwrite }),
             Err(error) => Err(Error::io(target, error)),
         }
@@ -101,8 +102,8 @@ impl WholeFile {
         self.persist_as(&target)
     }
 
-    /// Puts the file in its place under another name than it was created for. Both are in one folder: what is written is
-    /// moved, never copied.
+    /// Puts the file in its place under another name than it was created for. Both are in one folder, or both are
+    /// objects: a file is moved, never copied.
     ///
     /// # Errors
     /// As [`persist`](Self::persist).
@@ -127,7 +128,11 @@ impl WholeFile {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.temp.as_file_mut().write(bytes)
+        self.temp.as_file_mut().write(bytes).map_err(|error| match is_object(&self.target) {
+            // It is not the store that is full.
+            true => io::Error::new(error.kind(), format!("{error}, in {}", self.temp.path().display())),
+            false => error,
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::{
+    execution::SessionStateBuilder,
     physical_plan::{ExecutionPlan, execute_stream},
     prelude::{SessionConfig, SessionContext},
 };
 use futures::StreamExt;
-use tfarrow_datafusion::{SessionContextTfRecordExt, SessionOptions, session_context};
+use tfarrow_datafusion::{LongRows, SessionContextTfRecordExt, SessionOptions, session_context};
 
 use crate::common::*;
 
@@ -79,8 +80,10 @@ async fn only_long_rows_have_smaller_batches() {
     rows(&context, &format!("{declared} '{}'", folder.name("long"))).await.unwrap();
     let plan = rows(&context, "EXPLAIN SELECT image FROM declared ORDER BY x").await.unwrap().join("\n");
     assert!(plan.contains("CompactBatchesExec: batch_size=26"), "{plan}");
-    let taught = SessionContext::new();
+    let state = SessionStateBuilder::new().with_default_features().with_physical_optimizer_rule(Arc::new(LongRows));
+    let taught = SessionContext::new_with_state(state.build());
     taught.enable_tfrecord().unwrap();
+    assert!(taught.enable_tfrecord().is_err(), "it knows TFRecord already");
     let query = format!("EXPLAIN SELECT image FROM read_tfrecord('{}') ORDER BY x", folder.name("long"));
     let plan = rows(&taught, &query).await.unwrap().join("\n");
     assert!(plan.contains("CompactBatchesExec: batch_size=26"), "{plan}");
