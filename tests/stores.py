@@ -166,6 +166,9 @@ def main():
     check.run("convert", big, "s3://data/big.arrow")
     assert s3.head_object(Bucket="data", Key="big.arrow")["ContentLength"] > 2 * (8 << 20)
     check.same(["sql", "SELECT count(*) AS n, sum(label) AS s, count(DISTINCT city) AS c FROM 'SOURCE'"], big, "s3://data/big.tfrecord.gz")
+    check.same(["sql", "SELECT count(*) AS n, sum(label) AS s, count(DISTINCT city) AS c FROM 'SOURCE'"], big, "s3://data/big.arrow")
+    check.run("sql", f"COPY (SELECT * FROM '{big}') TO 's3://data/copied.arrow'")
+    check.same(["sql", "SELECT count(*) AS n, sum(label) AS s FROM 'SOURCE'"], big, "s3://data/copied.arrow")
     check.run("convert", "s3://data/big.arrow", os.path.join(out, "big-back.tfrecord"))
     check.same(["head", "SOURCE", "-n", "1000000"], big, os.path.join(out, "big-back.tfrecord"))
 

@@ -2,14 +2,20 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
+use arrow_schema::{ArrowError, SchemaRef};
 use datafusion::{
+    arrow::ipc::reader::StreamReader,
     catalog::TableProvider,
     common::plan_datafusion_err,
     datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
     error::{DataFusionError, Result},
     execution::SessionState,
 };
-use tfarrow_dataset::{Shard, is_remote};
+use object_store::ObjectStoreExt;
+use tfarrow_dataset::{Contents, Shard, guard, is_remote};
+
+/// Bytes of an Arrow file in a store that are asked for first, to find its schema.
+const HEAD_BYTES: u64 = 64 << 10;
 
 /// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns.
 pub(crate) async fn listing_table(
@@ -34,7 +40,38 @@ pub(crate) async fn listing_table(
         let options = options.with_file_extension("");
         ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options)
     };
-    Ok(Arc::new(ListingTable::try_new(config.infer_schema(state).await?)?))
+    let config = match shards.first() {
+        Some(first) if first.is_remote() && first.contents == Contents::Arrow => {
+            config.with_schema(arrow_schema(first, state).await?)
+        }
+        _ => config.infer_schema(state).await?,
+    };
+    Ok(Arc::new(ListingTable::try_new(config)?))
+}
+
+/// The schema of an Arrow file in a store. DataFusion looks for it eight bytes behind the beginning of an object, where
+/// files whose buffers are aligned to more than eight bytes, as Arrow's own writer aligns them, have zeros.
+async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
+    let url = remote(&shard.path, false)?;
+    let store = state.runtime_env().object_store(&url)?;
+    let mut asked = HEAD_BYTES;
+    loop {
+        let head = store.get_range(url.prefix(), 0..asked.min(shard.size)).await?;
+        match guard(|| schema_of_head(&head))? {
+            Ok(schema) => return Ok(schema),
+            Err(error) if asked >= shard.size => {
+                return Err(DataFusionError::from(error).context(shard.path.display().to_string()));
+            }
+            Err(_) => asked = asked.saturating_mul(16),
+        }
+    }
+}
+
+/// The schema at the beginning of an Arrow file, which is a stream behind a magic number and zeros.
+fn schema_of_head(head: &[u8]) -> Result<SchemaRef, ArrowError> {
+    let stream = head.strip_prefix(b"ARROW1").unwrap_or(head);
+    let padding = stream.iter().take_while(|byte| **byte == 0).count();
+    Ok(StreamReader::try_new(stream.get(padding..).unwrap_or_default(), None)?.schema())
 }
 
 /// Whether files lie in folders such as `split=train` below the source.
