@@ -10,6 +10,9 @@ mod head;
 mod output;
 mod recipes;
 mod schema;
+#[rustfmt::skip]
+#[expect(unreachable_pub, reason = "it is what the program prints, for any crate")]
+mod sequence_schema;
 mod side_by_side;
 mod sources;
 mod sql;

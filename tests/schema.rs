@@ -1,6 +1,9 @@
 //! `tfarrow schema`.
 
-use crate::support::tfarrow;
+use crate::{
+    sequence_schema,
+    support::{path, tfarrow, tfarrow_reads},
+};
 
 #[track_caller]
 fn check(args: &[&str], expected: &str) {
@@ -72,6 +75,107 @@ features = {
 }
 
 #[test]
+fn says_a_table_of_declared_columns() {
+    check(
+        &["testdata/shards", "--format", "sql"],
+        r#"CREATE EXTERNAL TABLE "train" -- 200 tf.Example records in 4 shards
+(
+  "city" VARCHAR NOT NULL,
+  "embedding" FLOAT[8] NOT NULL,
+  "image/encoded" BYTEA NOT NULL,
+  "image/height" BIGINT NOT NULL,
+  "image/width" BIGINT NOT NULL,
+  "label" BIGINT NOT NULL,
+  "price" FLOAT NOT NULL,
+  "tags" VARCHAR[] NOT NULL
+) STORED AS TFRECORD LOCATION 'testdata/shards' OPTIONS (record_type 'example');
+"#,
+    );
+    for (source, table) in [
+        ("testdata/shards", "train"),
+        ("testdata/scalar.tfrecord", "scalar"),
+        ("testdata/ragged.tfrecord", "ragged"),
+        ("testdata/states.tfrecord", "states"),
+        ("testdata/text.tfrecord", "text"),
+        ("testdata/numbers.tfrecord", "numbers"),
+        ("testdata/raw.tfrecord", "raw"),
+    ] {
+        let statement = tfarrow(&["schema", source, "--format", "sql"]).stdout;
+        let rows = |sql: &str| {
+            let printed = tfarrow_reads(&["sql", "--format", "ndjson"], sql.as_bytes()).prints();
+            let mut rows: Vec<_> = printed.lines().map(str::to_owned).collect();
+            rows.sort();
+            rows
+        };
+        let declared = rows(&format!("{statement} SELECT * FROM \"{table}\";"));
+        assert_eq!(declared, rows(&format!("SELECT * FROM '{source}'")), "{statement}");
+        assert!(!declared.is_empty());
+    }
+}
+
+#[test]
+fn says_a_table_of_feature_lists() {
+    let statement = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "sql"]).prints();
+    let sql = format!("{statement} SELECT id, frame, token FROM sequence;");
+    let declared = tfarrow_reads(&["sql", "--format", "ndjson"], sql.as_bytes());
+    assert!(declared.stderr.contains("\"empty\", \"shared\", \"unset\""), "{}", declared.stderr);
+    let declared = declared.stdout;
+    let sql = "SELECT id, frame, token FROM read_tfrecord('testdata/sequence.tfrecord')";
+    assert_eq!(declared, tfarrow(&["sql", "--format", "ndjson", sql]).prints());
+    for line in
+        ["  \"frame\" FLOAT[][],", "  -- \"shared\": cannot be declared; its column is called \"feature_lists/shared\""]
+    {
+        assert!(statement.lines().any(|l| l == line), "{line}\nin\n{statement}");
+    }
+    let two = tfarrow(&["schema", "testdata/scalar.tfrecord", "testdata/it's", "--format", "sql"]);
+    assert_eq!(two.status, Some(1));
+    let two = ["testdata/shards/train-00000-of-00004.tfrecord", "testdata/shards/train-00001-of-00004.tfrecord"];
+    let statement = tfarrow(&["schema", two[0], two[1], "--format", "sql"]).prints();
+    let sql = format!("{statement} SELECT count(*) AS n FROM train;");
+    assert_eq!(tfarrow_reads(&["sql", "--format", "csv"], sql.as_bytes()).prints(), "n\n100\n");
+}
+
+#[test]
+fn says_the_schema_in_rust() {
+    // What is compiled here is what the program prints.
+    let printed = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "rust"]).prints();
+    assert_eq!(printed, include_str!("sequence_schema.rs"));
+    let bytes = std::fs::read(path("testdata/sequence.tfrecord")).unwrap();
+    let inferred = tfarrow_codec::infer::infer_schema(&bytes, tfarrow_codec::Layout::Auto).unwrap();
+    let schema = sequence_schema::schema();
+    assert_eq!(schema.metadata(), inferred.metadata());
+    let plain = |schema: &arrow_schema::Schema| {
+        let fields = schema.fields().iter();
+        fields.map(|f| (f.name().clone(), f.data_type().clone(), f.is_nullable())).collect::<Vec<_>>()
+    };
+    assert_eq!(plain(&schema), plain(&inferred));
+    // The columns are those of the same features.
+    let decode = |schema: &arrow_schema::Schema| {
+        let mut chunker = tfarrow_codec::Chunker::new(bytes.len(), tfarrow_codec::Limits::default());
+        assert_eq!(chunker.fill(&bytes), bytes.len());
+        let records = chunker.cut().unwrap().unwrap();
+        let mut decoder = tfarrow_codec::DecoderBuilder::new(schema.clone().into()).build_batch_decoder().unwrap();
+        decoder.decode(&records).unwrap().columns().to_vec()
+    };
+    assert_eq!(decode(&schema), decode(&inferred));
+}
+
+#[test]
+fn says_what_tensorflow_datasets_reads() {
+    let json = tfarrow(&["schema", "testdata/shards", "--format", "features-json"]).prints();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let class = |name: &str| format!("tensorflow_datasets.core.features.{name}");
+    assert_eq!(json["pythonClassName"], class("features_dict.FeaturesDict"));
+    let features = &json["featuresDict"]["features"];
+    assert_eq!(features["city"], serde_json::json!({"pythonClassName": class("text_feature.Text"), "text": {}}));
+    let embedding = serde_json::json!({"shape": {"dimensions": ["8"]}, "dtype": "float32", "encoding": "none"});
+    assert_eq!(features["embedding"]["tensor"], embedding);
+    assert_eq!(features["tags"]["sequence"]["feature"], features["city"]);
+    let sequences = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "features-json"]);
+    assert!(sequences.ends(2).contains("these are sequence-example"));
+}
+
+#[test]
 fn says_all_in_json() {
     let json = tfarrow(&["schema", "testdata/scalar.tfrecord", "--format", "json"]).prints();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -86,7 +190,7 @@ fn says_all_in_json() {
 
 #[test]
 fn reports_mixed_kinds_and_goes_on() {
-    for format in ["table", "json", "arrow", "python"] {
+    for format in ["table", "json", "arrow", "python", "rust", "sql", "features-json"] {
         let run = tfarrow(&["schema", "testdata/mixed_kinds", "--format", format]);
         assert!(run.stdout.contains('y'), "{format}: {}", run.stdout);
         let said = run.ends(3);

@@ -23,8 +23,8 @@ Examples:
   tfarrow schema shards/
   tfarrow head shards/ -n 3
 
-Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10), URLs of stores and their
-folders (s3://bucket/train/, gs://, az://, https://) and - for standard input.
+Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10), objects and folders in \
+stores (s3://bucket/train/, gs://, az://, https://) and - for standard input.
 Exit status: 0 done; 1 could not finish; 2 wrong usage; 3 done, and something was found or lost.";
 
 /// The commands.
@@ -74,7 +74,7 @@ pub(crate) struct Sql {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
     /// Infer the columns from up to N records of each of up to 16 shards, or from all records [default: 1000]
-    #[arg(long, value_name = "N|all", value_parser = sample)]
+    #[arg(long, alias = "sample-records", value_name = "N|all", value_parser = sample)]
     pub(crate) sample: Option<Sample>,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -111,15 +111,15 @@ impl Reading {
 
     /// The record type asked for.
     pub(crate) fn record_type(&self) -> Option<RecordType> {
-        self.record_type.map(RecordType::from)
+        self.record_type.and_then(RecordTypeArg::record_type)
     }
 }
 
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a store
-(s3://bucket/parquet/, gs://, az://). What is written bears its name only once it is whole.
+DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a \
+store (s3://bucket/parquet/, gs://, az://). What is written bears its name only once it is whole.
 
 Examples:
   tfarrow convert shards/ parquet/
@@ -282,6 +282,12 @@ pub(crate) enum SchemaFormat {
     Arrow,
     /// A feature spec for tf.io.parse_example
     Python,
+    /// A function that makes the Arrow schema
+    Rust,
+    /// CREATE EXTERNAL TABLE, with every column declared
+    Sql,
+    /// What TensorFlow Datasets reads beside the shards
+    FeaturesJson,
 }
 
 /// What `convert` writes.
@@ -340,17 +346,21 @@ impl From<LayoutArg> for Layout {
 /// A [`RecordType`] by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RecordTypeArg {
+    Auto,
     Example,
+    #[value(alias = "sequence_example")]
     SequenceExample,
     Raw,
 }
 
-impl From<RecordTypeArg> for RecordType {
-    fn from(record_type: RecordTypeArg) -> Self {
-        match record_type {
-            RecordTypeArg::Example => Self::Example,
-            RecordTypeArg::SequenceExample => Self::SequenceExample,
-            RecordTypeArg::Raw => Self::Raw,
+impl RecordTypeArg {
+    /// `None`: what the records look like.
+    pub(crate) fn record_type(self) -> Option<RecordType> {
+        match self {
+            Self::Auto => None,
+            Self::Example => Some(RecordType::Example),
+            Self::SequenceExample => Some(RecordType::SequenceExample),
+            Self::Raw => Some(RecordType::Raw),
         }
     }
 }
@@ -361,6 +371,7 @@ pub(crate) enum Crc {
     /// Before a record is read
     Always,
     /// Only where a record cannot be read
+    #[value(alias = "on_parse_failure")]
     OnParseFailure,
     /// Never
     Never,

@@ -158,8 +158,11 @@ fn words(error: &DataFusionError) -> String {
 fn quoted_if_file(text: String) -> String {
     let name = text.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found"));
     let name = name.map(|name| name.trim_start_matches("datafusion.").trim_start_matches("public."));
-    match name.filter(|name| name.contains(['.', '/'])) {
-        Some(name) => format!("table {name} not found; a file is named in single quotes: FROM '{name}'"),
+    match name {
+        Some(name) if name.contains(['.', '/']) => {
+            format!("table {name} not found; a file is named in single quotes: FROM '{name}'")
+        }
+        Some(name) => format!("there is no table {name}, and no file or folder of that name"),
         None => text,
     }
 }
@@ -208,6 +211,6 @@ mod tests {
         let quoted = "table a.tfrecord not found; a file is named in single quotes: FROM 'a.tfrecord'";
         assert_eq!(message(&from_datafusion(file)), quoted);
         let plan = DataFusionError::Plan("table 'x' not found".to_owned());
-        assert_eq!(message(&from_datafusion(plan)), "table 'x' not found");
+        assert_eq!(message(&from_datafusion(plan)), "there is no table x, and no file or folder of that name");
     }
 }

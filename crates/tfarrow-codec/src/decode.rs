@@ -109,7 +109,7 @@ impl BatchDecoder {
         self.tape.lost_unset
     }
 
-    /// One batch of all these records. Where no column is wanted, nothing but their number is looked at.
+    /// One batch of all these records. Where no column is wanted, no more than their CRCs is looked at.
     ///
     /// # Errors
     /// A record that is damaged, or that does not fit the schema; with its number, offset and feature.
@@ -205,10 +205,10 @@ impl BatchDecoder {
         Ok(filter_record_batch(batch, &keep.into())?)
     }
 
-    /// Checks a record of which nothing is decoded. Where no column is wanted, it is not looked at.
+    /// Checks a record of which nothing is decoded. One that a filter has kept was checked before it was filtered.
     fn check(&self, records: &Records, index: usize) -> Result<()> {
         match self.verify_crc {
-            VerifyCrc::Always if !self.columns.is_empty() => records.check_crc(index),
+            VerifyCrc::Always if !self.columns.is_empty() || self.rows.is_none() => records.check_crc(index),
             VerifyCrc::Always | VerifyCrc::OnParseFailure | VerifyCrc::Never => Ok(()),
         }
     }

@@ -61,10 +61,10 @@ impl Columns {
         for field in declared.fields() {
             let Some(decoded_type) = decoded_type(field.data_type(), views) else { return not_decoded(field) };
             let data_type = with_views(field.data_type(), views);
-            let default = defaults.get(field.name()).map(|default| default.cast_to(&data_type)).transpose()?;
-            let default = default.filter(|default| !default.is_null());
+            let default = defaults.get(field.name()).filter(|default| !default.is_null());
+            let default = default.map(|default| default_of(field, default, &data_type)).transpose()?;
             let required = !field.is_nullable();
-            let fit = Fit { to: data_type.clone(), default: default.map(|d| d.to_array()).transpose()?, required };
+            let fit = Fit { to: data_type.clone(), default, required };
             fits.push((data_type != decoded_type || required || fit.default.is_some()).then_some(fit));
             decoded.push(Field::new(field.name(), decoded_type, true).with_metadata(field.metadata().clone()));
             seen.push(field.as_ref().clone().with_data_type(data_type));
@@ -171,6 +171,20 @@ impl Fit {
         let row_alone = |row: usize| take(array, &UInt32Array::from_value(row as u32, 1), None);
         let is_misfit = |row: &usize| row_alone(*row).and_then(|row| cast_exactly(&row, &self.to)).is_err();
         (0..array.len()).filter(is_misfit).map(|row| (row, self.to.to_string(), shown(array, row))).collect()
+    }
+}
+
+/// A column's default, as an array of one value. It is cast as what is decoded is: what does not fit is an error, and a
+/// fraction does not fit an integer.
+fn default_of(field: &Field, default: &ScalarValue, to: &DataType) -> Result<ArrayRef> {
+    let given = default.to_array()?;
+    let is_whole = |cast: &ArrayRef| {
+        let back = cast_with_options(cast, given.data_type(), &CastOptions { safe: false, ..Default::default() });
+        !leaf(to).is_integer() || back.is_ok_and(|back| back.as_ref() == given.as_ref())
+    };
+    match cast_exactly(&given, to).ok().filter(is_whole) {
+        Some(cast) => Ok(cast),
+        None => plan_err!("column {:?}: DEFAULT {default} is no {to}", field.name()),
     }
 }
 

@@ -21,7 +21,7 @@ use datafusion::{
 use object_store::{ObjectMeta, ObjectStore};
 use tfarrow_dataset::{Compression, names};
 
-use crate::{columns::Columns, options::TfRecordOptions, sink::TfRecordSink, source::TfRecordSource};
+use crate::{columns::Columns, options::TfRecordOptions, sink::PART, sink::TfRecordSink, source::TfRecordSource};
 
 /// Endings of TFRecord files' names, the usual one first.
 pub(crate) const EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
@@ -129,7 +129,7 @@ impl FileFormat for TfRecordFormat {
                 self.ending
             );
         }
-        write(input, config, order, &self.options)
+        write(input, config, order, self.options.clone(), PART.to_owned())
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
@@ -138,16 +138,17 @@ impl FileFormat for TfRecordFormat {
     }
 }
 
-/// The plan that writes the rows of `input`.
+/// The plan that writes the rows of `input`, to shards whose names begin with `stem` where no other is given.
 pub(crate) fn write(
     input: Arc<dyn ExecutionPlan>,
     config: FileSinkConfig,
     order: Option<LexRequirement>,
-    options: &TfRecordOptions,
+    options: TfRecordOptions,
+    stem: String,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     if input.schema().fields().is_empty() {
         return plan_err!("nothing to write: the query has no column");
     }
-    let sink = TfRecordSink::try_new(config, options.clone())?;
+    let sink = TfRecordSink::try_new(config, options, stem)?;
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }

@@ -305,7 +305,8 @@ impl ExtensionOptions for TfRecordOptions {
     /// The name may be a whole one, as [`entries`](Self::entries) gives it.
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let word = value.trim().to_ascii_lowercase();
-        match key.strip_prefix("tfarrow.").unwrap_or(key) {
+        let key = key.trim().to_ascii_lowercase().replace('-', "_");
+        match key.strip_prefix("tfarrow.").unwrap_or(&key) {
             "layout" => self.layout = LAYOUT.take(layout_of(&word), value)?,
             "record_type" => self.record_type = RECORD_TYPE.take(record_type_of(&word), value)?,
             "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
@@ -383,7 +384,7 @@ fn sample_name(sample: &Sample) -> String {
 }
 
 fn verify_crc_of(word: &str) -> Option<VerifyCrc> {
-    named(&[VerifyCrc::Always, VerifyCrc::OnParseFailure, VerifyCrc::Never], verify_crc_name, word)
+    named(&[VerifyCrc::Always, VerifyCrc::OnParseFailure, VerifyCrc::Never], verify_crc_name, &word.replace('-', "_"))
 }
 
 fn verify_crc_name(verify: VerifyCrc) -> &'static str {
@@ -406,7 +407,7 @@ fn on_error_name(on_error: OnError) -> &'static str {
 }
 
 fn bytes_type_of(word: &str) -> Option<BytesType> {
-    named(&[BytesType::Auto, BytesType::Binary, BytesType::BinaryView], bytes_type_name, word)
+    named(&[BytesType::Auto, BytesType::Binary, BytesType::BinaryView], bytes_type_name, &word.replace('-', "_"))
 }
 
 fn bytes_type_name(bytes_type: BytesType) -> &'static str {

@@ -219,7 +219,11 @@ impl Reading {
             let count = records.fit(self.scan.batch_size, BATCH_BYTES);
             let (batch, rest) = records.split_at(count);
             records = rest;
-            batches.push(self.decode_batch(&batch));
+            match self.decode_batch(&batch) {
+                // Nobody has a use for a batch that the filter has left nothing of.
+                Ok(batch) if batch.num_rows() == 0 => {}
+                decoded => batches.push(decoded),
+            }
         }
         (batches, records)
     }

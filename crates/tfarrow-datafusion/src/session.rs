@@ -72,7 +72,10 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         None => runtime,
     };
     let shared = Arc::new(Shared { samples: Samples::default(), on_notice });
-    let config = config.with_information_schema(true).with_option_extension(tables);
+    let mut config = config.with_information_schema(true).with_option_extension(tables);
+    // With it, `SELECT min(a), max(b)` can lose the minimum: a thread that has met no value yet wipes the bound of the
+    // others (DataFusion's issue 25147).
+    config.options_mut().optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // Which files a folder has is asked for anew by every query, so that new files are seen.
     let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(Stores::default()));
     let runtime = runtime.build_arc()?;

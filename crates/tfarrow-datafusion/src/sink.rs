@@ -2,12 +2,15 @@
 
 use std::{fmt, io::Write, path::Path as FilePath, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::{
-    common::runtime::{JoinSet, SpawnedTask},
+    common::{
+        exec_err,
+        runtime::{JoinSet, SpawnedTask},
+    },
     datasource::{
         file_format::write::demux::DemuxedStreamReceiver,
         physical_plan::{FileOutputMode, FileSink, FileSinkConfig},
@@ -15,9 +18,11 @@ use datafusion::{
     },
     error::{DataFusionError, Result},
     execution::{SendableRecordBatchStream, TaskContext},
-    physical_plan::{DisplayAs, DisplayFormatType},
+    physical_plan::{DisplayAs, DisplayFormatType, stream::RecordBatchStreamAdapter},
 };
+use futures::StreamExt;
 use object_store::{ObjectStore, ObjectStoreExt, buffered::BufWriter, local::LocalFileSystem, path::Path};
+use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder};
 use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, names};
 use tokio::{io::AsyncWriteExt, sync::mpsc::Receiver};
@@ -25,7 +30,7 @@ use tokio::{io::AsyncWriteExt, sync::mpsc::Receiver};
 use crate::{error::external, format::EXTENSIONS, options::TfRecordOptions};
 
 /// The name that shards have in a folder, where the statement gives none.
-const PART: &str = "part";
+pub(crate) const PART: &str = "part";
 
 /// Writes TFRecord files.
 #[derive(Debug)]
@@ -34,6 +39,8 @@ pub(crate) struct TfRecordSink {
     /// The schema of what is written, without the columns that become folders.
     schema: SchemaRef,
     options: TfRecordOptions,
+    /// What the names of shards begin with, where the statement names no file.
+    stem: String,
     is_local: bool,
 }
 
@@ -42,7 +49,7 @@ impl TfRecordSink {
     ///
     /// # Errors
     /// A column that no feature can hold.
-    pub(crate) fn try_new(mut config: FileSinkConfig, mut options: TfRecordOptions) -> Result<Self> {
+    pub(crate) fn try_new(mut config: FileSinkConfig, mut options: TfRecordOptions, stem: String) -> Result<Self> {
         let single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
         if single && config.table_partition_cols.is_empty() {
             let name = config.table_paths.first().map(|path| path.prefix().to_string()).unwrap_or_default();
@@ -55,7 +62,7 @@ impl TfRecordSink {
         }
         let schema = written(&config);
         let is_local = config.object_store_url.as_str().starts_with("file:");
-        let sink = Self { config, schema, options, is_local };
+        let sink = Self { config, schema, options, stem, is_local };
         // What cannot be written is said before anything is.
         sink.encoder()?;
         Ok(sink)
@@ -72,14 +79,16 @@ impl TfRecordSink {
     /// The files that the rows for `path` go to.
     fn names(&self, path: &Path) -> Vec<Path> {
         let Some(shards) = self.options.shards.map(usize::from) else { return vec![path.clone()] };
-        let parts: Vec<_> = path.parts().map(|part| part.as_ref().to_owned()).collect();
-        let name = parts.last().cloned().unwrap_or_default();
+        // Parts of a path are encoded, and stay so; a name that goes into another is taken as it was meant.
+        let parts: Vec<_> = path.parts().collect();
+        let name = parts.last().map(|part| percent_decode_str(part.as_ref()).decode_utf8_lossy().into_owned());
+        let name = name.unwrap_or_default();
         let names_file = self.config.table_partition_cols.is_empty() && name.contains('.');
         // In the folder of a partition, and in one that the statement names, the files' names are ours to give.
         let is_folder = self.config.table_partition_cols.is_empty() && !names_file;
-        let stem = if names_file { names::set_name(FilePath::new(&name)) } else { PART.to_owned() };
+        let stem = if names_file { names::set_name(FilePath::new(&name)) } else { self.stem.clone() };
         let folder: Path =
-            if is_folder { path.clone() } else { parts.iter().take(parts.len() - 1).map(String::as_str).collect() };
+            if is_folder { path.clone() } else { parts.iter().take(parts.len().saturating_sub(1)).cloned().collect() };
         let name = |index| names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
         (0..shards).map(|index| folder.clone().join(name(index))).collect()
     }
@@ -125,7 +134,23 @@ impl DataSink for TfRecordSink {
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
-        FileSink::write_all(self, data, context).await
+        let folders: Vec<_> = self.config.table_partition_cols.iter().map(|(name, _)| name.clone()).collect();
+        let schema = data.schema();
+        let named = data.map(move |batch| batch.and_then(|batch| named_folders(batch, &folders)));
+        FileSink::write_all(self, Box::pin(RecordBatchStreamAdapter::new(schema, named)), context).await
+    }
+}
+
+/// The batch, where each of its rows has a value in every column that becomes a folder. DataFusion would put those that
+/// have none into the folder of some other value.
+fn named_folders(batch: RecordBatch, folders: &[String]) -> Result<RecordBatch> {
+    let is_null = |name: &&String| batch.column_by_name(name).is_some_and(|column| column.null_count() > 0);
+    match folders.iter().find(is_null) {
+        None => Ok(batch),
+        Some(name) => exec_err!(
+            "PARTITIONED BY {name}: it is NULL in a row, which is no folder's name: leave such rows out with WHERE, or give \
+             them a value with coalesce({name}, ..)"
+        ),
     }
 }
 
@@ -269,6 +294,7 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(self.0.as_ref())
+        // What it says was said, in the words of SQL.
+        self.0.source()
     }
 }

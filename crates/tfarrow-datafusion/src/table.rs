@@ -1,6 +1,12 @@
 //! A TFRecord data set as a table.
 
-use std::{collections::HashMap, ops::ControlFlow, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher, RandomState},
+    ops::ControlFlow,
+    path::Path,
+    sync::Arc,
+};
 
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
@@ -22,8 +28,8 @@ use tfarrow_codec::{
     schema::{role_of, with_views},
 };
 use tfarrow_dataset::{
-    Error, ErrorKind, InferOptions, Inferred, Sample, Shard, Wanted, infer_with, is_remote, is_shard_spec, resolve,
-    resolve_wanted,
+    Error, ErrorKind, InferOptions, Inferred, Sample, Shard, Wanted, infer_with, is_remote, is_shard_spec, names,
+    resolve, resolve_wanted,
 };
 
 use crate::{
@@ -34,6 +40,7 @@ use crate::{
     options::{MetadataColumns, TfRecordOptions},
     origin::Origin,
     partitions::Partitions,
+    sink::PART,
     source::TfRecordSource,
 };
 
@@ -91,7 +98,7 @@ impl Files {
         match self {
             Self::These(shards) => Ok(shards.clone()),
             Self::Of(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
-                Err(error) if is_empty(&error) => Ok(Vec::new()),
+                Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Vec::new()),
                 shards => shards,
             },
         }
@@ -117,6 +124,13 @@ impl Files {
 /// Whether a source names files by what they have in common.
 fn is_pattern(source: &str) -> bool {
     source.contains(['*', '?', '[', '{']) || is_shard_spec(source)
+}
+
+/// Whether the sources may be a folder that is to be filled, and not files that are missing.
+fn may_be_folder(sources: &[String]) -> bool {
+    let [source] = sources else { return false };
+    let name = Path::new(source);
+    !is_pattern(source) && (source.ends_with('/') || !(names::says_tfrecord(name) || names::is_bare_shard(name)))
 }
 
 /// Whether a source names no file, or nothing that is there: a table that is to be filled.
@@ -377,7 +391,10 @@ impl TableProvider for TfRecordTable {
             file_extension: String::new(),
             file_output_mode: FileOutputMode::Directory,
         };
-        format::write(input, config, None, &self.options)
+        // Rows are added: to files whose names nobody has had, and in no other's place.
+        let options = TfRecordOptions { overwrite: false, ..self.options.clone() };
+        let stem = format!("{PART}-{:016x}", RandomState::new().build_hasher().finish());
+        format::write(input, config, None, options, stem)
     }
 }
 

@@ -170,6 +170,10 @@ impl Object {
     }
 
     async fn bytes(&self, from: u64, to: u64) -> object_store::Result<Bytes> {
+        // There is no range of nothing.
+        if from >= to {
+            return Ok(Bytes::new());
+        }
         let range = Some(GetRange::Bounded(from..to));
         let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
         self.store.get_opts(&self.key, options).await?.bytes().await
@@ -367,7 +371,8 @@ fn shards(
         Some(Shard::remote(path, name, object.size, contents, object))
     };
     let mut shards: Vec<_> = looked.into_iter().filter_map(shard).collect();
-    if wanted == Wanted::Any && shards.iter().any(|shard| shard.contents == Contents::TfRecord) {
+    // A glob means what it names; a folder may hold copies of the same data in other formats.
+    if !by_glob && wanted == Wanted::Any && shards.iter().any(|shard| shard.contents == Contents::TfRecord) {
         shards.retain(|shard| shard.contents == Contents::TfRecord);
     }
     Ok(shards)

@@ -200,11 +200,21 @@ struct Search {
     /// Files looked at, and those of them that match the glob.
     files: u64,
     matched: u64,
+    /// A glob names a file of another format than TFRecord.
+    names_others: bool,
 }
 
 impl Search {
     fn new(base: &Path, wanted: Wanted) -> Self {
-        Self { base: plain(base), wanted, shards: Vec::new(), passed_over: PassedOver::default(), files: 0, matched: 0 }
+        Self {
+            base: plain(base),
+            wanted,
+            shards: Vec::new(),
+            passed_over: PassedOver::default(),
+            files: 0,
+            matched: 0,
+            names_others: false,
+        }
     }
 
     /// Takes what is in a folder and below.
@@ -287,6 +297,7 @@ impl Search {
                 return Ok(());
             }
         };
+        self.names_others |= found == Found::ByGlob && contents != Contents::TfRecord;
         if self.wanted.takes(contents) {
             let name = path.strip_prefix(&self.base).unwrap_or(&path).to_owned();
             self.shards.push(Shard::file(path, name, size, contents));
@@ -307,7 +318,9 @@ impl Search {
             passed_over.looks_like = passed_over.example.as_deref().and_then(looks::known_file);
             return Err(Error::new(source, ErrorKind::NoShards { looked, passed_over }));
         }
-        if self.wanted == Wanted::Any && self.shards.iter().any(|shard| shard.contents == Contents::TfRecord) {
+        // A glob means what it names; a folder may hold copies of the same data in other formats.
+        let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
+        if self.wanted == Wanted::Any && !self.names_others && self.shards.iter().any(is_tfrecord) {
             self.shards.retain(|shard| shard.contents == Contents::TfRecord);
         }
         Ok(self.shards)

@@ -18,7 +18,7 @@ use tfarrow_convert::columnar;
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, resolve};
 
 use crate::{
-    args::Head,
+    args::{Head, RecordTypeArg},
     output::{self, Cell, Out, Style},
 };
 
@@ -28,7 +28,8 @@ const LOOKED_AT: usize = 1000;
 /// Prints the first records.
 pub(crate) fn run(args: &Head) -> Result<ExitCode> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
-    let mut printer = Printer { out: output::stdout(), style, record_type: args.record_type.map(RecordType::from) };
+    let mut printer =
+        Printer { out: output::stdout(), style, record_type: args.record_type.and_then(RecordTypeArg::record_type) };
     let mut left = args.records;
     for mut shard in resolve(&args.sources)? {
         if left == 0 {

@@ -118,6 +118,23 @@ async fn a_few_records_that_are_no_examples_are_passed_over() {
 }
 
 #[tokio::test]
+async fn also_a_count_knows_what_is_damaged() {
+    let (found, heard) = skipped("SELECT count(*) FROM 'FILE'", &[]).await;
+    assert_eq!(found, ["9"]);
+    assert!(matches!(heard.as_slice(), [Notice::Skipped(skipped)] if skipped.corrupt == 1), "{heard:?}");
+    let folder = folder();
+    let count = |crc: &str| {
+        format!(
+            "SELECT count(*) FROM read_tfrecord('{}', sample_records => 1, verify_crc => '{crc}')",
+            folder.name("a.tfrecord")
+        )
+    };
+    let message = error(&session(), &count("always")).await;
+    assert!(message.contains("record 3 (byte "), "{message}");
+    check(rows(&session(), &count("never")).await, ["10"]);
+}
+
+#[tokio::test]
 async fn a_limit_counts_what_is_left() {
     let (found, _) = skipped("SELECT x FROM 'FILE' LIMIT 5", &[]).await;
     assert_eq!(found, ["0", "1", "2", "4", "6"]);

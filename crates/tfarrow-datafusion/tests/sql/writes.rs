@@ -176,6 +176,44 @@ async fn rows_are_added_to_a_table_that_is_a_folder() {
 }
 
 #[tokio::test]
+async fn rows_are_added_in_shards_as_often_as_one_likes() {
+    let (folder, context) = (Folder::new(), session());
+    let create = format!(
+        "CREATE EXTERNAL TABLE t (x INT) STORED AS TFRECORD LOCATION '{}' OPTIONS (shards 2, overwrite true)",
+        folder.name("t")
+    );
+    run(&context, &create).await;
+    for x in 1..4 {
+        run(&context, &format!("INSERT INTO t VALUES ({x})")).await;
+    }
+    check(rows(&context, "SELECT x FROM t ORDER BY x").await, ["1", "2", "3"]);
+    assert_eq!(files(&folder, "t").len(), 6);
+}
+
+#[tokio::test]
+async fn folders_have_the_names_of_their_values() {
+    let (folder, context) = (Folder::new(), session());
+    let values = "(VALUES (1, 'Gdańsk'), (2, 'a/b'), (3, '10 %'), (4, '')) AS t(x, city)";
+    for (out, options) in [("plain", ""), ("shards", " OPTIONS (shards 2)")] {
+        let place = folder.name(out);
+        let copy =
+            format!("COPY (SELECT * FROM {values}) TO '{place}/' STORED AS TFRECORD PARTITIONED BY (city){options}");
+        run(&context, &copy).await;
+        let found = rows(&context, &format!("SELECT city, x FROM '{place}/' ORDER BY x")).await;
+        check(found, ["Gdańsk | 1", "a/b | 2", "10 % | 3", " | 4"]);
+    }
+    let copy = format!("COPY (SELECT 1 AS x) TO '{}' OPTIONS (shards 2)", folder.name("a b.tfrecord"));
+    run(&context, &copy).await;
+    assert!(folder.path().join("a b-00000-of-00002.tfrecord").is_file());
+    // Null is no folder's name.
+    let place = folder.name("null");
+    let copy = format!("COPY (VALUES (1, 7), (2, NULL)) TO '{place}/' STORED AS TFRECORD PARTITIONED BY (column2)");
+    let message = error(&context, &copy).await;
+    assert!(message.contains("PARTITIONED BY column2: it is NULL in a row"), "{message}");
+    assert_eq!(files(&folder, "null"), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn rows_are_not_added_to_files() {
     let (folder, context) = (Folder::new(), session());
     let file = folder.shard("a.tfrecord", [example(&[("x", Value::Ints(&[1]))])]);

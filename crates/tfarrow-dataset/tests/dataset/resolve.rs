@@ -92,6 +92,9 @@ fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted(
     let contents = |wanted| -> Vec<_> { resolve_wanted(&all, wanted).unwrap().iter().map(|s| s.contents).collect() };
     assert_eq!(contents(Wanted::TfRecord), [Contents::TfRecord]);
     assert_eq!(contents(Wanted::Columnar), [Contents::Arrow, Contents::Parquet, Contents::Parquet]);
+    // A glob means what it names.
+    check(&folder, "t/*", &["a", "b.parquet"]);
+    check(&folder, "*", &["t/a"]);
     let error = resolve_wanted(&[folder.path().join("c")], Wanted::TfRecord).unwrap_err();
     let expect = "nothing to read: no TFRecord file in this folder or below it; passed over: 1 of no known format, 2 of a \
                   format that was not asked for (such as ";

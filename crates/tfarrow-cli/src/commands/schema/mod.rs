@@ -1,5 +1,11 @@
 //! `tfarrow schema`: what is in a data set.
 
+mod features_json;
+mod python;
+mod rust;
+mod spec;
+mod sql;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,11 +15,11 @@ use tfarrow_codec::{
     schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
-use tfarrow_dataset::{Inferred, Sampled, Shard, infer, resolve};
+use tfarrow_dataset::{Inferred, Sampled, Shard, infer, names, resolve};
 
 use crate::{
     args::{SchemaArgs, SchemaFormat},
-    failure::{self, FOUND},
+    failure::{self, FOUND, Usage},
     output::{self, count, escape},
     progress::Bar,
 };
@@ -33,6 +39,12 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
         SchemaFormat::Json => output::line(&format!("{:#}", to_json(&inferred, &found.schema)))?,
         SchemaFormat::Arrow => found.arrow()?,
         SchemaFormat::Python => output::line(&python::spec(&found))?,
+        SchemaFormat::Rust => output::line(&rust::function(&found))?,
+        SchemaFormat::Sql => {
+            let name = shards.first().map_or("records".to_owned(), |shard| names::set_name(&shard.name));
+            output::line(&sql::statement(&found, &name, &args.sources))?;
+        }
+        SchemaFormat::FeaturesJson => found.features_json()?,
     }
     let why_raw = inferred.why_raw().filter(|_| args.reading.record_type().is_none());
     why_raw.iter().for_each(|why| failure::say(why));
@@ -77,6 +89,16 @@ impl Found<'_> {
         let summary = &self.inferred.summary;
         let all = summary.features().filter(move |_| record_type != RecordType::Raw);
         all.map(move |feature| (feature, summary.role(feature, record_type)))
+    }
+
+    fn features_json(&self) -> Result<()> {
+        let Some((document, left_out)) = features_json::document(self) else {
+            let why = format!("TensorFlow Datasets reads tf.Example records; these are {}", self.record_type().name());
+            return Err(Usage(why).into());
+        };
+        output::line(&format!("{document:#}"))?;
+        left_out.iter().for_each(|why| failure::say(&format!("{why}, and is left out")));
+        Ok(())
     }
 
     /// How much was looked at, in one line.
@@ -187,121 +209,4 @@ fn percent(part: u64, whole: u64) -> String {
 
 fn range(min: u64, max: u64) -> String {
     if min == max { count(min) } else { format!("{}..{}", count(min), count(max)) }
-}
-
-/// The schema as Python that gives it to TensorFlow.
-mod python {
-    use std::fmt::Write;
-
-    use tfarrow_codec::{FeatureSummary, Kind, KindSummary, RecordType, Role};
-
-    use super::{Found, count, escape, range};
-
-    /// A feature spec for `tf.io.parse_example` and its kin.
-    pub(super) fn spec(found: &Found<'_>) -> String {
-        let mut out = format!("# {}\nimport tensorflow as tf\n", escape(&found.headline()));
-        // A `String` takes all that is written to it.
-        let _ = match found.record_type() {
-            RecordType::Raw => {
-                write!(out, "\n# These records are no tf.Example: there is nothing to parse.\nfeatures = {{}}")
-            }
-            RecordType::Example => {
-                dictionary(&mut out, "features", found, Role::Feature);
-                write!(out, "\n\n# tf.io.parse_single_example(record, features)")
-            }
-            RecordType::SequenceExample => {
-                dictionary(&mut out, "context_features", found, Role::Context);
-                out.push('\n');
-                dictionary(&mut out, "sequence_features", found, Role::Sequence);
-                write!(out, "\n\n# tf.io.parse_single_sequence_example(record, context_features, sequence_features)")
-            }
-        };
-        out
-    }
-
-    fn dictionary(out: &mut String, name: &str, found: &Found<'_>, wanted: Role) {
-        let _ = write!(out, "\n{name} = {{\n");
-        let records = found.inferred.summary.records();
-        for (feature, _) in found.features().filter(|(_, role)| *role == wanted) {
-            let key = string(&feature.name);
-            let mut kinds = feature.kinds();
-            let _ = match (kinds.next(), kinds.next()) {
-                (None, _) => writeln!(out, "    # {key}: has no kind anywhere"),
-                (Some((one, _)), Some((other, _))) => {
-                    writeln!(out, "    # {key}: has more than one kind ({}, {})", one.name(), other.name())
-                }
-                (Some((kind, seen)), None) => {
-                    let (spec, note) = if wanted == Role::Sequence {
-                        sequence(feature, kind, seen, records)
-                    } else {
-                        single(feature, kind, seen, records)
-                    };
-                    writeln!(out, "    {key}: tf.io.{spec},{note}")
-                }
-            };
-        }
-        out.push('}');
-    }
-
-    fn single(feature: &FeatureSummary, kind: Kind, seen: &KindSummary, records: u64) -> (String, String) {
-        let dtype = dtype(kind);
-        let always = seen.lists == records && feature.unset == 0;
-        match (always, seen.min_len, seen.max_len) {
-            (true, 1, 1) => (format!("FixedLenFeature([], {dtype})"), String::new()),
-            (true, min, max) if min == max && min > 0 => (format!("FixedLenFeature([{min}], {dtype})"), String::new()),
-            _ => (format!("RaggedFeature({dtype})"), note(seen, records.saturating_sub(seen.lists))),
-        }
-    }
-
-    /// A feature list: its steps are fixed in length only where each has a kind.
-    fn sequence(feature: &FeatureSummary, kind: Kind, seen: &KindSummary, records: u64) -> (String, String) {
-        let dtype = dtype(kind);
-        let missing = if feature.present < records { ", allow_missing=True" } else { "" };
-        match (feature.unset, seen.min_len, seen.max_len) {
-            (0, 1, 1) => (format!("FixedLenSequenceFeature([], {dtype}{missing})"), String::new()),
-            (0, min, max) if min == max && min > 0 => {
-                (format!("FixedLenSequenceFeature([{min}], {dtype}{missing})"), String::new())
-            }
-            _ => (format!("RaggedFeature({dtype})"), note(seen, 0)),
-        }
-    }
-
-    fn note(seen: &KindSummary, missing: u64) -> String {
-        let values = range(seen.min_len, seen.max_len);
-        let plural = if seen.max_len == 1 { "" } else { "s" };
-        match missing {
-            0 => format!("  # {values} value{plural}"),
-            missing => format!("  # {values} value{plural}, missing in {}", count(missing)),
-        }
-    }
-
-    fn dtype(kind: Kind) -> &'static str {
-        match kind {
-            Kind::Bytes => "tf.string",
-            Kind::Float => "tf.float32",
-            Kind::Int64 => "tf.int64",
-        }
-    }
-
-    /// A Python string literal.
-    fn string(text: &str) -> String {
-        let mut out = String::from("\"");
-        for c in text.chars() {
-            match c {
-                '"' | '\\' => out.extend(['\\', c]),
-                c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-                c => out.push(c),
-            }
-        }
-        out.push('"');
-        out
-    }
-
-    #[cfg(test)]
-    mod tests {
-        #[test]
-        fn names_are_python_strings() {
-            assert_eq!(super::string("a\"b\\c\n\u{85}é"), r#""a\"b\\c\x0a\x85é""#);
-        }
-    }
 }

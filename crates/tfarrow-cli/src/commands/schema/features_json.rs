@@ -1,0 +1,72 @@
+//! The schema as `features.json`, in which TensorFlow Datasets keeps the features of a data set beside its shards.
+//!
+//! The format is that of TFDS' `feature.proto` in JSON, as `FeaturesDict.save_config` writes it.
+
+use serde_json::{Map, Value, json};
+use tfarrow_codec::{Kind, RecordType, Role};
+
+use super::{
+    Found,
+    spec::{Lengths, Spec},
+};
+
+/// Where TFDS finds a feature's class.
+const CLASSES: &str = "tensorflow_datasets.core.features";
+
+/// The features as TFDS declares them, and in words those that it cannot have; `None` where it reads no such records.
+pub(super) fn document(found: &Found<'_>) -> Option<(Value, Vec<String>)> {
+    if found.record_type() != RecordType::Example {
+        return None;
+    }
+    let records = found.inferred.summary.records();
+    let (mut features, mut left_out) = (Map::new(), Vec::new());
+    for (feature, _) in found.features() {
+        match Spec::of(feature, Role::Feature, records) {
+            Ok(spec) => {
+                features.insert(feature.name.clone(), one(spec));
+            }
+            // Of features with several kinds, whoever prints a schema tells.
+            Err(_) if feature.is_mixed() => {}
+            Err(why) => left_out.push(format!("feature {:?} {why}", feature.name)),
+        }
+    }
+    Some((
+        json!({"pythonClassName": class("features_dict.FeaturesDict"), "featuresDict": {"features": features}}),
+        left_out,
+    ))
+}
+
+fn class(name: &str) -> String {
+    format!("{CLASSES}.{name}")
+}
+
+/// What is not there in every record can only be a list of values, of which there may be none.
+fn one(spec: Spec<'_>) -> Value {
+    match spec.lengths() {
+        Lengths::One if spec.always => value(spec),
+        Lengths::Fixed(count) if spec.always => tensor(spec.kind, "tensor_feature.Tensor", &[count]),
+        _ => json!({
+            "pythonClassName": class("sequence_feature.Sequence"),
+            "sequence": {"feature": value(spec), "length": "-1"},
+        }),
+    }
+}
+
+fn value(spec: Spec<'_>) -> Value {
+    match spec.is_text() {
+        true => json!({"pythonClassName": class("text_feature.Text"), "text": {}}),
+        false => tensor(spec.kind, "scalar.Scalar", &[]),
+    }
+}
+
+fn tensor(kind: Kind, name: &str, dimensions: &[u64]) -> Value {
+    let dtype = match kind {
+        Kind::Bytes => "string",
+        Kind::Float => "float32",
+        Kind::Int64 => "int64",
+    };
+    // Numbers of 64 bits are text in protobuf's JSON.
+    let dimensions: Vec<_> = dimensions.iter().map(u64::to_string).collect();
+    let shape = if dimensions.is_empty() { json!({}) } else { json!({"dimensions": dimensions}) };
+    json!({"pythonClassName": class(name), "tensor": {"shape": shape, "dtype": dtype, "encoding": "none"}})
+}

@@ -1,0 +1,51 @@
+//! How a feature can be declared, where its kind and its lengths have to be said beforehand: what `tf.io` has
+//! FixedLenFeature, RaggedFeature and their kin for.
+
+use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
+
+/// A feature of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spec<'a> {
+    pub(super) kind: Kind,
+    pub(super) seen: &'a KindSummary,
+    /// Whether every record has a list of it or, of a feature list, every step.
+    pub(super) always: bool,
+}
+
+/// How many values its lists have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lengths {
+    One,
+    Fixed(u64),
+    Varying,
+}
+
+impl<'a> Spec<'a> {
+    /// The spec of a feature that so many records were looked at for; else in words why there is none.
+    pub(super) fn of(feature: &'a FeatureSummary, role: Role, records: u64) -> Result<Self, String> {
+        let mut kinds = feature.kinds();
+        match (kinds.next(), kinds.next()) {
+            (None, _) => Err("has no kind anywhere".to_owned()),
+            (Some((one, _)), Some((other, _))) => {
+                Err(format!("has more than one kind ({}, {})", one.name(), other.name()))
+            }
+            (Some((kind, seen)), None) => {
+                let always = feature.unset == 0 && (role == Role::Sequence || seen.lists == records);
+                Ok(Self { kind, seen, always })
+            }
+        }
+    }
+
+    pub(super) fn lengths(&self) -> Lengths {
+        match (self.seen.min_len, self.seen.max_len) {
+            (1, 1) => Lengths::One,
+            (min, max) if min == max && min > 0 => Lengths::Fixed(min),
+            _ => Lengths::Varying,
+        }
+    }
+
+    /// Whether its bytes are text.
+    pub(super) fn is_text(&self) -> bool {
+        self.kind == Kind::Bytes && self.seen.utf8 && self.seen.bytes > 0
+    }
+}

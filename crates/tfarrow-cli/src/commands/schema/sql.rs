@@ -1,0 +1,83 @@
+//! The schema as a statement that makes a table of it, with every column declared.
+
+use std::fmt::Write;
+
+use tfarrow_codec::{Kind, RecordType, Role};
+use tfarrow_convert::schema_json::columns_of;
+
+use super::{
+    Found, escape,
+    spec::{Lengths, Spec},
+};
+
+/// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, of the sources as they were given.
+pub(super) fn statement(found: &Found<'_>, name: &str, sources: &[String]) -> String {
+    // A statement that begins with a comment could not be an argument of a command.
+    let mut out = format!("CREATE EXTERNAL TABLE {} -- {}\n", identifier(name), escape(&found.headline()));
+    let record_type = found.record_type();
+    if record_type != RecordType::Raw {
+        columns(&mut out, found);
+    }
+    let location = match sources {
+        [source] => literal(source),
+        sources => format!("({})", sources.iter().map(|source| literal(source)).collect::<Vec<_>>().join(", ")),
+    };
+    // A `String` takes all that is written to it.
+    let _ = write!(out, "STORED AS TFRECORD LOCATION {location} OPTIONS (record_type '{}');", record_type.name());
+    out
+}
+
+/// The columns that can be declared, with a comma behind each but the last; what else there is, as comments.
+fn columns(out: &mut String, found: &Found<'_>) {
+    let records = found.inferred.summary.records();
+    let known = columns_of(&found.schema);
+    let columns = found.features().map(|(feature, role)| {
+        let column = known.get(&(feature.name.as_str(), role)).map(|column| column.name());
+        let name = identifier(&feature.name);
+        match Spec::of(feature, role, records) {
+            Err(why) => Err(format!("{}: {why}", escape(&name))),
+            // A declared column reads the feature of its own name.
+            Ok(_) if column != Some(&feature.name) => {
+                let column = column.map_or_else(String::new, |column| format!("; its column is called {column:?}"));
+                Err(format!("{}: cannot be declared{column}", escape(&name)))
+            }
+            Ok(spec) => Ok(format!("{name} {}", data_type(spec, role))),
+        }
+    });
+    let columns: Vec<_> = columns.collect();
+    let last = columns.iter().rposition(Result::is_ok);
+    out.push_str("(\n");
+    for (index, column) in columns.iter().enumerate() {
+        let _ = match column {
+            Ok(column) => writeln!(out, "  {column}{}", if Some(index) == last { "" } else { "," }),
+            Err(why) => writeln!(out, "  -- {why}"),
+        };
+    }
+    out.push_str(") ");
+}
+
+fn data_type(spec: Spec<'_>, role: Role) -> String {
+    let value = match spec.kind {
+        Kind::Bytes if spec.is_text() => "VARCHAR",
+        Kind::Bytes => "BYTEA",
+        Kind::Float => "FLOAT",
+        Kind::Int64 => "BIGINT",
+    };
+    let required = if spec.always { " NOT NULL" } else { "" };
+    match (role, spec.lengths()) {
+        (Role::Sequence, _) => format!("{value}[][]"),
+        (_, Lengths::One) => format!("{value}{required}"),
+        (_, Lengths::Fixed(count)) => format!("{value}[{count}]{required}"),
+        (_, Lengths::Varying) => format!("{value}[]{required}"),
+    }
+}
+
+/// A name in SQL, whatever is in it.
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text in SQL.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
