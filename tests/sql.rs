@@ -33,6 +33,16 @@ fn syntax_errors_come_before_any_answer() {
 }
 
 #[test]
+fn what_is_no_statement_is_passed_over_where_that_is_asked_for() {
+    let text = "SELECT 'a;''b' AS a; SELEC 2; -- no; statement\nSELECT \"x;\" FROM (SELECT 3 AS \"x;\")";
+    let run = tfarrow_reads(&["sql", "--format", "csv", "--keep-going"], text.as_bytes());
+    assert_eq!(run.stdout, "a\na;'b\nx;\n3\n");
+    assert!(run.ends(1).contains("found: SELEC"));
+    let unended = tfarrow(&["sql", "--keep-going", "SELECT 1; SELECT 'a"]);
+    assert!(unended.ends(1).contains("syntax error"));
+}
+
+#[test]
 fn a_failing_statement_ends_the_run() {
     let run =
         tfarrow(&["sql", "--format", "csv", "SELECT 1 AS a; SELECT nosuch FROM 'testdata/scalar.tfrecord'; SELECT 3"]);

@@ -20,7 +20,13 @@ use anyhow::{Context, Result};
 use datafusion::{
     error::DataFusionError,
     prelude::SessionContext,
-    sql::parser::{DFParserBuilder, Statement},
+    sql::{
+        parser::{DFParserBuilder, Statement},
+        sqlparser::{
+            dialect::GenericDialect,
+            tokenizer::{Token, Tokenizer},
+        },
+    },
 };
 use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, session_context};
 use tokio::{runtime::Runtime, sync::Notify};
@@ -68,7 +74,7 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
 fn interruptible(
     runtime: &Runtime,
     answers: Answers,
-    statements: VecDeque<Statement>,
+    statements: VecDeque<Result<Statement>>,
     keep_going: bool,
 ) -> Result<ExitCode> {
     let interrupted = Arc::new(Notify::new());
@@ -87,11 +93,19 @@ fn interruptible(
     })
 }
 
-async fn answer_all(mut answers: Answers, statements: VecDeque<Statement>, keep_going: bool) -> Result<ExitCode> {
+async fn answer_all(
+    mut answers: Answers,
+    statements: VecDeque<Result<Statement>>,
+    keep_going: bool,
+) -> Result<ExitCode> {
     let mut status = ExitCode::SUCCESS;
     for statement in statements {
-        match answers.answer(statement).await {
-            Ok(_) => {}
+        let answered = match statement {
+            Ok(statement) => answers.answer(statement).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match answered {
+            Ok(()) => {}
             // Nobody reads on where the output is closed.
             Err(error) if keep_going && !failure::is_closed_pipe(&error) => status = failure::report(&error),
             Err(error) => return Err(error),
@@ -100,8 +114,9 @@ async fn answer_all(mut answers: Answers, statements: VecDeque<Statement>, keep_
     Ok(status)
 }
 
-/// All statements, those of files first. A syntax error is found before the first is run.
-fn statements(args: &Sql) -> Result<VecDeque<Statement>> {
+/// All statements, those of files first. A syntax error is found before the first is run, or, where what fails is to be
+/// passed over, is told in its turn.
+fn statements(args: &Sql) -> Result<VecDeque<Result<Statement>>> {
     let mut texts = args.file.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     texts.extend(args.command.iter().chain(&args.queries).cloned());
     if texts.is_empty() {
@@ -109,9 +124,27 @@ fn statements(args: &Sql) -> Result<VecDeque<Statement>> {
     }
     let mut statements = VecDeque::new();
     for text in &texts {
-        statements.extend(parse(text)?);
+        match parse(text) {
+            Ok(parsed) => statements.extend(parsed.into_iter().map(Ok)),
+            Err(error) if !args.keep_going => return Err(error),
+            Err(_) => pieces(text).iter().for_each(|piece| match parse(piece) {
+                Ok(parsed) => statements.extend(parsed.into_iter().map(Ok)),
+                Err(error) => statements.push_back(Err(error)),
+            }),
+        }
     }
     Ok(statements)
+}
+
+/// What stands between the semicolons of a text; all of it, where it does not even consist of words.
+fn pieces(text: &str) -> Vec<String> {
+    match Tokenizer::new(&GenericDialect {}, text).with_unescape(false).tokenize() {
+        Ok(tokens) => {
+            let pieces = tokens.split(|token| *token == Token::SemiColon);
+            pieces.map(|tokens| tokens.iter().map(Token::to_string).collect()).collect()
+        }
+        Err(_) => vec![text.to_owned()],
+    }
 }
 
 fn parse(text: &str) -> Result<VecDeque<Statement>> {
