@@ -87,8 +87,13 @@ impl Files {
     pub(crate) fn named(sources: Vec<String>) -> Result<(Self, Vec<Shard>), Error> {
         let files = Self::Of(sources);
         let shards = files.shards()?;
+        files.kept(shards)
+    }
+
+    /// These files, which are `shards` now; but of what can be read only once, those.
+    fn kept(self, shards: Vec<Shard>) -> Result<(Self, Vec<Shard>), Error> {
         if !shards.iter().any(Shard::is_stream) {
-            return Ok((files, shards));
+            return Ok((self, shards));
         }
         let shards = spooled(shards)?;
         Ok((Self::These(shards.clone()), shards))
@@ -223,9 +228,8 @@ impl TfRecordTable {
     /// The table of whatever files the sources name when a query asks; its schema is that of those that they name now.
     pub(crate) fn named_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
         let shards = resolve(&sources).map_err(external)?;
-        let changes = !shards.iter().any(Shard::is_stream);
-        let table = Self::infer_blocking(spooled(shards).map_err(external)?, options)?;
-        Ok(if changes { Self { files: Files::Of(sources), ..table } } else { table })
+        let (files, shards) = Files::Of(sources).kept(shards).map_err(external)?;
+        Ok(Self { files, ..Self::infer_blocking(shards, options)? })
     }
 
     /// This table, with these folders as columns in place of those that were found; where none is given, with those.

@@ -144,7 +144,7 @@ impl<'a> Location<'a> {
     }
 }
 
-fn usage(source: &str, why: &str) -> Error {
+pub(crate) fn usage(source: impl Into<PathBuf>, why: &str) -> Error {
     Error::io(source, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()))
 }
 
@@ -316,10 +316,16 @@ pub(crate) fn key(name: &str) -> io::Result<Key> {
 fn head(store: &Arc<dyn ObjectStore>, key: &str) -> io::Result<Option<Object>> {
     let key = self::key(key)?;
     let here = Arc::clone(store);
-    match wait(async move { here.head(&key).await })? {
-        Ok(meta) => Ok(Some(Object::new(store, meta))),
+    let meta = wait(async move { meta(here.as_ref(), &key).await })??;
+    Ok(meta.map(|meta| Object::new(store, meta)))
+}
+
+/// What a store says of an object; `None` where there is none of this key.
+pub(crate) async fn meta(store: &dyn ObjectStore, key: &Key) -> object_store::Result<Option<ObjectMeta>> {
+    match store.head(key).await {
+        Ok(meta) => Ok(Some(meta)),
         Err(object_store::Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 

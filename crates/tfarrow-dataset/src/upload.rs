@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     Error, ErrorKind, Result,
-    remote::{AHEAD, LOOKS, Location, PART, is_remote, key, wait},
+    remote::{AHEAD, LOOKS, Location, PART, is_remote, key, meta, usage, wait},
 };
 
 /// Parts that an object is put together of, at most: S3 takes 10,000.
@@ -34,20 +34,16 @@ pub(crate) fn is_object(target: &Path) -> bool {
     is_remote(&target.to_string_lossy())
 }
 
-fn refusal(target: &Path, why: &str) -> Error {
-    Error::io(target, io::Error::new(io::ErrorKind::InvalidInput, why))
-}
-
 /// Where in a store an output is, or a folder of outputs; `None` where it is on this machine.
 fn location(target: &Path) -> Result<Option<Location<'_>>> {
     if !is_object(target) {
         return Ok(None);
     }
     let Some(location) = target.to_str().and_then(Location::parse) else {
-        return Err(refusal(target, "a name that is no UTF-8 is no object's"));
+        return Err(usage(target, "a name that is no UTF-8 is no object's"));
     };
     if location.is_http() {
-        return Err(refusal(target, "a web server takes no files: name a folder on this machine, or in a store"));
+        return Err(usage(target, "a web server takes no files: name a folder on this machine, or in a store"));
     }
     Ok(Some(location))
 }
@@ -56,7 +52,7 @@ fn location(target: &Path) -> Result<Option<Location<'_>>> {
 fn object(target: &Path) -> Result<Option<Object>> {
     let Some(location) = location(target)? else { return Ok(None) };
     if location.path.is_empty() {
-        return Err(refusal(target, "names a store, and no object in it"));
+        return Err(usage(target, "names a store, and no object in it"));
     }
     let key = key(location.path).map_err(|error| Error::io(target, error))?;
     Ok(Some((location.store()?, key)))
@@ -117,7 +113,7 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
 /// [`ErrorKind::Exists`] where it is there and may not be overwritten; what the system or the store says.
 pub(crate) fn upload(path: &Path, target: &Path, overwrite: bool) -> Result<()> {
     let failed = |error| Error::io(target, error);
-    let Some((store, key)) = object(target)? else { return Err(refusal(target, "is no object's URL")) };
+    let Some((store, key)) = object(target)? else { return Err(usage(target, "is no object's URL")) };
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     match wait(async move { put_new(&store, &key, file, overwrite).await }).and_then(|put| put).map_err(failed)? {
         true => Ok(()),
@@ -144,11 +140,7 @@ async fn put_new(store: &Arc<dyn ObjectStore>, key: &Key, file: File, overwrite:
 }
 
 async fn is_there(store: &Arc<dyn ObjectStore>, key: &Key) -> object_store::Result<bool> {
-    match store.head(key).await {
-        Ok(_) => Ok(true),
-        Err(object_store::Error::NotFound { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(meta(store.as_ref(), key).await?.is_some())
 }
 
 /// Puts the file there in one request, or in parts where it is large.
