@@ -27,6 +27,54 @@ fn averages_a_column_of_all_shards() {
 }
 
 #[test]
+fn json_that_is_printed_is_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["json", "ndjson", "csv", "tsv"] {
+        let file = folder.path().join(format!("cities.{format}"));
+        let query = "SELECT city, label FROM 'testdata/shards/' ORDER BY 1, 2";
+        let printed = tfarrow(&["sql", "--format", format, query]).prints();
+        std::fs::write(&file, printed).unwrap();
+        let back = format!("SELECT city, label FROM '{}' ORDER BY 1, 2", file.display());
+        let [back, there] = [&back, query].map(|query| tfarrow(&["sql", "--format", "csv", query]).prints());
+        assert_eq!(back, there, "{format}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_copy_that_is_interrupted_leaves_nothing() {
+    for name in ["x.tfrecord", "x.csv", "x.parquet"] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        let copy = format!("COPY (SELECT a.value FROM range(100000) a, range(100000) b) TO '{}'", file.display());
+        let mut child = command(&["sql", &copy]).spawn().unwrap();
+        // It is in the midst of writing once there is a file that has no name yet.
+        while std::fs::read_dir(folder.path()).unwrap().next().is_none() {
+            assert_eq!(child.try_wait().unwrap(), None, "{name}");
+            std::thread::yield_now();
+        }
+        assert!(std::process::Command::new("kill").args(["-2", &child.id().to_string()]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_said_before_a_query_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["x.tfrecord", "x.csv", "x.arrow"] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, "x").unwrap();
+        // It would take days.
+        let rows = "SELECT sum(a.value) FROM range(100000000) a, range(100000000) b";
+        let said = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).fails();
+        assert!(said.contains(name) && said.contains("this file exists"), "{said}");
+        assert_eq!(std::fs::read(&file).unwrap(), b"x");
+    }
+}
+
+#[test]
 fn syntax_errors_come_before_any_answer() {
     let said = tfarrow(&["sql", "SELECT 1; SELEC 2"]).fails();
     assert!(said.starts_with("syntax error: ") && said.contains("SELEC"), "{said}");

@@ -58,6 +58,22 @@ class Web(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(content)
 
 
+class Whole(http.server.SimpleHTTPRequestHandler):
+    """Whole files alone, as Python's own server gives them, to whoever has the signature, and for no other request than
+    it is for: a URL that was signed for GET."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.send_error(403)
+
+    def do_GET(self):
+        if not self.path.endswith("?signature=a%2Fb"):
+            return self.send_error(403)
+        super().do_GET()
+
+
 class Check:
     def __init__(self, program, environment):
         self.program, self.environment, self.count = program, environment, 0
@@ -110,6 +126,9 @@ def main():
     threading.Thread(target=web.serve_forever, daemon=True).start()
     site = f"http://127.0.0.1:{web.server_port}"
 
+    signed = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Whole, directory=os.path.join(HOME, "out")))
+    threading.Thread(target=signed.serve_forever, daemon=True).start()
+
     def s3_names(prefix):
         return [object["Key"] for object in s3.list_objects_v2(Bucket="data", Prefix=prefix).get("Contents", [])]
 
@@ -132,6 +151,16 @@ def main():
     subprocess.run(["rm", "-rf", out], check=True)
     check.run("convert", "s3://data/sets/shards/", os.path.join(out, "parquet"))
     check.same(["sql", query], shards, os.path.join(out, "parquet") + "/")
+    # A server that sends no parts, and a URL with a query and with what URLs have to encode.
+    os.symlink(os.path.join(testdata, "shards", "train-00001-of-00004.tfrecord"), os.path.join(out, "a ü.tfrecord"))
+    os.symlink(os.path.join(out, "parquet", "train-00001-of-00004.parquet"), os.path.join(out, "b.parquet"))
+    for name in ["a%20%C3%BC.tfrecord", "b.parquet"]:
+        url = f"http://127.0.0.1:{signed.server_port}/{name}"
+        check.same(["sql", query], "testdata/shards/train-00001-of-00004.tfrecord", url + "?signature=a%2Fb")
+        check.run("convert", url + "?signature=a%2Fb", os.path.join(out, "signed.arrow"), "--overwrite")
+        check.same(["sql", query], "testdata/shards/train-00001-of-00004.tfrecord", os.path.join(out, "signed.arrow"))
+        error = check.run("count", url + "?signature=wrong", status=1).stderr
+        assert "403" in error, error
     for name in os.listdir(os.path.join(out, "parquet")):
         s3.upload_file(os.path.join(out, "parquet", name), "data", f"parquet/{name}")
     check.same(["sql", query], shards, "s3://data/parquet/")
@@ -177,8 +206,13 @@ def main():
     names = s3_names("copied/")
     assert names == [f"copied/train-{i:05}-of-00003.tfrecord.gz" for i in range(3)], names
     check.same(["sql", query], shards, "s3://data/copied/")
-    check.fails(["sql", copy], "this file exists")
-    check.run("sql", f"COPY (SELECT city, label FROM '{shards}') TO 's3://data/copied/all.parquet'")
+    check.fails(["sql", copy], "s3://data/copied/train-00000-of-00003.tfrecord.gz: this file exists")
+    parquet = f"COPY (SELECT city, label FROM '{shards}') TO 's3://data/copied/all.parquet'"
+    check.run("sql", parquet)
+    check.fails(["sql", parquet], "s3://data/copied/all.parquet: this file exists")
+    check.run("sql", parquet + " OPTIONS (overwrite true)")
+    check.fails(["sql", f"COPY (SELECT 1 / (label - 1) FROM '{shards}') TO 's3://data/failed.parquet'"], "Divide by zero")
+    assert s3_names("failed") == []
     check.same(["sql", query], shards, "s3://data/copied/all.parquet")
     create = "CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 's3://data/sets/shards/'; "
     check.says(["sql", create + query.replace("'SOURCE'", "t")], check.run("sql", query.replace("SOURCE", shards)).stdout)

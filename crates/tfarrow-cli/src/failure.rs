@@ -146,6 +146,8 @@ fn words(error: &DataFusionError) -> String {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
             quoted_if_file(without_backtrace(text))
         }
+        // What a file has led to is no bug to be reported.
+        DataFusionError::Internal(text) => format!("internal error of DataFusion: {}", without_backtrace(text)),
         DataFusionError::SchemaError(error, _) => match error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields),
             error => error.to_string(),

@@ -186,12 +186,8 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
 /// `count` is how many new ones there will be, where that is known.
 pub(crate) fn check_other_cuts(folder: &Path, stem: &str, extension: &str, count: Option<usize>) -> Result<()> {
     for name in names_in(folder)? {
-        let numbers = name.to_str().and_then(|name| {
-            let numbers = name.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(extension)?.strip_suffix('.')?;
-            let (number, of) = numbers.split_once("-of-")?;
-            Some((number.parse::<usize>().ok()?, of.parse::<usize>().ok()?))
-        });
-        if numbers.is_some_and(|(_, of)| count != Some(of)) {
+        let number = name.to_str().and_then(|name| names::tf_shard_number(name, stem, extension));
+        if number.is_some_and(|(_, of)| count != Some(of)) {
             let path = folder.join(name);
             let why = "is a shard of another cut of the same set; remove it, or name another folder";
             return Err(Error::Usage(format!("{}: {why}", path.display())));

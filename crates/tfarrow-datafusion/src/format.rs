@@ -37,8 +37,8 @@ impl TfRecordFormatFactory {
         EXTENSIONS.into_iter().chain(compressed).map(Self)
     }
 
-    fn format(&self, options: TfRecordOptions) -> Arc<dyn FileFormat> {
-        Arc::new(TfRecordFormat { options, ending: self.0 })
+    fn format(&self, options: TfRecordOptions, says_compression: bool) -> Arc<dyn FileFormat> {
+        Arc::new(TfRecordFormat { options, says_compression, ending: self.0 })
     }
 }
 
@@ -53,11 +53,12 @@ impl FileFormatFactory for TfRecordFormatFactory {
         // What is DataFusion's own, as `execution.keep_partition_by_columns`, it has taken itself.
         let given = options.iter().filter(|(name, _)| !name.starts_with("execution."));
         let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
-        Ok(self.format(TfRecordOptions::of(state.config()).with(given)?))
+        let says_compression = options.keys().any(|name| name.ends_with(".compression"));
+        Ok(self.format(TfRecordOptions::of(state.config()).with(given)?, says_compression))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        self.format(TfRecordOptions::default())
+        self.format(TfRecordOptions::default(), false)
     }
 }
 
@@ -66,6 +67,8 @@ impl FileFormatFactory for TfRecordFormatFactory {
 #[derive(Debug)]
 pub(crate) struct TfRecordFormat {
     options: TfRecordOptions,
+    /// Whether the statement itself says how files are compressed.
+    says_compression: bool,
     /// The ending that it was known by.
     ending: &'static str,
 }
@@ -128,6 +131,12 @@ impl FileFormat for TfRecordFormat {
                 "{name}: of compressed files only TFRecord is written: call it .tfrecord.{}, or say STORED AS TFRECORD",
                 self.ending
             );
+        }
+        let said = self.options.compression;
+        if let (Some(named), true) = (Compression::of_name(name).1, self.says_compression)
+            && named != said
+        {
+            return plan_err!("{name}: is called {named}, and is to have the compression {said}");
         }
         write(input, config, order, self.options.clone(), PART.to_owned())
     }

@@ -31,9 +31,11 @@
 //! were passed over, are told to [`SessionOptions::on_notice`], and [`explain_missing_column`] says what to add to "column not found".
 
 mod columns;
+mod context;
 mod decoders;
 mod error;
 mod factory;
+mod file_names;
 mod filter;
 mod format;
 mod functions;
@@ -45,15 +47,18 @@ mod notice;
 mod opener;
 mod options;
 mod origin;
+mod outputs;
 mod partitions;
 mod samples;
 mod scan;
 mod session;
 mod sink;
 mod source;
+mod staging;
 mod stores;
 mod table;
 mod table_function;
+mod text_files;
 mod url_table;
 
 pub use error::MisfitError;

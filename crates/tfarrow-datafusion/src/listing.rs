@@ -14,21 +14,42 @@ use datafusion::{
 use object_store::ObjectStoreExt;
 use tfarrow_dataset::{Contents, Shard, guard, is_remote};
 
+use crate::table::is_pattern;
+
 /// Bytes of an Arrow file in a store that are asked for first, to find its schema.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns.
+/// A format of DataFusion's.
+#[derive(Debug)]
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    /// Its options, as a statement would give them.
+    pub(crate) options: HashMap<String, String>,
+    /// What the names of files in folders end in.
+    pub(crate) ending: String,
+}
+
+impl Format {
+    /// A format without options, whose files are called so.
+    pub(crate) fn of(name: &'static str) -> Self {
+        Self { name, options: HashMap::new(), ending: format!(".{name}") }
+    }
+}
+
+/// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns, where it is a
+/// folder itself: DataFusion knows no globs over such.
 pub(crate) async fn listing_table(
     source: &str,
     shards: &[Shard],
-    format: &str,
+    format: &Format,
     state: &SessionState,
 ) -> Result<Arc<dyn TableProvider>> {
-    let factory = state.get_file_format_factory(format);
-    let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {format} files cannot be read"))?;
-    let options = ListingOptions::new(factory.create(state, &HashMap::new())?);
-    let config = if is_partitioned(shards) {
-        let options = options.with_file_extension(format!(".{format}"));
+    let Format { name, options, ending } = format;
+    let factory = state.get_file_format_factory(name);
+    let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
+    let options = ListingOptions::new(factory.create(state, options)?);
+    let config = if is_partitioned(shards) && !is_pattern(source) {
+        let options = options.with_file_extension(ending);
         let config = ListingTableConfig::new(folder(source)?).with_listing_options(options);
         config.infer_partitions_from_path(state).await?
     } else {

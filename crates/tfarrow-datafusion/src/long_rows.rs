@@ -30,7 +30,10 @@ use datafusion::{
 };
 use futures::StreamExt;
 
-use crate::source::{BATCH_SIZE, TfRecordSource};
+use crate::{
+    context::copy_of,
+    source::{BATCH_SIZE, TfRecordSource},
+};
 
 /// Bytes of a batch of long rows.
 ///
@@ -157,16 +160,7 @@ impl ExecutionPlan for CompactBatchesExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let config = context.session_config().clone().with_batch_size(self.rows);
-        let context = TaskContext::new(
-            context.task_id(),
-            context.session_id(),
-            config,
-            context.scalar_functions().clone(),
-            context.higher_order_functions().clone(),
-            context.aggregate_functions().clone(),
-            context.window_functions().clone(),
-            context.runtime_env(),
-        );
+        let context = copy_of(&context).with_session_config(config);
         let batches = self.input.execute(partition, Arc::new(context))?.map(|batch| compact(&batch?));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use datafusion::{
     datasource::{
         listing::PartitionedFile,
         physical_plan::{FileOpenFuture, FileOpener},
+        projection::{ProjectionOpener, SplitProjection},
     },
     error::Result,
+    physical_expr_adapter::rewrite::rewrite_input_file_name_in_projection,
 };
 use futures::{FutureExt, StreamExt, future, stream};
 use object_store::ObjectStore;
@@ -39,5 +42,30 @@ impl FileOpener for TfRecordOpener {
             }
         };
         Ok(future::ready(Ok(stream)).boxed())
+    }
+}
+
+/// Makes of the columns that a scan decodes those that a query asks for. In them `input_file_name()` is the name that the
+/// user knows the file by, where DataFusion would give the key that it has in a store.
+pub(crate) struct ProjectedOpener {
+    inner: Arc<TfRecordOpener>,
+    projection: SplitProjection,
+    file_schema: SchemaRef,
+}
+
+impl ProjectedOpener {
+    pub(crate) fn new(inner: TfRecordOpener, projection: SplitProjection, file_schema: SchemaRef) -> Self {
+        Self { inner: Arc::new(inner), projection, file_schema }
+    }
+}
+
+impl FileOpener for ProjectedOpener {
+    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
+        let name = Input::of(&file, &self.inner.store).name();
+        let source = self.projection.source.clone();
+        let projection = rewrite_input_file_name_in_projection(source, &name.to_string_lossy())?;
+        let projection = SplitProjection::new(&self.file_schema, &projection);
+        let inner = Arc::clone(&self.inner);
+        ProjectionOpener::try_new(projection, inner, &self.file_schema)?.open(file)
     }
 }

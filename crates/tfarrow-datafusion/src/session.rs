@@ -8,17 +8,20 @@ use datafusion::{
     common::plan_err,
     error::Result,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
+    physical_optimizer::optimizer::PhysicalOptimizer,
     prelude::{DataFrame, SessionConfig, SessionContext},
 };
 
 use crate::{
     factory::TfRecordTableFactory,
+    file_names::FileNames,
     format::TfRecordFormatFactory,
     functions,
     long_rows::{LongRows, merge_stream_bytes},
     notice::OnNotice,
     options::TfRecordOptions,
     samples::Samples,
+    staging::StagingPlanner,
     stores::Stores,
     table::TfRecordTable,
     table_function::ReadTfRecord,
@@ -51,6 +54,8 @@ impl std::fmt::Debug for SessionOptions {
 /// A session in which the name of a file, a folder or a glob is a table: `SELECT avg(label) FROM 'shards/*.tfrecord'`.
 ///
 /// What is TFRecord, Parquet or Arrow is told by content. CSV and JSON files are tables too, by their names' endings.
+/// What COPY and INSERT write, in whatever format, appears when it is whole, and replaces nothing unless `overwrite` says
+/// so.
 ///
 /// ```
 /// use tfarrow_datafusion::{SessionOptions, session_context};
@@ -82,12 +87,16 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let files = Arc::new(UrlTables::new(Arc::clone(&shared)));
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.insert(0, Arc::new(FileNames));
     let state = SessionStateBuilder::new()
         .with_config(config.with_extension(Arc::clone(&shared)))
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
+        .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(LongRows))
+        .with_query_planner(Arc::new(StagingPlanner))
         .build();
     let context = SessionContext::new_with_state(state);
     enable(&context, shared)?;

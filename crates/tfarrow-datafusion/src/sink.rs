@@ -1,11 +1,15 @@
 //! Rows of a query as TFRecord files: what COPY and INSERT write. All files of a statement appear when all are whole.
 
-use std::{fmt, io::Write, path::Path as FilePath, sync::Arc};
+use std::{
+    fmt,
+    io::Write,
+    path::{Path as FilePath, PathBuf},
+    sync::Arc,
+};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use async_trait::async_trait;
-use bytes::Bytes;
 use datafusion::{
     common::{
         exec_err,
@@ -21,13 +25,18 @@ use datafusion::{
     physical_plan::{DisplayAs, DisplayFormatType, stream::RecordBatchStreamAdapter},
 };
 use futures::StreamExt;
-use object_store::{ObjectStore, ObjectStoreExt, buffered::BufWriter, local::LocalFileSystem, path::Path};
+use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder};
 use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, names};
-use tokio::{io::AsyncWriteExt, sync::mpsc::Receiver};
+use tokio::sync::mpsc::Receiver;
 
-use crate::{error::external, format::EXTENSIONS, options::TfRecordOptions};
+use crate::{
+    error::external,
+    format::EXTENSIONS,
+    options::TfRecordOptions,
+    outputs::{Outputs, persist},
+};
 
 /// The name that shards have in a folder, where the statement gives none.
 pub(crate) const PART: &str = "part";
@@ -41,7 +50,8 @@ pub(crate) struct TfRecordSink {
     options: TfRecordOptions,
     /// What the names of shards begin with, where the statement names no file.
     stem: String,
-    is_local: bool,
+    /// Whether where the rows go is known from the beginning.
+    is_single: bool,
 }
 
 impl TfRecordSink {
@@ -50,19 +60,19 @@ impl TfRecordSink {
     /// # Errors
     /// A column that no feature can hold.
     pub(crate) fn try_new(mut config: FileSinkConfig, mut options: TfRecordOptions, stem: String) -> Result<Self> {
-        let single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
-        if single && config.table_partition_cols.is_empty() {
+        let is_single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
+        if is_single && config.table_partition_cols.is_empty() {
             let name = config.table_paths.first().map(|path| path.prefix().to_string()).unwrap_or_default();
             options.compression = Compression::of_name(&name).1.unwrap_or(options.compression);
         }
         config.file_extension = format!("{}{}", EXTENSIONS[0], options.compression.suffix());
-        if options.shards.is_some() {
+        let has_shards = options.shards.is_some();
+        if has_shards {
             // One stream of rows, which the shards deal out among themselves.
             config.file_output_mode = FileOutputMode::SingleFile;
         }
         let schema = written(&config);
-        let is_local = config.object_store_url.as_str().starts_with("file:");
-        let sink = Self { config, schema, options, stem, is_local };
+        let sink = Self { config, schema, options, stem, is_single: is_single || has_shards };
         // What cannot be written is said before anything is.
         sink.encoder()?;
         Ok(sink)
@@ -93,20 +103,38 @@ impl TfRecordSink {
         (0..shards).map(|index| folder.clone().join(name(index))).collect()
     }
 
-    async fn output(&self, path: &Path, store: &Arc<dyn ObjectStore>) -> Result<Output> {
-        let encoder = self.encoder()?;
-        let (place, name) = if self.is_local {
-            let path = LocalFileSystem::new().path_to_filesystem(path)?;
-            let file = OutputFile::create(&path, self.options.overwrite).map_err(external)?;
-            (Place::File(Box::new(file)), path.display().to_string())
-        } else {
-            if !self.options.overwrite && store.head(path).await.is_ok() {
-                return Err(external(Error::new(path.to_string(), tfarrow_dataset::ErrorKind::Exists)));
+    /// The files that the rows for `path` go to, where nothing is in the way of them.
+    async fn free_names(&self, path: &Path, outputs: &Outputs) -> Result<Vec<Path>> {
+        let names = self.names(path);
+        for name in &names {
+            outputs.refuse_existing(name).await.map_err(external)?;
+        }
+        if let (Some(shards), Some(first)) = (self.options.shards, names.first()) {
+            let folder: Path = first.parts().take(first.parts().count().saturating_sub(1)).collect();
+            let stem = names::set_name(FilePath::new(first.filename().unwrap_or_default()));
+            for other in outputs.names_in(&folder).await {
+                let number = names::tf_shard_number(&other, &stem, &self.config.file_extension);
+                if number.is_some_and(|(_, count)| count != shards.get()) {
+                    let other = outputs.name(&folder.join(other));
+                    return exec_err!(
+                        "{other}: is a shard of another cut of the same set; remove it, or name another folder"
+                    );
+                }
             }
-            (Place::Object(Box::new(BufWriter::new(Arc::clone(store), path.clone()))), path.to_string())
-        };
-        let writer = ShardWriter::new(Vec::new(), self.options.compression);
-        Ok(Output { encoder, frames: Vec::new(), writer, place, name })
+        }
+        Ok(names)
+    }
+
+    fn outputs(&self, store: &Arc<dyn ObjectStore>) -> Outputs {
+        Outputs::new(self.config.object_store_url.clone(), Arc::clone(store), self.options.overwrite)
+    }
+
+    async fn output(&self, path: &Path, outputs: &Outputs) -> Result<Output> {
+        let encoder = self.encoder()?;
+        let file = outputs.create(path).await.map_err(external)?;
+        let name = file.path().to_owned();
+        let writer = ShardWriter::new(file, self.options.compression);
+        Ok(Output { encoder, frames: Vec::new(), writer, name })
     }
 }
 
@@ -135,6 +163,11 @@ impl DataSink for TfRecordSink {
 
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
         let folders: Vec<_> = self.config.table_partition_cols.iter().map(|(name, _)| name.clone()).collect();
+        if let (Some(path), true) = (self.config.table_paths.first(), folders.is_empty() && self.is_single) {
+            // Before a query runs for hours.
+            let store = context.runtime_env().object_store(path)?;
+            self.free_names(path.prefix(), &self.outputs(&store)).await?;
+        }
         let schema = data.schema();
         let named = data.map(move |batch| batch.and_then(|batch| named_folders(batch, &folders)));
         FileSink::write_all(self, Box::pin(RecordBatchStreamAdapter::new(schema, named)), context).await
@@ -167,11 +200,11 @@ impl FileSink for TfRecordSink {
         mut files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
     ) -> Result<u64> {
-        let mut tasks = JoinSet::new();
+        let (mut tasks, places) = (JoinSet::new(), self.outputs(&store));
         while let Some((path, batches)) = files.recv().await {
             let mut outputs = Vec::new();
-            for name in self.names(&path) {
-                outputs.push(self.output(&name, &store).await?);
+            for name in self.free_names(&path, &places).await? {
+                outputs.push(self.output(&name, &places).await?);
             }
             tasks.spawn(write_files(outputs, batches));
         }
@@ -183,15 +216,13 @@ impl FileSink for TfRecordSink {
         }
         // The rows may have ended with an error. Then no file gets its name.
         demux_task.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-        for file in whole {
-            file.persist().await?;
-        }
+        persist(whole).await?;
         Ok(rows)
     }
 }
 
 /// Deals the rows out to the files, and closes these. Each batch is cut into as many runs of rows as there are files.
-async fn write_files(mut outputs: Vec<Output>, mut batches: Receiver<RecordBatch>) -> Result<(u64, Vec<Whole>)> {
+async fn write_files(mut outputs: Vec<Output>, mut batches: Receiver<RecordBatch>) -> Result<(u64, Vec<WholeFile>)> {
     let (mut rows, mut turn) = (0, 0);
     while let Some(batch) = batches.recv().await {
         let (count, files) = (batch.num_rows(), outputs.len());
@@ -200,7 +231,7 @@ async fn write_files(mut outputs: Vec<Output>, mut batches: Receiver<RecordBatch
             if let Some(output) = outputs.get_mut((turn + run) % files)
                 && to > from
             {
-                output.write(&batch.slice(from, to - from)).await?;
+                output.write(&batch.slice(from, to - from))?;
             }
         }
         turn = (turn + count) % files.max(1);
@@ -208,7 +239,7 @@ async fn write_files(mut outputs: Vec<Output>, mut batches: Receiver<RecordBatch
     }
     let mut whole = Vec::new();
     for output in outputs {
-        whole.push(output.close().await?);
+        whole.push(output.close()?);
     }
     Ok((rows, whole))
 }
@@ -217,62 +248,21 @@ async fn write_files(mut outputs: Vec<Output>, mut batches: Receiver<RecordBatch
 struct Output {
     encoder: Encoder,
     frames: Vec<u8>,
-    /// What is compressed and on its way.
-    writer: ShardWriter<Vec<u8>>,
-    place: Place,
-    name: String,
-}
-
-enum Place {
-    File(Box<OutputFile>),
-    Object(Box<BufWriter>),
+    writer: ShardWriter<OutputFile>,
+    name: PathBuf,
 }
 
 impl Output {
-    async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.frames.clear();
         let encoded = self.encoder.encode(batch, &mut self.frames);
         encoded.map_err(|error| external(WriteError(Box::new(Error::codec(&self.name, error)))))?;
-        self.writer.write_all(&self.frames).map_err(|error| self.failed(error))?;
-        let bytes = std::mem::take(self.writer.get_mut());
-        self.put(bytes).await
+        self.writer.write_all(&self.frames).map_err(|error| external(Error::io(&self.name, error)))
     }
 
-    async fn put(&mut self, bytes: Vec<u8>) -> Result<()> {
-        let written = match &mut self.place {
-            Place::File(file) => file.write_all(&bytes),
-            Place::Object(upload) => Ok(upload.put(Bytes::from(bytes)).await?),
-        };
-        written.map_err(|error| self.failed(error))
-    }
-
-    fn failed(&self, error: std::io::Error) -> DataFusionError {
-        external(Error::io(&self.name, error))
-    }
-
-    async fn close(mut self) -> Result<Whole> {
-        let writer = std::mem::replace(&mut self.writer, ShardWriter::new(Vec::new(), Compression::None));
-        let rest = writer.finish().map_err(|error| self.failed(error))?;
-        self.put(rest).await?;
-        Ok(match self.place {
-            Place::File(file) => Whole::File(file.close().map_err(external)?),
-            Place::Object(upload) => Whole::Object(upload),
-        })
-    }
-}
-
-/// A file that is whole and has no name yet.
-enum Whole {
-    File(WholeFile),
-    Object(Box<BufWriter>),
-}
-
-impl Whole {
-    async fn persist(self) -> Result<()> {
-        match self {
-            Self::File(file) => file.persist().map_err(external),
-            Self::Object(mut upload) => Ok(upload.shutdown().await?),
-        }
+    fn close(self) -> Result<WholeFile> {
+        let file = self.writer.finish().map_err(|error| external(Error::io(&self.name, error)))?;
+        file.close().map_err(external)
     }
 }
 

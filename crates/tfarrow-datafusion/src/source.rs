@@ -10,7 +10,7 @@ use datafusion::{
     common::{config::ConfigOptions, tree_node::TreeNodeRecursion},
     datasource::{
         physical_plan::{FileOpener, FileScanConfig, FileSource},
-        projection::{ProjectionOpener, SplitProjection},
+        projection::SplitProjection,
         table_schema::TableSchema,
     },
     error::Result,
@@ -31,7 +31,7 @@ use crate::{
     filter::{Filter, is_decidable},
     metrics::ScanMetrics,
     notice::Teller,
-    opener::TfRecordOpener,
+    opener::{ProjectedOpener, TfRecordOpener},
     origin::Origin,
     scan::Scan,
 };
@@ -195,7 +195,8 @@ impl FileSource for TfRecordSource {
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
         let opener = TfRecordOpener::new(store, self.scan(config, partition)?);
-        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.table_schema.file_schema())
+        let file_schema = Arc::clone(self.table_schema.file_schema());
+        Ok(Arc::new(ProjectedOpener::new(opener, self.projection.clone(), file_schema)))
     }
 
     fn table_schema(&self) -> &TableSchema {

@@ -7,7 +7,7 @@ use datafusion::{
     execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry},
 };
 use object_store::ObjectStore;
-use tfarrow_dataset::{is_remote, store_of};
+use tfarrow_dataset::store_of;
 use url::Url;
 
 use crate::error::external;
@@ -26,10 +26,7 @@ impl ObjectStoreRegistry for Stores {
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        // What was registered comes first, and where the URL is no store's, DataFusion's own words.
-        self.0.get_store(url).or_else(|unknown| match is_remote(url.as_str()) {
-            true => store_of(url.as_str()).map_err(external),
-            false => Err(unknown),
-        })
+        // What was registered comes first.
+        self.0.get_store(url).or_else(|_| store_of(url.as_str()).map_err(external))
     }
 }

@@ -127,7 +127,7 @@ impl Files {
 }
 
 /// Whether a source names files by what they have in common.
-fn is_pattern(source: &str) -> bool {
+pub(crate) fn is_pattern(source: &str) -> bool {
     source.contains(['*', '?', '[', '{']) || is_shard_spec(source)
 }
 

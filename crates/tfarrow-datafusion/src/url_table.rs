@@ -1,38 +1,40 @@
 //! `FROM 'shards/*.tfrecord'`: a name that no table has, and that names files.
 //!
 //! DataFusion's own factory tells a format by the ending of the first file's name, and takes what fails for a table
-//! that is not there. Ours finds shards as the rest of tfarrow does, by content, and says what fails. What has the
-//! ending of CSV or JSON goes to DataFusion's.
+//! that is not there. Ours finds shards as the rest of tfarrow does, by content, and says what fails. What holds neither
+//! TFRecord nor Parquet nor Arrow is left to the ending of its name.
 
 use std::{
     collections::HashMap,
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use async_trait::async_trait;
 use datafusion::{
     catalog::{TableProvider, UrlTableFactory},
     common::{plan_datafusion_err, plan_err},
-    datasource::dynamic_file::DynamicListTableFactory,
     error::Result,
     execution::SessionState,
     prelude::SessionContext,
 };
-use tfarrow_dataset::{Contents, Shard, is_remote, is_shard_spec, resolve};
+use tfarrow_dataset::{Contents, Shard, Wanted, is_shard_spec, resolve_wanted};
 
 use crate::{
     error::external,
-    listing::listing_table,
+    listing::{Format, listing_table},
     options::TfRecordOptions,
     session::Shared,
     table::{TfRecordTable, blocking, spooled},
+    text_files::TextFiles,
 };
+
+/// Asks for the state that a session has by now; `None` once it is gone. The session holds what asks.
+type Session = Box<dyn Fn() -> Option<SessionState> + Send + Sync>;
 
 /// Makes tables of names of files, folders and globs.
 pub(crate) struct UrlTables {
-    /// DataFusion's own, which also holds the session.
-    stock: DynamicListTableFactory,
+    session: OnceLock<Session>,
     shared: Arc<Shared>,
     /// Copies of what can be read only once, by the name of the source: a second query sees what the first saw.
     streams: Arc<Mutex<HashMap<String, Vec<Shard>>>>,
@@ -46,37 +48,31 @@ impl std::fmt::Debug for UrlTables {
 
 impl UrlTables {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { stock: DynamicListTableFactory::default(), shared, streams: Arc::default() }
+        Self { session: OnceLock::new(), shared, streams: Arc::default() }
     }
 
     /// Tells which session the tables are for.
     pub(crate) fn bind(&self, context: &SessionContext) {
-        self.stock.session_store().with_state(context.state_weak_ref());
+        let state = context.state_weak_ref();
+        self.session.get_or_init(|| Box::new(move || Some(state.upgrade()?.read().clone())));
     }
 
     fn session(&self) -> Result<SessionState> {
-        let session = self.stock.session_store().get_session().upgrade();
-        let state = session.and_then(|session| session.read().as_any().downcast_ref::<SessionState>().cloned());
+        let state = self.session.get().and_then(|session| session());
         state.ok_or_else(|| plan_datafusion_err!("the session is gone"))
     }
 
-    /// The table that DataFusion makes of these files.
-    async fn stock_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        match self.stock.try_new(name).await? {
-            None => plan_err!("{name}: no such files, or none that can be read as their names say"),
-            table => Ok(table),
-        }
-    }
-
-    async fn shards(&self, source: &str) -> Result<Vec<Shard>> {
+    async fn shards(&self, source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
         let (streams, source) = (Arc::clone(&self.streams), source.to_owned());
         blocking(move || {
             let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(shards) = streams.get(&source) {
                 return Ok(shards.clone());
             }
-            let shards = resolve(&[&source]).map_err(external)?;
-            if !shards.iter().any(Shard::is_stream) {
+            let shards = resolve_wanted(&[&source], wanted).map_err(external)?;
+            // TFRecord is read by us alone, and from front to back.
+            let is_ours = |shard: &Shard| wanted == Wanted::Any && shard.contents == Contents::TfRecord;
+            if !shards.iter().any(|shard| shard.is_stream() || shard.is_odd_object() && !is_ours(shard)) {
                 return Ok(shards);
             }
             let shards = spooled(shards).map_err(external)?;
@@ -94,8 +90,8 @@ impl UrlTables {
                 let table = TfRecordTable::infer(shards, &options).await?;
                 Ok(self.shared.adopt(table, source))
             }
-            Contents::Parquet => listing_table(source, &shards, "parquet", &state).await,
-            Contents::Arrow => listing_table(source, &shards, "arrow", &state).await,
+            Contents::Parquet => listing_table(source, &shards, &Format::of("parquet"), &state).await,
+            Contents::Arrow => listing_table(source, &shards, &Format::of("arrow"), &state).await,
         }
     }
 }
@@ -103,16 +99,21 @@ impl UrlTables {
 #[async_trait]
 impl UrlTableFactory for UrlTables {
     async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if (is_url(name) && !is_remote(name)) || has_stock_ending(name) {
-            return self.stock_table(name).await;
+        if let Some(files) = TextFiles::of_name(name) {
+            let shards = self.shards(name, Wanted::Files).await?;
+            return files.table(name, &shards, &self.session()?).await.map(Some);
         }
         if !looks_like_path(name) && !Path::new(name).exists() {
             return Ok(None);
         }
-        match self.shards(name).await {
-            Ok(shards) => self.table(name, shards).await.map(Some),
-            Err(_) if is_folder_of_stock_files(Path::new(name)) => self.stock_table(name).await,
-            Err(error) => Err(error),
+        let error = match self.shards(name, Wanted::Any).await {
+            Ok(shards) => return self.table(name, shards).await.map(Some),
+            Err(error) => error,
+        };
+        let Ok(shards) = self.shards(name, Wanted::Files).await else { return Err(error) };
+        match TextFiles::of_shards(&shards) {
+            Some(files) => files.table(name, &shards, &self.session()?).await.map(Some),
+            None => Err(error),
         }
     }
 }
@@ -141,28 +142,6 @@ fn looks_like_path(name: &str) -> bool {
         || name.contains("-of-")
 }
 
-fn is_url(name: &str) -> bool {
-    name.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    })
-}
-
-/// Endings of formats that are not told by content, and are DataFusion's to read.
-const STOCK: [&str; 2] = [".csv", ".json"];
-
-fn has_stock_ending(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    STOCK.iter().any(|ending| name.ends_with(ending))
-}
-
-/// Whether all visible files of a folder have the same ending, and that is of a format of DataFusion's.
-fn is_folder_of_stock_files(folder: &Path) -> bool {
-    let Ok(entries) = folder.read_dir() else { return false };
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().to_ascii_lowercase());
-    let names: Vec<_> = names.filter(|name| !name.starts_with(['.', '_'])).collect();
-    !names.is_empty() && STOCK.iter().any(|ending| names.iter().all(|name| name.ends_with(ending)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,12 +154,5 @@ mod tests {
         for name in ["shards", "My Table", "train-1", ""] {
             assert!(!looks_like_path(name), "{name}");
         }
-    }
-
-    #[test]
-    fn urls_and_endings() {
-        assert!(is_url("s3://bucket/x") && is_url("file:///x"));
-        assert!(!is_url("a/b") && !is_url("://x") && !is_url("a b://x"));
-        assert!(has_stock_ending("x/*.CSV") && !has_stock_ending("x/csv"));
     }
 }

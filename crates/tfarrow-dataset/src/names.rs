@@ -38,6 +38,19 @@ pub fn tf_shard_name(stem: &str, index: usize, count: usize, extension: &str) ->
     format!("{stem}-{index:05}-of-{count:05}.{extension}")
 }
 
+/// The index and the count in a name that [`tf_shard_name`] gives for this stem and extension; `None` in another.
+///
+/// ```
+/// use tfarrow_dataset::names::tf_shard_number;
+/// assert_eq!(tf_shard_number("train-00001-of-00004.tfrecord", "train", "tfrecord"), Some((1, 4)));
+/// assert_eq!(tf_shard_number("test-00001-of-00004.tfrecord", "train", "tfrecord"), None);
+/// ```
+pub fn tf_shard_number(name: &str, stem: &str, extension: &str) -> Option<(usize, usize)> {
+    let number = name.strip_prefix(stem)?.strip_prefix('-')?.strip_suffix(extension)?.strip_suffix('.')?;
+    let (index, count) = number.split_once("-of-")?;
+    Some((index.parse().ok()?, count.parse().ok()?))
+}
+
 /// What the shards of a set have in common: `name` without its suffixes and its number, as [`tf_shard_name`] takes it.
 pub fn set_name(name: &Path) -> String {
     let stem = stem(file_name(name));

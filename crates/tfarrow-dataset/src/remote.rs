@@ -15,8 +15,15 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
-use futures::{StreamExt, TryStreamExt, executor::block_on, stream};
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, parse_url_opts, path::Path as Key};
+use futures::{
+    StreamExt, TryFutureExt, TryStreamExt,
+    executor::block_on,
+    stream::{self, BoxStream},
+};
+use object_store::{
+    ClientConfigKey, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, http::HttpBuilder, parse_url_opts,
+    path::Path as Key,
+};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::mpsc::{Receiver, channel},
@@ -61,6 +68,10 @@ const SCHEMES: [(&str, &str); 9] = [
     ("https", ""),
 ];
 
+/// What is wrong with another URL.
+pub(crate) const UNKNOWN: &str = "no URL that is known: s3://bucket/.., gs://, az://, abfs://, https://, http:// and \
+                                  file:/// are, and paths of files";
+
 /// Whether `source` is the URL of something in a store.
 ///
 /// ```
@@ -76,7 +87,7 @@ pub fn is_remote(source: &str) -> bool {
 /// # Errors
 /// A URL of no store that is known, and variables that make no sense.
 pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
-    let location = Location::parse(url).ok_or_else(|| usage(url, "not the URL of an object store"))?;
+    let location = Location::parse(url).ok_or_else(|| usage(url, UNKNOWN))?;
     location.store()
 }
 
@@ -87,6 +98,8 @@ pub(crate) struct Location<'a> {
     authority: &'a str,
     /// Everything behind, without its first slash; not decoded, since a `?` or a `*` there is meant as a glob.
     pub(crate) path: &'a str,
+    /// What a web server is told behind a `?`, a signature say.
+    query: Option<&'a str>,
     variables: &'static str,
 }
 
@@ -94,22 +107,29 @@ impl<'a> Location<'a> {
     pub(crate) fn parse(source: &'a str) -> Option<Self> {
         let (scheme, rest) = source.split_once("://")?;
         let (_, variables) = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known))?;
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) if variables.is_empty() => (rest, Some(query)),
+            _ => (rest, None),
+        };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        (!authority.is_empty()).then_some(Self { scheme, authority, path, variables })
+        (!authority.is_empty()).then_some(Self { scheme, authority, path, query, variables })
     }
 
     pub(crate) fn is_http(&self) -> bool {
         self.variables.is_empty()
     }
 
-    /// The URL of the store, and of a key in it.
+    /// The URL of the store, and of a key in it. A query is left out: it is often long, and a secret.
     fn url(&self, key: &str) -> String {
         format!("{}://{}/{key}", self.scheme, self.authority)
     }
 
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         static STORES: Mutex<Option<HashMap<String, Arc<dyn ObjectStore>>>> = Mutex::new(None);
-        let base = self.url("");
+        let mut base = self.url("");
+        if let Some(query) = self.query {
+            base = format!("{base}?{query}");
+        }
         let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
         let stores = stores.get_or_insert_default();
         if let Some(store) = stores.get(&base) {
@@ -118,20 +138,28 @@ impl<'a> Location<'a> {
         if self.variables == S3 {
             check_s3().map_err(|error| Error::io(&base, error))?;
         }
-        let url = Url::parse(&base).map_err(|error| usage(&base, &error.to_string()))?;
-        let made = parse_url_opts(&url, self.options()).map_err(|error| Error::io(&base, error.into()))?;
-        let store: Arc<dyn ObjectStore> = Arc::from(made.0);
+        let store = if self.is_http() { self.web_server(&base) } else { self.made(&base) };
+        let store = store.map_err(|error| Error::io(self.url(""), error))?;
         stores.insert(base, Arc::clone(&store));
         Ok(store)
+    }
+
+    fn web_server(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
+        let server = HttpBuilder::new()
+            .with_url(base)
+            .with_config(ClientConfigKey::Timeout, REQUEST_TIMEOUT)
+            .with_config(ClientConfigKey::AllowHttp, self.scheme.eq_ignore_ascii_case("http").to_string());
+        Ok(Arc::new(server.build()?))
+    }
+
+    fn made(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
+        let url = Url::parse(base).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Arc::from(parse_url_opts(&url, self.options())?.0))
     }
 
     /// What the variables say. Whoever names an endpoint without TLS wants it so.
     fn options(&self) -> Vec<(String, String)> {
         let timeout = ("timeout".to_owned(), REQUEST_TIMEOUT.to_owned());
-        if self.is_http() {
-            let allow = self.scheme.eq_ignore_ascii_case("http").to_string();
-            return vec![timeout, ("allow_http".to_owned(), allow)];
-        }
         let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         let named = env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with(self.variables));
         // What the variables say comes last, and counts.
@@ -156,6 +184,10 @@ pub(crate) struct Object {
     size: u64,
     /// What tells this version of it from others, so that one that is replaced meanwhile is not read half and half.
     tag: Option<String>,
+    /// Whether it is to be had in parts. Not every web server sends any.
+    in_parts: bool,
+    /// Whether its URL says all that it takes to have it.
+    has_query: bool,
 }
 
 impl fmt::Debug for Object {
@@ -166,7 +198,13 @@ impl fmt::Debug for Object {
 
 impl Object {
     fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
-        Self { store: Arc::clone(store), key: meta.location, size: meta.size, tag: meta.e_tag }
+        let (store, key) = (Arc::clone(store), meta.location);
+        Self { store, key, size: meta.size, tag: meta.e_tag, in_parts: true, has_query: false }
+    }
+
+    /// Whether others than this program, who know its URL, can read it as they like.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.in_parts && !self.has_query
     }
 
     async fn bytes(&self, from: u64, to: u64) -> object_store::Result<Bytes> {
@@ -181,8 +219,37 @@ impl Object {
 
     /// What it holds, by its first bytes.
     async fn contents(&self) -> object_store::Result<Option<Contents>> {
-        let head = self.bytes(0, self.size.min(HEAD)).await?;
-        Ok(Contents::of_head(head))
+        let mut head = Vec::new();
+        if self.in_parts {
+            head.extend(self.bytes(0, self.size.min(HEAD)).await?);
+        } else {
+            let mut bytes = self.whole().await?;
+            while head.len() < HEAD as usize
+                && let Some(some) = bytes.try_next().await?
+            {
+                head.extend(some);
+            }
+        }
+        Ok(Contents::of_head(head.into()))
+    }
+
+    /// Its bytes in one answer.
+    async fn whole(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        let options = GetOptions { if_match: self.tag.clone(), ..GetOptions::default() };
+        Ok(self.store.get_opts(&self.key, options).await?.into_stream())
+    }
+
+    /// Its bytes from front to back, in requests ahead of whoever takes them.
+    async fn stream(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        if !self.in_parts {
+            return self.whole().await;
+        }
+        let object = self.clone();
+        let part = move |(from, to)| {
+            let object = object.clone();
+            async move { object.bytes(from, to).await }
+        };
+        Ok(stream::iter(cuts(self.size)).map(part).buffered(AHEAD).boxed())
     }
 
     /// Its bytes from front to back. Requests are sent ahead of whoever reads.
@@ -190,11 +257,7 @@ impl Object {
         let (send, parts) = channel(1);
         let object = self.clone();
         runtime().spawn(async move {
-            let part = |(from, to)| {
-                let object = object.clone();
-                async move { object.bytes(from, to).await }
-            };
-            let mut parts = stream::iter(cuts(object.size)).map(part).buffered(AHEAD);
+            let mut parts = object.stream().try_flatten_stream().boxed();
             while let Some(part) = parts.next().await {
                 let is_last = part.is_err();
                 // Nobody reads on.
@@ -254,13 +317,13 @@ pub(crate) fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 
 /// # Errors
 /// What the store says; where there is no such shard.
 pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
-    let location = Location::parse(source).ok_or_else(|| usage(source, "not the URL of an object store"))?;
+    let location = Location::parse(source).ok_or_else(|| usage(source, UNKNOWN))?;
+    if location.is_http() {
+        return web_file(source, &location).map(|shard| vec![shard]);
+    }
     let store = location.store()?;
     let failed = |error: io::Error| Error::io(source, error);
     if Glob::is_glob(location.path) {
-        if location.is_http() {
-            return Err(usage(source, "a web server lists no files: name each"));
-        }
         let glob = Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
         let prefix = glob.prefix.to_string_lossy().into_owned();
         let objects = list(&store, &prefix).map_err(failed)?;
@@ -273,14 +336,11 @@ pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
         return found(source, shards, format!("of {count} objects there, none that is a shard matches"));
     }
     let key = location.path.trim_end_matches('/');
-    if !key.is_empty() && key == location.path {
-        match head(&store, key).map_err(failed)? {
-            Some(object) => return Ok(vec![named(&location, object).map_err(failed)?]),
-            None if location.is_http() => return Err(Error::io(source, io::ErrorKind::NotFound.into())),
-            None => {}
-        }
-    } else if location.is_http() {
-        return Err(usage(source, "a web server lists no files: name each"));
+    if !key.is_empty()
+        && key == location.path
+        && let Some(object) = head(&store, key).map_err(failed)?
+    {
+        return Ok(vec![named(&location, object).map_err(failed)?]);
     }
     if let Some(spec) = ShardSpec::parse(source) {
         let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
@@ -294,6 +354,37 @@ pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
     let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
     let shards = shards(&location, key, objects, &is_visible, false, wanted).map_err(failed)?;
     found(source, shards, format!("no such object, and of {count} objects below that name none is a shard"))
+}
+
+/// The one file that the URL of a web server names.
+fn web_file(source: &str, location: &Location<'_>) -> Result<Shard> {
+    let failed = |error: io::Error| Error::io(location.url(location.path), error);
+    if location.path.is_empty() || location.path.ends_with('/') || Glob::is_glob(location.path) {
+        return Err(usage(source, "a web server lists no files: name each"));
+    }
+    let key = Key::from_url_path(location.path).map_err(|error| failed(object_store::Error::from(error).into()))?;
+    let (store, has_query) = (location.store()?, location.query.is_some());
+    let asked = wait(async move { ask_web(&store, &key, has_query).await });
+    match asked.and_then(|object| Ok(object?)).map_err(failed)? {
+        Some(object) => named(location, object).map_err(failed),
+        None => Err(failed(io::ErrorKind::NotFound.into())),
+    }
+}
+
+/// What a web server has under this key. It is asked for bytes, as it will be again: a signature may allow that alone.
+async fn ask_web(store: &Arc<dyn ObjectStore>, key: &Key, has_query: bool) -> object_store::Result<Option<Object>> {
+    let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+    let (asked, in_parts) = match store.get_opts(key, first).await {
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        // It sends no parts, or there are no bytes to send.
+        Err(_) => (store.get(key).await, false),
+        first => (first, true),
+    };
+    match asked {
+        Ok(got) => Ok(Some(Object { in_parts, has_query, ..Object::new(store, got.meta) })),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn found(source: &str, shards: Vec<Shard>, looked: String) -> Result<Vec<Shard>> {
@@ -361,10 +452,11 @@ fn shards(
     wanted: Wanted,
 ) -> io::Result<Vec<Shard>> {
     let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
+    let is_file = |name: &Path| wanted == Wanted::Files || !stands_beside(name);
     let objects: Vec<_> =
-        objects.filter(|(name, object)| object.size > 0 && is_wanted(name) && !stands_beside(name)).collect();
-    let look = |(name, object): (PathBuf, Object)| async move {
-        let contents = match says_tfrecord(&name) || is_bare_shard(&name) {
+        objects.filter(|(name, object)| object.size > 0 && is_wanted(name) && is_file(name)).collect();
+    let look = move |(name, object): (PathBuf, Object)| async move {
+        let contents = match wanted == Wanted::Files || says_tfrecord(&name) || is_bare_shard(&name) {
             true => Some(Contents::TfRecord),
             false => object.contents().await?,
         };
@@ -377,9 +469,9 @@ fn shards(
         Some(Shard::remote(path, name, object.size, contents, object))
     };
     let mut shards: Vec<_> = looked.into_iter().filter_map(shard).collect();
-    // A glob means what it names; a folder may hold copies of the same data in other formats.
-    if !by_glob && wanted == Wanted::Any && shards.iter().any(|shard| shard.contents == Contents::TfRecord) {
-        shards.retain(|shard| shard.contents == Contents::TfRecord);
+    // A glob means what it names.
+    if !by_glob {
+        wanted.prefer(&mut shards);
     }
     Ok(shards)
 }

@@ -63,19 +63,25 @@ impl Shard {
         self.stream && self.spool.is_none()
     }
 
+    /// Whether it is a web server's that others cannot read as they like: one that sends no parts of files, or that was
+    /// asked with a query; not spooled.
+    pub fn is_odd_object(&self) -> bool {
+        self.spool.is_none() && self.object.as_ref().is_some_and(|object| !object.is_plain())
+    }
+
     /// The path of a plain file with the shard's bytes: its own, or that of the copy that [`spool`](Self::spool) made. Of a
     /// shard that is a stream or remote there is none before.
     pub fn local_path(&self) -> &Path {
         self.spool.as_ref().map_or(self.path.as_path(), |temp| temp.as_ref())
     }
 
-    /// Copies a stream to a temporary file, so that it can be read twice; a plain file needs no copy. Says anew what
-    /// the shard holds and how large it is. The copy is removed with the last clone of the shard.
+    /// Copies a stream, or an odd object, to a temporary file, so that it can be read twice and as one likes; others need no
+    /// copy. Says anew what the shard holds and how large it is. The copy is removed with the last clone of the shard.
     ///
     /// # Errors
     /// What the system says.
     pub fn spool(&mut self) -> Result<()> {
-        if self.is_stream() { self.copy() } else { Ok(()) }
+        if self.is_stream() || self.is_odd_object() { self.copy() } else { Ok(()) }
     }
 
     fn copy(&mut self) -> Result<()> {

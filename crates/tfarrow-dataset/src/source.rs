@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use percent_encoding::percent_decode_str;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::{
@@ -33,14 +34,24 @@ pub enum Wanted {
     TfRecord,
     /// Parquet and Arrow.
     Columnar,
+    /// Every file, whatever it holds: nothing is looked into, and [`Shard::contents`] says nothing.
+    Files,
 }
 
 impl Wanted {
     pub(crate) fn takes(self, contents: Contents) -> bool {
         match self {
-            Self::Any => true,
+            Self::Any | Self::Files => true,
             Self::TfRecord => contents == Contents::TfRecord,
             Self::Columnar => contents != Contents::TfRecord,
+        }
+    }
+
+    /// Leaves TFRecord alone of what a folder holds, where it holds any: the rest may be copies of the same data.
+    pub(crate) fn prefer(self, shards: &mut Vec<Shard>) {
+        let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
+        if self == Self::Any && shards.iter().any(is_tfrecord) {
+            shards.retain(is_tfrecord);
         }
     }
 
@@ -49,6 +60,7 @@ impl Wanted {
             Self::Any => "TFRecord, Parquet or Arrow",
             Self::TfRecord => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
+            Self::Files => "one that is not empty",
         }
     }
 }
@@ -66,6 +78,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 ///
 /// A source is one of these, the first that fits:
 /// - `-`: standard input.
+/// - A URL: what it names in a store, likewise; of a web server, one file; `file:///..`, a path.
 /// - A file: taken whatever it holds, an empty one as a shard of no records.
 /// - A folder: the files in it and below, by what they hold. A file that is called TFRecord, or numbered as its shards
 ///   are, and holds something else is taken too, so that damage is not passed over in silence. Links to folders inside the source are not
@@ -127,6 +140,8 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
     if let Some(url) = source.to_str().filter(|source| remote::is_remote(source)) {
         return remote::find(url, wanted);
     }
+    let file = source.to_str().and_then(file_of_url);
+    let source = file.as_deref().map_or(source, OsStr::new);
     let path = Path::new(source);
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => find_in_folder(path, wanted),
@@ -135,10 +150,18 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
             Some(pattern) if Glob::is_glob(pattern) => find_by_glob(pattern, wanted),
             text => match text.and_then(ShardSpec::parse) {
                 Some(spec) => find_by_spec(&spec),
+                None if text.is_some_and(|text| text.contains("://")) => Err(remote::usage(path, remote::UNKNOWN)),
                 None => Err(Error::io(path, error)),
             },
         },
     }
+}
+
+/// The path that a `file:` URL is of. What in it looks like a glob is one.
+fn file_of_url(source: &str) -> Option<String> {
+    let path = source.strip_prefix("file://")?;
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    path.starts_with('/').then(|| percent_decode_str(path).decode_utf8_lossy().into_owned())
 }
 
 fn find_by_spec(spec: &ShardSpec<'_>) -> Result<Vec<Shard>> {
@@ -275,7 +298,7 @@ impl Search {
 
     fn file(&mut self, entry: &DirEntry, found: Found) -> Result<()> {
         let path = plain(entry.path());
-        if stands_beside(&path) {
+        if self.wanted != Wanted::Files && stands_beside(&path) {
             self.passed_over.by_name += 1;
             return Ok(());
         }
@@ -289,7 +312,8 @@ impl Search {
             self.passed_over.empty += 1;
             return Ok(());
         }
-        let contents = match Contents::of(&path)? {
+        let known = if self.wanted == Wanted::Files { Some(Contents::TfRecord) } else { Contents::of(&path)? };
+        let contents = match known {
             Some(contents) => contents,
             None if found == Found::ByGlob || says_tfrecord(&path) || is_bare_shard(&path) => Contents::TfRecord,
             None => {
@@ -318,10 +342,9 @@ impl Search {
             passed_over.looks_like = passed_over.example.as_deref().and_then(looks::known_file);
             return Err(Error::new(source, ErrorKind::NoShards { looked, passed_over }));
         }
-        // A glob means what it names; a folder may hold copies of the same data in other formats.
-        let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
-        if self.wanted == Wanted::Any && !self.names_others && self.shards.iter().any(is_tfrecord) {
-            self.shards.retain(|shard| shard.contents == Contents::TfRecord);
+        // A glob means what it names.
+        if !self.names_others {
+            self.wanted.prefer(&mut self.shards);
         }
         Ok(self.shards)
     }

@@ -27,16 +27,11 @@ const MAX_PARTS: u64 = 9_000;
 static TURNS: Semaphore = Semaphore::const_new(2 * AHEAD);
 
 /// An object: the store, and its key there.
-type Object = (Arc<dyn ObjectStore>, Key);
-
-/// Whether an output goes to a store.
-pub(crate) fn is_object(target: &Path) -> bool {
-    is_remote(&target.to_string_lossy())
-}
+pub(crate) type Object = (Arc<dyn ObjectStore>, Key);
 
 /// Where in a store an output is, or a folder of outputs; `None` where it is on this machine.
 fn location(target: &Path) -> Result<Option<Location<'_>>> {
-    if !is_object(target) {
+    if !is_remote(&target.to_string_lossy()) {
         return Ok(None);
     }
     let Some(location) = target.to_str().and_then(Location::parse) else {
@@ -49,7 +44,7 @@ fn location(target: &Path) -> Result<Option<Location<'_>>> {
 }
 
 /// The object that an output is; `None` where it is a file.
-fn object(target: &Path) -> Result<Option<Object>> {
+pub(crate) fn object(target: &Path) -> Result<Option<Object>> {
     let Some(location) = location(target)? else { return Ok(None) };
     if location.path.is_empty() {
         return Err(usage(target, "names a store, and no object in it"));
@@ -107,13 +102,12 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(listed.objects.iter().filter_map(|object| object.location.filename().map(PathBuf::from)).collect())
 }
 
-/// Makes the file at `path` the object `target`, which appears whole.
+/// Makes the file at `path` this object, whose URL is `target`, and which appears whole.
 ///
 /// # Errors
 /// [`ErrorKind::Exists`] where it is there and may not be overwritten; what the system or the store says.
-pub(crate) fn upload(path: &Path, target: &Path, overwrite: bool) -> Result<()> {
+pub(crate) fn upload(path: &Path, target: &Path, (store, key): Object, overwrite: bool) -> Result<()> {
     let failed = |error| Error::io(target, error);
-    let Some((store, key)) = object(target)? else { return Err(usage(target, "is no object's URL")) };
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     match wait(async move { put_new(&store, &key, file, overwrite).await }).and_then(|put| put).map_err(failed)? {
         true => Ok(()),
@@ -231,7 +225,7 @@ mod tests {
     #[test]
     fn what_can_be_no_object_is_refused() {
         for target in ["s3://bucket", "s3://bucket.parquet", "https://host/a.parquet"] {
-            let error = upload(Path::new("a"), Path::new(target), false).unwrap_err().to_string();
+            let error = object(Path::new(target)).unwrap_err().to_string();
             assert!(error.contains("no object in it") || error.contains("takes no files"), "{error}");
         }
         #[cfg(unix)]

@@ -5,14 +5,16 @@ use std::{
     fs::{self, File},
     io::{self, Seek, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use flate2::write::{GzEncoder, ZlibEncoder};
+use object_store::{ObjectStore, path::Path as Key};
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{
     Compression, Error, ErrorKind, Result,
-    upload::{is_object, upload},
+    upload::{Object, object, upload},
 };
 
 /// What the names of unfinished files begin with: hidden, so that no source takes them for shards.
@@ -25,6 +27,8 @@ const SUFFIX: &str = ".part";
 #[derive(Debug)]
 pub struct OutputFile {
     target: PathBuf,
+    /// What it becomes in a store; `None` where it is a file.
+    object: Option<Object>,
     temp: NamedTempFile,
     overwrite: bool,
 }
@@ -34,19 +38,31 @@ impl OutputFile {
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] where a file is there and may not be overwritten, [`ErrorKind::NotAFile`] where a folder or a
-    /// device has its name; what the system says.
+    /// device has its name; what the system says. Whether an object is there is asked when it is put there.
     pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
-        if is_object(&target) {
-            // Whether it is there is asked when it is put there: each question is a request.
-            let temp = NamedTempFile::with_prefix(PREFIX).map_err(|error| Error::io(std::env::temp_dir(), error))?;
-            return Ok(Self { target, temp, overwrite });
+        if let Some((store, key)) = object(&target)? {
+            return Self::create_object(store, key, target, overwrite);
         }
         check_target(&target, overwrite)?;
         match begin(&target) {
-            Ok(temp) => Ok(Self { target, temp, overwrite }),
+            Ok(temp) => Ok(Self { target, object: None, temp, overwrite }),
             Err(error) => Err(Error::io(target, error)),
         }
+    }
+
+    /// Begins the object of this key, whose URL is `target`.
+    ///
+    /// # Errors
+    /// What the system says of the temporary file.
+    pub fn create_object(
+        store: Arc<dyn ObjectStore>,
+        key: Key,
+        target: impl Into<PathBuf>,
+        overwrite: bool,
+    ) -> Result<Self> {
+        let temp = NamedTempFile::with_prefix(PREFIX).map_err(|error| Error::io(std::env::temp_dir(), error))?;
+        Ok(Self { target: target.into(), object: Some((store, key)), temp, overwrite })
     }
 
     /// Where the file will stand.
@@ -59,10 +75,12 @@ impl OutputFile {
     /// # Errors
     /// What the system says. Then nothing is left of it.
     pub fn close(self) -> Result<WholeFile> {
-        let Self { target, temp, overwrite } = self;
+        let Self { target, object, temp, overwrite } = self;
         let synced = temp.as_file().sync_all().and_then(|()| temp.as_file().metadata());
         match synced {
-            Ok(metadata) => Ok(WholeFile { target, temp: temp.into_temp_path(), overwrite, size: metadata.len() }),
+            Ok(metadata) => {
+                Ok(WholeFile { target, object, temp: temp.into_temp_path(), overwrite, size: metadata.len() })
+            }
             Err(error) => Err(Error::io(target, error)),
         }
     }
@@ -81,6 +99,7 @@ impl OutputFile {
 #[derive(Debug)]
 pub struct WholeFile {
     target: PathBuf,
+    object: Option<Object>,
     temp: TempPath,
     overwrite: bool,
     size: u64,
@@ -98,8 +117,8 @@ impl WholeFile {
     /// [`ErrorKind::Exists`] where a file has come to stand there that may not be overwritten; what the system says.
     /// Then nothing is left of it.
     pub fn persist(self) -> Result<()> {
-        let target = self.target.clone();
-        self.persist_as(&target)
+        let Self { target, object, temp, overwrite, .. } = self;
+        put(temp, &target, object, overwrite)
     }
 
     /// Puts the file in its place under another name than it was created for. Both are in one folder, or both are
@@ -108,27 +127,31 @@ impl WholeFile {
     /// # Errors
     /// As [`persist`](Self::persist).
     pub fn persist_as(self, target: &Path) -> Result<()> {
-        let Self { temp, overwrite, .. } = self;
-        if is_object(target) {
-            return upload(&temp, target, overwrite);
+        put(self.temp, target, object(target)?, self.overwrite)
+    }
+}
+
+/// Uploads a file that becomes an object, and moves another.
+fn put(temp: TempPath, target: &Path, object: Option<Object>, overwrite: bool) -> Result<()> {
+    if let Some(object) = object {
+        return upload(&temp, target, object, overwrite);
+    }
+    let placed = if overwrite { replace(temp, target) } else { place(temp, target) };
+    match placed {
+        Ok(()) => {
+            sync_folder(target);
+            Ok(())
         }
-        let placed = if overwrite { replace(temp, target) } else { place(temp, target) };
-        match placed {
-            Ok(()) => {
-                sync_folder(target);
-                Ok(())
-            }
-            Err(error) if !overwrite && error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Error::new(target, ErrorKind::Exists))
-            }
-            Err(error) => Err(Error::io(target, error)),
+        Err(error) if !overwrite && error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Error::new(target, ErrorKind::Exists))
         }
+        Err(error) => Err(Error::io(target, error)),
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.temp.as_file_mut().write(bytes).map_err(|error| match is_object(&self.target) {
+        self.temp.as_file_mut().write(bytes).map_err(|error| match self.object.is_some() {
             // It is not the store that is full.
             true => io::Error::new(error.kind(), format!("{error}, in {}", self.temp.path().display())),
             false => error,

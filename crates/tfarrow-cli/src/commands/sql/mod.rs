@@ -38,8 +38,8 @@ use crate::{
     interrupt::{self, end, on_interrupt},
 };
 
-/// How long a query has to end in good order after Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How long a query has to end in good order after Ctrl-C or an error.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Prints the answers to all statements, in order; with none, asks for them.
 pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
@@ -62,11 +62,17 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     }
     let statements = statements(args)?;
     let outcome = interruptible(&runtime, Answers::new(context, args.format), statements, args.keep_going);
-    // What still reads in the background is of no use to anyone.
-    runtime.shutdown_background();
-    match outcome? {
-        ExitCode::SUCCESS if has_skipped.load(Ordering::Relaxed) => Ok(ExitCode::from(FOUND)),
-        status => Ok(status),
+    match outcome {
+        Ok(ExitCode::SUCCESS) => {
+            // What still reads in the background is of no use to anyone.
+            runtime.shutdown_background();
+            Ok(if has_skipped.load(Ordering::Relaxed) { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+        }
+        outcome => {
+            // What was being written is removed by those who write it.
+            runtime.shutdown_timeout(PATIENCE);
+            outcome
+        }
     }
 }
 
