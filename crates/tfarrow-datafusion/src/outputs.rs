@@ -32,9 +32,12 @@ impl Outputs {
         self.url.as_str().starts_with("file:")
     }
 
-    /// The URL of a path.
+    /// What messages call a path: as a file's, or as a URL.
     pub(crate) fn name(&self, path: &Path) -> String {
-        format!("{}{path}", self.url.as_str())
+        match self.is_local().then(|| LocalFileSystem::new().path_to_filesystem(path)) {
+            Some(Ok(file)) => file.display().to_string(),
+            _ => format!("{}{path}", self.url.as_str()),
+        }
     }
 
     /// An error where `path` is there and may not be replaced, so that it is said before a query runs for hours.
@@ -53,11 +56,13 @@ impl Outputs {
         }
     }
 
-    /// The names of the files in a folder; none where it cannot be listed: it may not be there yet.
+    /// The names of the files in a folder, in their order; none where it cannot be listed: it may not be there yet.
     pub(crate) async fn names_in(&self, folder: &Path) -> Vec<String> {
         let listed = self.store.list_with_delimiter(Some(folder)).await;
         let objects = listed.map(|listed| listed.objects).unwrap_or_default();
-        objects.iter().filter_map(|object| Some(object.location.filename()?.to_owned())).collect()
+        let mut names: Vec<_> = objects.iter().filter_map(|o| Some(o.location.filename()?.to_owned())).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Begins the file of this path.

@@ -81,6 +81,8 @@ impl Scan {
     fn run(self, input: &Input, queue: Sender<Place>, active: Active, cores: usize, runtime: &Handle) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
+            // Where the very first bytes are damaged, nothing of the file is left.
+            Err(error) if self.decoders.passes_over(&error) => return self.decoders.note_cut(error),
             Err(error) => return send_error(&queue, explained(error, &self.origin)),
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));

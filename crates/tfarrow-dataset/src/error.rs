@@ -34,6 +34,8 @@ pub enum ErrorKind {
     NotTfRecord {
         /// What it looks like, and the next step where there is one.
         looks_like: String,
+        /// Whether that is a format; a shard whose first bytes are damaged looks like none.
+        is_known: bool,
     },
     /// The compressed bytes are not what was written.
     Damaged {
@@ -130,6 +132,7 @@ impl Error {
     pub fn is_damage(&self) -> bool {
         match self.kind() {
             ErrorKind::Damaged { .. } => true,
+            ErrorKind::NotTfRecord { is_known, .. } => !is_known,
             ErrorKind::Codec(error) => matches!(error.category(), Category::Corrupt | Category::Truncated),
             _ => false,
         }
@@ -167,7 +170,7 @@ impl fmt::Display for ErrorKind {
             Self::Io(error) => error.fmt(f),
             Self::Codec(error) => error.fmt(f),
             Self::Glob(error) => error.fmt(f),
-            Self::NotTfRecord { looks_like } => write!(f, "not TFRecord: {looks_like}"),
+            Self::NotTfRecord { looks_like, .. } => write!(f, "not TFRecord: {looks_like}"),
             Self::Damaged { compression, damage, offset, record } => {
                 write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
             }

@@ -69,8 +69,8 @@ impl ShardReader {
             Ok(stream) => stream,
             Err(failure) => return Err(error(path, failure, Compression::None, 0, 0)),
         };
-        if let Some(looks_like) = foreign(&stream, size, &path) {
-            return Err(Error::new(path, ErrorKind::NotTfRecord { looks_like }));
+        if let Some(foreign) = foreign(&stream, size, &path) {
+            return Err(Error::new(path, foreign));
         }
         let chunker = Chunker::new(options.chunk_bytes, options.limits);
         Ok(Self { path, stream, chunker, failure: None, stream_ended: false, done: false })
@@ -155,7 +155,7 @@ fn error(path: PathBuf, failure: Failure, compression: Compression, offset: u64,
 
 /// What the stream looks like, where it is no TFRecord. One too short to have a header, and like nothing known, is
 /// left to the reader, who says that it is cut off.
-fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<String> {
+fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind> {
     let head = stream.head();
     if frame::length(head).is_some() {
         return None;
@@ -163,16 +163,20 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<String> {
     let compression = stream.compression();
     if compression == Compression::Zlib && stream.corrupt() {
         // What begins like zlib by chance, as one file in a thousand does.
-        return Some(looks::looks_like(stream.stored_head(), size, path));
+        let looks_like = looks::looks_like(stream.stored_head(), size, path);
+        return Some(ErrorKind::NotTfRecord { looks_like, is_known: true });
     }
-    let looks_like = match looks::known(head) {
+    let known = looks::known(head);
+    let is_known = known.is_some();
+    let looks_like = match known {
         Some(known) => known,
         None if head.len() < frame::HEADER => return None,
         None if compression == Compression::None => looks::looks_like(head, size, path),
         None => looks::looks_like(head, None, path),
     };
-    Some(match compression {
+    let looks_like = match compression {
         Compression::None => looks_like,
         _ => format!("{compression}, and what is compressed {looks_like}"),
-    })
+    };
+    Some(ErrorKind::NotTfRecord { looks_like, is_known })
 }
