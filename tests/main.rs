@@ -16,3 +16,4 @@ mod sequence_schema;
 mod side_by_side;
 mod sources;
 mod sql;
+mod stats;

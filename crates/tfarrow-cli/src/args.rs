@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Convert(Convert),
     /// Say what is in a data set: features, kinds, presence, lengths, Arrow types
     Schema(SchemaArgs),
+    /// Say what its values are: ranges, means, quantiles, histograms, most frequent values
+    Stats(Stats),
     /// Print the first records as JSON lines
     Head(Head),
     /// Count records
@@ -196,6 +198,30 @@ pub(crate) struct SchemaArgs {
     pub(crate) reading: Reading,
 }
 
+/// Arguments of `stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384
+values of a feature (fewer where there are more than 256 features), taken by chance, and the same each time; distinct
+values are counted up to 20,000, and estimated beyond.
+--format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
+
+Examples:
+  tfarrow stats shards/
+  tfarrow stats shards/ --format json | jq '.features[] | {name, missing}'
+  tfarrow stats shards/ --format pb > stats.pb")]
+pub(crate) struct Stats {
+    /// Files, folders, globs, URLs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// How to say it
+    #[arg(long, value_enum, default_value_t = StatsFormat::Table)]
+    pub(crate) format: StatsFormat,
+    /// Look at up to N records of each of up to 16 shards only
+    #[arg(long, value_name = "N|all", value_parser = sample, default_value = "all")]
+    pub(crate) sample: Sample,
+}
+
 /// Arguments of `head`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -288,6 +314,19 @@ pub(crate) enum SchemaFormat {
     Sql,
     /// What TensorFlow Datasets reads beside the shards
     FeaturesJson,
+    /// A schema.pbtxt, as TensorFlow Data Validation infers it
+    Pbtxt,
+}
+
+/// How `stats` says what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    /// For people
+    Table,
+    /// Everything, for programs
+    Json,
+    /// For TensorFlow Data Validation and Facets
+    Pb,
 }
 
 /// What `convert` writes.

@@ -27,13 +27,14 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {
-    if matches!(cli.command, Command::Schema(_) | Command::Head(_) | Command::Count(_)) {
+    if matches!(cli.command, Command::Schema(_) | Command::Stats(_) | Command::Head(_) | Command::Count(_)) {
         interrupt::on_interrupt(interrupt::end);
     }
     match cli.command {
         Command::Sql(args) => commands::sql::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
+        Command::Stats(args) => commands::stats::run(&args),
         Command::Head(args) => commands::head::run(&args),
         Command::Count(args) => commands::count::run(&args),
     }

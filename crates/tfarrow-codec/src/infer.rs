@@ -4,12 +4,14 @@
 //! shards and chunks may be observed in any order and on any thread.
 
 mod observe;
+mod values;
 
 use std::cmp::Ordering;
 
 use arrow_schema::SchemaRef;
 
 use self::observe::Observer;
+pub use self::values::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList};
 use crate::{
     Chunker, Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
     keys::Keys,
@@ -230,6 +232,19 @@ impl Summary {
     /// # Errors
     /// A record whose CRC does not hold, or more names of features than the limits allow.
     pub fn observe(&mut self, records: &Records, verify: VerifyCrc) -> Result<()> {
+        self.observe_with(records, verify, &mut ())
+    }
+
+    /// Adds these records, and tells `others` of those that parse.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    pub fn observe_with<O: RecordObserver>(
+        &mut self,
+        records: &Records,
+        verify: VerifyCrc,
+        others: &mut O,
+    ) -> Result<()> {
         for (index, data) in records.iter().enumerate() {
             if verify == VerifyCrc::Always {
                 records.check_crc(index)?;
@@ -238,7 +253,7 @@ impl Summary {
             let place = Place { shard: self.shard, record: position.record, offset: position.offset };
             self.records += 1;
             self.bytes += data.len() as u64;
-            if let Err(error) = self.observer.record(data, &mut self.sides, place) {
+            if let Err(error) = self.observer.record(data, &mut self.sides, place, others) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }

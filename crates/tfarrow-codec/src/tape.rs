@@ -42,7 +42,7 @@ impl Slot {
 
     /// The bytes of the body, which stand in the chunk or in what was joined.
     #[inline]
-    fn body<'t>(&self, chunk: &'t [u8], joined: &'t [u8]) -> &'t [u8] {
+    pub(crate) fn body<'t>(&self, chunk: &'t [u8], joined: &'t [u8]) -> &'t [u8] {
         let bytes = if self.joined { joined } else { chunk };
         let start = self.start as usize;
         bytes.get(start..start + self.len as usize).unwrap_or_default()

@@ -15,7 +15,10 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Category, FeatureSummary, Layout, OnError, Place, RecordType, Records, Role, Summary, VerifyCrc};
+use tfarrow_codec::{
+    Category, FeatureSummary, Layout, OnError, Place, RecordType, Records, Role, Summary, VerifyCrc,
+    infer::RecordObserver,
+};
 
 use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown, lock::lock};
 
@@ -175,17 +178,31 @@ pub fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u
 /// # Errors
 /// What reading and observing say, of the first record in the data set that is to blame.
 pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Inferred> {
+    infer_observed(shards, options, progress, || ()).map(|(inferred, _)| inferred)
+}
+
+/// Looks at the records of `shards`, and tells observers of them: one a thread, each of which sees a part of the records,
+/// and gives the number of a shard in `shards` as that of its places.
+///
+/// # Errors
+/// As [`infer_with`].
+pub fn infer_observed<O: RecordObserver + Send>(
+    shards: &[Shard],
+    options: &InferOptions,
+    progress: &OnProgress<'_>,
+    observer: impl Fn() -> O + Sync,
+) -> Result<(Inferred, Vec<O>)> {
     let picked = match options.sample {
         Sample::All => (0..shards.len()).collect(),
         Sample::Records(_) => spread(shards),
     };
-    let mut run = look(shards, &picked, options, progress)?;
+    let mut run = look(shards, &picked, options, progress, &observer)?;
     if run.summary.records() == 0 && picked.len() < shards.len() {
         // The shards that were picked hold nothing; some other may.
         let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
-        run = look(shards, &rest, options, progress)?;
+        run = look(shards, &rest, options, progress, &observer)?;
     }
-    let Run { summary, cut, looked } = run;
+    let Run { summary, observers, cut, looked } = run;
     let partial = cut || looked < shards.len();
     let sampled = partial.then(|| Sampled { records: summary.records(), shards: looked, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
@@ -193,7 +210,7 @@ pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgres
     if options.on_error == OnError::Skip && inferred.has_strays() {
         inferred.summary.forget_strays();
     }
-    Ok(inferred)
+    Ok((inferred, observers))
 }
 
 /// The shards that a sample looks at: those that hold something, evenly spread, the first and the last among them.
@@ -209,19 +226,26 @@ fn spread(shards: &[Shard]) -> Vec<usize> {
 }
 
 /// What one round found.
-struct Run {
+struct Run<O> {
     summary: Summary,
+    observers: Vec<O>,
     /// Whether any shard was left before its end.
     cut: bool,
     looked: usize,
 }
 
-fn look(shards: &[Shard], picked: &[usize], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Run> {
+fn look<O: RecordObserver + Send>(
+    shards: &[Shard],
+    picked: &[usize],
+    options: &InferOptions,
+    progress: &OnProgress<'_>,
+    observer: &(impl Fn() -> O + Sync),
+) -> Result<Run<O>> {
     let turns = picked.iter().filter_map(|&index| Some(Turn::new(index, shards.get(index)?, options.sample))).collect();
     let work = Work { turns, options, next: AtomicUsize::new(0), failed: AtomicUsize::new(usize::MAX), progress };
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..options.jobs.max(1)).map(|_| scope.spawn(|| work.run())).collect();
-        let own = work.run();
+        let others: Vec<_> = (1..options.jobs.max(1)).map(|_| scope.spawn(|| work.run(observer()))).collect();
+        let own = work.run(observer());
         let joined = others.into_iter().map(|thread| thread.join());
         let joined = joined.map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         std::iter::once(own).chain(joined).collect()
@@ -229,14 +253,18 @@ fn look(shards: &[Shard], picked: &[usize], options: &InferOptions, progress: &O
     let errors = outcomes.iter().enumerate().filter_map(|(thread, outcome)| Some((outcome.key()?, thread)));
     let first = errors.min().map(|(_, thread)| thread);
     let mut summary = Summary::with_limits(0, options.read.limits);
+    let mut observers = Vec::new();
     for (thread, outcome) in outcomes.into_iter().enumerate() {
         match outcome.error {
             Some((_, error)) if first == Some(thread) => return Err(error),
             _ if first.is_some() => {}
-            _ => summary.merge(&outcome.summary).map_err(|error| Error::general(ErrorKind::Codec(error)))?,
+            _ => {
+                summary.merge(&outcome.summary).map_err(|error| Error::general(ErrorKind::Codec(error)))?;
+                observers.push(outcome.observer);
+            }
         }
     }
-    Ok(Run { summary, cut: work.turns.iter().any(|turn| lock(&turn.open).cut), looked: picked.len() })
+    Ok(Run { summary, observers, cut: work.turns.iter().any(|turn| lock(&turn.open).cut), looked: picked.len() })
 }
 
 /// One shard to be looked at.
@@ -328,13 +356,14 @@ struct Work<'a> {
 }
 
 /// What one thread has seen.
-struct Outcome {
+struct Outcome<O> {
     summary: Summary,
+    observer: O,
     /// Of the errors that it has met, the first in the data set, and the number of its shard.
     error: Option<(usize, Error)>,
 }
 
-impl Outcome {
+impl<O> Outcome<O> {
     /// Where in the data set the error is.
     fn key(&self) -> Option<(usize, u64)> {
         self.error.as_ref().map(|(shard, error)| (*shard, error.record()))
@@ -342,8 +371,9 @@ impl Outcome {
 }
 
 impl Work<'_> {
-    fn run(&self) -> Outcome {
-        let mut outcome = Outcome { summary: Summary::with_limits(0, self.options.read.limits), error: None };
+    fn run<O: RecordObserver>(&self, observer: O) -> Outcome<O> {
+        let summary = Summary::with_limits(0, self.options.read.limits);
+        let mut outcome = Outcome { summary, observer, error: None };
         // First each thread has shards of its own, then it helps with those that others have begun.
         while let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             self.share(turn, &mut outcome);
@@ -357,13 +387,13 @@ impl Work<'_> {
     }
 
     /// Looks at chunks of one shard until it ends.
-    fn share(&self, turn: &Turn<'_>, outcome: &mut Outcome) {
+    fn share<O: RecordObserver>(&self, turn: &Turn<'_>, outcome: &mut Outcome<O>) {
         outcome.summary.set_shard(turn.index as u32);
         while turn.index <= self.failed.load(Ordering::Relaxed) {
             let next = lock(&turn.open).next(turn.shard, &self.options.read);
             let seen = match next {
                 Ok(None) => break,
-                Ok(Some((records, read))) => self.observe(turn, &mut outcome.summary, &records, read),
+                Ok(Some((records, read))) => self.observe(turn, outcome, &records, read),
                 // What comes after damage in the stream itself cannot be read on.
                 Err(error) if self.passes_over(&error) => {
                     lock(&turn.open).end();
@@ -377,8 +407,14 @@ impl Work<'_> {
         }
     }
 
-    fn observe(&self, turn: &Turn<'_>, summary: &mut Summary, records: &Records, read: u64) -> Result<()> {
-        self.observe_good(summary, records).map_err(|error| Error::codec(&turn.shard.path, error))?;
+    fn observe<O: RecordObserver>(
+        &self,
+        turn: &Turn<'_>,
+        outcome: &mut Outcome<O>,
+        records: &Records,
+        read: u64,
+    ) -> Result<()> {
+        self.observe_good(outcome, records).map_err(|error| Error::codec(&turn.shard.path, error))?;
         match (self.progress)(read, records.len() as u64) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::general(ErrorKind::Stopped)),
@@ -386,9 +422,13 @@ impl Work<'_> {
     }
 
     /// Looks at all records, but for damaged ones where those are passed over.
-    fn observe_good(&self, summary: &mut Summary, records: &Records) -> Result<(), tfarrow_codec::Error> {
+    fn observe_good<O: RecordObserver>(
+        &self,
+        outcome: &mut Outcome<O>,
+        records: &Records,
+    ) -> Result<(), tfarrow_codec::Error> {
         let mut rest = records.clone();
-        while let Err(error) = summary.observe(&rest, self.options.verify) {
+        while let Err(error) = outcome.summary.observe_with(&rest, self.options.verify, &mut outcome.observer) {
             if self.options.on_error == OnError::Fail || error.category() != Category::Corrupt {
                 return Err(error);
             }
@@ -403,7 +443,7 @@ impl Work<'_> {
     }
 
     /// Notes an error, and leaves its shard. Chunks before it may still be with other threads, and fail there.
-    fn fail(&self, turn: &Turn<'_>, error: Error, outcome: &mut Outcome) {
+    fn fail<O>(&self, turn: &Turn<'_>, error: Error, outcome: &mut Outcome<O>) {
         lock(&turn.open).end();
         self.failed.fetch_min(turn.index, Ordering::Relaxed);
         if outcome.key().is_none_or(|known| (turn.index, error.record()) < known) {

@@ -59,7 +59,8 @@ pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
 pub use guard::guard;
 pub use infer::{
-    InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer, infer_with,
+    InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer,
+    infer_observed, infer_with,
 };
 pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
 pub use remote::{is_remote, store_of};

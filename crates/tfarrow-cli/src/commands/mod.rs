@@ -5,3 +5,4 @@ pub(crate) mod count;
 pub(crate) mod head;
 pub(crate) mod schema;
 pub(crate) mod sql;
+pub(crate) mod stats;

@@ -13,7 +13,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 pub(crate) use json::{Cell, Style, write_to};
-pub(crate) use words::{count, escape, size};
+pub(crate) use words::{count, escape, percent, short, size};
 
 use crate::args::Format;
 
@@ -69,6 +69,13 @@ pub(crate) fn text_table(names: &[&str], right: &[bool], rows: Vec<Vec<String>>)
 pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{text}")?;
+    out.flush()
+}
+
+/// Writes bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = stdout();
+    out.write_all(bytes)?;
     out.flush()
 }
 

@@ -65,6 +65,33 @@ pub(crate) fn count(number: u64) -> String {
     out
 }
 
+/// `part` of `whole` in percent. What is not all is never said to be.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let percent = if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
+    match percent {
+        _ if part == whole => "100 %".to_owned(),
+        percent if percent > 99.9 => "99.9 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// A number in few characters: whole where it is, else in four digits.
+pub(crate) fn short(number: f64) -> String {
+    let size = number.abs();
+    match number {
+        _ if !number.is_finite() => number.to_string(),
+        _ if number.fract() == 0.0 && size < 1e15 => {
+            format!("{}{}", if number < 0.0 { "-" } else { "" }, count(size as u64))
+        }
+        _ if (1e-3..1e6).contains(&size) => {
+            let digits = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
+            let text = format!("{number:.digits$}");
+            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+        }
+        _ => format!("{number:.3e}"),
+    }
+}
+
 /// Whether a character could change what a terminal shows, rather than be shown: controls, and the marks that turn
 /// the direction of writing round.
 pub(super) fn is_control(c: char) -> bool {
@@ -107,6 +134,15 @@ mod tests {
             assert_eq!(size(bytes), said);
         }
         assert_eq!(["0", "999", "1,000", "12,345,678"], [0, 999, 1000, 12_345_678].map(count).each_ref().map(|s| &**s));
+    }
+
+    #[test]
+    fn says_numbers_in_few_characters() {
+        let cases = [(0.0, "0"), (-1_234_567.0, "-1,234,567"), (0.5, "0.5"), (3.24159, "3.242"), (1234.56, "1235")];
+        let odd = [(1e-7, "1.000e-7"), (1.5e20, "1.500e20"), (f64::NAN, "NaN"), (f64::NEG_INFINITY, "-inf")];
+        for (number, said) in cases.into_iter().chain(odd) {
+            assert_eq!(short(number), said);
+        }
     }
 
     #[test]

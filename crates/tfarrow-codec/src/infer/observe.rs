@@ -1,20 +1,28 @@
 //! One record's contribution to a summary. A record counts whole or not at all: what a walk sees is noted first, and
 //! added once the record has turned out to parse.
 
-use super::{FeatureSummary, KindSummary, Place, SideSummary};
+use std::marker::PhantomData;
+
+use super::{
+    FeatureSummary, KindSummary, Place, SideSummary,
+    values::{NumberBuffers, RecordObserver, SeenRecord, place_of},
+};
 use crate::{
     WireError,
     keys::Keys,
     schema::{Kind, Role},
+    tape::Slot,
     walk::{self, Numbers, Side, Visitor},
     wire,
 };
 
 /// What a record has of one feature. Flat, so that it is written once and not moved about.
 #[derive(Debug)]
-struct Seen {
-    side: Side,
-    id: u32,
+pub(super) struct Seen {
+    pub(super) side: Side,
+    pub(super) id: u32,
+    /// Where its message stands, where somebody will read it.
+    pub(super) message: Slot,
     /// Its list, if it has a kind.
     list: List,
     /// For a feature list: what each of its steps has.
@@ -53,21 +61,35 @@ pub(super) struct Shape {
 pub(super) struct Observer {
     pub(super) shape: Shape,
     seen: Vec<Seen>,
+    /// Messages that came in pieces.
+    joined: Vec<u8>,
+    numbers: NumberBuffers,
 }
 
 impl Observer {
-    /// Adds one record's features to `sides`.
-    pub(super) fn record(&mut self, data: &[u8], sides: &mut [SideSummary; 2], place: Place) -> Result<(), WireError> {
+    /// Adds one record's features to `sides`, and tells `others` of it.
+    pub(super) fn record<O: RecordObserver>(
+        &mut self,
+        data: &[u8],
+        sides: &mut [SideSummary; 2],
+        place: Place,
+        others: &mut O,
+    ) -> Result<(), WireError> {
         self.seen.clear();
+        self.joined.clear();
         for side in sides.iter_mut() {
             side.turn += 1;
         }
-        walk::record(data, true, &mut Walk { observer: self, sides })?;
-        for seen in self.seen.drain(..) {
+        walk::record(data, true, &mut Walk::<O> { observer: self, sides, data, told: PhantomData })?;
+        for seen in &self.seen {
             let side = &mut sides[seen.side as usize];
             if let Some(feature) = side.features.get_mut(seen.id as usize) {
-                add(feature, &seen, place);
+                add(feature, seen, place);
             }
+        }
+        if O::IS_TOLD {
+            let Self { seen, joined, numbers, .. } = self;
+            others.record(&mut SeenRecord { place, data, joined, seen, sides, numbers });
         }
         Ok(())
     }
@@ -100,12 +122,14 @@ fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
     seen.utf8 &= utf8;
 }
 
-struct Walk<'o> {
+struct Walk<'o, O> {
     observer: &'o mut Observer,
     sides: &'o mut [SideSummary; 2],
+    data: &'o [u8],
+    told: PhantomData<O>,
 }
 
-impl Visitor for Walk<'_> {
+impl<O: RecordObserver> Visitor for Walk<'_, O> {
     #[inline]
     fn keys(&mut self, side: Side) -> &mut Keys {
         &mut self.sides[side as usize].keys
@@ -125,10 +149,11 @@ impl Visitor for Walk<'_> {
         };
         // Once a value was no text, the next need not be looked at.
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
-        let message = value.unwrap_or_default();
+        let bytes = value.unwrap_or_default();
+        let message = if O::IS_TOLD { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
         let seen = match side {
-            Side::Features => Seen { side, id, list: one(message, utf8)?, steps: None },
-            Side::Lists => Seen { side, id, list: List::UNSET, steps: Some(steps(message, utf8)?) },
+            Side::Features => Seen { side, id, message, list: one(bytes, utf8)?, steps: None },
+            Side::Lists => Seen { side, id, message, list: List::UNSET, steps: Some(steps(bytes, utf8)?) },
         };
         self.note(seen);
         Ok(())
@@ -144,7 +169,7 @@ impl Visitor for Walk<'_> {
     }
 }
 
-impl Walk<'_> {
+impl<O> Walk<'_, O> {
     /// A feature that is given again replaces what was given before.
     #[inline]
     fn note(&mut self, seen: Seen) {

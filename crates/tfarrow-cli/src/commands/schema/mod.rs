@@ -15,17 +15,22 @@ use tfarrow_codec::{
     schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
-use tfarrow_dataset::{Inferred, Sampled, Shard, infer, names, resolve};
+use tfarrow_dataset::{InferOptions, Inferred, Sampled, Shard, infer, names, resolve};
+use tfarrow_stats::schema_to_text;
 
 use crate::{
     args::{SchemaArgs, SchemaFormat},
+    commands::stats,
     failure::{self, FOUND, Usage},
-    output::{self, count, escape},
+    output::{self, count, escape, percent},
     progress::Bar,
 };
 
 /// Prints what is in a data set.
 pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
+    if args.format == SchemaFormat::Pbtxt {
+        return pbtxt(args);
+    }
     let mut shards = resolve(&args.sources)?;
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
@@ -45,10 +50,25 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
             output::line(&sql::statement(&found, &name, &args.sources))?;
         }
         SchemaFormat::FeaturesJson => found.features_json()?,
+        SchemaFormat::Pbtxt => {}
     }
     let why_raw = inferred.why_raw().filter(|_| args.reading.record_type().is_none());
     why_raw.iter().for_each(|why| failure::say(why));
     Ok(if why_raw.is_some() && inferred.has_strays() { ExitCode::from(FOUND) } else { found.report_mixed() })
+}
+
+/// What TensorFlow Data Validation would infer, which takes the values into account.
+fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
+    let statistics = stats::collect(&args.sources, &InferOptions { sample: args.sample, ..stats::options() })?;
+    output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
+    let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
+    let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
+    if mixed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let names = mixed.join(", ");
+    failure::say(&format!("more than one kind, of which the schema has the one of most lists: {names}"));
+    Ok(ExitCode::from(FOUND))
 }
 
 /// What was found in a data set.
@@ -194,16 +214,6 @@ impl Found<'_> {
     fn place(&self, place: Place) -> String {
         let name = self.inferred.names.get(place.shard as usize).map_or("", String::as_str);
         format!("{}, record {} (byte {})", escape(name), place.record, place.offset)
-    }
-}
-
-/// `part` of `whole` in percent. What is not all is never said to be.
-fn percent(part: u64, whole: u64) -> String {
-    let percent = if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
-    match percent {
-        _ if part == whole => "100 %".to_owned(),
-        percent if percent > 99.9 => "99.9 %".to_owned(),
-        percent => format!("{percent:.1} %"),
     }
 }
 

@@ -1,0 +1,77 @@
+//! What is counted of one feature.
+
+use tfarrow_codec::{Kind, Role, infer::ValueList};
+
+use crate::{
+    bytes::Bytes,
+    numbers::Numbers,
+    sample::{Key, Sample},
+};
+
+/// What was counted of the values of one feature, of each kind that it has.
+#[derive(Clone, Debug)]
+pub(crate) struct FeatureValues {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// Of the lists, by [`Kind`] as an index.
+    pub(crate) lengths: [Sample<u64>; 3],
+    /// Lists without a value, likewise.
+    pub(crate) empty: [u64; 3],
+    pub(crate) bytes: Option<Box<Bytes>>,
+    pub(crate) floats: Option<Box<Numbers<f32>>>,
+    pub(crate) ints: Option<Box<Numbers<i64>>>,
+}
+
+impl FeatureValues {
+    pub(crate) fn new(name: &str, role: Role) -> Self {
+        Self {
+            name: name.to_owned(),
+            role,
+            lengths: Default::default(),
+            empty: [0; 3],
+            bytes: None,
+            floats: None,
+            ints: None,
+        }
+    }
+
+    /// Adds a list, for samples of this size.
+    pub(crate) fn add(&mut self, list: ValueList<'_>, key: Key, sample: usize) {
+        let (kind, length) = match list {
+            ValueList::Unset => return,
+            ValueList::Bytes(values) => {
+                let bytes = self.bytes.get_or_insert_default();
+                let mut index = 0;
+                values.each(|value| {
+                    bytes.add(value, key.of_value(index), sample);
+                    index += 1;
+                });
+                (Kind::Bytes, index)
+            }
+            ValueList::Float(values) => {
+                self.floats.get_or_insert_default().add(values, key, sample);
+                (Kind::Float, values.len())
+            }
+            ValueList::Int64(values) => {
+                self.ints.get_or_insert_default().add(values, key, sample);
+                (Kind::Int64, values.len())
+            }
+        };
+        self.lengths[kind as usize].add(key.of_value(0), sample, || length as u64);
+        self.empty[kind as usize] += u64::from(length == 0);
+    }
+
+    pub(crate) fn merge(&mut self, other: Self, sample: usize) {
+        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, sample));
+        self.empty.iter_mut().zip(other.empty).for_each(|(own, other)| *own += other);
+        if let Some(other) = other.bytes {
+            self.bytes.get_or_insert_default().merge(*other, sample);
+        }
+        if let Some(other) = other.floats {
+            self.floats.get_or_insert_default().merge(*other, sample);
+        }
+        if let Some(other) = other.ints {
+            self.ints.get_or_insert_default().merge(*other, sample);
+        }
+    }
+}

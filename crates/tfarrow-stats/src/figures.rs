@@ -1,0 +1,289 @@
+//! The figures of a data set: what reports print, and `DatasetFeatureStatisticsList` holds.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use serde::Serialize;
+use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
+
+use crate::{
+    bytes::{Bytes, Values},
+    feature::FeatureValues,
+    formats::Format,
+    numbers::{Number, Numbers},
+    quantiles::{Bucket, Quantiles},
+    sample::Sample,
+    statistics::Statistics,
+};
+
+/// Buckets of a histogram, and parts that deciles cut values into.
+const PARTS: u32 = 10;
+/// Values that are listed by how often there are.
+const RANKS: usize = 1_000;
+
+/// The figures of a data set.
+#[derive(Clone, Debug, Serialize)]
+pub struct DatasetFigures {
+    /// Records.
+    pub records: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// By name.
+    pub features: Vec<FeatureFigures>,
+}
+
+/// The figures of one feature.
+#[derive(Clone, Debug, Serialize)]
+pub struct FeatureFigures {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a feature list.
+    pub is_list: bool,
+    /// Records that have it, also those that have no kind for it.
+    pub present: u64,
+    /// Records that do not.
+    pub missing: u64,
+    /// Records, or steps of a feature list, that have it with no kind set.
+    pub unset: u64,
+    /// The fewest and the most steps of a feature list.
+    pub steps: Option<(u64, u64)>,
+    /// The figures of each kind that it has.
+    pub kinds: Vec<KindFigures>,
+}
+
+/// The figures of what a feature has of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct KindFigures {
+    /// `bytes_list`, `float_list` or `int64_list`.
+    pub kind: &'static str,
+    #[serde(skip)]
+    pub(crate) kind_of: Kind,
+    /// Lists: one a record, or one a step.
+    pub lists: u64,
+    /// Lists without a value.
+    pub empty: u64,
+    /// Values of all lists.
+    pub values: u64,
+    /// How many values a list has.
+    pub lengths: Lengths,
+    /// What numbers are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<NumberFigures>,
+    /// What byte strings are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strings: Option<StringFigures>,
+}
+
+/// How many values lists have.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lengths {
+    /// Of the shortest.
+    pub min: u64,
+    /// On average.
+    pub mean: f64,
+    /// Of the longest.
+    pub max: u64,
+    /// From the shortest to the longest, 11 figures.
+    pub deciles: Vec<f64>,
+    /// How many lists the deciles were taken of, where that is not all of them.
+    pub sampled: Option<u64>,
+    #[serde(skip)]
+    pub(crate) quantiles: Vec<Bucket>,
+}
+
+/// What numbers are. Those about all of them leave NaNs out.
+#[derive(Clone, Debug, Serialize)]
+pub struct NumberFigures {
+    /// Those that are no NaN.
+    pub count: u64,
+    /// NaNs.
+    pub nan: u64,
+    /// Zeros.
+    pub zeros: u64,
+    /// Infinities above all numbers.
+    pub positive_infinities: u64,
+    /// Infinities below all numbers.
+    pub negative_infinities: u64,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation, as of all there are.
+    pub std_dev: f64,
+    /// The smallest; of integers exact below 2^53.
+    pub min: f64,
+    /// The middle one.
+    pub median: f64,
+    /// The largest.
+    pub max: f64,
+    /// From the smallest to the largest, 11 figures.
+    pub deciles: Vec<f64>,
+    /// Buckets of one width.
+    pub histogram: Vec<Bucket>,
+    /// Buckets of as many values each.
+    pub quantiles: Vec<Bucket>,
+    /// How many values the median, the deciles and the histograms were taken of, where that is not all of them.
+    pub sampled: Option<u64>,
+}
+
+/// What byte strings are.
+#[derive(Clone, Debug, Serialize)]
+pub struct StringFigures {
+    /// All of them.
+    pub total: u64,
+    /// Distinct ones.
+    pub distinct: u64,
+    /// Whether that is exact, and not estimated.
+    pub is_distinct_exact: bool,
+    /// Bytes of the shortest.
+    pub min_length: u64,
+    /// Bytes on average.
+    pub mean_length: f64,
+    /// Bytes of the longest.
+    pub max_length: u64,
+    /// How many are no UTF-8.
+    pub invalid_utf8: u64,
+    /// What they look like, and how many of them.
+    pub formats: Vec<(&'static str, u64)>,
+    /// Those that there are most of.
+    pub top: Vec<Top>,
+    /// How many values the most frequent ones were taken of, where that is not all of them.
+    pub sampled: Option<u64>,
+}
+
+/// A value, and how often there is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Top {
+    /// The value, up to 256 bytes of it where it was sampled.
+    #[serde(serialize_with = "text_or_bytes")]
+    pub value: Box<[u8]>,
+    /// How often there is; estimated where values were sampled.
+    pub count: f64,
+}
+
+/// As text where it is some, else as numbers.
+fn text_or_bytes<S: serde::Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    match std::str::from_utf8(value) {
+        Ok(text) => serializer.serialize_str(text),
+        Err(_) => value.serialize(serializer),
+    }
+}
+
+impl Statistics {
+    /// The figures.
+    pub fn figures(&self) -> DatasetFigures {
+        let summary = &self.inferred.summary;
+        let features = self.features().map(|(seen, values)| feature(seen, values, summary.records()));
+        DatasetFigures { records: summary.records(), bytes: summary.bytes(), features: features.collect() }
+    }
+}
+
+fn feature(seen: &FeatureSummary, values: &FeatureValues, records: u64) -> FeatureFigures {
+    FeatureFigures {
+        name: seen.name.clone(),
+        is_list: seen.role == Role::Sequence,
+        present: seen.present,
+        missing: records - seen.present,
+        unset: seen.unset,
+        steps: seen.steps,
+        kinds: seen.kinds().map(|(kind, seen)| kind_figures(kind, seen, values)).collect(),
+    }
+}
+
+fn kind_figures(kind: Kind, seen: &KindSummary, values: &FeatureValues) -> KindFigures {
+    let index = kind as usize;
+    KindFigures {
+        kind: kind.name(),
+        kind_of: kind,
+        lists: seen.lists,
+        empty: values.empty[index],
+        values: seen.values,
+        lengths: lengths(seen, &values.lengths[index]),
+        numbers: match kind {
+            Kind::Float => values.floats.as_deref().map(numbers),
+            Kind::Int64 => values.ints.as_deref().map(numbers),
+            Kind::Bytes => None,
+        },
+        strings: values.bytes.as_deref().filter(|_| kind == Kind::Bytes).map(strings),
+    }
+}
+
+/// The size of a sample that is not everything.
+fn sampled<T>(sample: &Sample<T>) -> Option<u64> {
+    (!sample.is_all()).then(|| sample.values().count() as u64)
+}
+
+fn deciles(quantiles: &Quantiles) -> Vec<f64> {
+    (0..=PARTS).map(|part| quantiles.at(f64::from(part) / f64::from(PARTS))).collect()
+}
+
+fn lengths(seen: &KindSummary, sample: &Sample<u64>) -> Lengths {
+    let quantiles = Quantiles::new(sample.values().map(|length| *length as f64), seen.lists);
+    Lengths {
+        min: seen.min_len,
+        mean: seen.values as f64 / seen.lists as f64,
+        max: seen.max_len,
+        deciles: deciles(&quantiles),
+        sampled: sampled(sample),
+        quantiles: quantiles.equal_counts(PARTS),
+    }
+}
+
+fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
+    let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()), numbers.count);
+    let (min, max) = numbers.range().map_or((f64::NAN, f64::NAN), |(low, high)| (low.to_f64(), high.to_f64()));
+    NumberFigures {
+        count: numbers.count,
+        nan: numbers.nan,
+        zeros: numbers.zeros,
+        positive_infinities: numbers.positive_infinities,
+        negative_infinities: numbers.negative_infinities,
+        mean: numbers.mean(),
+        std_dev: numbers.std_dev(),
+        min,
+        median: quantiles.median(),
+        max,
+        deciles: deciles(&quantiles),
+        histogram: quantiles.equal_widths(PARTS),
+        quantiles: quantiles.equal_counts(PARTS),
+        sampled: sampled(&numbers.sample),
+    }
+}
+
+fn strings(bytes: &Bytes) -> StringFigures {
+    let (distinct, is_distinct_exact) = bytes.values.distinct();
+    let (min_length, max_length) = bytes.lengths.unwrap_or_default();
+    let formats = Format::ALL.into_iter().zip(bytes.formats).filter(|(_, count)| *count > 0);
+    StringFigures {
+        total: bytes.count,
+        distinct,
+        is_distinct_exact,
+        min_length,
+        mean_length: bytes.bytes as f64 / bytes.count as f64,
+        max_length,
+        invalid_utf8: bytes.invalid_utf8,
+        formats: formats.map(|(format, count)| (format.name(), count)).collect(),
+        top: top(bytes),
+        sampled: if is_distinct_exact { None } else { sampled(&bytes.sample) },
+    }
+}
+
+/// The most frequent values, of equally frequent ones the last by name first, as TFDV ranks them.
+fn top(bytes: &Bytes) -> Vec<Top> {
+    let mut top: Vec<Top> = match &bytes.values {
+        Values::Each { counts, .. } => {
+            counts.iter().map(|(value, count)| Top { value: value.clone(), count: *count as f64 }).collect()
+        }
+        Values::Many(_) => {
+            let mut counts = HashMap::<&[u8], u64, RandomState>::default();
+            bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
+            let weight = bytes.count as f64 / bytes.sample.values().count().max(1) as f64;
+            counts.into_iter().map(|(value, count)| Top { value: value.into(), count: count as f64 * weight }).collect()
+        }
+    };
+    let order = |a: &Top, b: &Top| b.count.total_cmp(&a.count).then_with(|| b.value.cmp(&a.value));
+    if top.len() > RANKS {
+        top.select_nth_unstable_by(RANKS, order);
+        top.truncate(RANKS);
+    }
+    top.sort_unstable_by(order);
+    top
+}

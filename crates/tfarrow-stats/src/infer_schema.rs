@@ -1,0 +1,169 @@
+//! The `tensorflow.metadata.v0.Schema` of a data set, by the rules of TensorFlow Data Validation's `infer_schema`
+//! (`anomalies/schema.cc`, `feature_util.cc`, `bool_domain_util.cc`, `string_domain_util.cc` there).
+
+use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
+
+use crate::{
+    bytes::{Bytes, Values},
+    feature::FeatureValues,
+    proto::{
+        BoolDomain, Feature, FeaturePresence, FeatureType, FixedShape, IntDomain, Schema, StringDomain, StructDomain,
+        ValueCount,
+        feature::{DomainInfo, PresenceConstraints, ShapeType},
+        fixed_shape::Dim,
+    },
+    statistics::Statistics,
+};
+
+/// Distinct values that a string domain has at most.
+const MOST_VALUES: usize = 100;
+/// The feature that TFX puts the feature lists of SequenceExamples into.
+pub(crate) const SEQUENCE: &str = "##SEQUENCE##";
+/// Strings that stand for true and for false.
+const TRUE: [&str; 6] = ["TRUE", "true", "SET", "set", "1", ""];
+const FALSE: [&str; 5] = ["FALSE", "false", "CLEAR", "clear", "0"];
+
+impl Statistics {
+    /// The schema that TFDV would infer. A feature of several kinds, at which TFDV gives up, has that of most lists.
+    pub fn schema(&self) -> Schema {
+        let records = self.inferred.summary.records();
+        let (mut schema, mut steps) = (Schema::default(), StructDomain::default());
+        for (summary, values) in self.features() {
+            let (feature, domain) = feature(summary, values, records);
+            schema.string_domain.extend(domain);
+            match summary.role {
+                Role::Sequence => steps.feature.push(feature),
+                _ => schema.feature.push(feature),
+            }
+        }
+        if !steps.feature.is_empty() {
+            schema.feature.push(Feature {
+                name: Some(SEQUENCE.to_owned()),
+                r#type: Some(FeatureType::Struct.into()),
+                domain_info: Some(DomainInfo::StructDomain(steps)),
+                presence_constraints: Some(presence(records, records)),
+                ..Feature::default()
+            });
+        }
+        schema
+    }
+}
+
+/// The kind of most lists, and what was seen of it; `None` where no list was seen.
+pub(crate) fn main_kind(summary: &FeatureSummary) -> Option<(Kind, &KindSummary)> {
+    summary.kinds().max_by_key(|(kind, seen)| (seen.lists, std::cmp::Reverse(*kind as usize)))
+}
+
+/// Records that have a list for a feature, or a feature list.
+pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
+    match summary.role {
+        Role::Sequence => summary.present,
+        _ => summary.kinds().map(|(_, seen)| seen.lists).sum(),
+    }
+}
+
+fn feature(summary: &FeatureSummary, values: &FeatureValues, records: u64) -> (Feature, Option<StringDomain>) {
+    let seen = main_kind(summary);
+    let present = non_missing(summary);
+    let (domain_info, string_domain) = domain(summary, values);
+    let feature = Feature {
+        name: Some(summary.name.clone()),
+        r#type: Some(feature_type(seen.map(|(kind, _)| kind)).into()),
+        presence_constraints: Some(presence(present, records)),
+        shape_type: seen.and_then(|(_, seen)| shape(seen, present == records && summary.role != Role::Sequence)),
+        domain_info,
+        ..Feature::default()
+    };
+    (feature, string_domain)
+}
+
+fn feature_type(kind: Option<Kind>) -> FeatureType {
+    match kind {
+        Some(Kind::Int64) => FeatureType::Int,
+        Some(Kind::Float) => FeatureType::Float,
+        // What has no kind is taken for a string there.
+        Some(Kind::Bytes) | None => FeatureType::Bytes,
+    }
+}
+
+fn presence(present: u64, records: u64) -> PresenceConstraints {
+    PresenceConstraints::Presence(FeaturePresence {
+        min_count: Some(i64::from(present > 0)),
+        min_fraction: (present == records && present > 0).then_some(1.0),
+    })
+}
+
+/// A fixed shape where every record has a list of one length, else how many values there are.
+fn shape(seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
+    let (min, max) = (seen.min_len, seen.max_len);
+    if min == 0 {
+        return None;
+    }
+    if is_everywhere && min == max {
+        let dim = vec![Dim { size: Some(min as i64), name: None }];
+        return Some(ShapeType::Shape(FixedShape { dim }));
+    }
+    Some(ShapeType::ValueCount(ValueCount {
+        min: Some(if min == max { min as i64 } else { 1 }),
+        max: (min == max).then_some(max as i64),
+    }))
+}
+
+/// The domain of a feature, and the one of its name beside it where it is one of strings.
+fn domain(summary: &FeatureSummary, values: &FeatureValues) -> (Option<DomainInfo>, Option<StringDomain>) {
+    match main_kind(summary).map(|(kind, _)| kind) {
+        Some(Kind::Int64) => {
+            let range = values.ints.as_ref().and_then(|numbers| numbers.range());
+            let is_bool = range.is_some_and(|(low, high)| low >= 0 && high == 1);
+            (is_bool.then(|| DomainInfo::BoolDomain(BoolDomain::default())), None)
+        }
+        Some(Kind::Bytes) => values.bytes.as_ref().map_or((None, None), |bytes| string_domain(&summary.name, bytes)),
+        Some(Kind::Float) | None => (None, None),
+    }
+}
+
+fn string_domain(name: &str, bytes: &Bytes) -> (Option<DomainInfo>, Option<StringDomain>) {
+    let Values::Each { counts, .. } = &bytes.values else { return (None, None) };
+    let text: Option<Vec<&str>> = counts.keys().map(|value| std::str::from_utf8(value).ok()).collect();
+    let Some(mut text) = text.filter(|text| !text.is_empty()) else { return (None, None) };
+    text.sort_unstable();
+    if let Some(domain) = bool_domain(&text) {
+        return (Some(DomainInfo::BoolDomain(domain)), None);
+    }
+    if text.iter().all(|value| value.parse::<i64>().is_ok()) {
+        return (Some(DomainInfo::IntDomain(IntDomain::default())), None);
+    }
+    if text.len() > MOST_VALUES {
+        return (None, None);
+    }
+    let value = text.into_iter().map(str::to_owned).collect();
+    let name = path_step(name);
+    let domain = StringDomain { name: Some(name.clone()), value, ..StringDomain::default() };
+    (Some(DomainInfo::Domain(name)), Some(domain))
+}
+
+/// The name of a feature as a step of a path, in quotes where it would be taken for more than one (`path.cc`).
+fn path_step(name: &str) -> String {
+    let in_brackets = name.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
+    let is_plain = !name.is_empty() && !name.contains(['.', '(', ')', '\'']);
+    match is_plain || in_brackets.is_some_and(|name| !name.contains(['(', ')'])) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', "''")),
+    }
+}
+
+/// The domain of strings of which one may stand for true, and one for false.
+fn bool_domain(values: &[&str]) -> Option<BoolDomain> {
+    let mut domain = BoolDomain::default();
+    for value in values {
+        let place = match value {
+            _ if TRUE.contains(value) => &mut domain.true_value,
+            _ if FALSE.contains(value) => &mut domain.false_value,
+            _ => return None,
+        };
+        if place.replace((*value).to_owned()).is_some() {
+            return None;
+        }
+    }
+    Some(domain)
+}

@@ -1,0 +1,32 @@
+//! What is in a TFRecord data set, in figures: counts, ranges, distributions, most frequent values; and the schema that
+//! TensorFlow Data Validation would infer of it.
+//!
+//! - [`Statistics::collect`] reads a data set once, on all threads, and needs no schema.
+//! - [`Statistics::figures`] are what reports print, [`DatasetFigures::to_proto`] what TFDV and Facets read.
+//! - [`Statistics::schema`] is a `tensorflow.metadata.v0.Schema`, and [`schema_to_text`] its `schema.pbtxt`.
+//!
+//! Memory is bounded by the number of features, whatever the number of records. What is said of a data set is the same
+//! however many threads have read it: values are sampled by where they stand (`sample.rs`), and sums keep what rounding
+//! loses (`sum.rs`).
+//!
+//! Nothing here prints, and nothing is known here of terminals or pages.
+
+mod bytes;
+mod feature;
+mod figures;
+mod formats;
+mod infer_schema;
+mod numbers;
+mod pb;
+pub mod proto;
+mod quantiles;
+mod sample;
+mod statistics;
+mod sum;
+mod text;
+
+pub use figures::{DatasetFigures, FeatureFigures, KindFigures, Lengths, NumberFigures, StringFigures, Top};
+pub use formats::Format;
+pub use quantiles::Bucket;
+pub use statistics::Statistics;
+pub use text::{TextError, schema_of_text, schema_to_text, statistics_of_text};

@@ -1,0 +1,150 @@
+//! What is counted of numbers.
+
+use crate::{
+    sample::{Key, Sample},
+    sum::Sum,
+};
+
+/// A value of an `Int64List` or a `FloatList`.
+pub(crate) trait Number: Copy + PartialOrd + std::fmt::Debug + 'static {
+    fn to_f64(self) -> f64;
+}
+
+impl Number for i64 {
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Number for f32 {
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+/// What was counted of the numbers of a feature.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers<T> {
+    /// Those that are no NaN.
+    pub(crate) count: u64,
+    pub(crate) nan: u64,
+    pub(crate) zeros: u64,
+    pub(crate) positive_infinities: u64,
+    pub(crate) negative_infinities: u64,
+    /// The smallest and the largest of those that are infinite.
+    infinite: Option<(T, T)>,
+    /// The smallest and the largest of those that are finite.
+    pub(crate) finite: Option<(T, T)>,
+    sum: Sum,
+    squares: Sum,
+    pub(crate) sample: Sample<T>,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            nan: 0,
+            zeros: 0,
+            positive_infinities: 0,
+            negative_infinities: 0,
+            infinite: None,
+            finite: None,
+            sum: Sum::default(),
+            squares: Sum::default(),
+            sample: Sample::default(),
+        }
+    }
+}
+
+impl<T: Number> Numbers<T> {
+    /// Adds the values of a list.
+    pub(crate) fn add(&mut self, values: &[T], key: Key, sample: usize) {
+        for (index, &value) in values.iter().enumerate() {
+            let number = value.to_f64();
+            if !number.is_finite() {
+                self.add_odd(value, number);
+                if number.is_nan() {
+                    continue;
+                }
+            } else {
+                self.finite = widen(self.finite, value);
+                self.sum.add(number);
+                self.squares.add_square(number);
+            }
+            self.zeros += u64::from(number == 0.0);
+            self.sample.add(key.of_value(index), sample, || value);
+        }
+        self.count = self.sample.seen();
+    }
+
+    #[cold]
+    fn add_odd(&mut self, value: T, number: f64) {
+        if number.is_nan() {
+            self.nan += 1;
+            return;
+        }
+        self.infinite = widen(self.infinite, value);
+        if number > 0.0 {
+            self.positive_infinities += 1;
+        } else {
+            self.negative_infinities += 1;
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self, sample: usize) {
+        self.count += other.count;
+        self.nan += other.nan;
+        self.zeros += other.zeros;
+        self.positive_infinities += other.positive_infinities;
+        self.negative_infinities += other.negative_infinities;
+        self.infinite = union(self.infinite, other.infinite);
+        self.finite = union(self.finite, other.finite);
+        self.sum.merge(other.sum);
+        self.squares.merge(other.squares);
+        self.sample.merge(other.sample, sample);
+    }
+
+    /// The smallest and the largest, infinities among them; `None` where there is none that is no NaN.
+    pub(crate) fn range(&self) -> Option<(T, T)> {
+        union(self.infinite, self.finite)
+    }
+
+    /// Their mean; that of infinities is one.
+    pub(crate) fn mean(&self) -> f64 {
+        self.infinite_sum().unwrap_or_else(|| self.sum.value() / self.count as f64)
+    }
+
+    /// Their standard deviation, as of all there are; NaN where one is infinite.
+    pub(crate) fn std_dev(&self) -> f64 {
+        match self.infinite_sum() {
+            Some(_) => f64::NAN,
+            None => self.squares.variance(self.sum, self.count as f64).sqrt(),
+        }
+    }
+
+    /// What infinities sum up to; `None` where there are none.
+    fn infinite_sum(&self) -> Option<f64> {
+        match (self.positive_infinities, self.negative_infinities) {
+            (0, 0) => None,
+            (_, 0) => Some(f64::INFINITY),
+            (0, _) => Some(f64::NEG_INFINITY),
+            _ => Some(f64::NAN),
+        }
+    }
+}
+
+#[inline]
+fn widen<T: Number>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
+    Some(match range {
+        None => (value, value),
+        Some((low, high)) => (if value < low { value } else { low }, if value > high { value } else { high }),
+    })
+}
+
+fn union<T: Number>(one: Option<(T, T)>, other: Option<(T, T)>) -> Option<(T, T)> {
+    match other {
+        None => one,
+        Some((low, high)) => widen(widen(one, low), high),
+    }
+}

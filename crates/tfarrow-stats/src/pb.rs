@@ -1,0 +1,125 @@
+//! Figures as a `tensorflow.metadata.v0.DatasetFeatureStatisticsList`, which TensorFlow Data Validation and Facets read.
+
+use tfarrow_codec::Kind;
+
+use crate::{
+    figures::{DatasetFigures, FeatureFigures, KindFigures, NumberFigures, StringFigures},
+    infer_schema::SEQUENCE,
+    proto::{
+        CommonStatistics, DatasetFeatureStatistics, DatasetFeatureStatisticsList, FeatureNameStatistics, Histogram,
+        NumericStatistics, Path, RankHistogram, StringStatistics,
+        feature_name_statistics::{FieldId, Stats, Type},
+        histogram::{self, HistogramType},
+        rank_histogram,
+        string_statistics::FreqAndValue,
+    },
+    quantiles::Bucket,
+};
+
+/// Values of a string that are listed as its top values, as TFDV has it.
+const TOP: usize = 20;
+/// What stands there for a value that is no UTF-8.
+const NO_TEXT: &str = "__BYTES_VALUE__";
+
+impl DatasetFigures {
+    /// As the message. Of a feature with several kinds, that of most lists: the message has no more.
+    pub fn to_proto(&self) -> DatasetFeatureStatisticsList {
+        let features = self.features.iter().map(|feature| feature_statistics(feature, self.records)).collect();
+        let dataset = DatasetFeatureStatistics { num_examples: self.records, features, ..Default::default() };
+        DatasetFeatureStatisticsList { datasets: vec![dataset] }
+    }
+}
+
+fn feature_statistics(feature: &FeatureFigures, records: u64) -> FeatureNameStatistics {
+    let list = feature.is_list.then(|| SEQUENCE.to_owned());
+    let step = list.into_iter().chain([feature.name.clone()]).collect();
+    // Of equally many, the first kind.
+    let kind = feature.kinds.iter().rev().max_by_key(|kind| kind.lists);
+    let common = common(feature, kind, records);
+    let (r#type, stats) = match kind {
+        Some(KindFigures { kind_of: Kind::Int64, numbers, .. }) => (Type::Int, numeric(numbers.as_ref(), common)),
+        Some(KindFigures { kind_of: Kind::Float, numbers, .. }) => (Type::Float, numeric(numbers.as_ref(), common)),
+        Some(KindFigures { strings, .. }) => (Type::String, string(strings.as_ref(), common)),
+        None => (Type::String, string(None, common)),
+    };
+    FeatureNameStatistics {
+        field_id: Some(FieldId::Path(Path { step })),
+        r#type: r#type.into(),
+        stats: Some(stats),
+        ..Default::default()
+    }
+}
+
+fn common(feature: &FeatureFigures, kind: Option<&KindFigures>, records: u64) -> CommonStatistics {
+    let present = if feature.is_list { feature.present } else { kind.map_or(0, |kind| kind.lists) };
+    let Some(kind) = kind else {
+        return CommonStatistics { num_missing: records, ..Default::default() };
+    };
+    CommonStatistics {
+        num_non_missing: present,
+        num_missing: records.saturating_sub(present),
+        min_num_values: kind.lengths.min,
+        max_num_values: kind.lengths.max,
+        avg_num_values: (kind.values as f64 / present.max(1) as f64) as f32,
+        tot_num_values: kind.values,
+        num_values_histogram: Some(histogram(&kind.lengths.quantiles, HistogramType::Quantiles, 0)),
+        ..Default::default()
+    }
+}
+
+fn histogram(buckets: &[Bucket], r#type: HistogramType, num_nan: u64) -> Histogram {
+    let bucket = |bucket: &Bucket| histogram::Bucket {
+        low_value: bucket.low,
+        high_value: bucket.high,
+        sample_count: bucket.count,
+    };
+    Histogram { num_nan, buckets: buckets.iter().map(bucket).collect(), r#type: r#type.into(), ..Default::default() }
+}
+
+fn numeric(numbers: Option<&NumberFigures>, common: CommonStatistics) -> Stats {
+    let common_stats = Some(common);
+    let Some(numbers) = numbers.filter(|numbers| numbers.count + numbers.nan > 0) else {
+        return Stats::NumStats(NumericStatistics { common_stats, ..Default::default() });
+    };
+    let histograms = vec![
+        histogram(&numbers.histogram, HistogramType::Standard, numbers.nan),
+        histogram(&numbers.quantiles, HistogramType::Quantiles, numbers.nan),
+    ];
+    if numbers.count == 0 {
+        return Stats::NumStats(NumericStatistics { common_stats, histograms, ..Default::default() });
+    }
+    Stats::NumStats(NumericStatistics {
+        common_stats,
+        mean: numbers.mean,
+        std_dev: numbers.std_dev,
+        num_zeros: numbers.zeros,
+        min: numbers.min,
+        median: numbers.median,
+        max: numbers.max,
+        histograms,
+    })
+}
+
+fn string(strings: Option<&StringFigures>, common: CommonStatistics) -> Stats {
+    let common_stats = Some(common);
+    let Some(strings) = strings else {
+        return Stats::StringStats(StringStatistics { common_stats, ..Default::default() });
+    };
+    let text = |value: &[u8]| std::str::from_utf8(value).unwrap_or(NO_TEXT).to_owned();
+    let ranks = strings.top.iter().enumerate().map(|(rank, top)| rank_histogram::Bucket {
+        low_rank: rank as u64,
+        high_rank: rank as u64,
+        label: text(&top.value),
+        sample_count: top.count,
+    });
+    let top = strings.top.iter().take(TOP);
+    Stats::StringStats(StringStatistics {
+        common_stats,
+        unique: strings.distinct,
+        top_values: top.map(|top| FreqAndValue { value: text(&top.value), frequency: top.count }).collect(),
+        avg_length: if strings.total > 0 { strings.mean_length as f32 } else { 0.0 },
+        rank_histogram: Some(RankHistogram { buckets: ranks.collect(), ..Default::default() }),
+        invalid_utf8_count: strings.invalid_utf8,
+        ..Default::default()
+    })
+}

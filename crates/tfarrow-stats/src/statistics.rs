@@ -1,0 +1,82 @@
+//! What is counted of a data set: the summary that tells its schema, and of every feature what its values are.
+
+use std::collections::HashMap;
+
+use tfarrow_codec::{
+    FeatureSummary, Role,
+    infer::{RecordObserver, SeenRecord},
+};
+use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_observed};
+
+use crate::{
+    feature::FeatureValues,
+    sample::{Key, size_for},
+};
+
+/// What was counted of a data set.
+///
+/// It is the same however many threads have counted, and however the records are cut into chunks: what is sampled is told
+/// by where values stand.
+#[derive(Debug)]
+pub struct Statistics {
+    /// What was seen of each feature: presence, kinds, lengths, places.
+    pub inferred: Inferred,
+    /// By the order of [`Summary::features`](tfarrow_codec::Summary::features).
+    values: Vec<FeatureValues>,
+}
+
+impl Statistics {
+    /// Counts what `shards` hold.
+    ///
+    /// # Errors
+    /// As [`infer_observed`].
+    pub fn collect(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Self> {
+        let (inferred, counters) = infer_observed(shards, options, progress, Counter::default)?;
+        let mut merged: HashMap<(String, bool), FeatureValues> = HashMap::new();
+        let features: Vec<_> = inferred.summary.features().collect();
+        let sample = size_for(features.len());
+        for part in counters.into_iter().flat_map(|counter| counter.sides.into_iter().flatten()) {
+            let held = merged.entry((part.name.clone(), part.role == Role::Sequence));
+            held.or_insert_with(|| FeatureValues::new(&part.name, part.role)).merge(part, sample);
+        }
+        let mut values = Vec::new();
+        for feature in features {
+            let held = merged.remove(&(feature.name.clone(), feature.role == Role::Sequence));
+            values.push(held.unwrap_or_else(|| FeatureValues::new(&feature.name, feature.role)));
+        }
+        Ok(Self { inferred, values })
+    }
+
+    /// Each feature: what was seen of it, and what was counted of its values.
+    pub(crate) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, &FeatureValues)> {
+        self.inferred.summary.features().zip(&self.values)
+    }
+}
+
+/// What one thread counts.
+#[derive(Debug, Default)]
+struct Counter {
+    /// Features, and feature lists, by their numbers in the thread's summary.
+    sides: [Vec<FeatureValues>; 2],
+}
+
+impl RecordObserver for Counter {
+    fn record(&mut self, record: &mut SeenRecord<'_>) {
+        let key = Key::of_record(record.place());
+        let sample = size_for(self.sides.iter().map(Vec::len).sum());
+        let mut lists = 0;
+        record.each_list(|feature, list| {
+            let side = &mut self.sides[usize::from(feature.role == Role::Sequence)];
+            if feature.number >= side.len() {
+                // Numbers are given in order, but to features with no step, of which nothing is told here, as well.
+                side.resize_with(feature.number + 1, || FeatureValues::new("", feature.role));
+            }
+            let Some(values) = side.get_mut(feature.number) else { return };
+            if values.name.is_empty() {
+                feature.name.clone_into(&mut values.name);
+            }
+            values.add(list, key.of_list(lists), sample);
+            lists += 1;
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! Sums whose rounding does not show, so that they are the same in whatever order they were added up.
+
+/// A sum of `f64`, kept in two: what a rounded addition loses is added up besides (Neumaier).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    high: f64,
+    low: f64,
+}
+
+impl Sum {
+    /// Adds a finite value.
+    #[inline]
+    pub(crate) fn add(&mut self, value: f64) {
+        let sum = self.high + value;
+        let taken = sum - self.high;
+        self.low += (self.high - (sum - taken)) + (value - taken);
+        self.high = sum;
+    }
+
+    /// Adds the square of a finite value, exactly.
+    #[inline]
+    pub(crate) fn add_square(&mut self, value: f64) {
+        let square = value * value;
+        self.add(square);
+        self.low += value.mul_add(value, -square);
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.add(other.high);
+        self.low += other.low;
+    }
+
+    pub(crate) fn value(self) -> f64 {
+        self.high + self.low
+    }
+
+    /// The variance of `count` values whose squares' sum this is, and whose sum is `sum`.
+    pub(crate) fn variance(self, sum: Self, count: f64) -> f64 {
+        self.minus(sum.square().divided(count)).max(0.0) / count
+    }
+
+    fn square(self) -> Self {
+        let high = self.high * self.high;
+        let lost = self.high.mul_add(self.high, -high);
+        Self { high, low: lost + 2.0 * self.high * self.low }
+    }
+
+    fn divided(self, by: f64) -> Self {
+        let high = self.high / by;
+        let rest = (-high).mul_add(by, self.high);
+        Self { high, low: (rest + self.low) / by }
+    }
+
+    fn minus(self, other: Self) -> f64 {
+        let mut difference = self;
+        difference.add(-other.high);
+        difference.high + (difference.low - other.low)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(values: impl Iterator<Item = f64>) -> (Sum, Sum) {
+        let (mut sum, mut squares) = (Sum::default(), Sum::default());
+        for value in values {
+            sum.add(value);
+            squares.add_square(value);
+        }
+        (sum, squares)
+    }
+
+    #[test]
+    fn what_is_small_is_not_lost_beside_what_is_large() {
+        let (sum, _) = sums([1e16, 1.0, -1e16].into_iter());
+        assert_eq!(sum.value(), 1.0);
+    }
+
+    #[test]
+    fn the_variance_of_large_numbers_that_differ_little() {
+        // Seconds since 1970, a day long: 0, 1, .., 86399.
+        let day = 86_400;
+        let (sum, squares) = sums((0..day).map(|second| 1.7e9 + f64::from(second)));
+        let expect = (f64::from(day).powi(2) - 1.0) / 12.0;
+        let found = squares.variance(sum, f64::from(day));
+        assert!((found / expect - 1.0).abs() < 1e-9, "{found} {expect}");
+    }
+
+    #[test]
+    fn the_order_does_not_show() {
+        let values: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 0.7).sin() * 10f64.powi(i % 12)).collect();
+        let (forth, squares_forth) = sums(values.iter().copied());
+        let (back, squares_back) = sums(values.iter().rev().copied());
+        assert_eq!(forth.value(), back.value());
+        assert_eq!(squares_forth.value(), squares_back.value());
+    }
+}

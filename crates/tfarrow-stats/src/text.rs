@@ -1,0 +1,117 @@
+//! Protobuf's text format, for TensorFlow Metadata's messages.
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Write},
+    sync::LazyLock,
+};
+
+use prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MapKey, MessageDescriptor, Value};
+
+use crate::proto::{DatasetFeatureStatisticsList, Schema};
+
+/// What the messages consist of.
+static MESSAGES: LazyLock<Option<DescriptorPool>> =
+    LazyLock::new(|| DescriptorPool::decode(include_bytes!(concat!(env!("OUT_DIR"), "/metadata.bin")).as_slice()).ok());
+
+/// What cannot be read as a message.
+#[derive(Debug)]
+pub struct TextError(Box<dyn std::error::Error + Send + Sync>);
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for TextError {}
+
+/// The description of a message of this name.
+fn descriptor(name: &str) -> Result<MessageDescriptor, TextError> {
+    let name = format!("tensorflow.metadata.v0.{name}");
+    let found = MESSAGES.as_ref().and_then(|messages| messages.get_message_by_name(&name));
+    found.ok_or_else(|| TextError(format!("no description of {name}").into()))
+}
+
+/// The message of this name that a text is.
+fn of_text<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError> {
+    let message =
+        DynamicMessage::parse_text_format(descriptor(name)?, text).map_err(|error| TextError(error.into()))?;
+    M::decode(message.encode_to_vec().as_slice()).map_err(|error| TextError(error.into()))
+}
+
+/// A schema as `schema.pbtxt` has it.
+///
+/// # Errors
+/// None, unless this crate was built wrong.
+pub fn schema_to_text(schema: &Schema) -> Result<String, TextError> {
+    let message = DynamicMessage::decode(descriptor("Schema")?, schema.encode_to_vec().as_slice());
+    let message = message.map_err(|error| TextError(error.into()))?;
+    let mut text = String::new();
+    // A `String` takes all that is written to it.
+    let _ = print(&message, 0, &mut text);
+    Ok(text)
+}
+
+/// Prints a message as TensorFlow does: a line a field, and each item of a list as a field of its own, so that two
+/// schemas can be compared line by line.
+fn print(message: &DynamicMessage, depth: usize, out: &mut String) -> fmt::Result {
+    for (field, value) in message.fields() {
+        let (name, kind) = (field.name(), field.kind());
+        match value {
+            Value::List(items) => items.iter().try_for_each(|item| print_field(name, &kind, item, depth, out))?,
+            Value::Map(entries) => print_map(name, &kind, entries, depth, out)?,
+            value => print_field(name, &kind, value, depth, out)?,
+        }
+    }
+    Ok(())
+}
+
+fn print_field(name: &str, kind: &Kind, value: &Value, depth: usize, out: &mut String) -> fmt::Result {
+    let indent = "  ".repeat(depth);
+    match (value, kind) {
+        (Value::Message(message), _) => {
+            writeln!(out, "{indent}{name} {{")?;
+            print(message, depth + 1, out)?;
+            writeln!(out, "{indent}}}")
+        }
+        (Value::EnumNumber(number), Kind::Enum(names)) => match names.get_value(*number) {
+            Some(word) => writeln!(out, "{indent}{name}: {}", word.name()),
+            None => writeln!(out, "{indent}{name}: {number}"),
+        },
+        (value, _) => writeln!(out, "{indent}{name}: {value}"),
+    }
+}
+
+/// Prints the entries of a map by their keys.
+fn print_map(name: &str, kind: &Kind, entries: &HashMap<MapKey, Value>, depth: usize, out: &mut String) -> fmt::Result {
+    let Kind::Message(entry) = kind else { return Ok(()) };
+    let value_kind = entry.map_entry_value_field().kind();
+    let mut entries: Vec<_> =
+        entries.iter().map(|(key, value)| (Value::from(key.clone()).to_string(), value)).collect();
+    entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let indent = "  ".repeat(depth);
+    for (key, value) in entries {
+        writeln!(out, "{indent}{name} {{\n{indent}  key: {key}")?;
+        print_field("value", &value_kind, value, depth + 1, out)?;
+        writeln!(out, "{indent}}}")?;
+    }
+    Ok(())
+}
+
+/// The schema that a `schema.pbtxt` says.
+///
+/// # Errors
+/// What is no text format, or no schema: with its line.
+pub fn schema_of_text(text: &str) -> Result<Schema, TextError> {
+    of_text("Schema", text)
+}
+
+/// The statistics that a text is.
+///
+/// # Errors
+/// What is no text format, or no `DatasetFeatureStatisticsList`: with its line.
+pub fn statistics_of_text(text: &str) -> Result<DatasetFeatureStatisticsList, TextError> {
+    of_text("DatasetFeatureStatisticsList", text)
+}

@@ -1,0 +1,247 @@
+//! Figures against those of a plain count over what `prost` reads, whatever the wire, the threads and the chunks.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    io::Write,
+    ops::ControlFlow,
+};
+
+use proptest::{prelude::*, test_runner::TestRunner};
+use tfarrow_dataset::{InferOptions, ReadOptions, resolve};
+use tfarrow_stats::{DatasetFigures, KindFigures, Statistics};
+use tfarrow_testkit::{
+    config, frame,
+    generate::mixed,
+    oracle::{Cell, Row, Side, Value, example_from_row},
+};
+
+fn figures(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetFigures {
+    collect(file, jobs, chunk_bytes).figures()
+}
+
+fn collect(file: &[u8], jobs: usize, chunk_bytes: usize) -> Statistics {
+    let mut temp = tempfile::NamedTempFile::new().unwrap();
+    temp.write_all(file).unwrap();
+    let shards = resolve(&[temp.path()]).unwrap();
+    let read = ReadOptions { chunk_bytes, ..ReadOptions::default() };
+    let options = InferOptions { jobs, read, ..InferOptions::default() };
+    Statistics::collect(&shards, &options, &|_, _| ControlFlow::Continue(())).unwrap()
+}
+
+/// What a plain count finds of one kind of one feature.
+#[derive(Default)]
+struct Count {
+    lists: u64,
+    empty: u64,
+    lengths: Vec<u64>,
+    numbers: Vec<f64>,
+    strings: Vec<Vec<u8>>,
+}
+
+fn counts(rows: &[Row]) -> BTreeMap<(bool, String, &'static str), Count> {
+    let mut counts: BTreeMap<_, Count> = BTreeMap::new();
+    for ((side, name), cell) in rows.iter().flatten() {
+        for value in cell.values() {
+            let kind = match value {
+                Value::Unset => continue,
+                Value::Bytes(_) => "bytes_list",
+                Value::Float(_) => "float_list",
+                Value::Int64(_) => "int64_list",
+            };
+            let count = counts.entry((*side == Side::Lists, name.clone(), kind)).or_default();
+            count.lists += 1;
+            count.empty += u64::from(value.is_empty());
+            count.lengths.push(value.len() as u64);
+            match value {
+                Value::Bytes(values) => count.strings.extend(values.iter().cloned()),
+                Value::Float(values) => {
+                    count.numbers.extend(values.iter().map(|bits| f64::from(f32::from_bits(*bits))))
+                }
+                Value::Int64(values) => count.numbers.extend(values.iter().map(|value| *value as f64)),
+                Value::Unset => {}
+            }
+        }
+    }
+    counts
+}
+
+fn is_close(found: f64, expect: f64) -> bool {
+    found == expect || (found - expect).abs() <= 1e-9 * expect.abs().max(1e-300) || (found.is_nan() && expect.is_nan())
+}
+
+fn check(found: &KindFigures, mut expect: Count) {
+    assert_eq!((found.lists, found.empty), (expect.lists, expect.empty));
+    expect.lengths.sort_unstable();
+    assert_eq!(found.values, expect.lengths.iter().sum::<u64>());
+    assert_eq!(Some(&found.lengths.min), expect.lengths.first());
+    assert_eq!(Some(&found.lengths.max), expect.lengths.last());
+    if let Some(strings) = &found.strings {
+        assert_eq!(strings.distinct as usize, expect.strings.iter().collect::<HashSet<_>>().len());
+        assert_eq!(
+            strings.invalid_utf8 as usize,
+            expect.strings.iter().filter(|s| std::str::from_utf8(s).is_err()).count()
+        );
+        let total: usize = expect.strings.iter().map(Vec::len).sum();
+        if !expect.strings.is_empty() {
+            assert!(is_close(strings.mean_length, total as f64 / expect.strings.len() as f64));
+            let most = &strings.top[0];
+            assert_eq!(most.count as usize, expect.strings.iter().filter(|value| **value == *most.value).count());
+        }
+    }
+    let Some(numbers) = &found.numbers else { return };
+    let mut values: Vec<_> = expect.numbers.iter().copied().filter(|value| !value.is_nan()).collect();
+    values.sort_by(f64::total_cmp);
+    assert_eq!(numbers.nan as usize, expect.numbers.len() - values.len());
+    assert_eq!(numbers.count as usize, values.len());
+    assert_eq!(numbers.zeros as usize, values.iter().filter(|value| **value == 0.0).count());
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
+    assert_eq!((numbers.min, numbers.max), (*first, *last));
+    let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+    assert!(is_close(numbers.median, low.midpoint(high)), "{} {low} {high}", numbers.median);
+    let held: f64 = numbers.histogram.iter().map(|bucket| bucket.count).sum();
+    assert!(is_close(held, values.len() as f64), "{held}");
+    if first.is_finite() && last.is_finite() && first.abs().max(last.abs()) < 1e9 {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+        assert!((numbers.mean - mean).abs() <= 1e-9 * last.abs().max(first.abs()).max(1.0), "{} {mean}", numbers.mean);
+        assert!(
+            (numbers.std_dev - variance.sqrt()).abs() <= 1e-6 * variance.sqrt().max(1e-3),
+            "{} {variance}",
+            numbers.std_dev
+        );
+    }
+}
+
+#[test]
+fn figures_are_those_of_a_plain_count() {
+    let mut runner = TestRunner::new(config(64));
+    runner
+        .run(&(mixed(), prop::collection::vec(any::<u8>(), 0..200)), |(set, bytes)| {
+            let mut choices = tfarrow_testkit::odd_wire::Choices::new(&bytes);
+            let file = set.odd_file(&mut choices);
+            let found = figures(&file, 1, 1 << 20);
+            assert_eq!(found.records as usize, set.rows.len());
+            let mut expect = counts(&set.rows);
+            for feature in &found.features {
+                for kind in &feature.kinds {
+                    let expect = expect.remove(&(feature.is_list, feature.name.clone(), kind.kind)).unwrap();
+                    check(kind, expect);
+                }
+            }
+            assert!(expect.is_empty(), "left out: {:?}", expect.keys());
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Records of one number and one word each.
+fn many(records: i64) -> Vec<u8> {
+    let row = |i: i64| -> Row {
+        let one = |name: &str, value| ((Side::Features, name.to_owned()), Cell::One(value));
+        let word = format!("word {}", i * i % 30_011);
+        let list = (0..i % 5).map(|j| (i as f32).sin() * j as f32).map(f32::to_bits).collect();
+        Row::from([
+            one("number", Value::Int64(vec![i])),
+            one("word", Value::Bytes(vec![word.into_bytes()])),
+            one("list", Value::Float(list)),
+        ])
+    };
+    frame::file((0..records).map(|i| example_from_row(&row(i))))
+}
+
+#[test]
+fn threads_and_chunks_do_not_show() {
+    let file = many(60_000);
+    let expect = serde_json::to_string(&figures(&file, 1, 1 << 20)).unwrap();
+    for (jobs, chunk_bytes) in [(4, 1 << 20), (3, 10_000), (1, 100_000)] {
+        assert_eq!(serde_json::to_string(&figures(&file, jobs, chunk_bytes)).unwrap(), expect, "{jobs}");
+    }
+}
+
+#[test]
+fn what_is_sampled_is_near_and_says_so() {
+    let found = figures(&many(60_000), 2, 1 << 20);
+    let number = found.features.iter().find(|feature| feature.name == "number").unwrap();
+    let numbers = number.kinds[0].numbers.as_ref().unwrap();
+    assert_eq!(numbers.sampled, Some(16_384));
+    assert_eq!((numbers.min, numbers.max, numbers.mean), (0.0, 59_999.0, 29_999.5));
+    for (part, decile) in numbers.deciles.iter().enumerate() {
+        assert!((decile / 60_000.0 - part as f64 / 10.0).abs() < 0.0127, "{part}: {decile}");
+    }
+    let word = found.features.iter().find(|feature| feature.name == "word").unwrap();
+    let strings = word.kinds[0].strings.as_ref().unwrap();
+    let distinct = (0..60_000i64).map(|i| i * i % 30_011).collect::<HashSet<_>>().len() as f64;
+    assert!(
+        strings.is_distinct_exact && strings.distinct as f64 == distinct
+            || (strings.distinct as f64 / distinct - 1.0).abs() < 0.03
+    );
+}
+
+#[test]
+fn a_schema_is_read_back_as_it_was_written() {
+    let statistics = collect(&many(100), 1, 1 << 20);
+    let schema = statistics.schema();
+    let text = tfarrow_stats::schema_to_text(&schema).unwrap();
+    assert_eq!(tfarrow_stats::schema_of_text(&text).unwrap(), schema, "{text}");
+    let odd = "feature { name: \"a\\303\\266 \\\"b\\\"\" type: INT skew_comparator { infinity_norm { threshold: 0.01 } } }
+        default_environment: [\"x\", \"y\"]
+        tensor_representation_group { key: \"\" value { tensor_representation { key: \"t\" value { varlen_sparse_tensor {} } } } }";
+    let schema = tfarrow_stats::schema_of_text(odd).unwrap();
+    let text = tfarrow_stats::schema_to_text(&schema).unwrap();
+    assert_eq!(tfarrow_stats::schema_of_text(&text).unwrap(), schema, "{text}");
+    assert_eq!(schema.feature[0].name.as_deref(), Some("aö \"b\""));
+    let error = tfarrow_stats::schema_of_text("feature { nme: \"x\" }").unwrap_err().to_string();
+    assert!(error.contains("nme"), "{error}");
+}
+
+/// Records of one feature each, whose values these are.
+fn schema_of(values: &[Value]) -> String {
+    let row = |value: &Value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value.clone()))]);
+    let file = frame::file(values.iter().map(|value| example_from_row(&row(value))));
+    let schema = collect(&file, 1, 1 << 20).schema();
+    tfarrow_stats::schema_to_text(&schema).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn schemas_follow_tfdvs_rules() {
+    let words = |words: &[&str]| Value::Bytes(words.iter().map(|word| word.as_bytes().to_vec()).collect());
+    let cases: [(&[Value], &[&str]); 9] = [
+        (&[Value::Int64(vec![0]), Value::Int64(vec![1])], &["type: INT", "bool_domain", "shape { dim { size: 1 } }"]),
+        (&[Value::Int64(vec![0]), Value::Int64(vec![0])], &["type: INT", "min_fraction: 1"]),
+        (&[Value::Int64(vec![1, 2]), Value::Int64(vec![3])], &["value_count { min: 1 }"]),
+        (&[Value::Int64(vec![1, 2]), Value::Unset], &["value_count { min: 2 max: 2 }", "presence { min_count: 1 }"]),
+        (
+            &[words(&["a"]), words(&["b"])],
+            &["domain: \"x\"", "string_domain { name: \"x\" value: \"a\" value: \"b\" }"],
+        ),
+        (&[words(&["true"]), words(&["0"])], &["bool_domain { true_value: \"true\" false_value: \"0\" }"]),
+        (&[words(&["7"]), words(&["-12"])], &["int_domain"]),
+        (&[Value::Bytes(vec![vec![0xff]])], &["type: BYTES"]),
+        (&[Value::Unset, Value::Int64(vec![])], &["type: INT", "presence { min_count: 1 }"]),
+    ];
+    for (values, parts) in cases {
+        let schema = schema_of(values);
+        for part in parts {
+            assert!(schema.contains(part), "{part} is not in {schema}");
+        }
+    }
+    assert!(!schema_of(&[Value::Bytes(vec![vec![0xff]])]).contains("domain"));
+    assert!(!schema_of(&[Value::Float(vec![0.5f32.to_bits()])]).contains("domain"));
+    let many: Vec<_> = (0..101).map(|i| words(&[&format!("word {i}")])).collect();
+    assert!(!schema_of(&many).contains("domain"), "more than a hundred values");
+    assert!(schema_of(&many[..100]).contains("domain"));
+}
+
+#[test]
+fn a_hundred_features_more_make_samples_smaller() {
+    let row = |i: i64| -> Row {
+        let one = |j: i64| ((Side::Features, format!("f{j}")), Cell::One(Value::Int64(vec![i * j])));
+        (0..1_000).map(one).collect()
+    };
+    let file = frame::file((0..6_000).map(|i| example_from_row(&row(i))));
+    let found = figures(&file, 2, 1 << 20);
+    assert_eq!(found.features.len(), 1_000);
+    let sizes: HashSet<_> = found.features.iter().map(|f| f.kinds[0].numbers.as_ref().unwrap().sampled).collect();
+    assert_eq!(sizes, HashSet::from([Some((4 << 20) / 1_000)]));
+}

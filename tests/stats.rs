@@ -1,0 +1,63 @@
+//! `tfarrow stats`, and `schema --format pbtxt`.
+
+use crate::support::{command, tfarrow};
+
+#[test]
+fn figures_of_numbers_and_of_bytes() {
+    let printed = tfarrow(&["stats", "testdata/shards/"]).prints();
+    assert!(printed.starts_with("200 records, 56 kB of payload\n"), "{printed}");
+    let line = |name: &str| {
+        let row = printed.lines().find(|line| line.starts_with(&format!("| {name} ")));
+        row.unwrap_or_else(|| panic!("{name} is not in {printed}")).split('|').map(str::trim).collect::<Vec<_>>()
+    };
+    assert_eq!(line("label")[2..10], ["0", "1", "17.5 %", "0", "2", "3", "1.705", "1.095"]);
+    assert_eq!(line("city")[2..8], ["0", "1", "5", "4..7", "text", "Porto 23.5 %"]);
+    assert_eq!(line("image/encoded")[6], "PNG");
+}
+
+#[test]
+fn figures_for_programs() {
+    let printed = tfarrow(&["stats", "testdata/shards/", "--format", "json"]).prints();
+    let figures: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(figures["records"], 200);
+    let label = figures["features"].as_array().unwrap().iter().find(|feature| feature["name"] == "label").unwrap();
+    assert_eq!(label["kinds"][0]["numbers"]["mean"], 1.705);
+    assert_eq!(label["kinds"][0]["numbers"]["deciles"].as_array().unwrap().len(), 11);
+}
+
+#[test]
+fn mixed_kinds_have_figures_each() {
+    let run = tfarrow(&["stats", "testdata/mixed_kinds/"]);
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("(int64_list)") && run.stdout.contains("(float_list)"), "{}", run.stdout);
+}
+
+#[test]
+fn figures_in_bytes_are_a_message() {
+    let output = command(&["stats", "testdata/shards/", "--format", "pb"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    // `datasets`, and in it `num_examples`: 200.
+    assert_eq!(output.stdout[0], 0x0a);
+    assert!(output.stdout.windows(3).any(|part| part == [0x10, 200, 1]));
+}
+
+#[test]
+fn a_schema_for_tensorflow() {
+    let printed = tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints();
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "name: \"label\" type: INT presence { min_fraction: 1.0 min_count: 1 } shape { dim { size: 1 } }",
+        "domain: \"city\"",
+        "value: \"Lima\" value: \"Nairobi\"",
+    ] {
+        assert!(words.contains(part), "{part} is not in {words}");
+    }
+    let said = tfarrow(&["schema", "testdata/mixed_kinds/", "--format", "pbtxt"]).ends(3);
+    assert!(said.contains("more than one kind"), "{said}");
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let said = tfarrow(&["stats", "testdata/corrupt/data_crc.tfrecord"]).fails();
+    assert!(said.contains("data_crc.tfrecord: record 1 (byte 72)"), "{said}");
+}
