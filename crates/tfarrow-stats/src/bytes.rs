@@ -43,7 +43,7 @@ impl Bytes {
             *count += 1;
         }
         self.values.add(value);
-        self.sample.add(key, sample, || value.get(..SAMPLED_BYTES).unwrap_or(value).into());
+        self.sample.add(key, sample, || sampled(value, is_text).into());
     }
 
     pub(crate) fn merge(&mut self, other: Self, sample: usize) {
@@ -58,6 +58,13 @@ impl Bytes {
         self.values.merge(other.values);
         self.sample.merge(other.sample, sample);
     }
+}
+
+/// What a sample keeps of a value: of text no part of a character.
+fn sampled(value: &[u8], is_text: bool) -> &[u8] {
+    let is_inside = |at: usize| is_text && value.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let end = (0..=SAMPLED_BYTES.min(value.len())).rev().find(|end| !is_inside(*end)).unwrap_or_default();
+    value.get(..end).unwrap_or(value)
 }
 
 /// How often there is each value, as long as they are few; else about how many there are.

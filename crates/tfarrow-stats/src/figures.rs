@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use foldhash::fast::RandomState;
 use serde::Serialize;
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
@@ -20,6 +21,8 @@ use crate::{
 const PARTS: u32 = 10;
 /// Values that are listed by how often there are.
 const RANKS: usize = 1_000;
+/// Bytes of a value that are shown to programs.
+const SHOWN: usize = 256;
 
 /// The figures of a data set.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +31,8 @@ pub struct DatasetFigures {
     pub records: u64,
     /// Bytes of their payloads.
     pub bytes: u64,
+    /// Shards that they are of, and shards that there are, where only a part of the data set was looked at.
+    pub sampled: Option<(usize, usize)>,
     /// By name.
     pub features: Vec<FeatureFigures>,
 }
@@ -159,11 +164,14 @@ pub struct Top {
     pub count: f64,
 }
 
-/// As text where it is some, else as numbers.
+/// As text where it is some, else as `head` and `sql` have it: `{"b64": ".."}`. Long ones are cut.
 fn text_or_bytes<S: serde::Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     match std::str::from_utf8(value) {
-        Ok(text) => serializer.serialize_str(text),
-        Err(_) => value.serialize(serializer),
+        Ok(text) => serializer.serialize_str(text.get(..text.floor_char_boundary(SHOWN)).unwrap_or(text)),
+        Err(_) => {
+            let bytes = STANDARD.encode(value.get(..SHOWN).unwrap_or(value));
+            std::collections::BTreeMap::from([("b64", bytes)]).serialize(serializer)
+        }
     }
 }
 
@@ -172,7 +180,12 @@ impl Statistics {
     pub fn figures(&self) -> DatasetFigures {
         let summary = &self.inferred.summary;
         let features = self.features().map(|(seen, values)| feature(seen, values, summary.records()));
-        DatasetFigures { records: summary.records(), bytes: summary.bytes(), features: features.collect() }
+        DatasetFigures {
+            records: summary.records(),
+            bytes: summary.bytes(),
+            sampled: self.inferred.sampled.map(|sampled| (sampled.shards, sampled.of)),
+            features: features.collect(),
+        }
     }
 }
 
@@ -216,7 +229,9 @@ fn deciles(quantiles: &Quantiles) -> Vec<f64> {
 }
 
 fn lengths(seen: &KindSummary, sample: &Sample<u64>) -> Lengths {
-    let quantiles = Quantiles::new(sample.values().map(|length| *length as f64), seen.lists);
+    let ends = (!sample.is_all()).then_some([seen.min_len as f64, seen.max_len as f64]);
+    let lengths = sample.values().map(|length| *length as f64);
+    let quantiles = Quantiles::new(lengths.chain(ends.into_iter().flatten()), seen.lists);
     Lengths {
         min: seen.min_len,
         mean: seen.values as f64 / seen.lists as f64,
@@ -228,7 +243,11 @@ fn lengths(seen: &KindSummary, sample: &Sample<u64>) -> Lengths {
 }
 
 fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
-    let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()), numbers.count);
+    // What is rare may have been missed, but the range is that of all values.
+    let ends = [numbers.range(), numbers.finite].into_iter().flatten().filter(|_| !numbers.sample.is_all());
+    let ends = ends.flat_map(|(low, high)| [low, high]);
+    let values = numbers.sample.values().copied().chain(ends).map(Number::to_f64);
+    let quantiles = Quantiles::new(values, numbers.count);
     let (min, max) = numbers.range().map_or((f64::NAN, f64::NAN), |(low, high)| (low.to_f64(), high.to_f64()));
     NumberFigures {
         count: numbers.count,
@@ -250,6 +269,8 @@ fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
 
 fn strings(bytes: &Bytes) -> StringFigures {
     let (distinct, is_distinct_exact) = bytes.values.distinct();
+    // An estimate may be more than there are.
+    let distinct = distinct.min(bytes.count);
     let (min_length, max_length) = bytes.lengths.unwrap_or_default();
     let formats = Format::ALL.into_iter().zip(bytes.formats).filter(|(_, count)| *count > 0);
     StringFigures {
@@ -276,7 +297,9 @@ fn top(bytes: &Bytes) -> Vec<Top> {
             let mut counts = HashMap::<&[u8], u64, RandomState>::default();
             bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
             let weight = bytes.count as f64 / bytes.sample.values().count().max(1) as f64;
-            counts.into_iter().map(|(value, count)| Top { value: value.into(), count: count as f64 * weight }).collect()
+            // What the sample has once tells nothing of how often there is.
+            let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
+            repeated.map(|(value, count)| Top { value: value.into(), count: count as f64 * weight }).collect()
         }
     };
     let order = |a: &Top, b: &Top| b.count.total_cmp(&a.count).then_with(|| b.value.cmp(&a.value));

@@ -6,8 +6,8 @@
 //! - [`Statistics::schema`] is a `tensorflow.metadata.v0.Schema`, and [`schema_to_text`] its `schema.pbtxt`.
 //!
 //! Memory is bounded by the number of features, whatever the number of records. What is said of a data set is the same
-//! however many threads have read it: values are sampled by where they stand (`sample.rs`), and sums keep what rounding
-//! loses (`sum.rs`).
+//! however many threads have read it: values are sampled by where they stand (`sample.rs`), and sums keep most of what
+//! rounding loses (`sum.rs`). An estimate of distinct values is the exception.
 //!
 //! Nothing here prints, and nothing is known here of terminals or pages.
 

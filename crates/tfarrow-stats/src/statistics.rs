@@ -16,7 +16,8 @@ use crate::{
 /// What was counted of a data set.
 ///
 /// It is the same however many threads have counted, and however the records are cut into chunks: what is sampled is told
-/// by where values stand.
+/// by where values stand. Only how many distinct values there are, where that is estimated, and the last digits of means
+/// and deviations may differ.
 #[derive(Debug)]
 pub struct Statistics {
     /// What was seen of each feature: presence, kinds, lengths, places.

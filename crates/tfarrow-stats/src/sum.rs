@@ -1,4 +1,4 @@
-//! Sums whose rounding does not show, so that they are the same in whatever order they were added up.
+//! Sums whose rounding hardly shows, in whatever order they were added up.
 
 /// A sum of `f64`, kept in two: what a rounded addition loses is added up besides (Neumaier).
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,13 +36,20 @@ impl Sum {
 
     /// The variance of `count` values whose squares' sum this is, and whose sum is `sum`.
     pub(crate) fn variance(self, sum: Self, count: f64) -> f64 {
-        self.minus(sum.square().divided(count)).max(0.0) / count
+        self.normal().minus(sum.normal().square().divided(count)).max(0.0) / count
+    }
+
+    /// The same sum, with as much of it as there is room for in the first part.
+    fn normal(self) -> Self {
+        let mut normal = Self { high: self.high, low: 0.0 };
+        normal.add(self.low);
+        normal
     }
 
     fn square(self) -> Self {
         let high = self.high * self.high;
         let lost = self.high.mul_add(self.high, -high);
-        Self { high, low: lost + 2.0 * self.high * self.low }
+        Self { high, low: lost + 2.0 * self.high * self.low + self.low * self.low }
     }
 
     fn divided(self, by: f64) -> Self {
@@ -85,6 +92,13 @@ mod tests {
         let expect = (f64::from(day).powi(2) - 1.0) / 12.0;
         let found = squares.variance(sum, f64::from(day));
         assert!((found / expect - 1.0).abs() < 1e-9, "{found} {expect}");
+    }
+
+    #[test]
+    fn the_variance_of_one_large_number() {
+        let number = 1_700_000_000_123_456_789_i64 as f64;
+        let (sum, squares) = sums(std::iter::repeat_n(number, 3_000_000));
+        assert!(squares.variance(sum, 3e6).sqrt() < 1e-12 * number, "{}", squares.variance(sum, 3e6).sqrt());
     }
 
     #[test]

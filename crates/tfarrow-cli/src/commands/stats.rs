@@ -57,7 +57,9 @@ pub(super) fn collect(sources: &[String], options: &InferOptions) -> Result<Stat
 
 /// A table of numbers, and one of byte strings.
 fn table(figures: &DatasetFigures) -> Result<()> {
-    output::line(&format!("{} records, {} of payload", count(figures.records), output::size(figures.bytes)))?;
+    let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
+    let (records, bytes) = (count(figures.records), output::size(figures.bytes));
+    output::line(&format!("{records} records, {bytes} of payload{}", sample.unwrap_or_default()))?;
     let kinds = || figures.features.iter().flat_map(|feature| feature.kinds.iter().map(move |kind| (feature, kind)));
     let numbers: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(number_row(feature, kind, kind.numbers.as_ref()?))).collect();
@@ -83,8 +85,13 @@ fn table(figures: &DatasetFigures) -> Result<()> {
     Ok(())
 }
 
+/// Records without a value that has a kind. Of a feature list, it is steps that have none.
+fn missing(feature: &FeatureFigures) -> u64 {
+    feature.missing + if feature.is_list { 0 } else { feature.unset }
+}
+
 fn name_of(feature: &FeatureFigures, kind: &KindFigures) -> String {
-    let name = escape(&feature.name);
+    let name = format!("{}{}", escape(&feature.name), if feature.is_list { "[]" } else { "" });
     if feature.kinds.len() > 1 { format!("{name} ({})", kind.kind) } else { name }
 }
 
@@ -102,7 +109,7 @@ fn share(part: u64, whole: u64) -> String {
 fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigures) -> Vec<String> {
     vec![
         name_of(feature, kind),
-        count(feature.missing + feature.unset),
+        count(missing(feature)),
         range(kind.lengths.min, kind.lengths.max),
         share(numbers.zeros, numbers.count),
         short(numbers.min),
@@ -126,7 +133,7 @@ fn string_row(feature: &FeatureFigures, kind: &KindFigures, strings: &StringFigu
     let looks: Vec<_> = strings.formats.iter().map(|(name, _)| *name).collect();
     vec![
         name_of(feature, kind),
-        count(feature.missing + feature.unset),
+        count(missing(feature)),
         range(kind.lengths.min, kind.lengths.max),
         format!("{about}{}", count(strings.distinct)),
         range(strings.min_length, strings.max_length),

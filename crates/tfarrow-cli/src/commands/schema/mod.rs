@@ -61,10 +61,13 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
     let statistics = stats::collect(&args.sources, &InferOptions { sample: args.sample, ..stats::options() })?;
     output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
-    let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
+    let inferred = &statistics.inferred;
+    inferred.why_raw().iter().for_each(|why| failure::say(why));
+    let mixed = inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
     if mixed.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        let has_strays = inferred.why_raw().is_some() && inferred.has_strays();
+        return Ok(if has_strays { ExitCode::from(FOUND) } else { ExitCode::SUCCESS });
     }
     let names = mixed.join(", ");
     failure::say(&format!("more than one kind, of which the schema has the one of most lists: {names}"));
