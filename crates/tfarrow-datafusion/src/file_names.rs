@@ -9,6 +9,7 @@ use datafusion::{
     },
     error::Result,
     functions::core::input_file_name::InputFileNameFunc,
+    physical_expr::projection::ProjectionExpr,
     physical_expr_adapter::rewrite::expr_references_scalar_udf,
     physical_optimizer::{PhysicalOptimizerRule, projection_pushdown::ProjectionPushdown},
     physical_plan::{ExecutionPlan, projection::ProjectionExec},
@@ -24,7 +25,7 @@ impl PhysicalOptimizerRule for FileNames {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let mut asks = false;
         plan.apply(|node| {
-            asks |= node.downcast_ref::<ProjectionExec>().is_some_and(asks_for_names);
+            asks |= node.downcast_ref::<ProjectionExec>().is_some_and(|node| asks_for_names(node.expr()));
             Ok(if asks { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
         if asks { ProjectionPushdown::new().optimize(plan, config) } else { Ok(plan) }
@@ -39,6 +40,7 @@ impl PhysicalOptimizerRule for FileNames {
     }
 }
 
-fn asks_for_names(projection: &ProjectionExec) -> bool {
-    projection.expr().iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
+/// Whether a column is made of the name of a file.
+pub(crate) fn asks_for_names<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
+    columns.into_iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
 }

@@ -36,8 +36,8 @@ impl Format {
     }
 }
 
-/// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns, where it is a
-/// folder itself: DataFusion knows no globs over such.
+/// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns, where
+/// it is a folder itself: DataFusion knows no globs over such.
 pub(crate) async fn listing_table(
     source: &str,
     shards: &[Shard],

@@ -45,21 +45,21 @@ impl FileOpener for TfRecordOpener {
     }
 }
 
-/// Makes of the columns that a scan decodes those that a query asks for. In them `input_file_name()` is the name that the
-/// user knows the file by, where DataFusion would give the key that it has in a store.
-pub(crate) struct ProjectedOpener {
+/// Makes of the columns that a scan decodes those that a query asks for, where `input_file_name()` is among them: the name
+/// that the user knows the file by, where DataFusion would give the key that it has in a store.
+pub(crate) struct NamingOpener {
     inner: Arc<TfRecordOpener>,
     projection: SplitProjection,
     file_schema: SchemaRef,
 }
 
-impl ProjectedOpener {
+impl NamingOpener {
     pub(crate) fn new(inner: TfRecordOpener, projection: SplitProjection, file_schema: SchemaRef) -> Self {
         Self { inner: Arc::new(inner), projection, file_schema }
     }
 }
 
-impl FileOpener for ProjectedOpener {
+impl FileOpener for NamingOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let name = Input::of(&file, &self.inner.store).name();
         let source = self.projection.source.clone();

@@ -1,7 +1,7 @@
 //! Where the files of a statement go: each is written beside its place, or to a temporary file where that is in a store,
 //! and put there when all of the statement are whole.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use datafusion::{
     common::runtime::JoinSet,
@@ -28,15 +28,22 @@ impl Outputs {
         Self { url, store, overwrite }
     }
 
-    fn is_local(&self) -> bool {
-        self.url.as_str().starts_with("file:")
+    /// The file that a path is of; `None` in a store.
+    fn file(&self, path: &Path) -> Result<Option<PathBuf>, Error> {
+        let is_local = self.url.as_str().starts_with("file:");
+        let file = is_local.then(|| LocalFileSystem::new().path_to_filesystem(path)).transpose();
+        file.map_err(|error| Error::io(self.url_of(path), error.into()))
+    }
+
+    fn url_of(&self, path: &Path) -> String {
+        format!("{}{path}", self.url.as_str())
     }
 
     /// What messages call a path: as a file's, or as a URL.
     pub(crate) fn name(&self, path: &Path) -> String {
-        match self.is_local().then(|| LocalFileSystem::new().path_to_filesystem(path)) {
-            Some(Ok(file)) => file.display().to_string(),
-            _ => format!("{}{path}", self.url.as_str()),
+        match self.file(path) {
+            Ok(Some(file)) => file.display().to_string(),
+            _ => self.url_of(path),
         }
     }
 
@@ -45,15 +52,12 @@ impl Outputs {
         if self.overwrite {
             return Ok(());
         }
-        if self.is_local() {
-            let file = LocalFileSystem::new().path_to_filesystem(path).map_err(|error| self.failed(path, error))?;
-            return if file.exists() { Err(Error::new(file, ErrorKind::Exists)) } else { Ok(()) };
-        }
-        match self.store.head(path).await {
-            Ok(_) => Err(Error::new(self.name(path), ErrorKind::Exists)),
+        let is_there = match self.file(path)? {
+            Some(file) => file.exists(),
             // What is wrong with the store is said when something is to be put there: some only take.
-            Err(_) => Ok(()),
-        }
+            None => self.store.head(path).await.is_ok(),
+        };
+        if is_there { Err(Error::new(self.name(path), ErrorKind::Exists)) } else { Ok(()) }
     }
 
     /// The names of the files in a folder, in their order; none where it cannot be listed: it may not be there yet.
@@ -65,18 +69,12 @@ impl Outputs {
         names
     }
 
-    /// Begins the file of this path.
-    pub(crate) async fn create(&self, path: &Path) -> Result<OutputFile, Error> {
-        if self.is_local() {
-            let file = LocalFileSystem::new().path_to_filesystem(path).map_err(|error| self.failed(path, error))?;
-            return OutputFile::create(file, self.overwrite);
+    /// Begins the file of this path. Whether an object is there is asked once more when it is put there.
+    pub(crate) fn create(&self, path: &Path) -> Result<OutputFile, Error> {
+        match self.file(path)? {
+            Some(file) => OutputFile::create(file, self.overwrite),
+            None => OutputFile::create_object(Arc::clone(&self.store), path.clone(), self.url_of(path), self.overwrite),
         }
-        self.refuse_existing(path).await?;
-        OutputFile::create_object(Arc::clone(&self.store), path.clone(), self.name(path), self.overwrite)
-    }
-
-    fn failed(&self, path: &Path, error: object_store::Error) -> Error {
-        Error::io(self.name(path), error.into())
     }
 }
 

@@ -60,8 +60,9 @@ impl TfRecordSink {
     /// # Errors
     /// A column that no feature can hold.
     pub(crate) fn try_new(mut config: FileSinkConfig, mut options: TfRecordOptions, stem: String) -> Result<Self> {
+        let has_folders = !config.table_partition_cols.is_empty();
         let is_single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
-        if is_single && config.table_partition_cols.is_empty() {
+        if is_single && !has_folders {
             let name = config.table_paths.first().map(|path| path.prefix().to_string()).unwrap_or_default();
             options.compression = Compression::of_name(&name).1.unwrap_or(options.compression);
         }
@@ -72,7 +73,7 @@ impl TfRecordSink {
             config.file_output_mode = FileOutputMode::SingleFile;
         }
         let schema = written(&config);
-        let sink = Self { config, schema, options, stem, is_single: is_single || has_shards };
+        let sink = Self { config, schema, options, stem, is_single: (is_single || has_shards) && !has_folders };
         // What cannot be written is said before anything is.
         sink.encoder()?;
         Ok(sink)
@@ -103,10 +104,9 @@ impl TfRecordSink {
         (0..shards).map(|index| folder.clone().join(name(index))).collect()
     }
 
-    /// The files that the rows for `path` go to, where nothing is in the way of them.
-    async fn free_names(&self, path: &Path, outputs: &Outputs) -> Result<Vec<Path>> {
-        let names = self.names(path);
-        for name in &names {
+    /// An error where something is in the way of these files.
+    async fn check_free(&self, names: &[Path], outputs: &Outputs) -> Result<()> {
+        for name in names {
             outputs.refuse_existing(name).await.map_err(external)?;
         }
         if let (Some(shards), Some(first)) = (self.options.shards, names.first()) {
@@ -122,16 +122,16 @@ impl TfRecordSink {
                 }
             }
         }
-        Ok(names)
+        Ok(())
     }
 
     fn outputs(&self, store: &Arc<dyn ObjectStore>) -> Outputs {
         Outputs::new(self.config.object_store_url.clone(), Arc::clone(store), self.options.overwrite)
     }
 
-    async fn output(&self, path: &Path, outputs: &Outputs) -> Result<Output> {
+    fn output(&self, path: &Path, outputs: &Outputs) -> Result<Output> {
         let encoder = self.encoder()?;
-        let file = outputs.create(path).await.map_err(external)?;
+        let file = outputs.create(path).map_err(external)?;
         let name = file.path().to_owned();
         let writer = ShardWriter::new(file, self.options.compression);
         Ok(Output { encoder, frames: Vec::new(), writer, name })
@@ -163,10 +163,10 @@ impl DataSink for TfRecordSink {
 
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
         let folders: Vec<_> = self.config.table_partition_cols.iter().map(|(name, _)| name.clone()).collect();
-        if let (Some(path), true) = (self.config.table_paths.first(), folders.is_empty() && self.is_single) {
+        if let (Some(path), true) = (self.config.table_paths.first(), self.is_single) {
             // Before a query runs for hours.
             let store = context.runtime_env().object_store(path)?;
-            self.free_names(path.prefix(), &self.outputs(&store)).await?;
+            self.check_free(&self.names(path.prefix()), &self.outputs(&store)).await?;
         }
         let schema = data.schema();
         let named = data.map(move |batch| batch.and_then(|batch| named_folders(batch, &folders)));
@@ -202,10 +202,11 @@ impl FileSink for TfRecordSink {
     ) -> Result<u64> {
         let (mut tasks, places) = (JoinSet::new(), self.outputs(&store));
         while let Some((path, batches)) = files.recv().await {
-            let mut outputs = Vec::new();
-            for name in self.free_names(&path, &places).await? {
-                outputs.push(self.output(&name, &places).await?);
+            let names = self.names(&path);
+            if !self.is_single {
+                self.check_free(&names, &places).await?;
             }
+            let outputs = names.iter().map(|name| self.output(name, &places)).collect::<Result<_>>()?;
             tasks.spawn(write_files(outputs, batches));
         }
         let (mut rows, mut whole) = (0, Vec::new());

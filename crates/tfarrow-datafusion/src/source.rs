@@ -10,7 +10,7 @@ use datafusion::{
     common::{config::ConfigOptions, tree_node::TreeNodeRecursion},
     datasource::{
         physical_plan::{FileOpener, FileScanConfig, FileSource},
-        projection::SplitProjection,
+        projection::{ProjectionOpener, SplitProjection},
         table_schema::TableSchema,
     },
     error::Result,
@@ -28,10 +28,11 @@ use tfarrow_dataset::ReadOptions;
 use crate::{
     columns::Columns,
     decoders::Decoders,
+    file_names::asks_for_names,
     filter::{Filter, is_decidable},
     metrics::ScanMetrics,
     notice::Teller,
-    opener::{ProjectedOpener, TfRecordOpener},
+    opener::{NamingOpener, TfRecordOpener},
     origin::Origin,
     scan::Scan,
 };
@@ -195,8 +196,11 @@ impl FileSource for TfRecordSource {
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
         let opener = TfRecordOpener::new(store, self.scan(config, partition)?);
-        let file_schema = Arc::clone(self.table_schema.file_schema());
-        Ok(Arc::new(ProjectedOpener::new(opener, self.projection.clone(), file_schema)))
+        let (projection, file_schema) = (self.projection.clone(), self.table_schema.file_schema());
+        if asks_for_names(self.projection.source.iter()) {
+            return Ok(Arc::new(NamingOpener::new(opener, projection, Arc::clone(file_schema))));
+        }
+        ProjectionOpener::try_new(projection, Arc::new(opener), file_schema)
     }
 
     fn table_schema(&self) -> &TableSchema {

@@ -59,6 +59,10 @@ pub(crate) struct StagingPlanner;
 #[async_trait]
 impl QueryPlanner for StagingPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        // Most queries write nothing.
+        if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
+            return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
+        }
         let mut target = Target { file: None, overwrite: TfRecordOptions::of(state.config()).overwrite };
         let plan = plan.clone().transform_down(|node| match node {
             LogicalPlan::Copy(copy) => target.take(copy).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
@@ -230,8 +234,8 @@ struct StagingStore {
 }
 
 impl StagingStore {
-    async fn begin(&self, path: &Path) -> object_store::Result<StagedFile> {
-        match self.outputs.create(path).await {
+    fn begin(&self, path: &Path) -> object_store::Result<StagedFile> {
+        match self.outputs.create(path) {
             Ok(file) => Ok(StagedFile { file: Some(file), staged: self.staged.clone() }),
             Err(error) => Err(self.staged.failed(error)),
         }
@@ -247,7 +251,7 @@ impl fmt::Display for StagingStore {
 #[async_trait]
 impl ObjectStore for StagingStore {
     async fn put_opts(&self, path: &Path, bytes: PutPayload, _: PutOptions) -> object_store::Result<PutResult> {
-        let mut file = self.begin(path).await?;
+        let mut file = self.begin(path)?;
         file.write(&bytes)?;
         file.end()
     }
@@ -257,7 +261,7 @@ impl ObjectStore for StagingStore {
         path: &Path,
         _: PutMultipartOptions,
     ) -> object_store::Result<Box<dyn MultipartUpload>> {
-        Ok(Box::new(self.begin(path).await?))
+        Ok(Box::new(self.begin(path)?))
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> object_store::Result<GetResult> {

@@ -186,7 +186,7 @@ pub(crate) struct Object {
     tag: Option<String>,
     /// Whether it is to be had in parts. Not every web server sends any.
     in_parts: bool,
-    /// Whether its URL says all that it takes to have it.
+    /// Whether it takes more than its key to have it: the query of a URL.
     has_query: bool,
 }
 
