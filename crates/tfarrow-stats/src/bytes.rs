@@ -18,7 +18,6 @@ const SAMPLED_BYTES: usize = 256;
 /// What was counted of the values of a feature that are byte strings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
-    pub(crate) count: u64,
     /// Of all values together.
     pub(crate) bytes: u64,
     /// Of the shortest and the longest.
@@ -34,7 +33,6 @@ impl Bytes {
     /// Adds a value.
     pub(crate) fn add(&mut self, value: &[u8], key: u64, sample: usize) {
         let length = value.len() as u64;
-        self.count += 1;
         self.bytes += length;
         self.lengths = Some(self.lengths.map_or((length, length), |(low, high)| (low.min(length), high.max(length))));
         let is_text = value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok();
@@ -46,8 +44,12 @@ impl Bytes {
         self.sample.add(key, sample, || sampled(value, is_text).into());
     }
 
+    /// How many values there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.sample.seen()
+    }
+
     pub(crate) fn merge(&mut self, other: Self, sample: usize) {
-        self.count += other.count;
         self.bytes += other.bytes;
         self.lengths = match (self.lengths, other.lengths) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),

@@ -243,14 +243,13 @@ fn lengths(seen: &KindSummary, sample: &Sample<u64>) -> Lengths {
 }
 
 fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
+    let (min, max) = numbers.range();
     // What is rare may have been missed, but the range is that of all values.
-    let ends = [numbers.range(), numbers.finite].into_iter().flatten().filter(|_| !numbers.sample.is_all());
-    let ends = ends.flat_map(|(low, high)| [low, high]);
-    let values = numbers.sample.values().copied().chain(ends).map(Number::to_f64);
-    let quantiles = Quantiles::new(values, numbers.count);
-    let (min, max) = numbers.range().map_or((f64::NAN, f64::NAN), |(low, high)| (low.to_f64(), high.to_f64()));
+    let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
+    let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
+    let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count());
     NumberFigures {
-        count: numbers.count,
+        count: numbers.count(),
         nan: numbers.nan,
         zeros: numbers.zeros,
         positive_infinities: numbers.positive_infinities,
@@ -270,15 +269,15 @@ fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
 fn strings(bytes: &Bytes) -> StringFigures {
     let (distinct, is_distinct_exact) = bytes.values.distinct();
     // An estimate may be more than there are.
-    let distinct = distinct.min(bytes.count);
+    let distinct = distinct.min(bytes.count());
     let (min_length, max_length) = bytes.lengths.unwrap_or_default();
     let formats = Format::ALL.into_iter().zip(bytes.formats).filter(|(_, count)| *count > 0);
     StringFigures {
-        total: bytes.count,
+        total: bytes.count(),
         distinct,
         is_distinct_exact,
         min_length,
-        mean_length: bytes.bytes as f64 / bytes.count as f64,
+        mean_length: bytes.bytes as f64 / bytes.count() as f64,
         max_length,
         invalid_utf8: bytes.invalid_utf8,
         formats: formats.map(|(format, count)| (format.name(), count)).collect(),
@@ -296,7 +295,7 @@ fn top(bytes: &Bytes) -> Vec<Top> {
         Values::Many(_) => {
             let mut counts = HashMap::<&[u8], u64, RandomState>::default();
             bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
-            let weight = bytes.count as f64 / bytes.sample.values().count().max(1) as f64;
+            let weight = bytes.count() as f64 / bytes.sample.values().count().max(1) as f64;
             // What the sample has once tells nothing of how often there is.
             let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
             repeated.map(|(value, count)| Top { value: value.into(), count: count as f64 * weight }).collect()

@@ -113,7 +113,7 @@ fn shape(seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
 fn domain(summary: &FeatureSummary, values: &FeatureValues) -> (Option<DomainInfo>, Option<StringDomain>) {
     match main_kind(summary).map(|(kind, _)| kind) {
         Some(Kind::Int64) => {
-            let range = values.ints.as_ref().and_then(|numbers| numbers.range());
+            let range = values.ints.as_ref().and_then(|numbers| numbers.finite);
             let is_bool = range.is_some_and(|(low, high)| low >= 0 && high == 1);
             (is_bool.then(|| DomainInfo::BoolDomain(BoolDomain::default())), None)
         }

@@ -25,14 +25,10 @@ impl Number for f32 {
 /// What was counted of the numbers of a feature.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers<T> {
-    /// Those that are no NaN.
-    pub(crate) count: u64,
     pub(crate) nan: u64,
     pub(crate) zeros: u64,
     pub(crate) positive_infinities: u64,
     pub(crate) negative_infinities: u64,
-    /// The smallest and the largest of those that are infinite.
-    infinite: Option<(T, T)>,
     /// The smallest and the largest of those that are finite.
     pub(crate) finite: Option<(T, T)>,
     sum: Sum,
@@ -43,12 +39,10 @@ pub(crate) struct Numbers<T> {
 impl<T> Default for Numbers<T> {
     fn default() -> Self {
         Self {
-            count: 0,
             nan: 0,
             zeros: 0,
             positive_infinities: 0,
             negative_infinities: 0,
-            infinite: None,
             finite: None,
             sum: Sum::default(),
             squares: Sum::default(),
@@ -62,64 +56,60 @@ impl<T: Number> Numbers<T> {
     pub(crate) fn add(&mut self, values: &[T], key: Key, sample: usize) {
         for (index, &value) in values.iter().enumerate() {
             let number = value.to_f64();
-            if !number.is_finite() {
-                self.add_odd(value, number);
-                if number.is_nan() {
-                    continue;
-                }
-            } else {
+            if number.is_nan() {
+                self.nan += 1;
+                continue;
+            }
+            if number.is_finite() {
                 self.finite = widen(self.finite, value);
                 self.sum.add(number);
                 self.squares.add_square(number);
+            } else if number > 0.0 {
+                self.positive_infinities += 1;
+            } else {
+                self.negative_infinities += 1;
             }
             self.zeros += u64::from(number == 0.0);
             self.sample.add(key.of_value(index), sample, || value);
         }
-        self.count = self.sample.seen();
-    }
-
-    #[cold]
-    fn add_odd(&mut self, value: T, number: f64) {
-        if number.is_nan() {
-            self.nan += 1;
-            return;
-        }
-        self.infinite = widen(self.infinite, value);
-        if number > 0.0 {
-            self.positive_infinities += 1;
-        } else {
-            self.negative_infinities += 1;
-        }
     }
 
     pub(crate) fn merge(&mut self, other: Self, sample: usize) {
-        self.count += other.count;
         self.nan += other.nan;
         self.zeros += other.zeros;
         self.positive_infinities += other.positive_infinities;
         self.negative_infinities += other.negative_infinities;
-        self.infinite = union(self.infinite, other.infinite);
         self.finite = union(self.finite, other.finite);
         self.sum.merge(other.sum);
         self.squares.merge(other.squares);
         self.sample.merge(other.sample, sample);
     }
 
-    /// The smallest and the largest, infinities among them; `None` where there is none that is no NaN.
-    pub(crate) fn range(&self) -> Option<(T, T)> {
-        union(self.infinite, self.finite)
+    /// Those that are no NaN.
+    pub(crate) fn count(&self) -> u64 {
+        self.sample.seen()
+    }
+
+    /// The smallest and the largest, infinities among them; NaN where there is none that is no NaN.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let infinities = [(self.negative_infinities, f64::NEG_INFINITY), (self.positive_infinities, f64::INFINITY)];
+        let infinities = infinities.into_iter().filter_map(|(count, infinity)| (count > 0).then_some(infinity));
+        let finite = self.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
+        // A NaN gives way to whatever it is held against.
+        let both = finite.chain(infinities);
+        both.fold((f64::NAN, f64::NAN), |(low, high), value| (low.min(value), high.max(value)))
     }
 
     /// Their mean; that of infinities is one.
     pub(crate) fn mean(&self) -> f64 {
-        self.infinite_sum().unwrap_or_else(|| self.sum.value() / self.count as f64)
+        self.infinite_sum().unwrap_or_else(|| self.sum.value() / self.count() as f64)
     }
 
     /// Their standard deviation, as of all there are; NaN where one is infinite.
     pub(crate) fn std_dev(&self) -> f64 {
         match self.infinite_sum() {
             Some(_) => f64::NAN,
-            None => self.squares.variance(self.sum, self.count as f64).sqrt(),
+            None => self.squares.variance(self.sum, self.count() as f64).sqrt(),
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod head;
+mod look;
 pub(crate) mod schema;
 pub(crate) mod sql;
 pub(crate) mod stats;

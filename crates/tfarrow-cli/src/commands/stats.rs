@@ -1,21 +1,17 @@
 //! `tfarrow stats`: what the values of a data set are.
 
-use std::{
-    io::{IsTerminal, stdout},
-    ops::ControlFlow,
-    process::ExitCode,
-};
+use std::{ops::ControlFlow, process::ExitCode};
 
 use anyhow::Result;
 use prost::Message;
-use tfarrow_dataset::{InferOptions, Shard, resolve};
+use tfarrow_dataset::Sample;
 use tfarrow_stats::{Bucket, DatasetFigures, FeatureFigures, KindFigures, NumberFigures, Statistics, StringFigures};
 
 use crate::{
     args::{Stats, StatsFormat},
-    failure::{self, FOUND, Usage},
-    output::{self, count, escape, short},
-    progress::Bar,
+    commands::look,
+    failure::FOUND,
+    output::{self, count, escape, range, short},
 };
 
 /// Characters of a frequent value that the table shows.
@@ -23,33 +19,23 @@ const SHOWN: usize = 24;
 
 /// Prints what the values of a data set are.
 pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
-    if args.format == StatsFormat::Pb && stdout().is_terminal() {
-        return Err(Usage("a terminal shows no binary files: send the output to a file".to_owned()).into());
+    if args.format == StatsFormat::Pb {
+        output::refuse_terminal()?;
     }
-    let statistics = collect(&args.sources, &InferOptions { sample: args.sample, ..options() })?;
+    let statistics = collect(&args.sources, args.sample)?;
     let figures = statistics.figures();
     match args.format {
         StatsFormat::Table => table(&figures)?,
         StatsFormat::Json => output::line(&serde_json::to_string_pretty(&figures)?)?,
         StatsFormat::Pb => output::bytes(&figures.to_proto().encode_to_vec())?,
     }
-    let why_raw = statistics.inferred.why_raw();
-    why_raw.iter().for_each(|why| failure::say(why));
-    Ok(if why_raw.is_some() && statistics.inferred.has_strays() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
-}
-
-/// All cores.
-pub(super) fn options() -> InferOptions {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    InferOptions { jobs, ..InferOptions::default() }
+    Ok(if look::tell_strays(&statistics.inferred) { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 /// Counts what the sources hold, with a bar.
-pub(super) fn collect(sources: &[String], options: &InferOptions) -> Result<Statistics> {
-    let mut shards = resolve(sources)?;
-    shards.iter_mut().try_for_each(Shard::spool)?;
-    let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
-    Ok(Statistics::collect(&shards, options, &|bytes, records| {
+pub(super) fn collect(sources: &[String], sample: Sample) -> Result<Statistics> {
+    let (shards, progress) = look::shards(sources)?;
+    Ok(Statistics::collect(&shards, &look::options(sample), &|bytes, records| {
         progress.add(bytes, records);
         ControlFlow::Continue(())
     })?)
@@ -93,10 +79,6 @@ fn missing(feature: &FeatureFigures) -> u64 {
 fn name_of(feature: &FeatureFigures, kind: &KindFigures) -> String {
     let name = format!("{}{}", escape(&feature.name), if feature.is_list { "[]" } else { "" });
     if feature.kinds.len() > 1 { format!("{name} ({})", kind.kind) } else { name }
-}
-
-fn range(low: u64, high: u64) -> String {
-    if low == high { count(low) } else { format!("{}..{}", count(low), count(high)) }
 }
 
 fn share(part: u64, whole: u64) -> String {

@@ -13,9 +13,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 pub(crate) use json::{Cell, Style, write_to};
-pub(crate) use words::{count, escape, percent, short, size};
+pub(crate) use words::{count, escape, percent, range, short, size};
 
-use crate::args::Format;
+use crate::{args::Format, failure::Usage};
 
 /// Standard output, buffered. Whoever takes it flushes it.
 pub(crate) type Out = BufWriter<io::Stdout>;
@@ -70,6 +70,12 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{text}")?;
     out.flush()
+}
+
+/// An error where standard output is a terminal, for what is to write bytes there.
+pub(crate) fn refuse_terminal() -> Result<(), Usage> {
+    let why = "a terminal shows no binary files: send the output to a file, or take another --format";
+    if io::stdout().is_terminal() { Err(Usage(why.to_owned())) } else { Ok(()) }
 }
 
 /// Writes bytes as they are.

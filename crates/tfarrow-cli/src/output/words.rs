@@ -75,6 +75,11 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// What numbers of things there are, from the fewest to the most.
+pub(crate) fn range(fewest: u64, most: u64) -> String {
+    if fewest == most { count(most) } else { format!("{}..{}", count(fewest), count(most)) }
+}
+
 /// A number in few characters: whole where it is, else in four digits.
 pub(crate) fn short(number: f64) -> String {
     let size = number.abs();

@@ -15,68 +15,62 @@ use tfarrow_codec::{
     schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
-use tfarrow_dataset::{InferOptions, Inferred, Sampled, Shard, infer, names, resolve};
+use tfarrow_dataset::{Inferred, Sampled, Shard, infer, names};
 use tfarrow_stats::schema_to_text;
 
 use crate::{
     args::{SchemaArgs, SchemaFormat},
-    commands::stats,
+    commands::{look, stats},
     failure::{self, FOUND, Usage},
-    output::{self, count, escape, percent},
-    progress::Bar,
+    output::{self, count, escape, percent, range},
 };
 
 /// Prints what is in a data set.
 pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
-    if args.format == SchemaFormat::Pbtxt {
-        return pbtxt(args);
-    }
-    let mut shards = resolve(&args.sources)?;
-    shards.iter_mut().try_for_each(Shard::spool)?;
-    let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let inferred = infer(&shards, args.sample, jobs, &|bytes, records| progress.add(bytes, records))?;
-    drop(progress);
-    let schema = schema_of_sound(&inferred, args)?;
-    let found = Found { shards: shards.len(), inferred: &inferred, schema };
     match args.format {
-        SchemaFormat::Table => found.table()?,
-        SchemaFormat::Json => output::line(&format!("{:#}", to_json(&inferred, &found.schema)))?,
-        SchemaFormat::Arrow => found.arrow()?,
-        SchemaFormat::Python => output::line(&python::spec(&found))?,
-        SchemaFormat::Rust => output::line(&rust::function(&found))?,
-        SchemaFormat::Sql => {
-            let name = shards.first().map_or("records".to_owned(), |shard| names::set_name(&shard.name));
-            output::line(&sql::statement(&found, &name, &args.sources))?;
-        }
-        SchemaFormat::FeaturesJson => found.features_json()?,
-        SchemaFormat::Pbtxt => {}
+        SchemaFormat::Table => columns(args, |found| found.table()),
+        SchemaFormat::Json => columns(args, |found| found.json()),
+        SchemaFormat::Arrow => columns(args, |found| found.arrow()),
+        SchemaFormat::Python => columns(args, |found| Ok(output::line(&python::spec(found))?)),
+        SchemaFormat::Rust => columns(args, |found| Ok(output::line(&rust::function(found))?)),
+        SchemaFormat::Sql => columns(args, |found| {
+            let name = found.shards.first().map_or("records".to_owned(), |shard| names::set_name(&shard.name));
+            Ok(output::line(&sql::statement(found, &name, &args.sources))?)
+        }),
+        SchemaFormat::FeaturesJson => columns(args, |found| found.features_json()),
+        SchemaFormat::Pbtxt => pbtxt(args),
     }
-    let why_raw = inferred.why_raw().filter(|_| args.reading.record_type().is_none());
-    why_raw.iter().for_each(|why| failure::say(why));
-    Ok(if why_raw.is_some() && inferred.has_strays() { ExitCode::from(FOUND) } else { found.report_mixed() })
 }
 
-/// What TensorFlow Data Validation would infer, which takes the values into account.
+/// Prints the columns that a data set has.
+fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
+    let (shards, progress) = look::shards(&args.sources)?;
+    let jobs = look::options(args.sample).jobs;
+    let inferred = infer(&shards, args.sample, jobs, &|bytes, records| progress.add(bytes, records))?;
+    drop(progress);
+    let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
+    print(&found)?;
+    let has_strays = args.reading.record_type().is_none() && look::tell_strays(&inferred);
+    Ok(if has_strays { ExitCode::from(FOUND) } else { found.report_mixed() })
+}
+
+/// Prints what TensorFlow Data Validation would infer, which takes the values into account.
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
-    let statistics = stats::collect(&args.sources, &InferOptions { sample: args.sample, ..stats::options() })?;
+    let statistics = stats::collect(&args.sources, args.sample)?;
     output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
-    let inferred = &statistics.inferred;
-    inferred.why_raw().iter().for_each(|why| failure::say(why));
-    let mixed = inferred.summary.features().filter(|feature| feature.is_mixed());
+    let has_strays = look::tell_strays(&statistics.inferred);
+    let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
-    if mixed.is_empty() {
-        let has_strays = inferred.why_raw().is_some() && inferred.has_strays();
-        return Ok(if has_strays { ExitCode::from(FOUND) } else { ExitCode::SUCCESS });
+    if !mixed.is_empty() {
+        let names = mixed.join(", ");
+        failure::say(&format!("more than one kind, of which the schema has the one of most lists: {names}"));
     }
-    let names = mixed.join(", ");
-    failure::say(&format!("more than one kind, of which the schema has the one of most lists: {names}"));
-    Ok(ExitCode::from(FOUND))
+    Ok(if has_strays || !mixed.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 /// What was found in a data set.
 struct Found<'a> {
-    shards: usize,
+    shards: &'a [Shard],
     inferred: &'a Inferred,
     schema: SchemaRef,
 }
@@ -114,6 +108,10 @@ impl Found<'_> {
         all.map(move |feature| (feature, summary.role(feature, record_type)))
     }
 
+    fn json(&self) -> Result<()> {
+        Ok(output::line(&format!("{:#}", to_json(self.inferred, &self.schema)))?)
+    }
+
     fn features_json(&self) -> Result<()> {
         let Some((document, left_out)) = features_json::document(self) else {
             let why = format!("TensorFlow Datasets reads tf.Example records; these are {}", self.record_type().name());
@@ -132,7 +130,7 @@ impl Found<'_> {
             RecordType::SequenceExample => "tf.SequenceExample",
             RecordType::Raw => "raw",
         };
-        let shards = match self.shards {
+        let shards = match self.shards.len() {
             1 => "1 shard".to_owned(),
             many => format!("{} shards", count(many as u64)),
         };
@@ -218,8 +216,4 @@ impl Found<'_> {
         let name = self.inferred.names.get(place.shard as usize).map_or("", String::as_str);
         format!("{}, record {} (byte {})", escape(name), place.record, place.offset)
     }
-}
-
-fn range(min: u64, max: u64) -> String {
-    if min == max { count(min) } else { format!("{}..{}", count(min), count(max)) }
 }

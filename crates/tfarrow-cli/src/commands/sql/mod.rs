@@ -36,6 +36,7 @@ use crate::{
     args::Sql,
     failure::{self, FOUND, Usage, from_datafusion},
     interrupt::{self, end, on_interrupt},
+    output,
 };
 
 /// How long a query has to end in good order after Ctrl-C or an error.
@@ -43,11 +44,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Prints the answers to all statements, in order; with none, asks for them.
 pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
-    if args.format.is_binary() && stdout().is_terminal() {
-        return Err(Usage(
-            "a terminal shows no binary files: send the output to a file, or take another --format".into(),
-        )
-        .into());
+    if args.format.is_binary() {
+        output::refuse_terminal()?;
     }
     let has_skipped = Arc::new(AtomicBool::new(false));
     let context = session(args, Arc::clone(&has_skipped)).map_err(from_datafusion)?;

@@ -1,0 +1,27 @@
+//! What the commands that look at a whole data set have in common.
+
+use anyhow::Result;
+use tfarrow_dataset::{InferOptions, Inferred, Sample, Shard, resolve};
+
+use crate::{failure, progress::Bar};
+
+/// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes.
+pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
+    let mut shards = resolve(sources)?;
+    shards.iter_mut().try_for_each(Shard::spool)?;
+    let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
+    Ok((shards, progress))
+}
+
+/// All cores, for so much of the data set.
+pub(super) fn options(sample: Sample) -> InferOptions {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    InferOptions { sample, jobs, ..InferOptions::default() }
+}
+
+/// Says why records are taken as they are, where they are; and whether that is for the sake of a few.
+pub(super) fn tell_strays(inferred: &Inferred) -> bool {
+    let why_raw = inferred.why_raw();
+    why_raw.iter().for_each(|why| failure::say(why));
+    why_raw.is_some() && inferred.has_strays()
+}
