@@ -9,6 +9,7 @@ mod errors;
 mod head;
 mod output;
 mod recipes;
+mod report;
 mod schema;
 #[rustfmt::skip]
 #[expect(unreachable_pub, reason = "it is what the program prints, for any crate")]
@@ -17,3 +18,4 @@ mod side_by_side;
 mod sources;
 mod sql;
 mod stats;
+mod validate;

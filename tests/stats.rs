@@ -61,3 +61,18 @@ fn damage_is_told_with_its_place() {
     let said = tfarrow(&["stats", "testdata/corrupt/data_crc.tfrecord"]).fails();
     assert!(said.contains("data_crc.tfrecord: record 1 (byte 72)"), "{said}");
 }
+
+#[test]
+fn damage_can_be_passed_over_and_is_told() {
+    for command in ["stats", "schema"] {
+        let run = tfarrow(&[command, "testdata/corrupt/data_crc.tfrecord", "--on-error", "skip"]);
+        assert!(run.stdout.contains("records"), "{}", run.stdout);
+        let said = run.ends(3);
+        assert!(said.starts_with("tfarrow: passed over 1 record; the first: "), "{said}");
+        assert!(said.contains("data_crc.tfrecord: record 1 (byte 72)"), "{said}");
+    }
+    // After a length that cannot be believed there is no next record.
+    let said =
+        tfarrow(&["stats", "testdata/corrupt/length.tfrecord", "--on-error", "skip", "--format", "json"]).ends(3);
+    assert!(said.contains("and the rest of 1 file; the first: "), "{said}");
+}

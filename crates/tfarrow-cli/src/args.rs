@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Say what its values are: ranges, means, quantiles, histograms, most frequent values
     Stats(Stats),
+    /// Say what is wrong with a data set: what is not as a schema says, or as it was before
+    Validate(Validate),
+    /// Show a data set as a page: features with histograms, anomalies, images
+    Report(Report),
     /// Print the first records as JSON lines
     Head(Head),
     /// Count records
@@ -191,11 +195,21 @@ pub(crate) struct SchemaArgs {
     /// How to say it
     #[arg(long, value_enum, default_value_t = SchemaFormat::Table)]
     pub(crate) format: SchemaFormat,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// How much of a data set is looked at.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Looking {
     /// Look at up to N records of each of up to 16 shards only
     #[arg(long, value_name = "N|all", value_parser = sample, default_value = "all")]
     pub(crate) sample: Sample,
-    #[command(flatten)]
-    pub(crate) reading: Reading,
+    /// What becomes of damaged records: skip counts them, and ends with status 3
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnErrorArg::Fail)]
+    pub(crate) on_error: OnErrorArg,
 }
 
 /// Arguments of `stats`.
@@ -217,9 +231,84 @@ pub(crate) struct Stats {
     /// How to say it
     #[arg(long, value_enum, default_value_t = StatsFormat::Table)]
     pub(crate) format: StatsFormat,
-    /// Look at up to N records of each of up to 16 shards only
-    #[arg(long, value_name = "N|all", value_parser = sample, default_value = "all")]
-    pub(crate) sample: Sample,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
+}
+
+/// Arguments of `validate`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The anomalies are those of TensorFlow Data Validation, each with the number of records that have it and the first one.
+Without --schema, the data is held against what schema --format pbtxt says of the baseline.
+With --baseline, the drift and skew comparators of the schema are held against it as well, and all distances are told.
+Exit status: 0 nothing is wrong; 3 something is.
+
+Examples:
+  tfarrow schema train/ --format pbtxt > schema.pbtxt
+  tfarrow validate today/ --schema schema.pbtxt
+  tfarrow validate today/ --baseline yesterday/ --max-drift 0.1 --format json
+  tfarrow validate today/ --schema schema.pbtxt --update schema.pbtxt")]
+pub(crate) struct Validate {
+    /// Files, folders, globs, URLs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
+    #[arg(long, value_name = "FILE", required_unless_present = "baseline")]
+    pub(crate) schema: Option<PathBuf>,
+    /// The data set as it was, for distances and numbers of records; more than one source with more than one --baseline
+    #[arg(long, value_name = "SRC")]
+    pub(crate) baseline: Vec<String>,
+    /// What a feature may differ from the baseline where the schema has no comparator for it: in L-infinity (bytes) or
+    /// Jensen-Shannon divergence (numbers), from 0 to 1
+    #[arg(long, value_name = "DISTANCE", requires = "baseline")]
+    pub(crate) max_drift: Option<f64>,
+    /// The environment of the schema that the data is of, such as SERVING
+    #[arg(long, value_name = "NAME")]
+    pub(crate) environment: Option<String>,
+    /// How to say it
+    #[arg(long, value_enum, default_value_t = ValidateFormat::Table)]
+    pub(crate) format: ValidateFormat,
+    /// Write the schema that the data would fit to this file, which is replaced
+    #[arg(long, value_name = "FILE")]
+    pub(crate) update: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page is one file that needs nothing else, opens from disk, and asks no other machine for anything.
+Exit status: 0; 3 where the schema or the baseline shows anomalies, which stand on the page.
+
+Examples:
+  tfarrow report shards/ -o report.html
+  tfarrow report today/ -o report.html --baseline yesterday/
+  tfarrow report today/ -o report.html --schema schema.pbtxt --on-error skip")]
+pub(crate) struct Report {
+    /// Files, folders, globs, URLs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// The page, which is replaced
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// What the page is called [default: the sources]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// A schema.pbtxt that the data is held against, as by validate
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// The data set as it was, which is shown beside
+    #[arg(long, value_name = "SRC")]
+    pub(crate) baseline: Vec<String>,
+    /// What a feature may differ from the baseline, as for validate
+    #[arg(long, value_name = "DISTANCE", requires = "baseline")]
+    pub(crate) max_drift: Option<f64>,
+    /// Records that are shown, chosen by chance, and the same each time
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub(crate) examples: usize,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
 }
 
 /// Arguments of `head`.
@@ -327,6 +416,17 @@ pub(crate) enum StatsFormat {
     Json,
     /// For TensorFlow Data Validation and Facets
     Pb,
+}
+
+/// How `validate` says what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ValidateFormat {
+    /// For people
+    Table,
+    /// Everything, for programs
+    Json,
+    /// For TensorFlow Data Validation: a tensorflow.metadata.v0.Anomalies, without places
+    Pbtxt,
 }
 
 /// What `convert` writes.

@@ -1,13 +1,14 @@
 //! The `tfarrow` program: arguments, commands, output, exit status.
 //!
 //! `args` says what can be asked for, a file of `commands` does it, `output` is the only module that writes to standard
-//! output, and `failure` words what goes wrong. The work itself is done by the other crates.
+//! output, `page` makes the page of `report`, and `failure` words what goes wrong. The work itself is done by the other crates.
 
 mod args;
 mod commands;
 mod failure;
 mod interrupt;
 mod output;
+mod page;
 mod progress;
 
 use std::process::ExitCode;
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {
-    if matches!(cli.command, Command::Schema(_) | Command::Stats(_) | Command::Head(_) | Command::Count(_)) {
+    // The others end in good order.
+    if !matches!(cli.command, Command::Sql(_) | Command::Convert(_)) {
         interrupt::on_interrupt(interrupt::end);
     }
     match cli.command {
@@ -35,6 +37,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
+        Command::Validate(args) => commands::validate::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Head(args) => commands::head::run(&args),
         Command::Count(args) => commands::count::run(&args),
     }

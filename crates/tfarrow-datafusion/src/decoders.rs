@@ -9,14 +9,14 @@ use std::{
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
 use tfarrow_codec::{BatchDecoder, DecoderBuilder, OnError, Records, Skipped};
-use tfarrow_dataset::Error;
+use tfarrow_dataset::{Error, SkippedRecords};
 
 use crate::{
     columns::{Columns, Fitted, Misfit, without},
     error::explained,
     filter::Filter,
     metrics::ScanMetrics,
-    notice::{SkippedRecords, Teller},
+    notice::Teller,
     origin::Origin,
 };
 

@@ -64,7 +64,7 @@ mod url_table;
 pub use error::MisfitError;
 pub use factory::TfRecordTableFactory;
 pub use long_rows::LongRows;
-pub use notice::{Notice, OnNotice, SkippedRecords, UnknownFeatures};
+pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use opener::TfRecordOpener;
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
 pub use origin::Origin;

@@ -9,7 +9,7 @@ use std::{
     cmp::Reverse,
     ops::ControlFlow,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -20,7 +20,7 @@ use tfarrow_codec::{
     infer::RecordObserver,
 };
 
-use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown, lock::lock};
+use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, SkippedRecords, error::shown, lock::lock};
 
 /// How much of a data set is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub struct Inferred {
     pub names: Vec<String>,
     /// How much was looked at; `None` where it was everything.
     pub sampled: Option<Sampled>,
+    /// What was damaged, where that is passed over.
+    pub skipped: SkippedRecords,
 }
 
 impl Inferred {
@@ -202,11 +204,11 @@ pub fn infer_observed<O: RecordObserver + Send>(
         let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
         run = look(shards, &rest, options, progress, &observer)?;
     }
-    let Run { summary, observers, cut, looked } = run;
+    let Run { summary, observers, skipped, cut, looked } = run;
     let partial = cut || looked < shards.len();
     let sampled = partial.then(|| Sampled { records: summary.records(), shards: looked, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let mut inferred = Inferred { summary, names, sampled };
+    let mut inferred = Inferred { summary, names, sampled, skipped };
     if options.on_error == OnError::Skip && inferred.has_strays() {
         inferred.summary.forget_strays();
     }
@@ -229,6 +231,7 @@ fn spread(shards: &[Shard]) -> Vec<usize> {
 struct Run<O> {
     summary: Summary,
     observers: Vec<O>,
+    skipped: SkippedRecords,
     /// Whether any shard was left before its end.
     cut: bool,
     looked: usize,
@@ -254,6 +257,7 @@ fn look<O: RecordObserver + Send>(
     let first = errors.min().map(|(_, thread)| thread);
     let mut summary = Summary::with_limits(0, options.read.limits);
     let mut observers = Vec::new();
+    let mut losses = Losses::default();
     for (thread, outcome) in outcomes.into_iter().enumerate() {
         match outcome.error {
             Some((_, error)) if first == Some(thread) => return Err(error),
@@ -261,10 +265,18 @@ fn look<O: RecordObserver + Send>(
             _ => {
                 summary.merge(&outcome.summary).map_err(|error| Error::general(ErrorKind::Codec(error)))?;
                 observers.push(outcome.observer);
+                losses.merge(outcome.losses);
             }
         }
     }
-    Ok(Run { summary, observers, cut: work.turns.iter().any(|turn| lock(&turn.open).cut), looked: picked.len() })
+    let skipped = losses.skipped;
+    Ok(Run {
+        summary,
+        observers,
+        skipped,
+        cut: work.turns.iter().any(|turn| lock(&turn.open).cut),
+        looked: picked.len(),
+    })
 }
 
 /// One shard to be looked at.
@@ -359,8 +371,36 @@ struct Work<'a> {
 struct Outcome<O> {
     summary: Summary,
     observer: O,
+    /// What it has passed over.
+    losses: Losses,
     /// Of the errors that it has met, the first in the data set, and the number of its shard.
     error: Option<(usize, Error)>,
+}
+
+/// What was passed over.
+#[derive(Default)]
+struct Losses {
+    skipped: SkippedRecords,
+    /// Where in the data set the first of it is: its shard and its record.
+    first: Option<(usize, u64)>,
+}
+
+impl Losses {
+    fn note(&mut self, shard: usize, error: Error) {
+        let key = (shard, error.record());
+        if self.first.is_none_or(|first| key < first) {
+            (self.first, self.skipped.first) = (Some(key), Some(Arc::new(error)));
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.skipped.records += other.skipped.records;
+        self.skipped.corrupt += other.skipped.corrupt;
+        self.skipped.files_cut += other.skipped.files_cut;
+        if other.first.is_some_and(|other| self.first.is_none_or(|first| other < first)) {
+            (self.first, self.skipped.first) = (other.first, other.skipped.first);
+        }
+    }
 }
 
 impl<O> Outcome<O> {
@@ -373,7 +413,7 @@ impl<O> Outcome<O> {
 impl Work<'_> {
     fn run<O: RecordObserver>(&self, observer: O) -> Outcome<O> {
         let summary = Summary::with_limits(0, self.options.read.limits);
-        let mut outcome = Outcome { summary, observer, error: None };
+        let mut outcome = Outcome { summary, observer, losses: Losses::default(), error: None };
         // First each thread has shards of its own, then it helps with those that others have begun.
         while let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             self.share(turn, &mut outcome);
@@ -396,6 +436,8 @@ impl Work<'_> {
                 Ok(Some((records, read))) => self.observe(turn, outcome, &records, read),
                 // What comes after damage in the stream itself cannot be read on.
                 Err(error) if self.passes_over(&error) => {
+                    outcome.losses.skipped.files_cut += 1;
+                    outcome.losses.note(turn.index, error);
                     lock(&turn.open).end();
                     break;
                 }
@@ -414,7 +456,7 @@ impl Work<'_> {
         records: &Records,
         read: u64,
     ) -> Result<()> {
-        self.observe_good(outcome, records).map_err(|error| Error::codec(&turn.shard.path, error))?;
+        self.observe_good(turn, outcome, records)?;
         match (self.progress)(read, records.len() as u64) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::general(ErrorKind::Stopped)),
@@ -424,15 +466,21 @@ impl Work<'_> {
     /// Looks at all records, but for damaged ones where those are passed over.
     fn observe_good<O: RecordObserver>(
         &self,
+        turn: &Turn<'_>,
         outcome: &mut Outcome<O>,
         records: &Records,
-    ) -> Result<(), tfarrow_codec::Error> {
+    ) -> Result<()> {
         let mut rest = records.clone();
         while let Err(error) = outcome.summary.observe_with(&rest, self.options.verify, &mut outcome.observer) {
-            if self.options.on_error == OnError::Fail || error.category() != Category::Corrupt {
+            let is_corrupt = error.category() == Category::Corrupt;
+            let read = (error.position().record - rest.first()) as usize + 1;
+            let error = Error::codec(&turn.shard.path, error);
+            if self.options.on_error == OnError::Fail || !is_corrupt {
                 return Err(error);
             }
-            let read = (error.position().record - rest.first()) as usize + 1;
+            outcome.losses.skipped.records += 1;
+            outcome.losses.skipped.corrupt += 1;
+            outcome.losses.note(turn.index, error);
             rest = rest.split_at(read).1;
         }
         Ok(())

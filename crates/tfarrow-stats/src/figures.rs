@@ -242,7 +242,7 @@ fn lengths(seen: &KindSummary, sample: &Sample<u64>) -> Lengths {
     }
 }
 
-fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
+pub(crate) fn numbers<T: Number>(numbers: &Numbers<T>) -> NumberFigures {
     let (min, max) = numbers.range();
     // What is rare may have been missed, but the range is that of all values.
     let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);

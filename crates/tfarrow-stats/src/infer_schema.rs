@@ -8,7 +8,7 @@ use crate::{
     feature::FeatureValues,
     proto::{
         BoolDomain, Feature, FeaturePresence, FeatureType, FixedShape, IntDomain, Schema, StringDomain, StructDomain,
-        ValueCount,
+        ValueCount, ValueCountList,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
         fixed_shape::Dim,
     },
@@ -62,7 +62,11 @@ pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
     }
 }
 
-fn feature(summary: &FeatureSummary, values: &FeatureValues, records: u64) -> (Feature, Option<StringDomain>) {
+pub(crate) fn feature(
+    summary: &FeatureSummary,
+    values: &FeatureValues,
+    records: u64,
+) -> (Feature, Option<StringDomain>) {
     let seen = main_kind(summary);
     let present = non_missing(summary);
     let (domain_info, string_domain) = domain(summary, values);
@@ -70,14 +74,14 @@ fn feature(summary: &FeatureSummary, values: &FeatureValues, records: u64) -> (F
         name: Some(summary.name.clone()),
         r#type: Some(feature_type(seen.map(|(kind, _)| kind)).into()),
         presence_constraints: Some(presence(present, records)),
-        shape_type: seen.and_then(|(_, seen)| shape(seen, present == records && summary.role != Role::Sequence)),
+        shape_type: seen.and_then(|(_, seen)| shape(summary, seen, present == records)),
         domain_info,
         ..Feature::default()
     };
     (feature, string_domain)
 }
 
-fn feature_type(kind: Option<Kind>) -> FeatureType {
+pub(crate) fn feature_type(kind: Option<Kind>) -> FeatureType {
     match kind {
         Some(Kind::Int64) => FeatureType::Int,
         Some(Kind::Float) => FeatureType::Float,
@@ -93,20 +97,29 @@ fn presence(present: u64, records: u64) -> PresenceConstraints {
     })
 }
 
-/// A fixed shape where every record has a list of one length, else how many values there are.
-fn shape(seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
+/// A fixed shape where every record has a list of one length, else how many values there are; of feature lists, how many
+/// steps, and how many values each of these.
+fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
     let (min, max) = (seen.min_len, seen.max_len);
-    if min == 0 {
-        return None;
+    if summary.role == Role::Sequence {
+        let (fewest, most) = summary.steps.unwrap_or_default();
+        let value_count = vec![value_count(fewest, most), value_count(min, max)];
+        return Some(ShapeType::ValueCounts(ValueCountList { value_count }));
     }
-    if is_everywhere && min == max {
+    if is_everywhere && min == max && min > 0 {
         let dim = vec![Dim { size: Some(min as i64), name: None }];
         return Some(ShapeType::Shape(FixedShape { dim }));
     }
-    Some(ShapeType::ValueCount(ValueCount {
-        min: Some(if min == max { min as i64 } else { 1 }),
-        max: (min == max).then_some(max as i64),
-    }))
+    (min > 0).then(|| ShapeType::ValueCount(value_count(min, max)))
+}
+
+/// That many where it is always as many, else at least one; nothing where it may be none.
+fn value_count(min: u64, max: u64) -> ValueCount {
+    match min {
+        0 => ValueCount::default(),
+        _ if min == max => ValueCount { min: Some(min as i64), max: Some(max as i64) },
+        _ => ValueCount { min: Some(1), max: None },
+    }
 }
 
 /// The domain of a feature, and the one of its name beside it where it is one of strings.
@@ -143,7 +156,7 @@ fn string_domain(name: &str, bytes: &Bytes) -> (Option<DomainInfo>, Option<Strin
 }
 
 /// The name of a feature as a step of a path, in quotes where it would be taken for more than one (`path.cc`).
-fn path_step(name: &str) -> String {
+pub(crate) fn path_step(name: &str) -> String {
     let in_brackets = name.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
     let is_plain = !name.is_empty() && !name.contains(['.', '(', ')', '\'']);
     match is_plain || in_brackets.is_some_and(|name| !name.contains(['(', ')'])) {

@@ -32,7 +32,26 @@ impl Statistics {
     /// # Errors
     /// As [`infer_observed`].
     pub fn collect(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Self> {
-        let (inferred, counters) = infer_observed(shards, options, progress, Counter::default)?;
+        Ok(Self::collect_with(shards, options, progress, || ())?.0)
+    }
+
+    /// Counts what `shards` hold, and tells others of each record as well: one a thread, which come back in no order.
+    ///
+    /// # Errors
+    /// As [`infer_observed`].
+    pub fn collect_with<O: RecordObserver + Send>(
+        shards: &[Shard],
+        options: &InferOptions,
+        progress: &OnProgress<'_>,
+        others: impl Fn() -> O + Sync,
+    ) -> Result<(Self, Vec<O>)> {
+        let (inferred, observers) = infer_observed(shards, options, progress, || (Counter::default(), others()))?;
+        let (counters, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
+        Ok((Self::of(inferred, counters), others))
+    }
+
+    /// What threads have counted together.
+    fn of(inferred: Inferred, counters: Vec<Counter>) -> Self {
         let mut merged: HashMap<(String, bool), FeatureValues> = HashMap::new();
         let features: Vec<_> = inferred.summary.features().collect();
         let sample = size_for(features.len());
@@ -45,7 +64,7 @@ impl Statistics {
             let held = merged.remove(&(feature.name.clone(), feature.role == Role::Sequence));
             values.push(held.unwrap_or_else(|| FeatureValues::new(&feature.name, feature.role)));
         }
-        Ok(Self { inferred, values })
+        Self { inferred, values }
     }
 
     /// Each feature: what was seen of it, and what was counted of its values.

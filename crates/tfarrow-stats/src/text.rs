@@ -9,7 +9,7 @@ use std::{
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MapKey, MessageDescriptor, Value};
 
-use crate::proto::{DatasetFeatureStatisticsList, Schema};
+use crate::proto::{Anomalies, DatasetFeatureStatisticsList, Schema};
 
 /// What the messages consist of.
 static MESSAGES: LazyLock<Option<DescriptorPool>> =
@@ -46,7 +46,19 @@ fn of_text<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError>
 /// # Errors
 /// None, unless this crate was built wrong.
 pub fn schema_to_text(schema: &Schema) -> Result<String, TextError> {
-    let message = DynamicMessage::decode(descriptor("Schema")?, schema.encode_to_vec().as_slice());
+    to_text("Schema", schema)
+}
+
+/// Anomalies as `tfdv.load_anomalies_text` reads them.
+///
+/// # Errors
+/// None, unless this crate was built wrong.
+pub fn anomalies_to_text(anomalies: &Anomalies) -> Result<String, TextError> {
+    to_text("Anomalies", anomalies)
+}
+
+fn to_text(name: &str, message: &impl Message) -> Result<String, TextError> {
+    let message = DynamicMessage::decode(descriptor(name)?, message.encode_to_vec().as_slice());
     let message = message.map_err(|error| TextError(error.into()))?;
     let mut text = String::new();
     // A `String` takes all that is written to it.

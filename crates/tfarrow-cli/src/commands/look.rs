@@ -1,9 +1,9 @@
 //! What the commands that look at a whole data set have in common.
 
 use anyhow::Result;
-use tfarrow_dataset::{InferOptions, Inferred, Sample, Shard, resolve};
+use tfarrow_dataset::{InferOptions, Inferred, Shard, resolve};
 
-use crate::{failure, progress::Bar};
+use crate::{args::Looking, failure, progress::Bar};
 
 /// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
@@ -14,9 +14,15 @@ pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
 }
 
 /// All cores, for so much of the data set.
-pub(super) fn options(sample: Sample) -> InferOptions {
+pub(super) fn options(looking: Looking) -> InferOptions {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    InferOptions { sample, jobs, ..InferOptions::default() }
+    InferOptions { sample: looking.sample, on_error: looking.on_error.into(), jobs, ..InferOptions::default() }
+}
+
+/// Says what was passed over, and whether there is any.
+pub(super) fn tell_skipped(inferred: &Inferred) -> bool {
+    let skipped = Some(&inferred.skipped).filter(|skipped| skipped.first.is_some());
+    skipped.inspect(|skipped| failure::say(&skipped.to_string())).is_some()
 }
 
 /// Says why records are taken as they are, where they are; and whether that is for the sake of a few.

@@ -4,6 +4,8 @@ pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod head;
 mod look;
+pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod sql;
 pub(crate) mod stats;
+pub(crate) mod validate;

@@ -4,11 +4,10 @@ use std::{ops::ControlFlow, process::ExitCode};
 
 use anyhow::Result;
 use prost::Message;
-use tfarrow_dataset::Sample;
 use tfarrow_stats::{Bucket, DatasetFigures, FeatureFigures, KindFigures, NumberFigures, Statistics, StringFigures};
 
 use crate::{
-    args::{Stats, StatsFormat},
+    args::{Looking, Stats, StatsFormat},
     commands::look,
     failure::FOUND,
     output::{self, count, escape, range, short},
@@ -22,20 +21,21 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
     if args.format == StatsFormat::Pb {
         output::refuse_terminal()?;
     }
-    let statistics = collect(&args.sources, args.sample)?;
+    let statistics = collect(&args.sources, args.looking)?;
     let figures = statistics.figures();
     match args.format {
         StatsFormat::Table => table(&figures)?,
         StatsFormat::Json => output::line(&serde_json::to_string_pretty(&figures)?)?,
         StatsFormat::Pb => output::bytes(&figures.to_proto().encode_to_vec())?,
     }
-    Ok(if look::tell_strays(&statistics.inferred) { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    let has_lost = look::tell_skipped(&statistics.inferred) | look::tell_strays(&statistics.inferred);
+    Ok(if has_lost { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 /// Counts what the sources hold, with a bar.
-pub(super) fn collect(sources: &[String], sample: Sample) -> Result<Statistics> {
+pub(super) fn collect(sources: &[String], looking: Looking) -> Result<Statistics> {
     let (shards, progress) = look::shards(sources)?;
-    Ok(Statistics::collect(&shards, &look::options(sample), &|bytes, records| {
+    Ok(Statistics::collect(&shards, &look::options(looking), &|bytes, records| {
         progress.add(bytes, records);
         ControlFlow::Continue(())
     })?)

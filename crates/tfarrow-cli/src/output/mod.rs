@@ -13,7 +13,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 pub(crate) use json::{Cell, Style, write_to};
-pub(crate) use words::{count, escape, percent, range, short, size};
+pub(crate) use words::{blob, count, escape, percent, range, short, size};
 
 use crate::{args::Format, failure::Usage};
 

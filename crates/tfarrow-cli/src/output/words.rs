@@ -26,7 +26,7 @@ const MAGICS: [(usize, &[u8], &str); 19] = [
 ];
 
 /// Long bytes in a few words: `<JPEG 112 kB>`.
-pub(super) fn blob(bytes: &[u8]) -> String {
+pub(crate) fn blob(bytes: &[u8]) -> String {
     let looks_so = |(offset, magic, _): &&(usize, &[u8], _)| bytes.get(*offset..).is_some_and(|b| b.starts_with(magic));
     let word = MAGICS.iter().find(looks_so).map_or("bytes", |(_, _, word)| word);
     format!("<{word} {}>", size(bytes.len() as u64))

@@ -24,6 +24,16 @@ impl RecordObserver for () {
     fn record(&mut self, _: &mut SeenRecord<'_>) {}
 }
 
+/// Both.
+impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
+    const IS_TOLD: bool = A::IS_TOLD || B::IS_TOLD;
+
+    fn record(&mut self, record: &mut SeenRecord<'_>) {
+        self.0.record(record);
+        self.1.record(record);
+    }
+}
+
 /// A record that has parsed.
 #[derive(Debug)]
 pub struct SeenRecord<'r> {
@@ -89,6 +99,16 @@ impl<'r> SeenRecord<'r> {
     /// Its payload.
     pub fn data(&self) -> &'r [u8] {
         self.data
+    }
+
+    /// The features and feature lists that it has, with a kind, with steps, or without.
+    pub fn features(&self) -> impl Iterator<Item = SeenFeature<'r>> {
+        let feature_of = |seen: &Seen| {
+            let number = seen.id as usize;
+            let summary = self.sides[seen.side as usize].features.get(number)?;
+            Some(SeenFeature { number, role: summary.role, name: &summary.name })
+        };
+        self.seen.iter().filter_map(feature_of)
     }
 
     /// Calls `then` with each list: one a feature, and one a step of a feature list. A feature that is given twice comes

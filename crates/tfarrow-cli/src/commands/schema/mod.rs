@@ -6,7 +6,7 @@ mod rust;
 mod spec;
 mod sql;
 
-use std::process::ExitCode;
+use std::{ops::ControlFlow, process::ExitCode};
 
 use anyhow::Result;
 use arrow_schema::{Field, SchemaRef};
@@ -15,7 +15,7 @@ use tfarrow_codec::{
     schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
-use tfarrow_dataset::{Inferred, Sampled, Shard, infer, names};
+use tfarrow_dataset::{Inferred, Sampled, Shard, infer_with, names};
 use tfarrow_stats::schema_to_text;
 
 use crate::{
@@ -45,27 +45,30 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 /// Prints the columns that a data set has.
 fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
     let (shards, progress) = look::shards(&args.sources)?;
-    let jobs = look::options(args.sample).jobs;
-    let inferred = infer(&shards, args.sample, jobs, &|bytes, records| progress.add(bytes, records))?;
+    let inferred = infer_with(&shards, &look::options(args.looking), &|bytes, records| {
+        progress.add(bytes, records);
+        ControlFlow::Continue(())
+    })?;
     drop(progress);
     let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
     print(&found)?;
     let has_strays = args.reading.record_type().is_none() && look::tell_strays(&inferred);
-    Ok(if has_strays { ExitCode::from(FOUND) } else { found.report_mixed() })
+    let has_lost = look::tell_skipped(&inferred) | has_strays;
+    Ok(if has_lost { ExitCode::from(FOUND) } else { found.report_mixed() })
 }
 
 /// Prints what TensorFlow Data Validation would infer, which takes the values into account.
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
-    let statistics = stats::collect(&args.sources, args.sample)?;
+    let statistics = stats::collect(&args.sources, args.looking)?;
     output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
-    let has_strays = look::tell_strays(&statistics.inferred);
+    let has_lost = look::tell_skipped(&statistics.inferred) | look::tell_strays(&statistics.inferred);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
     if !mixed.is_empty() {
         let names = mixed.join(", ");
         failure::say(&format!("more than one kind, of which the schema has the one of most lists: {names}"));
     }
-    Ok(if has_strays || !mixed.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    Ok(if has_lost || !mixed.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 /// What was found in a data set.

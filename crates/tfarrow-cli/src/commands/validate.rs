@@ -1,0 +1,145 @@
+//! `tfarrow validate`: what of a data set is not as a schema says, or as it was before.
+
+use std::{io::Write, ops::ControlFlow, process::ExitCode};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use tfarrow_codec::Place;
+use tfarrow_dataset::OutputFile;
+use tfarrow_stats::{Anomaly, Distance, Validation, anomalies_to_text, proto::Schema, schema_of_text, schema_to_text};
+
+use crate::{
+    args::{Validate, ValidateFormat},
+    commands::{look, stats},
+    failure::{self, FOUND},
+    output::{self, count, escape, short},
+};
+
+/// Prints what is wrong.
+pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
+    let written = args.schema.as_deref().map(read_schema).transpose()?;
+    let baseline = match args.baseline.as_slice() {
+        [] => None,
+        sources => Some(stats::collect(sources, args.looking)?),
+    };
+    // Clap sees to it that there is one of the two.
+    let schema = written.or_else(|| Some(baseline.as_ref()?.schema())).unwrap_or_default();
+    let (shards, progress) = look::shards(&args.sources)?;
+    let on_progress = |bytes, records| {
+        progress.add(bytes, records);
+        ControlFlow::Continue(())
+    };
+    let environment = args.environment.as_deref();
+    let mut found = Validation::of(&shards, &schema, environment, &look::options(args.looking), &on_progress)?;
+    drop(progress);
+    let distances = baseline.map_or_else(Vec::new, |baseline| found.compare(&baseline, args.max_drift));
+    let report = Report { found: &found, distances: &distances };
+    match args.format {
+        ValidateFormat::Table => report.print()?,
+        ValidateFormat::Json => output::line(&serde_json::to_string_pretty(&report.document())?)?,
+        ValidateFormat::Pbtxt => output::bytes(anomalies_to_text(&found.to_proto(&schema))?.as_bytes())?,
+    }
+    if let Some(path) = &args.update {
+        let mut file = OutputFile::create(path, true)?;
+        file.write_all(schema_to_text(&found.updated)?.as_bytes()).with_context(|| path.display().to_string())?;
+        file.persist()?;
+    }
+    if report.records() == 0 {
+        failure::say("there are no records to look at");
+    }
+    let inferred = &found.statistics.inferred;
+    let is_odd = look::tell_skipped(inferred) | look::tell_strays(inferred) | (report.records() == 0);
+    Ok(if is_odd || !found.anomalies.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+}
+
+/// The schema that a file holds.
+pub(super) fn read_schema(path: &std::path::Path) -> Result<Schema> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    schema_of_text(&text).with_context(|| format!("{} is no schema.pbtxt", path.display()))
+}
+
+struct Report<'a> {
+    found: &'a Validation,
+    distances: &'a [Distance],
+}
+
+/// What programs read.
+#[derive(Serialize)]
+struct Document<'a> {
+    records: u64,
+    /// Shards that a sample looked at, and all.
+    sampled: Option<(usize, usize)>,
+    anomalies: Vec<Located<'a>>,
+    distances: &'a [Distance],
+}
+
+#[derive(Serialize)]
+struct Located<'a> {
+    #[serde(flatten)]
+    anomaly: &'a Anomaly,
+    first: Option<First<'a>>,
+}
+
+/// The first record that has an anomaly.
+#[derive(Serialize)]
+struct First<'a> {
+    file: &'a str,
+    record: u64,
+    offset: u64,
+}
+
+impl Report<'_> {
+    fn records(&self) -> u64 {
+        self.found.statistics.inferred.summary.records()
+    }
+
+    fn first(&self, place: Place) -> First<'_> {
+        let file = self.found.statistics.inferred.names.get(place.shard as usize).map_or("", String::as_str);
+        First { file, record: place.record, offset: place.offset }
+    }
+
+    fn document(&self) -> Document<'_> {
+        let located = |anomaly| Located { anomaly, first: anomaly.first.map(|place| self.first(place)) };
+        Document {
+            records: self.records(),
+            sampled: self.found.statistics.inferred.sampled.map(|sampled| (sampled.shards, sampled.of)),
+            anomalies: self.found.anomalies.iter().map(located).collect(),
+            distances: self.distances,
+        }
+    }
+
+    /// Two lines an anomaly, and one a distance.
+    fn print(&self) -> Result<()> {
+        let anomalies = &self.found.anomalies;
+        let found = match anomalies.len() {
+            0 => "no anomalies".to_owned(),
+            1 => "1 anomaly".to_owned(),
+            many => format!("{} anomalies", count(many as u64)),
+        };
+        output::line(&format!("{} records, {found}", count(self.records())))?;
+        anomalies.iter().try_for_each(|anomaly| output::line(&self.words(anomaly)))?;
+        if !self.distances.is_empty() {
+            let row = |distance: &Distance| {
+                let measure = serde_json::to_value(distance.measure).unwrap_or_default();
+                let measure = measure.as_str().unwrap_or_default().to_owned();
+                let threshold = distance.threshold.map(short).unwrap_or_default();
+                vec![escape(&distance.feature), measure, short(distance.value), threshold]
+            };
+            let names = ["feature", "distance from the baseline", "is", "may be"];
+            output::text_table(&names, &[false, false, true, true], self.distances.iter().map(row).collect())?;
+        }
+        Ok(())
+    }
+
+    fn words(&self, anomaly: &Anomaly) -> String {
+        let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), escape);
+        let kind = anomaly.kind.as_str_name();
+        let of_records = anomaly.records.map_or(String::new(), |records| {
+            let first = anomaly.first.map(|place| self.first(place));
+            let first =
+                first.map(|at| format!(", first {}: record {} (byte {})", escape(at.file), at.record, at.offset));
+            format!(" in {} of {} records{}", count(records), count(self.records()), first.unwrap_or_default())
+        });
+        format!("{name}: {kind}{of_records}\n    {}", escape(&anomaly.description))
+    }
+}

@@ -1,0 +1,111 @@
+//! A few records whole, to be looked at: chosen as samples of values are, by the hash of where they stand.
+
+use tfarrow_codec::{
+    Place,
+    infer::{RecordObserver, SeenRecord, ValueList},
+};
+
+use crate::{formats::Format, sample::Key};
+
+/// Values of a list that an example keeps.
+const MOST_VALUES: usize = 64;
+/// Bytes of a value that an example keeps; of an image, all or none.
+const MOST_BYTES: usize = 512;
+/// Bytes of an image that an example keeps.
+const MOST_IMAGE: usize = 2 << 20;
+
+/// A record to be looked at.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// Where it stands.
+    pub place: Place,
+    /// Its features with a kind, in the order in which they stand; of feature lists, each step.
+    pub features: Vec<ExampleFeature>,
+}
+
+/// A feature of a record, cut to what can be looked at.
+#[derive(Clone, Debug)]
+pub struct ExampleFeature {
+    /// Its name.
+    pub name: String,
+    /// How many values it has.
+    pub length: usize,
+    /// The first of them.
+    pub values: ExampleValues,
+}
+
+/// The first values of a feature.
+#[derive(Clone, Debug)]
+pub enum ExampleValues {
+    /// Byte strings: their beginnings, but of images all.
+    Bytes(Vec<Vec<u8>>),
+    /// Numbers.
+    Float(Vec<f32>),
+    /// Integers.
+    Int64(Vec<i64>),
+}
+
+/// Chooses examples.
+#[derive(Debug)]
+pub struct Examples {
+    count: usize,
+    /// By their keys.
+    kept: Vec<(u64, Example)>,
+}
+
+impl Examples {
+    /// Chooses so many.
+    pub fn new(count: usize) -> Self {
+        Self { count, kept: Vec::new() }
+    }
+
+    /// What all threads have chosen together, in the order of the data set.
+    pub fn merged(count: usize, parts: impl IntoIterator<Item = Self>) -> Vec<Example> {
+        let mut all: Vec<_> = parts.into_iter().flat_map(|part| part.kept).collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all.truncate(count);
+        let mut examples: Vec<_> = all.into_iter().map(|(_, example)| example).collect();
+        examples.sort_by_key(|example| example.place);
+        examples
+    }
+}
+
+impl RecordObserver for Examples {
+    fn record(&mut self, record: &mut SeenRecord<'_>) {
+        let key = Key::of_record(record.place()).of_value(0);
+        let at = self.kept.partition_point(|(kept, _)| *kept < key);
+        if at < self.count {
+            let mut features = Vec::new();
+            record.each_list(|feature, list| {
+                let Some((length, values)) = beginning(list) else { return };
+                features.push(ExampleFeature { name: feature.name.to_owned(), length, values });
+            });
+            self.kept.insert(at, (key, Example { place: record.place(), features }));
+            self.kept.truncate(self.count);
+        }
+    }
+}
+
+fn beginning(list: ValueList<'_>) -> Option<(usize, ExampleValues)> {
+    Some(match list {
+        ValueList::Unset => return None,
+        ValueList::Float(values) => {
+            (values.len(), ExampleValues::Float(values.iter().copied().take(MOST_VALUES).collect()))
+        }
+        ValueList::Int64(values) => {
+            (values.len(), ExampleValues::Int64(values.iter().copied().take(MOST_VALUES).collect()))
+        }
+        ValueList::Bytes(values) => {
+            let (mut length, mut kept) = (0, Vec::new());
+            values.each(|value| {
+                length += 1;
+                if kept.len() < MOST_VALUES {
+                    let most = if Format::of(value, false).is_image() { MOST_IMAGE } else { MOST_BYTES };
+                    let most = if value.len() <= most { most } else { MOST_BYTES };
+                    kept.push(value.get(..most).unwrap_or(value).to_vec());
+                }
+            });
+            (length, ExampleValues::Bytes(kept))
+        }
+    })
+}

@@ -1,0 +1,178 @@
+//! Anomalies against those of TensorFlow Data Validation 1.16.1, which are kept in `testdata/tfdv/anomalies.json`, and the
+//! places that it does not tell.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use std::{fs, ops::ControlFlow, path::Path};
+
+use tfarrow_codec::Place;
+use tfarrow_dataset::{InferOptions, resolve};
+use tfarrow_stats::{Anomaly, AnomalyKind, Statistics, Validation, proto::Schema, schema_of_text};
+
+fn testdata(file: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file)
+}
+
+fn options() -> InferOptions {
+    InferOptions { jobs: 2, ..InferOptions::default() }
+}
+
+fn validate(file: &str, schema: &Schema) -> Validation {
+    let shards = resolve(&[testdata(file)]).unwrap();
+    Validation::of(&shards, schema, None, &options(), &|_, _| ControlFlow::Continue(())).unwrap()
+}
+
+fn statistics(file: &str) -> Statistics {
+    let shards = resolve(&[testdata(file)]).unwrap();
+    Statistics::collect(&shards, &options(), &|_, _| ControlFlow::Continue(())).unwrap()
+}
+
+/// What is wrong with this file, where this is the schema.
+fn found(file: &str, schema: &str) -> Vec<Anomaly> {
+    validate(file, &schema_of_text(schema).unwrap()).anomalies
+}
+
+fn names<'a>(anomalies: impl IntoIterator<Item = &'a Anomaly>) -> Vec<&'static str> {
+    let mut names: Vec<_> = anomalies.into_iter().map(|anomaly| anomaly.kind.as_str_name()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn anomalies_are_tfdvs() {
+    let cases = fs::read_to_string(testdata("tfdv/anomalies.json")).unwrap();
+    let cases: Vec<(String, String, Vec<String>)> = serde_json::from_str(&cases).unwrap();
+    assert!(cases.len() > 200);
+    let mut others = Vec::new();
+    for (name, schema, expect) in cases {
+        let file = if name == "train" { "shards/train-00000-of-00004.tfrecord" } else { &format!("{name}.tfrecord") };
+        let parsed = schema_of_text(&schema).unwrap();
+        let validation = validate(file, &parsed);
+        let feature = parsed.feature[0].name();
+        let own = validation.anomalies.iter().filter(|anomaly| anomaly.feature.as_deref() == Some(feature));
+        let own = names(own);
+        // TFDV has the largest integer as a double, which no integer is: there it is the smallest again.
+        let is_overflow = name == "numbers" && schema.contains("int_domain { min: 1 max: 1 }");
+        if own != expect && !is_overflow {
+            others.push(format!("{name}: {schema}: {own:?} and not {expect:?}"));
+        }
+        // What the schema was changed to is what the data is.
+        let rest = validate(file, &validation.updated).anomalies;
+        assert_eq!(rest, [], "{name}: {schema} became {:?}", validation.updated);
+    }
+    assert!(others.is_empty(), "{}", others.join("\n"));
+}
+
+#[test]
+fn a_data_set_is_as_its_own_schema_says() {
+    for file in ["scalar", "ragged", "numbers", "states", "text", "names", "sequence"] {
+        let file = format!("{file}.tfrecord");
+        assert_eq!(validate(&file, &statistics(&file).schema()).anomalies, [], "{file}");
+    }
+}
+
+#[test]
+fn anomalies_have_their_first_record() {
+    let city = r#"name: "city" type: BYTES presence { min_count: 1 min_fraction: 1.0 }"#;
+    let schema = format!(
+        r#"feature {{ {city} string_domain {{ value: "Lima" value: "Nairobi" value: "Oslo" }} }}
+           feature {{ name: "wanted" type: INT presence {{ min_count: 1 }} }}"#
+    );
+    let found = found("shards/", &schema);
+    let of = |kind: AnomalyKind| found.iter().find(|anomaly| anomaly.kind == kind).unwrap();
+    let wanted = of(AnomalyKind::SchemaMissingColumn);
+    assert_eq!((wanted.feature.as_deref(), wanted.records), (Some("wanted"), Some(200)));
+    assert_eq!(wanted.first, Some(Place { shard: 0, record: 0, offset: 0 }));
+    let city = of(AnomalyKind::EnumTypeUnexpectedStringValues);
+    let figures = statistics("shards/").figures();
+    let strings = figures.features.iter().find(|feature| feature.name == "city").unwrap().kinds[0].strings.as_ref();
+    let others = strings.unwrap().top.iter().filter(|top| ![&b"Lima"[..], b"Nairobi", b"Oslo"].contains(&&*top.value));
+    assert_eq!(city.records, Some(others.map(|top| top.count as u64).sum()));
+    assert!(city.description.contains("\"Porto\" (~23%)"), "{}", city.description);
+    assert_eq!(city.first.map(|place| place.shard), Some(0));
+    assert!(found.iter().any(|anomaly| anomaly.kind == AnomalyKind::SchemaNewColumn));
+}
+
+#[test]
+fn steps_of_feature_lists_are_looked_at() {
+    let mut schema = statistics("sequence.tfrecord").schema();
+    assert_eq!(
+        found("sequence.tfrecord", "")
+            .iter()
+            .filter(|a| a.feature.as_deref().is_some_and(|f| f.starts_with("##SEQUENCE##.")))
+            .count(),
+        {
+            let steps = schema.feature.iter().find(|feature| feature.name() == "##SEQUENCE##").unwrap();
+            match &steps.domain_info {
+                Some(tfarrow_stats::proto::feature::DomainInfo::StructDomain(steps)) => steps.feature.len(),
+                _ => 0,
+            }
+        }
+    );
+    schema.feature.retain(|feature| feature.name() == "##SEQUENCE##");
+    let text = tfarrow_stats::schema_to_text(&schema).unwrap().replace("min: 1", "min: 1000");
+    assert!(names(&found("sequence.tfrecord", &text)).contains(&"FEATURE_TYPE_LOW_NUMBER_VALUES"));
+}
+
+#[test]
+fn environments_have_features_of_their_own() {
+    let schema = r#"default_environment: "TRAINING" default_environment: "SERVING"
+        feature { name: "label" type: INT presence { min_count: 1 } not_in_environment: "SERVING" }
+        feature { name: "target" type: INT presence { min_count: 1 } not_in_environment: "SERVING" }"#;
+    let shards = resolve(&[testdata("shards/")]).unwrap();
+    let of = |environment| {
+        let schema = schema_of_text(schema).unwrap();
+        let found =
+            Validation::of(&shards, &schema, environment, &options(), &|_, _| ControlFlow::Continue(())).unwrap();
+        let own = found.anomalies.into_iter().filter(|a| matches!(a.feature.as_deref(), Some("label" | "target")));
+        own.map(|anomaly| (anomaly.feature.unwrap(), anomaly.kind)).collect::<Vec<_>>()
+    };
+    let missing = || ("target".to_owned(), AnomalyKind::SchemaMissingColumn);
+    assert_eq!(of(None), [missing()]);
+    assert_eq!(of(Some("TRAINING")), [missing()]);
+    assert_eq!(of(Some("SERVING")), [("label".to_owned(), AnomalyKind::SchemaNewColumn)]);
+}
+
+#[test]
+fn numbers_of_records_have_bounds() {
+    for (bounds, expect) in [
+        ("min_examples_count: 200 max_examples_count: 200", &[][..]),
+        ("min_examples_count: 201", &["DATASET_LOW_NUM_EXAMPLES"]),
+        ("max_examples_count: 199", &["DATASET_HIGH_NUM_EXAMPLES"]),
+    ] {
+        let found = found("shards/", &format!("dataset_constraints {{ {bounds} }}"));
+        assert_eq!(names(found.iter().filter(|anomaly| anomaly.feature.is_none())), expect);
+    }
+}
+
+#[test]
+fn a_data_set_differs_from_itself_in_nothing_and_from_others_in_something() {
+    let schema = statistics("shards/").schema();
+    let mut same = validate("shards/", &schema);
+    let distances = same.compare(&statistics("shards/"), Some(0.0));
+    assert!(distances.len() > 4 && distances.iter().all(|distance| distance.value == 0.0), "{distances:?}");
+    assert_eq!(same.anomalies, []);
+    let mut part = validate("shards/", &schema);
+    let distances = part.compare(&statistics("shards/train-00000-of-00004.tfrecord"), Some(0.01));
+    assert!(distances.iter().any(|distance| distance.value > 0.0));
+    assert!(names(&part.anomalies).contains(&"COMPARATOR_L_INFTY_HIGH"), "{:?}", part.anomalies);
+    // The updated schema allows as much.
+    let mut again = validate("shards/", &part.updated);
+    again.compare(&statistics("shards/train-00000-of-00004.tfrecord"), Some(0.01));
+    assert_eq!(again.anomalies, []);
+}
+
+#[test]
+fn comparators_of_the_schema_are_asked() {
+    let schema = r#"dataset_constraints { num_examples_drift_comparator { max_fraction_threshold: 2.0 } }
+        feature { name: "city" type: BYTES skew_comparator { infinity_norm { threshold: 0.001 } } }
+        feature { name: "label" type: INT drift_comparator { jensen_shannon_divergence { threshold: 0.0001 } } }"#;
+    let mut found = validate("shards/", &schema_of_text(schema).unwrap());
+    found.compare(&statistics("shards/train-00000-of-00004.tfrecord"), None);
+    let own = found.anomalies.iter().filter(|anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn);
+    let expect =
+        ["COMPARATOR_HIGH_NUM_EXAMPLES", "COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH", "COMPARATOR_L_INFTY_HIGH"];
+    assert_eq!(names(own), expect);
+    let mut found = validate("shards/", &schema_of_text(schema).unwrap());
+    found.compare(&statistics("scalar.tfrecord"), None);
+    assert!(names(&found.anomalies).contains(&"COMPARATOR_CONTROL_DATA_MISSING"));
+}

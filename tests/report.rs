@@ -1,0 +1,56 @@
+//! `tfarrow report`: what can be said of its page without a browser. `report.py` opens it in one.
+
+use std::fs;
+
+use crate::support::tfarrow;
+
+#[test]
+fn a_page_is_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let said = tfarrow(&["report", "testdata/shards/", "-o", page.to_str().unwrap()]).prints();
+    assert_eq!(said, "");
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n") && html.len() < 2_000_000);
+    // Nothing is fetched, and what may run is told.
+    for word in ["http://", "https://", "@import", "url("] {
+        assert!(!html.contains(word), "{word}");
+    }
+    assert!(html.contains("default-src 'none'; img-src data:;"));
+    assert!(html.contains("<b>200</b> records") && html.contains("data-sort=\"city\""));
+    // The images of the examples, made anew.
+    assert!(html.matches("<image ").count() > 10);
+    assert!(!html.contains("id=\"anomalies\""));
+}
+
+#[test]
+fn it_is_the_same_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = ["a.html", "b.html"].map(|name| folder.path().join(name));
+    for page in &pages {
+        tfarrow(&["report", "testdata/shards/", "-o", page.to_str().unwrap()]).prints();
+    }
+    assert!(fs::read(&pages[0]).unwrap() == fs::read(&pages[1]).unwrap());
+}
+
+#[test]
+fn anomalies_stand_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let one = "testdata/shards/train-00000-of-00004.tfrecord";
+    let args = ["report", "testdata/shards/", "-o", page.to_str().unwrap(), "--baseline", one, "--max-drift", "0.001"];
+    tfarrow(&args).ends(3);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("COMPARATOR_L_INFTY_HIGH") && html.contains("svg class=\"before\""));
+}
+
+#[test]
+fn no_page_of_what_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let damaged = "testdata/corrupt/data_crc.tfrecord";
+    tfarrow(&["report", damaged, "-o", page.to_str().unwrap()]).fails();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    tfarrow(&["report", damaged, "-o", page.to_str().unwrap(), "--on-error", "skip"]).ends(3);
+    assert!(fs::read_to_string(&page).unwrap().contains("passed over 1 record"));
+}

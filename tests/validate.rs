@@ -1,0 +1,96 @@
+//! `tfarrow validate`.
+
+use std::{fs, path::Path};
+
+use crate::support::tfarrow;
+
+/// A schema of testdata/shards, edited, in a file of this folder.
+fn schema_in(folder: &Path, edit: impl FnOnce(String) -> String) -> String {
+    let path = folder.join("schema.pbtxt");
+    fs::write(&path, edit(tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints())).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn validate(schema: &str, more: &[&str]) -> crate::support::Run {
+    tfarrow(&[&["validate", "testdata/shards/", "--schema", schema], more].concat())
+}
+
+#[test]
+fn data_that_is_as_its_schema_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = schema_in(folder.path(), |schema| schema);
+    assert_eq!(validate(&schema, &[]).prints(), "200 records, no anomalies\n");
+}
+
+#[test]
+fn anomalies_have_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = schema_in(folder.path(), |schema| schema.replace("  value: \"Lima\"\n", ""));
+    let run = validate(&schema, &[]);
+    let lines: Vec<_> = run.stdout.lines().collect();
+    assert_eq!(lines[0], "200 records, 1 anomaly");
+    assert!(lines[1].starts_with("city: ENUM_TYPE_UNEXPECTED_STRING_VALUES in "), "{}", lines[1]);
+    assert!(
+        lines[1].contains(" of 200 records, first testdata/shards/train-00000-of-00004.tfrecord: record "),
+        "{}",
+        lines[1]
+    );
+    assert!(lines[2].contains("\"Lima\" (~"), "{}", lines[2]);
+    assert_eq!(run.ends(3), "");
+}
+
+#[test]
+fn anomalies_for_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = schema_in(folder.path(), |schema| schema.replace("type: INT", "type: FLOAT"));
+    let run = validate(&schema, &["--format", "json"]);
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found["records"], 200);
+    let label = found["anomalies"].as_array().unwrap().iter().find(|anomaly| anomaly["feature"] == "label").unwrap();
+    assert_eq!((&label["type"], &label["records"]), (&"UNEXPECTED_DATA_TYPE".into(), &200.into()));
+    assert_eq!((&label["first"]["record"], &label["first"]["offset"]), (&0.into(), &0.into()));
+    let run = validate(&schema, &["--format", "pbtxt"]);
+    assert!(run.stdout.contains("type: UNEXPECTED_DATA_TYPE") && run.stdout.contains("baseline {"), "{}", run.stdout);
+    run.ends(3);
+}
+
+#[test]
+fn an_updated_schema_has_no_anomalies() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema =
+        schema_in(folder.path(), |schema| schema.replace("type: INT", "type: FLOAT").replace("size: 1", "size: 2"));
+    validate(&schema, &["--update", &schema]).ends(3);
+    assert_eq!(validate(&schema, &[]).prints(), "200 records, no anomalies\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_data_set_as_it_was() {
+    let same =
+        tfarrow(&["validate", "testdata/shards/", "--baseline", "testdata/shards/", "--max-drift", "0"]).prints();
+    assert!(same.starts_with("200 records, no anomalies\n"), "{same}");
+    assert!(same.lines().any(|line| line.starts_with("| city ") && line.contains("L_INFTY")), "{same}");
+    let one = "testdata/shards/train-00000-of-00004.tfrecord";
+    let run = tfarrow(&["validate", "testdata/shards/", "--baseline", one, "--max-drift", "0.001"]);
+    assert!(run.stdout.contains("city: COMPARATOR_L_INFTY_HIGH\n"), "{}", run.stdout);
+    run.ends(3);
+}
+
+#[test]
+fn what_is_no_schema_is_told() {
+    let said = tfarrow(&["validate", "testdata/shards/"]).ends(2);
+    assert!(said.contains("--schema"), "{said}");
+    let said = validate("not there.pbtxt", &[]).fails();
+    assert!(said.starts_with("not there.pbtxt: "), "{said}");
+    let said = validate("README.md", &[]).fails();
+    assert!(said.starts_with("README.md is no schema.pbtxt: "), "{said}");
+}
+
+#[test]
+fn nothing_is_not_what_a_schema_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = schema_in(folder.path(), |schema| schema);
+    let run = tfarrow(&["validate", "testdata/empty.tfrecord", "--schema", &schema]);
+    assert_eq!(run.stdout, "0 records, no anomalies\n");
+    assert_eq!(run.ends(3), "tfarrow: there are no records to look at\n");
+}
