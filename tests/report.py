@@ -138,6 +138,8 @@ def hostile_set(path):
                 "image/encoded": [png(64, 48, (index * 6, 90, 200)) if index % 5 else b"\x89PNG\r\n\x1a\nbroken"],
                 "image/object/bbox/xmin": [0.1, 0.5], "image/object/bbox/xmax": [0.4, 0.9],
                 "image/object/bbox/ymin": [0.2, 0.5], "image/object/bbox/ymax": [0.6, 1.0],
+                "image/object/class/text": [HOSTILE[0].encode(), b"cat"],
+                "mask": [png(8, 8, (0, 0, 0))],
                 "image/class/text": [HOSTILE[index % len(HOSTILE)].encode()],
                 "label": [index % 7], "score": [index / 3.0],
             }
@@ -203,11 +205,15 @@ def check_hostile(browser, folder, program):
     names = browser.run(NAMES)
     assert HOSTILE[0] in names and HOSTILE[1] in names, names
     pictures = browser.run("return document.querySelectorAll('.picture image').length")
-    assert 10 <= pictures <= 24, pictures
-    assert browser.run("return document.querySelectorAll('.picture rect').length") == 2 * pictures
+    images = "document.querySelectorAll('.picture[aria-label=\"image/encoded\"]')"
+    shown = browser.run(f"return {images}.length")
+    assert 10 <= shown < 24 and pictures == 24 + shown, (shown, pictures)
+    assert browser.run("return document.querySelectorAll('.picture rect').length") == 2 * shown
+    assert browser.run(f"return {images}[0].querySelector('rect title').textContent") == HOSTILE[0]
+    assert "not shown, for it is damaged" in browser.run("return document.getElementById('examples').textContent")
     broken = "return Promise.all([...document.querySelectorAll('.picture image')].map(i => { const p = new Image();" \
         " p.src = i.getAttribute('href'); return p.decode().then(() => p.naturalWidth); }))"
-    assert browser.run(broken) == [64] * pictures
+    assert sorted(browser.run(broken)) == [8] * 24 + [64] * shown
     check_table(browser)
     check_clean(browser)
     # A script that the page did not bring is not run.
@@ -238,7 +244,7 @@ def check_wide(browser, folder, program):
     subprocess.run([program, "report", source, "-o", page], check=True)
     assert os.path.getsize(page) < 2_000_000, os.path.getsize(page)
     browser.open(page)
-    assert "more: tfarrow stats" in browser.run("return document.querySelector('#table tbody').lastElementChild.textContent")
+    assert "more are in tfarrow stats" in browser.run("return document.getElementById('features').textContent")
     check_clean(browser)
 
 

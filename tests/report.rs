@@ -9,7 +9,7 @@ fn a_page_is_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     let said = tfarrow(&["report", "testdata/shards/", "-o", page.to_str().unwrap()]).prints();
-    assert_eq!(said, "");
+    assert_eq!(said, format!("{}: 200 records, 8 features\n", page.display()));
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n") && html.len() < 2_000_000);
     // Nothing is fetched, and what may run is told.
@@ -21,6 +21,25 @@ fn a_page_is_one_file() {
     // The images of the examples, made anew.
     assert!(html.matches("<image ").count() > 10);
     assert!(!html.contains("id=\"anomalies\""));
+}
+
+#[test]
+fn what_is_no_page_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.tfrecord");
+    fs::copy(crate::support::path("testdata/scalar.tfrecord"), &data).unwrap();
+    let name = data.to_str().unwrap();
+    let said = tfarrow(&["report", name, "-o", name]).ends(2);
+    assert!(said.contains("is there already, and is no page"), "{said}");
+    assert!(fs::read(&data).unwrap() == fs::read(crate::support::path("testdata/scalar.tfrecord")).unwrap());
+    let html = tfarrow(&["report", name, "-o", "-"]).prints();
+    let page = folder.path().join("new/page.html");
+    for _ in 0..2 {
+        tfarrow(&["report", name, "-o", page.to_str().unwrap()]).prints();
+        assert_eq!(fs::read_to_string(&page).unwrap(), html);
+    }
+    tfarrow(&["report", "not there", "-o", folder.path().join("p/q.html").to_str().unwrap()]).fails();
+    assert!(!folder.path().join("p").exists());
 }
 
 #[test]

@@ -76,3 +76,18 @@ fn damage_can_be_passed_over_and_is_told() {
         tfarrow(&["stats", "testdata/corrupt/length.tfrecord", "--on-error", "skip", "--format", "json"]).ends(3);
     assert!(said.contains("and the rest of 1 file; the first: "), "{said}");
 }
+
+#[test]
+fn records_that_are_no_examples_can_be_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mixed.tfrecord");
+    let mut bytes = std::fs::read(crate::support::path("testdata/scalar.tfrecord")).unwrap();
+    bytes.extend(std::fs::read(crate::support::path("testdata/raw.tfrecord")).unwrap());
+    std::fs::write(&path, bytes).unwrap();
+    let name = path.to_str().unwrap();
+    let run = tfarrow(&["stats", name, "--on-error", "skip"]);
+    assert!(run.stdout.starts_with("20 records, "), "{}", run.stdout);
+    let said = run.ends(3);
+    assert!(said.starts_with("tfarrow: passed over ") && said.contains("mixed.tfrecord: record 20 "), "{said}");
+    tfarrow(&["stats", name]).ends(3);
+}

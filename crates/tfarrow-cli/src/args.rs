@@ -253,6 +253,7 @@ pub(crate) struct Validate {
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
     /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
+    /// (or --baseline, whose own schema it is then)
     #[arg(long, value_name = "FILE", required_unless_present = "baseline")]
     pub(crate) schema: Option<PathBuf>,
     /// The data set as it was, for distances and numbers of records; more than one source with more than one --baseline
@@ -260,7 +261,7 @@ pub(crate) struct Validate {
     pub(crate) baseline: Vec<String>,
     /// What a feature may differ from the baseline where the schema has no comparator for it: in L-infinity (bytes) or
     /// Jensen-Shannon divergence (numbers), from 0 to 1
-    #[arg(long, value_name = "DISTANCE", requires = "baseline")]
+    #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true)]
     pub(crate) max_drift: Option<f64>,
     /// The environment of the schema that the data is of, such as SERVING
     #[arg(long, value_name = "NAME")]
@@ -302,7 +303,7 @@ pub(crate) struct Report {
     #[arg(long, value_name = "SRC")]
     pub(crate) baseline: Vec<String>,
     /// What a feature may differ from the baseline, as for validate
-    #[arg(long, value_name = "DISTANCE", requires = "baseline")]
+    #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true)]
     pub(crate) max_drift: Option<f64>,
     /// Records that are shown, chosen by chance, and the same each time
     #[arg(long, value_name = "N", default_value_t = 24)]
@@ -547,6 +548,11 @@ impl From<OnErrorArg> for OnError {
 fn option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as layout=list")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 fn sample(text: &str) -> Result<Sample, String> {

@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use self::observe::Observer;
 pub use self::values::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList};
 use crate::{
-    Chunker, Error, ErrorKind, Limits, Records, Result, VerifyCrc, WireError,
+    Chunker, Error, ErrorKind, Limits, Position, Records, Result, VerifyCrc, WireError,
     keys::Keys,
     names::column_names,
     schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
@@ -164,6 +164,8 @@ pub struct Summary {
     bytes: u64,
     /// The first record that is no Example and no SequenceExample, and why.
     unreadable: Option<(Place, WireError)>,
+    /// How many such records there are.
+    strays: u64,
     /// The first record that has a field which neither of them has, and its number.
     foreign: Option<(Place, u32)>,
     observer: Observer,
@@ -215,6 +217,7 @@ impl Summary {
             records: 0,
             bytes: 0,
             unreadable: None,
+            strays: 0,
             foreign: None,
             observer: Observer::default(),
             sides: [side(), side()],
@@ -257,6 +260,7 @@ impl Summary {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
+                self.strays += 1;
                 self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
             }
             if let Some(field) = self.observer.shape.foreign.take() {
@@ -276,6 +280,7 @@ impl Summary {
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.records += other.records;
         self.bytes += other.bytes;
+        self.strays += other.strays;
         self.unreadable = first(self.unreadable, other.unreadable);
         self.foreign = first(self.foreign, other.foreign);
         let (shape, others) = (&mut self.observer.shape, other.observer.shape);
@@ -312,9 +317,14 @@ impl Summary {
     }
 
     /// Forgets that there were records that are no Examples: a reader that passes over them takes the others for what
-    /// they are.
-    pub fn forget_strays(&mut self) {
-        (self.unreadable, self.foreign) = (None, None);
+    /// they are. Tells how many there were, the shard of the first, and what is wrong with it.
+    pub fn forget_strays(&mut self) -> Option<(u64, u32, Error)> {
+        let strays = std::mem::take(&mut self.strays);
+        self.records -= strays;
+        self.foreign = None;
+        let (Place { shard, record, offset }, error) = self.unreadable.take()?;
+        let position = Position { record, offset, feature: None };
+        Some((strays, shard, Error::new(ErrorKind::Wire(error), position)))
     }
 
     /// What the records are: Examples or SequenceExamples if every one of them parses, some feature has a value, and no

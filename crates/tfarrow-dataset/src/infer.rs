@@ -204,13 +204,19 @@ pub fn infer_observed<O: RecordObserver + Send>(
         let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
         run = look(shards, &rest, options, progress, &observer)?;
     }
-    let Run { summary, observers, skipped, cut, looked } = run;
+    let Run { summary, observers, losses: Losses { skipped, first: first_lost }, cut, looked } = run;
     let partial = cut || looked < shards.len();
     let sampled = partial.then(|| Sampled { records: summary.records(), shards: looked, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
     let mut inferred = Inferred { summary, names, sampled, skipped };
-    if options.on_error == OnError::Skip && inferred.has_strays() {
-        inferred.summary.forget_strays();
+    let passes_over = options.on_error == OnError::Skip && inferred.has_strays();
+    if let Some((strays, shard, error)) = passes_over.then(|| inferred.summary.forget_strays()).flatten() {
+        let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();
+        let error = Arc::new(Error::codec(path, error));
+        inferred.skipped.records += strays;
+        let key = (shard as usize, error.record());
+        let is_first = first_lost.is_none_or(|first| key < first);
+        inferred.skipped.first = inferred.skipped.first.take().filter(|_| !is_first).or(Some(error));
     }
     Ok((inferred, observers))
 }
@@ -231,7 +237,7 @@ fn spread(shards: &[Shard]) -> Vec<usize> {
 struct Run<O> {
     summary: Summary,
     observers: Vec<O>,
-    skipped: SkippedRecords,
+    losses: Losses,
     /// Whether any shard was left before its end.
     cut: bool,
     looked: usize,
@@ -269,11 +275,10 @@ fn look<O: RecordObserver + Send>(
             }
         }
     }
-    let skipped = losses.skipped;
     Ok(Run {
         summary,
         observers,
-        skipped,
+        losses,
         cut: work.turns.iter().any(|turn| lock(&turn.open).cut),
         looked: picked.len(),
     })

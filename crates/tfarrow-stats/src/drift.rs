@@ -9,6 +9,7 @@ use crate::{
     bytes::{Bytes, Values},
     feature::FeatureValues,
     figures::{self, NumberFigures},
+    mend::is_deprecated,
     proto::{Feature, FeatureComparator, Schema},
     quantiles::Bucket,
     statistics::Statistics,
@@ -38,6 +39,8 @@ pub struct Distance {
     pub value: f64,
     /// What it may be at most, where something says so.
     pub threshold: Option<f64>,
+    /// Whether values were too many to count, so that it is that of samples.
+    pub is_estimated: bool,
     /// The value that differs most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<String>,
@@ -54,22 +57,37 @@ impl Validation {
     pub fn compare(&mut self, baseline: &Statistics, most: Option<f64>) -> Vec<Distance> {
         let mut anomalies = records(&mut self.updated, &self.statistics, baseline);
         let (now, before) = (by_name(&self.statistics), by_name(baseline));
+        // A feature that was found to be of another type is compared all the same.
+        let has_changed = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::UnexpectedDataType;
+        let changed: BTreeSet<_> =
+            self.anomalies.iter().filter(has_changed).filter_map(|anomaly| anomaly.feature.clone()).collect();
+        let mut deprecated = BTreeSet::new();
+        each_feature(&mut self.updated, |feature, is_list, _| {
+            if is_deprecated(feature) && !changed.contains(&path_of(is_list, feature.name())) {
+                deprecated.insert((is_list, feature.name().to_owned()));
+            }
+        });
         let mut distances = Vec::new();
         each_feature(&mut self.updated, |feature, is_list, _| {
             let key = (is_list, feature.name().to_owned());
             let path = path_of(is_list, feature.name());
+            if deprecated.contains(&key) {
+                return;
+            }
             let Some(values) = now.get(&key) else { return };
             let Some(control) = before.get(&key) else {
-                if let Some(names) = missing_control(feature) {
-                    let text = format!("The {names} data has no values of it.");
-                    let anomaly = Anomaly::new(AnomalyKind::ComparatorControlDataMissing, "control data missing", text);
-                    anomalies.push(Anomaly { feature: Some(path), ..anomaly });
+                for [control, _] in take_asking(feature) {
+                    let text = format!("The {control} data has no values of it.");
+                    let short = format!("{control} data missing");
+                    let anomaly = Anomaly::new(AnomalyKind::ComparatorControlDataMissing, short, text);
+                    anomalies.push(Anomaly { feature: Some(path.clone()), ..anomaly });
                 }
                 return;
             };
             for mut distance in measure(&path, values, control) {
                 let (limits, is_left) = thresholds(feature, distance.measure);
-                let default = most.filter(|_| is_left && is_usual(distance.measure, values));
+                let is_default = is_left && !distance.is_estimated && is_usual(distance.measure, values);
+                let default = most.filter(|_| is_default);
                 for (names, threshold) in limits.into_iter().chain(default.map(|most| (DRIFT, most))) {
                     distance.threshold = Some(distance.threshold.map_or(threshold, |held| held.min(threshold)));
                     if distance.value > threshold {
@@ -109,12 +127,12 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
             format!("There are {now} records, {before} in the {name}: {ratio:.6} of it; the bound is {bound}.")
         };
         if let Some(most) = comparator.max_fraction_threshold.as_mut().filter(|most| ratio > **most) {
-            let short = "High num examples in current dataset versus the previous one.";
+            let short = format!("High num examples in current dataset versus the {name}.");
             found.push(Anomaly::new(AnomalyKind::ComparatorHighNumExamples, short, text(*most)));
             *most = ratio;
         }
         if let Some(least) = comparator.min_fraction_threshold.as_mut().filter(|least| ratio < **least) {
-            let short = "Low num examples in current dataset versus the previous one.";
+            let short = format!("Low num examples in current dataset versus the {name}.");
             found.push(Anomaly::new(AnomalyKind::ComparatorLowNumExamples, short, text(*least)));
             *least = ratio;
         }
@@ -138,17 +156,23 @@ fn threshold(comparator: &FeatureComparator, measure: Measure) -> Option<f64> {
 const MEASURES: [Measure; 3] =
     [Measure::LInfty, Measure::JensenShannonDivergence, Measure::NormalizedAbsoluteDifference];
 
+/// Whether a comparator asks for anything.
+fn is_asking(comparator: &FeatureComparator) -> bool {
+    MEASURES.iter().any(|measure| threshold(comparator, *measure).is_some())
+}
+
 /// What the comparators of a feature allow in this measure, and whether they ask for none at all.
 fn thresholds(feature: &Feature, measure: Measure) -> (Vec<([&'static str; 2], f64)>, bool) {
     let own = comparators(feature).filter_map(|(names, comparator)| Some((names, threshold(comparator, measure)?)));
-    (own.collect(), missing_control(feature).is_none())
+    (own.collect(), !comparators(feature).any(|(_, comparator)| is_asking(comparator)))
 }
 
-/// The control that a comparator of the feature asks for.
-fn missing_control(feature: &Feature) -> Option<&'static str> {
-    let mut asking = comparators(feature)
-        .filter(|(_, comparator)| MEASURES.iter().any(|measure| threshold(comparator, *measure).is_some()));
-    asking.next().map(|([control, _], _)| control)
+/// What the comparators that ask for something hold against each other; they are taken away.
+fn take_asking(feature: &mut Feature) -> Vec<[&'static str; 2]> {
+    let asking: Vec<_> =
+        comparators(feature).filter(|(_, comparator)| is_asking(comparator)).map(|(names, _)| names).collect();
+    (feature.drift_comparator, feature.skew_comparator) = (None, None);
+    asking
 }
 
 /// Whether this is what values of this kind are usually measured by.
@@ -172,46 +196,48 @@ fn raise(feature: &mut Feature, is_skew: bool, measure: Measure, to: f64) {
 }
 
 fn too_far(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64) -> Anomaly {
-    let (kind, short, name) = match distance.measure {
-        Measure::LInfty => (
-            AnomalyKind::ComparatorLInftyHigh,
-            "High Linfty distance between current and previous",
-            "L-infinity distance",
-        ),
-        Measure::JensenShannonDivergence => (
-            AnomalyKind::ComparatorJensenShannonDivergenceHigh,
-            "High approximate Jensen-Shannon divergence between current and previous",
-            "Jensen-Shannon divergence",
-        ),
-        Measure::NormalizedAbsoluteDifference => (
-            AnomalyKind::ComparatorNormalizedAbsoluteDifferenceHigh,
-            "High normalized absolute difference between current and previous",
-            "normalized absolute difference",
-        ),
+    let (kind, name) = match distance.measure {
+        Measure::LInfty => (AnomalyKind::ComparatorLInftyHigh, "Linfty distance"),
+        Measure::JensenShannonDivergence => {
+            (AnomalyKind::ComparatorJensenShannonDivergenceHigh, "approximate Jensen-Shannon divergence")
+        }
+        Measure::NormalizedAbsoluteDifference => {
+            (AnomalyKind::ComparatorNormalizedAbsoluteDifferenceHigh, "normalized absolute difference")
+        }
     };
     let most = distance.most.as_ref().map_or(String::new(), |most| format!(" {most:?} differs most."));
     let value = distance.value;
     let text = format!("The {name} between {treatment} and {control} is {value:.6}, above {threshold}.{most}");
+    let short = format!("High {name} between {treatment} and {control}");
     Anomaly { feature: Some(distance.feature.clone()), ..Anomaly::new(kind, short, text) }
 }
 
 /// All distances that values of this kind have.
 fn measure(path: &str, now: &FeatureValues, before: &FeatureValues) -> Vec<Distance> {
-    let distance = |measure, value, most| Distance { feature: path.to_owned(), measure, value, threshold: None, most };
-    if let (Some(now), Some(before)) = (&now.bytes, &before.bytes) {
-        let both = shares(now, before);
-        let all = (now.count() + before.count()) as f64;
-        let (count, count_before) = (now.count() as f64, before.count() as f64);
+    let is_estimated = is_many(now) || is_many(before);
+    let distance = |measure, value, most| {
+        let feature = path.to_owned();
+        Distance { feature, measure, value, threshold: None, is_estimated, most }
+    };
+    if now.bytes.is_some() || before.bytes.is_some() {
+        // What has no strings has none of any value.
+        let both = shares(now.bytes.as_deref(), before.bytes.as_deref());
+        let [count, count_before] = [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
         let word = |value: &[u8]| Some(String::from_utf8_lossy(value).into_owned());
         let (most, infinity) = largest(both.iter().map(|(value, (a, b))| (*value, (a - b).abs())));
+        let all = count + count_before;
         let counts = both.iter().map(|(value, (a, b))| (*value, (a * count - b * count_before).abs() / all));
         let (most_often, absolute) = largest(counts);
-        let divergence = divergence(both.values().copied());
-        return vec![
+        let mut found = vec![
             distance(Measure::LInfty, infinity, word(most)),
-            distance(Measure::JensenShannonDivergence, divergence, None),
             distance(Measure::NormalizedAbsoluteDifference, absolute, word(most_often)),
         ];
+        // Of samples of unique values it would be that of the samples, and not of what they are taken from.
+        if now.bytes.is_some() && before.bytes.is_some() && !is_estimated {
+            let divergence = divergence(both.values().copied());
+            found.insert(1, distance(Measure::JensenShannonDivergence, divergence, None));
+        }
+        return found;
     }
     let numbers = |values: &FeatureValues| match (&values.floats, &values.ints) {
         (Some(floats), _) => Some(figures::numbers(floats)),
@@ -223,16 +249,20 @@ fn measure(path: &str, now: &FeatureValues, before: &FeatureValues) -> Vec<Dista
     vec![distance(Measure::JensenShannonDivergence, divergence(aligned.into_iter()), None)]
 }
 
+fn is_many(values: &FeatureValues) -> bool {
+    values.bytes.as_ref().is_some_and(|bytes| matches!(bytes.values, Values::Many(_)))
+}
+
 /// The largest, of equal ones the last.
 fn largest<'a>(differences: impl Iterator<Item = (&'a [u8], f64)>) -> (&'a [u8], f64) {
     differences.fold((&[], 0.0), |most, one| if one.1 >= most.1 { one } else { most })
 }
 
 /// The share of each value, in both.
-fn shares<'a>(now: &'a Bytes, before: &'a Bytes) -> BTreeMap<&'a [u8], (f64, f64)> {
+fn shares<'a>(now: Option<&'a Bytes>, before: Option<&'a Bytes>) -> BTreeMap<&'a [u8], (f64, f64)> {
     let mut both = BTreeMap::<&[u8], (f64, f64)>::new();
-    each_share(now, |value, share| both.entry(value).or_default().0 += share);
-    each_share(before, |value, share| both.entry(value).or_default().1 += share);
+    now.into_iter().for_each(|now| each_share(now, |value, share| both.entry(value).or_default().0 += share));
+    before.into_iter().for_each(|before| each_share(before, |value, share| both.entry(value).or_default().1 += share));
     both
 }
 

@@ -11,15 +11,15 @@ use crate::{formats::Format, sample::Key};
 const MOST_VALUES: usize = 64;
 /// Bytes of a value that an example keeps; of an image, all or none.
 const MOST_BYTES: usize = 512;
-/// Bytes of an image that an example keeps.
-const MOST_IMAGE: usize = 2 << 20;
+/// Bytes of the images that an example keeps; of each feature, the first image alone.
+const MOST_IMAGE: usize = 16 << 20;
 
 /// A record to be looked at.
 #[derive(Clone, Debug)]
 pub struct Example {
     /// Where it stands.
     pub place: Place,
-    /// Its features with a kind, in the order in which they stand; of feature lists, each step.
+    /// Its features with a kind, in the order in which they stand; the steps of a feature list are one.
     pub features: Vec<ExampleFeature>,
 }
 
@@ -37,8 +37,8 @@ pub struct ExampleFeature {
 /// The first values of a feature.
 #[derive(Clone, Debug)]
 pub enum ExampleValues {
-    /// Byte strings: their beginnings, but of images all.
-    Bytes(Vec<Vec<u8>>),
+    /// Byte strings: their beginnings, but all of the first image; and how long they are.
+    Bytes(Vec<(Vec<u8>, usize)>),
     /// Numbers.
     Float(Vec<f32>),
     /// Integers.
@@ -75,10 +75,14 @@ impl RecordObserver for Examples {
         let key = Key::of_record(record.place()).of_value(0);
         let at = self.kept.partition_point(|(kept, _)| *kept < key);
         if at < self.count {
-            let mut features = Vec::new();
+            let mut features: Vec<ExampleFeature> = Vec::new();
+            let mut room = MOST_IMAGE;
             record.each_list(|feature, list| {
-                let Some((length, values)) = beginning(list) else { return };
-                features.push(ExampleFeature { name: feature.name.to_owned(), length, values });
+                let Some(new) = beginning(feature.name, list, &mut room) else { return };
+                match features.last_mut().filter(|last| last.name == new.name) {
+                    Some(last) => last.append(new),
+                    None => features.push(new),
+                }
             });
             self.kept.insert(at, (key, Example { place: record.place(), features }));
             self.kept.truncate(self.count);
@@ -86,26 +90,49 @@ impl RecordObserver for Examples {
     }
 }
 
-fn beginning(list: ValueList<'_>) -> Option<(usize, ExampleValues)> {
-    Some(match list {
+impl ExampleFeature {
+    /// Adds the next step of a feature list.
+    fn append(&mut self, next: Self) {
+        self.length += next.length;
+        match (&mut self.values, next.values) {
+            (ExampleValues::Bytes(all), ExampleValues::Bytes(more)) => extend(all, more),
+            (ExampleValues::Float(all), ExampleValues::Float(more)) => extend(all, more),
+            (ExampleValues::Int64(all), ExampleValues::Int64(more)) => extend(all, more),
+            // Steps of another kind are told by their number alone.
+            _ => {}
+        }
+    }
+}
+
+fn extend<T>(all: &mut Vec<T>, more: Vec<T>) {
+    all.extend(more.into_iter().take(MOST_VALUES.saturating_sub(all.len())));
+}
+
+fn beginning(name: &str, list: ValueList<'_>, room: &mut usize) -> Option<ExampleFeature> {
+    let mut length = 0;
+    let values = match list {
         ValueList::Unset => return None,
         ValueList::Float(values) => {
-            (values.len(), ExampleValues::Float(values.iter().copied().take(MOST_VALUES).collect()))
+            length = values.len();
+            ExampleValues::Float(values.iter().copied().take(MOST_VALUES).collect())
         }
         ValueList::Int64(values) => {
-            (values.len(), ExampleValues::Int64(values.iter().copied().take(MOST_VALUES).collect()))
+            length = values.len();
+            ExampleValues::Int64(values.iter().copied().take(MOST_VALUES).collect())
         }
         ValueList::Bytes(values) => {
-            let (mut length, mut kept) = (0, Vec::new());
+            let mut kept = Vec::new();
             values.each(|value| {
                 length += 1;
                 if kept.len() < MOST_VALUES {
-                    let most = if Format::of(value, false).is_image() { MOST_IMAGE } else { MOST_BYTES };
-                    let most = if value.len() <= most { most } else { MOST_BYTES };
-                    kept.push(value.get(..most).unwrap_or(value).to_vec());
+                    let is_first_image = length == 1 && value.len() <= *room && Format::of(value, false).is_image();
+                    *room -= if is_first_image { value.len() } else { 0 };
+                    let most = if is_first_image { value.len() } else { MOST_BYTES };
+                    kept.push((value.get(..most).unwrap_or(value).to_vec(), value.len()));
                 }
             });
-            (length, ExampleValues::Bytes(kept))
+            ExampleValues::Bytes(kept)
         }
-    })
+    };
+    Some(ExampleFeature { name: name.to_owned(), length, values })
 }

@@ -1,16 +1,19 @@
 //! One feature of a schema, held against what was found of it: TFDV's rules (`anomalies/schema.cc`, `feature_util.cc` and
 //! the domains' files there), and how the schema would have to change for the data to be right.
 
+use std::collections::{HashMap, HashSet};
+
 use tfarrow_codec::FeatureSummary;
 
 use crate::{
     feature::FeatureValues,
     infer_schema::{self, non_missing},
+    mend::is_deprecated,
     proto::{
-        Feature, FeatureType, FixedShape, FloatDomain, IntDomain, LifecycleStage, Schema,
+        Feature, FloatDomain, IntDomain, LifecycleStage, Schema,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
     },
-    rules::{MOST_UNEXPECTED, Rule, size},
+    rules::{Finding, MOST_UNEXPECTED, Rule, size},
     validate::{Anomaly, AnomalyKind},
 };
 
@@ -20,34 +23,41 @@ const SHOWN: usize = 20;
 /// A feature of the data.
 pub(crate) type Seen<'a> = (&'a FeatureSummary, &'a FeatureValues);
 
-/// Whether nothing is asked of a feature in this stage of its life.
-fn is_deprecated(feature: &Feature) -> bool {
-    use LifecycleStage::{Alpha, DebugOnly, Deprecated, Disabled, Planned};
-    let is_out = matches!(feature.lifecycle_stage(), Planned | Alpha | Deprecated | DebugOnly | Disabled);
-    feature.deprecated() || (feature.lifecycle_stage.is_some() && is_out)
-}
-
 /// Holds what was found of a feature against what the schema says of it, and makes the schema say what was found.
 pub(crate) struct Judge<'a> {
     pub(crate) feature: &'a mut Feature,
+    /// Whether it is a feature list.
+    pub(crate) is_list: bool,
     /// The schema without its features.
     pub(crate) schema: &'a mut Schema,
     pub(crate) rule: &'a Rule,
     /// Records of the data set.
     pub(crate) records: u64,
     pub(crate) environment: Option<&'a str>,
+    /// Strings outside of the domain, and how often there are.
+    pub(crate) unexpected: HashMap<&'a [u8], u64>,
     pub(crate) found: Vec<Anomaly>,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
     fn push(&mut self, kind: AnomalyKind, short: &'static str, text: impl Into<String>) {
         self.found.push(Anomaly::new(kind, short, text));
     }
 
     /// Adds what was found in records, if anything.
     fn push_found(&mut self, kind: AnomalyKind, short: &'static str, text: impl FnOnce(&Self) -> String) -> bool {
-        let Some(finding) = self.rule.found.get(&kind) else { return false };
-        let anomaly = Anomaly::new(kind, short, text(self)).in_records(*finding);
+        let found = self.rule.found.get(&kind).copied();
+        found.is_some_and(|finding| self.push_finding(kind, short, finding, text))
+    }
+
+    fn push_finding(
+        &mut self,
+        kind: AnomalyKind,
+        short: &'static str,
+        finding: Finding,
+        text: impl FnOnce(&Self) -> String,
+    ) -> bool {
+        let anomaly = Anomaly::new(kind, short, text(self)).in_records(finding);
         self.found.push(anomaly);
         true
     }
@@ -64,11 +74,7 @@ impl Judge<'_> {
     }
 
     /// Looks at everything.
-    pub(crate) fn all(&mut self, seen: Option<Seen<'_>>) {
-        if is_deprecated(self.feature) {
-            return;
-        }
-        self.schema_itself();
+    pub(crate) fn all(&mut self, seen: Option<Seen<'a>>) {
         if is_deprecated(self.feature) {
             return;
         }
@@ -81,74 +87,6 @@ impl Judge<'_> {
         self.data_type(summary);
         self.domain(values);
         self.unique(values);
-    }
-
-    /// What the schema says against itself.
-    fn schema_itself(&mut self) {
-        if self.feature.name.is_none() {
-            self.push(AnomalyKind::FeatureMissingName, "unspecified name", "The schema gives it no name.");
-            return self.deprecate();
-        }
-        let has_strings = matches!(self.feature.domain_info, Some(DomainInfo::Domain(_) | DomainInfo::StringDomain(_)));
-        if self.feature.r#type.is_none() {
-            self.push(AnomalyKind::FeatureMissingType, "unspecified type", "The schema gives it no type.");
-            match has_strings {
-                true => self.feature.r#type = Some(FeatureType::Bytes.into()),
-                false => return self.deprecate(),
-            }
-        }
-        self.own_numbers();
-        if !allows(self.feature) {
-            let text = format!("Its domain is none of values of type {}.", self.feature.r#type().as_str_name());
-            self.push(AnomalyKind::DomainInvalidForType, "The domain does not match the type", text);
-            self.feature.domain_info = None;
-        }
-        if let Some(DomainInfo::Domain(name)) = &self.feature.domain_info
-            && !self.schema.string_domain.iter().any(|domain| domain.name() == name)
-        {
-            let text = format!("The schema has no string_domain {name:?}.");
-            self.push(AnomalyKind::InvalidDomainSpecification, "missing domain", text);
-            self.feature.domain_info = None;
-        }
-        let has_strings = matches!(self.feature.domain_info, Some(DomainInfo::Domain(_) | DomainInfo::StringDomain(_)));
-        if !has_strings && self.feature.distribution_constraints.take().is_some() {
-            let text = "Its distribution_constraints are about the values of a string domain, which it has not.";
-            self.push(AnomalyKind::InvalidSchemaSpecification, "distribution constraints require a domain", text);
-        }
-    }
-
-    /// Numbers of the schema that can be none.
-    fn own_numbers(&mut self) {
-        let mut wrong = Vec::new();
-        if let Some(PresenceConstraints::Presence(presence)) = &mut self.feature.presence_constraints
-            && let Some(fraction) = presence.min_fraction.as_mut().filter(|share| !(0.0..=1.0).contains(*share))
-        {
-            wrong.push(format!("Its min_fraction is {fraction}, and no share."));
-            *fraction = fraction.clamp(0.0, 1.0);
-        }
-        let counts: &mut [_] = match &mut self.feature.shape_type {
-            Some(ShapeType::ValueCount(count)) => std::slice::from_mut(count),
-            Some(ShapeType::ValueCounts(counts)) => counts.value_count.as_mut_slice(),
-            _ => &mut [],
-        };
-        for count in counts {
-            if count.min() < 0 {
-                wrong.push("A min of its value_count is negative.".to_owned());
-                count.min = None;
-            }
-            if count.max.is_some_and(|max| max < count.min()) {
-                wrong.push("A max of its value_count is less than the min.".to_owned());
-                count.max = Some(count.min());
-            }
-        }
-        let is_zero = |shape: &FixedShape| shape.dim.iter().any(|dim| dim.size() <= 0);
-        if matches!(&self.feature.shape_type, Some(ShapeType::Shape(shape)) if is_zero(shape)) {
-            wrong.push("A size of its shape is not positive.".to_owned());
-            self.feature.shape_type = None;
-        }
-        for text in wrong {
-            self.push(AnomalyKind::InvalidSchemaSpecification, "A number that cannot be", text);
-        }
     }
 
     /// No record has it.
@@ -179,6 +117,18 @@ impl Judge<'_> {
 
     /// Values of lists, and steps of feature lists.
     fn counts(&mut self) {
+        let levels = if self.is_list { 2 } else { 1 };
+        let asked = match &self.feature.shape_type {
+            Some(ShapeType::ValueCount(_)) => 1,
+            Some(ShapeType::ValueCounts(counts)) => counts.value_count.len(),
+            Some(ShapeType::Shape(_)) | None => levels,
+        };
+        if asked != levels {
+            let text = format!("Values are nested {levels} deep, where {} has counts for {asked}.", self.shape_name());
+            self.push(AnomalyKind::ValueNestednessMismatch, "Mismatched value nest level", text);
+            self.feature.shape_type = None;
+            return;
+        }
         let few = self.push_found(AnomalyKind::FeatureTypeLowNumberValues, "Missing values", |judge| {
             format!("There are fewer values than {} asks for.", judge.shape_name())
         });
@@ -203,7 +153,12 @@ impl Judge<'_> {
     fn shape(&mut self, summary: &FeatureSummary, present: u64) {
         let Some(ShapeType::Shape(shape)) = &self.feature.shape_type else { return };
         let size = size(shape);
-        let is_wrong = self.push_found(AnomalyKind::InvalidFeatureShape, "Feature shape dropped", |judge| {
+        let mut finding = self.rule.found.get(&AnomalyKind::InvalidFeatureShape).copied().unwrap_or_default();
+        finding.merge(self.rule.missing);
+        if finding.records == 0 {
+            return;
+        }
+        self.push_finding(AnomalyKind::InvalidFeatureShape, "Feature shape dropped", finding, |judge| {
             let least = summary.kinds().map(|(_, seen)| seen.min_len).min().unwrap_or_default();
             let most = summary.kinds().map(|(_, seen)| seen.max_len).max().unwrap_or_default();
             let found = if least == most { least.to_string() } else { format!("{least} to {most}") };
@@ -213,9 +168,7 @@ impl Judge<'_> {
             };
             format!("Its shape has {size} values in every record; there are {found}{without}.")
         });
-        if is_wrong {
-            self.feature.shape_type = None;
-        }
+        self.feature.shape_type = None;
     }
 
     fn presence(&mut self, present: u64) {
@@ -249,7 +202,8 @@ impl Judge<'_> {
         }
     }
 
-    fn domain(&mut self, values: &FeatureValues) {
+    fn domain(&mut self, values: &'a FeatureValues) {
+        self.unexpected = self.rule.unexpected(values);
         self.strings(values);
         self.bools(values);
         self.ints(values);
@@ -271,17 +225,21 @@ impl Judge<'_> {
             self.push_found(AnomalyKind::EnumTypeUnexpectedStringValues, "Unexpected string values", |judge| {
                 format!("Values that the schema has not: {}.", judge.shown(all))
             });
-        let words = self.rule.unexpected.keys().map(|value| String::from_utf8_lossy(value).into_owned());
-        let mut words: Vec<_> = words.collect();
-        words.sort_unstable();
-        let Some(domain) = self.string_domain().filter(|_| is_found) else { return };
-        domain.extend(words);
-        let size = domain.len();
-        if size > MOST_UNEXPECTED {
-            let text = format!("Its domain would have {size} values and more.");
-            self.push(AnomalyKind::InvalidDomainSpecification, "String domain has too many values", text);
-            self.drop_strings();
+        if !is_found {
+            return;
         }
+        if self.unexpected.len() > MOST_UNEXPECTED {
+            // Not all of them are known.
+            return self.drop_strings();
+        }
+        let words = self.unexpected.keys().map(|value| String::from_utf8_lossy(value).into_owned());
+        let mut words: Vec<_> = words.collect();
+        let Some(domain) = self.string_domain() else { return };
+        // A domain may be that of several features.
+        let known: HashSet<&str> = domain.iter().map(String::as_str).collect();
+        words.retain(|word| !known.contains(word.as_str()));
+        words.sort_unstable();
+        domain.extend(words);
     }
 
     /// The values that its domain has, its own or one by name.
@@ -303,7 +261,7 @@ impl Judge<'_> {
 
     /// Values outside of the domain, the most frequent ones first.
     fn shown(&self, all: f64) -> String {
-        let mut values: Vec<_> = self.rule.unexpected.iter().map(|(value, count)| (&**value, *count)).collect();
+        let mut values: Vec<_> = self.unexpected.iter().map(|(value, count)| (&**value, *count)).collect();
         values.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         let word = |(value, count): &(&[u8], u64)| {
             let share = 100.0 * *count as f64 / all;
@@ -335,8 +293,9 @@ impl Judge<'_> {
         });
         if odd {
             let domain =
-                FloatDomain { min: Some(floats.0 as f32), max: Some(floats.1 as f32), ..FloatDomain::default() };
-            self.feature.domain_info = Some(DomainInfo::FloatDomain(domain));
+                || FloatDomain { min: Some(floats.0 as f32), max: Some(floats.1 as f32), ..FloatDomain::default() };
+            // NaNs alone have no range.
+            self.feature.domain_info = (!floats.0.is_nan()).then(|| DomainInfo::FloatDomain(domain()));
         }
         let all = values.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64;
         let words = self.push_found(AnomalyKind::BoolTypeUnexpectedString, "Non-boolean values", |judge| {
@@ -353,6 +312,10 @@ impl Judge<'_> {
         let odd = self.push_found(AnomalyKind::IntTypeNotIntString, "Invalid values", |judge| {
             format!("Values that are no integers: {}.", judge.shown(all))
         });
+        if odd {
+            self.feature.domain_info = None;
+            return;
+        }
         let small = self.push_found(AnomalyKind::IntTypeSmallInt, "Out-of-range values", |judge| match range {
             Some((min, _)) => format!("There are smaller values, down to {min}."),
             None => format!("There are smaller values: {}.", judge.shown(all)),
@@ -361,9 +324,6 @@ impl Judge<'_> {
             Some((_, max)) => format!("There are larger values, up to {max}."),
             None => format!("There are larger values: {}.", judge.shown(all)),
         });
-        if odd {
-            self.feature.domain_info = None;
-        }
         if let Some(DomainInfo::IntDomain(domain)) = &mut self.feature.domain_info {
             if small {
                 domain.min = range.map(|(min, _)| min);
@@ -383,6 +343,10 @@ impl Judge<'_> {
         let nan = self.push_found(AnomalyKind::FloatTypeHasNan, "Invalid values", |_| "There are NaNs.".to_owned());
         let infinite =
             self.push_found(AnomalyKind::FloatTypeHasInf, "Invalid values", |_| "There are infinities.".to_owned());
+        if odd {
+            self.feature.domain_info = None;
+            return;
+        }
         let small = self.push_found(AnomalyKind::FloatTypeSmallFloat, "Out-of-range values", |judge| match range {
             Some((min, _)) => format!("There are smaller values, down to {min}."),
             None => format!("There are smaller values: {}.", judge.shown(all)),
@@ -391,9 +355,6 @@ impl Judge<'_> {
             Some((_, max)) => format!("There are larger values, up to {max}."),
             None => format!("There are larger values: {}.", judge.shown(all)),
         });
-        if odd {
-            self.feature.domain_info = None;
-        }
         if let Some(DomainInfo::FloatDomain(domain)) = &mut self.feature.domain_info {
             domain.disallow_nan = domain.disallow_nan.filter(|_| !nan);
             domain.disallow_inf = domain.disallow_inf.filter(|_| !infinite);
@@ -427,21 +388,4 @@ impl Judge<'_> {
             self.push(AnomalyKind::FeatureTypeHighUnique, "High number of unique values", text);
         }
     }
-}
-
-/// Whether a feature of this type can have this domain.
-fn allows(feature: &Feature) -> bool {
-    use FeatureType::{Bytes, Float, Int, Struct};
-    let allowed: &[FeatureType] = match &feature.domain_info {
-        None => return true,
-        Some(DomainInfo::Domain(_) | DomainInfo::StringDomain(_) | DomainInfo::ImageDomain(_)) => &[Bytes],
-        Some(DomainInfo::MidDomain(_) | DomainInfo::UrlDomain(_)) => &[Bytes],
-        Some(DomainInfo::IntDomain(_) | DomainInfo::TimeDomain(_)) => &[Bytes, Int],
-        Some(DomainInfo::NaturalLanguageDomain(_)) => &[Bytes, Int],
-        Some(DomainInfo::FloatDomain(_)) => &[Bytes, Float],
-        Some(DomainInfo::BoolDomain(_)) => &[Bytes, Int, Float],
-        Some(DomainInfo::StructDomain(_)) => &[Struct],
-        Some(_) => return true,
-    };
-    allowed.contains(&feature.r#type())
 }

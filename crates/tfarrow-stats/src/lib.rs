@@ -20,6 +20,7 @@ mod figures;
 mod formats;
 mod infer_schema;
 mod judge;
+mod mend;
 mod numbers;
 mod pb;
 pub mod proto;

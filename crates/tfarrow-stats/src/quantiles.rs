@@ -13,7 +13,7 @@ pub(crate) struct Quantiles {
 pub struct Bucket {
     /// The lower bound.
     pub low: f64,
-    /// The upper bound; values equal to it are in the last bucket alone, and in those of one value.
+    /// The upper bound; values equal to it are in this bucket, and not in the next.
     pub high: f64,
     /// How many values there are, of all.
     pub count: f64,
@@ -77,7 +77,8 @@ impl Quantiles {
         let mut found: Vec<_> = (0..buckets)
             .map(|index| {
                 let high = bound(index + 1);
-                let count = if index + 1 == buckets { rest.len() } else { rest.partition_point(|value| *value < high) };
+                let count =
+                    if index + 1 == buckets { rest.len() } else { rest.partition_point(|value| *value <= high) };
                 rest = rest.get(count..).unwrap_or_default();
                 Bucket { low: bound(index), high, count: count as f64 * weight }
             })

@@ -11,12 +11,17 @@ use tfarrow_codec::{
 };
 
 use crate::{
-    infer_schema::SEQUENCE,
-    proto::{BoolDomain, Feature, FeatureType, Schema, ValueCount, feature::DomainInfo, feature::ShapeType},
+    bytes::Values,
+    feature::FeatureValues,
+    infer_schema::{SEQUENCE, feature_type},
+    proto::{
+        BoolDomain, Feature, FeatureType, FixedShape, Schema, StringDomain, ValueCount,
+        feature::{DomainInfo, ShapeType},
+    },
     validate::AnomalyKind,
 };
 
-/// Distinct values outside of a domain that are remembered for each feature: as many as TFDV lets a domain have.
+/// Distinct values outside of a domain that are remembered for each feature; a domain that would need more is dropped.
 pub(crate) const MOST_UNEXPECTED: usize = 400;
 
 /// In how many records something was found, and in which first.
@@ -37,7 +42,7 @@ impl Finding {
         self.first = Some(self.first.map_or(place, |first| first.min(place)));
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.records += other.records;
         self.first = [self.first, other.first].into_iter().flatten().min();
     }
@@ -80,23 +85,27 @@ pub(crate) struct Rule {
     pub(crate) found: BTreeMap<AnomalyKind, Finding>,
     /// Records that have no list.
     pub(crate) missing: Finding,
-    /// Strings outside of the domain, and how often there are.
-    pub(crate) unexpected: HashMap<Box<[u8]>, u64, RandomState>,
+    /// Strings outside of the domain, and how often there are: those that were met first.
+    unexpected: HashMap<Box<[u8]>, u64, RandomState>,
     /// All of these, also those that were too many to remember.
     pub(crate) unexpected_values: u64,
-    /// The last record that has a list, by its turn, and how many lists.
+    /// Records that have a list.
+    present: u64,
+    /// The last of them, by its turn, and how many lists it has.
     turn: u64,
     lists: u64,
 }
 
 impl Rule {
-    fn new(feature: &Feature, schema: &Schema) -> Self {
+    fn new(feature: &Feature, is_list: bool, domains: &Domains<'_>) -> Self {
         let (mut lengths, mut steps, mut shape) = (None, None, None);
         match &feature.shape_type {
-            Some(ShapeType::ValueCount(count)) => lengths = Some(range(count)),
-            Some(ShapeType::ValueCounts(counts)) => match counts.value_count.as_slice() {
-                [count] => lengths = Some(range(count)),
-                [outer, inner] => (steps, lengths) = (Some(range(outer)), Some(range(inner))),
+            Some(ShapeType::ValueCount(count)) if !is_list => lengths = Some(range(count)),
+            Some(ShapeType::ValueCount(_)) => {}
+            Some(ShapeType::ValueCounts(counts)) => match (is_list, counts.value_count.as_slice()) {
+                (false, [count]) => lengths = Some(range(count)),
+                (true, [outer, inner]) => (steps, lengths) = (Some(range(outer)), Some(range(inner))),
+                // What is nested otherwise is told once, of the feature.
                 _ => {}
             },
             Some(ShapeType::Shape(fixed)) => shape = Some(size(fixed)),
@@ -107,11 +116,12 @@ impl Rule {
             lengths,
             steps,
             shape,
-            domain: Domain::new(feature, schema),
+            domain: Domain::new(feature, domains),
             found: BTreeMap::new(),
             missing: Finding::default(),
             unexpected: HashMap::default(),
             unexpected_values: 0,
+            present: 0,
             turn: 0,
             lists: 0,
         }
@@ -130,7 +140,7 @@ impl Rule {
             ValueList::Float(values) => (Kind::Float, self.check_floats(values, place)),
             ValueList::Int64(values) => (Kind::Int64, self.check_ints(values, place)),
         };
-        if crate::infer_schema::feature_type(Some(kind)) != self.r#type {
+        if feature_type(Some(kind)) != self.r#type {
             self.note(AnomalyKind::UnexpectedDataType, place);
         }
         if self.shape.is_some_and(|shape| shape != length) {
@@ -153,13 +163,19 @@ impl Rule {
         let mut length = 0;
         values.each(|value| {
             length += 1;
-            let Some(kind) = self.domain.refuses_string(value) else { return };
-            self.note(kind, place);
-            self.unexpected_values += 1;
-            if let Some(count) = self.unexpected.get_mut(value) {
-                *count += 1;
-            } else if self.unexpected.len() <= MOST_UNEXPECTED {
-                self.unexpected.insert(value.into(), 1);
+            let mut is_refused = false;
+            let (domain, found) = (&self.domain, &mut self.found);
+            domain.refuse_string(value, &mut |kind| {
+                is_refused = true;
+                found.entry(kind).or_default().add(place);
+            });
+            if is_refused {
+                self.unexpected_values += 1;
+                if let Some(count) = self.unexpected.get_mut(value) {
+                    *count += 1;
+                } else if self.unexpected.len() <= MOST_UNEXPECTED {
+                    self.unexpected.insert(value.into(), 1);
+                }
             }
         });
         length
@@ -167,36 +183,47 @@ impl Rule {
 
     fn check_floats(&mut self, values: &[f32], place: Place) -> u64 {
         if !matches!(self.domain, Domain::Any) {
-            for value in values {
-                if let Some(kind) = self.domain.refuses_float(*value) {
-                    self.note(kind, place);
-                }
-            }
+            let (domain, found) = (&self.domain, &mut self.found);
+            let mut note = |kind| found.entry(kind).or_default().add(place);
+            values.iter().for_each(|value| domain.refuse_float(*value, &mut note));
         }
         values.len() as u64
     }
 
     fn check_ints(&mut self, values: &[i64], place: Place) -> u64 {
         if !matches!(self.domain, Domain::Any) {
-            for value in values {
-                if let Some(kind) = self.domain.refuses_int(*value) {
-                    self.note(kind, place);
-                }
-            }
+            let (domain, found) = (&self.domain, &mut self.found);
+            let mut note = |kind| found.entry(kind).or_default().add(place);
+            values.iter().for_each(|value| domain.refuse_int(*value, &mut note));
         }
         values.len() as u64
     }
 
-    /// Ends the record in hand, which is of this turn.
-    fn end(&mut self, turn: u64, place: Place) {
-        if self.turn != turn {
-            self.missing.add(place);
-            if self.shape.is_some() {
-                self.note(AnomalyKind::InvalidFeatureShape, place);
-            }
-        } else {
-            self.check_count(self.steps, self.lists, place);
-        }
+    /// Strings outside of the domain, and how often there are: of all values, where they were counted one by one.
+    pub(crate) fn unexpected<'a>(&'a self, values: &'a FeatureValues) -> HashMap<&'a [u8], u64> {
+        let Some(Values::Each { counts, .. }) = values.bytes.as_ref().map(|bytes| &bytes.values) else {
+            return self.unexpected.iter().map(|(value, count)| (&**value, *count)).collect();
+        };
+        let is_refused = |value: &[u8]| {
+            let mut is_refused = false;
+            self.domain.refuse_string(value, &mut |_| is_refused = true);
+            is_refused
+        };
+        let refused = counts.iter().filter(|(value, _)| is_refused(value));
+        refused.map(|(value, count)| (&**value, *count)).collect()
+    }
+
+    /// The record in hand, which is of this turn, has it.
+    fn touch(&mut self, turn: u64) -> bool {
+        let is_first = self.turn != turn;
+        self.turn = turn;
+        self.present += u64::from(is_first);
+        is_first
+    }
+
+    /// Ends a record that has it.
+    fn end(&mut self, place: Place) {
+        self.check_count(self.steps, self.lists, place);
         self.lists = 0;
     }
 
@@ -218,18 +245,20 @@ fn range(count: &ValueCount) -> (u64, u64) {
 }
 
 /// Values that a shape has.
-pub(crate) fn size(shape: &crate::proto::FixedShape) -> u64 {
+pub(crate) fn size(shape: &FixedShape) -> u64 {
     let sizes = shape.dim.iter().map(|dim| u64::try_from(dim.size()).unwrap_or_default());
     sizes.fold(1, u64::saturating_mul)
 }
 
+/// The domains of a schema, by name.
+type Domains<'a> = HashMap<&'a str, &'a StringDomain>;
+
 impl Domain {
-    fn new(feature: &Feature, schema: &Schema) -> Self {
+    fn new(feature: &Feature, domains: &Domains<'_>) -> Self {
         let strings = |values: &[String]| values.iter().map(|value| value.as_bytes().into()).collect();
         match &feature.domain_info {
             Some(DomainInfo::Domain(name)) => {
-                let named = schema.string_domain.iter().find(|domain| domain.name() == name);
-                named.map_or(Self::Any, |domain| Self::Strings(strings(&domain.value)))
+                domains.get(name.as_str()).map_or(Self::Any, |domain| Self::Strings(strings(&domain.value)))
             }
             Some(DomainInfo::StringDomain(domain)) => Self::Strings(strings(&domain.value)),
             Some(DomainInfo::BoolDomain(BoolDomain { true_value, false_value, .. })) => {
@@ -249,43 +278,70 @@ impl Domain {
         }
     }
 
-    fn refuses_string(&self, value: &[u8]) -> Option<AnomalyKind> {
+    /// Tells `wrong` in which ways a value is not of the domain.
+    fn refuse_string(&self, value: &[u8], wrong: &mut impl FnMut(AnomalyKind)) {
         let text = || std::str::from_utf8(value).ok().map(str::trim);
         match self {
-            Self::Any => None,
-            Self::Strings(values) if values.contains(value) => None,
-            Self::Strings(_) if std::str::from_utf8(value).is_err() => Some(AnomalyKind::EnumTypeInvalidUtf8),
-            Self::Strings(_) => Some(AnomalyKind::EnumTypeUnexpectedStringValues),
-            Self::Bools(values) => (!values.contains(value)).then_some(AnomalyKind::BoolTypeUnexpectedString),
+            Self::Any => {}
+            Self::Strings(values) if values.contains(value) => {}
+            Self::Strings(_) if std::str::from_utf8(value).is_err() => wrong(AnomalyKind::EnumTypeInvalidUtf8),
+            Self::Strings(_) => wrong(AnomalyKind::EnumTypeUnexpectedStringValues),
+            Self::Bools(values) if values.contains(value) => {}
+            Self::Bools(_) => wrong(AnomalyKind::BoolTypeUnexpectedString),
             Self::Ints(..) => match text().and_then(|text| text.parse().ok()) {
-                Some(number) => self.refuses_int(number),
-                None => Some(AnomalyKind::IntTypeNotIntString),
+                Some(number) => self.refuse_int(number, wrong),
+                None => wrong(AnomalyKind::IntTypeNotIntString),
             },
             Self::Floats(_) => match text().and_then(|text| text.parse().ok()) {
-                Some(number) => self.refuses_float(number),
-                None => Some(AnomalyKind::FloatTypeStringNotFloat),
+                Some(number) => self.refuse_float(number, wrong),
+                None => wrong(AnomalyKind::FloatTypeStringNotFloat),
             },
         }
     }
 
-    fn refuses_int(&self, value: i64) -> Option<AnomalyKind> {
+    fn refuse_int(&self, value: i64, wrong: &mut impl FnMut(AnomalyKind)) {
         match self {
-            Self::Any | Self::Strings(_) | Self::Floats(_) => None,
-            Self::Bools(_) if value < 0 => Some(AnomalyKind::BoolTypeSmallInt),
-            Self::Bools(_) => (value > 1).then_some(AnomalyKind::BoolTypeBigInt),
-            Self::Ints(min, _) if value < *min => Some(AnomalyKind::IntTypeSmallInt),
-            Self::Ints(_, max) => (value > *max).then_some(AnomalyKind::IntTypeBigInt),
+            Self::Any | Self::Strings(_) | Self::Floats(_) => {}
+            Self::Bools(_) => {
+                if value < 0 {
+                    wrong(AnomalyKind::BoolTypeSmallInt);
+                } else if value > 1 {
+                    wrong(AnomalyKind::BoolTypeBigInt);
+                }
+            }
+            Self::Ints(min, max) => {
+                if value < *min {
+                    wrong(AnomalyKind::IntTypeSmallInt);
+                }
+                if value > *max {
+                    wrong(AnomalyKind::IntTypeBigInt);
+                }
+            }
         }
     }
 
-    fn refuses_float(&self, value: f32) -> Option<AnomalyKind> {
+    fn refuse_float(&self, value: f32, wrong: &mut impl FnMut(AnomalyKind)) {
         match self {
-            Self::Any | Self::Strings(_) | Self::Ints(..) => None,
-            Self::Bools(_) => (value != 0.0 && value != 1.0).then_some(AnomalyKind::BoolTypeUnexpectedFloat),
-            Self::Floats(floats) if value.is_nan() => floats.disallows_nan.then_some(AnomalyKind::FloatTypeHasNan),
-            Self::Floats(floats) if floats.disallows_inf && value.is_infinite() => Some(AnomalyKind::FloatTypeHasInf),
-            Self::Floats(floats) if value < floats.min => Some(AnomalyKind::FloatTypeSmallFloat),
-            Self::Floats(floats) => (value > floats.max).then_some(AnomalyKind::FloatTypeBigFloat),
+            Self::Any | Self::Strings(_) | Self::Ints(..) => {}
+            Self::Bools(_) => {
+                if value != 0.0 && value != 1.0 {
+                    wrong(AnomalyKind::BoolTypeUnexpectedFloat);
+                }
+            }
+            Self::Floats(floats) => {
+                if floats.disallows_nan && value.is_nan() {
+                    wrong(AnomalyKind::FloatTypeHasNan);
+                }
+                if floats.disallows_inf && value.is_infinite() {
+                    wrong(AnomalyKind::FloatTypeHasInf);
+                }
+                if value < floats.min {
+                    wrong(AnomalyKind::FloatTypeSmallFloat);
+                }
+                if value > floats.max {
+                    wrong(AnomalyKind::FloatTypeBigFloat);
+                }
+            }
         }
     }
 }
@@ -298,16 +354,37 @@ pub(crate) struct Rules {
     by_name: [HashMap<String, usize>; 2],
     /// Rules by the numbers that features have in this thread; `None` where that was not looked up yet.
     by_number: [Vec<Option<Option<usize>>>; 2],
+    /// Records that were seen, and the place of the last.
     turn: u64,
+    last: Option<Place>,
+    /// Rules that the record in hand has lists for.
+    touched: Vec<usize>,
+    /// Rules that no record lacks, of those since the last time that places went backwards: what comes later is not the
+    /// first that lacks them.
+    unmissed: Vec<usize>,
 }
 
 impl Rules {
     pub(crate) fn new(schema: &Schema) -> Self {
-        let mut rules = Self { rules: Vec::new(), by_name: Default::default(), by_number: Default::default(), turn: 0 };
-        for (is_list, feature) in features(schema) {
-            rules.by_name[usize::from(is_list)].insert(feature.name().to_owned(), rules.rules.len());
-            rules.rules.push(Rule::new(feature, schema));
+        let mut rules = Self {
+            rules: Vec::new(),
+            by_name: Default::default(),
+            by_number: Default::default(),
+            turn: 0,
+            last: None,
+            touched: Vec::new(),
+            unmissed: Vec::new(),
+        };
+        let mut domains = Domains::new();
+        for domain in &schema.string_domain {
+            domains.entry(domain.name()).or_insert(domain);
         }
+        for (is_list, feature) in features(schema).filter(|(_, feature)| feature.name.is_some()) {
+            // Of a name that is given twice, the first counts.
+            rules.by_name[usize::from(is_list)].entry(feature.name().to_owned()).or_insert(rules.rules.len());
+            rules.rules.push(Rule::new(feature, is_list, &domains));
+        }
+        rules.unmissed = (0..rules.rules.len()).collect();
         rules
     }
 
@@ -317,7 +394,16 @@ impl Rules {
     }
 
     pub(crate) fn merge(&mut self, other: Self) {
-        self.rules.iter_mut().zip(other.rules).for_each(|(rule, other)| rule.merge(other));
+        for (rule, mut part) in self.rules.iter_mut().zip(other.rules) {
+            part.missing.records = other.turn - part.present;
+            rule.merge(part);
+        }
+    }
+
+    fn touch(&mut self, index: usize) {
+        if self.rules[index].touch(self.turn) {
+            self.touched.push(index);
+        }
     }
 
     fn index_of(&mut self, feature: SeenFeature<'_>) -> Option<usize> {
@@ -334,22 +420,34 @@ impl RecordObserver for Rules {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let place = record.place();
         self.turn += 1;
-        let turn = self.turn;
+        if self.last.is_some_and(|last| place < last) {
+            self.unmissed = (0..self.rules.len()).collect();
+        }
+        self.last = Some(place);
         // A feature list is there also where it has no step.
         for list in record.features().filter(|feature| feature.role == Role::Sequence) {
             if let Some(index) = self.index_of(list) {
-                self.rules[index].turn = turn;
+                self.touch(index);
             }
         }
         record.each_list(|feature, list| {
             let Some(index) = self.index_of(feature) else { return };
-            let rule = &mut self.rules[index];
             if !matches!(list, ValueList::Unset) {
-                rule.turn = turn;
+                self.touch(index);
             }
-            rule.check(list, place);
+            self.rules[index].check(list, place);
         });
-        self.rules.iter_mut().for_each(|rule| rule.end(turn, place));
+        for index in self.touched.drain(..) {
+            self.rules[index].end(place);
+        }
+        let (rules, turn) = (&mut self.rules, self.turn);
+        self.unmissed.retain(|index| {
+            let rule = &mut rules[*index];
+            if rule.turn != turn {
+                rule.missing.first = Some(rule.missing.first.map_or(place, |first| first.min(place)));
+            }
+            rule.turn == turn
+        });
     }
 }
 

@@ -34,11 +34,41 @@ fn descriptor(name: &str) -> Result<MessageDescriptor, TextError> {
     found.ok_or_else(|| TextError(format!("no description of {name}").into()))
 }
 
+/// How deep messages may be nested: the parser takes some of the stack for each.
+const DEEPEST: usize = 100;
+
 /// The message of this name that a text is.
 fn of_text<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if depth(text) > DEEPEST {
+        return Err(TextError(format!("messages are nested more than {DEEPEST} deep").into()));
+    }
     let message =
         DynamicMessage::parse_text_format(descriptor(name)?, text).map_err(|error| TextError(error.into()))?;
     M::decode(message.encode_to_vec().as_slice()).map_err(|error| TextError(error.into()))
+}
+
+/// How many braces are open at once at most, those in strings and comments left out.
+fn depth(text: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '{' | '<' => open += 1,
+            '}' | '>' => open = open.saturating_sub(1),
+            '#' => drop(rest.find(|c| *c == '\n')),
+            quote @ ('"' | '\'') => {
+                while let Some(c) = rest.next().filter(|c| *c != quote) {
+                    if c == '\\' {
+                        rest.next();
+                    }
+                }
+            }
+            _ => {}
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
 }
 
 /// A schema as `schema.pbtxt` has it.

@@ -1,7 +1,7 @@
 //! What is wrong with a data set, held against a schema: the anomalies of TensorFlow Data Validation, each with the records
 //! that have it, which TFDV does not know; and the schema that the data would fit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Serialize, Serializer};
 use tfarrow_codec::{FeatureSummary, Place, Role, infer::RecordObserver};
@@ -10,6 +10,7 @@ use tfarrow_dataset::{InferOptions, OnProgress, Result, Shard};
 use crate::{
     infer_schema::{self, SEQUENCE, path_step},
     judge::{Judge, Seen},
+    mend::mend,
     proto::{
         Anomalies, AnomalyInfo, Feature, FeatureType, Path, Schema, StructDomain,
         anomalies::{AnomalyNameFormat, BaselineSchema},
@@ -31,7 +32,7 @@ pub struct Anomaly {
     #[serde(rename = "type", serialize_with = "by_name")]
     pub kind: AnomalyKind,
     /// In a few words, which are TFDV's.
-    pub short_description: &'static str,
+    pub short_description: String,
     /// In a sentence.
     pub description: String,
     /// How many records have it, where it is one of records.
@@ -46,7 +47,8 @@ fn by_name<S: Serializer>(kind: &AnomalyKind, serializer: S) -> Result<S::Ok, S:
 }
 
 impl Anomaly {
-    pub(crate) fn new(kind: AnomalyKind, short_description: &'static str, description: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: AnomalyKind, short_description: impl Into<String>, description: impl Into<String>) -> Self {
+        let short_description = short_description.into();
         Self { feature: None, kind, short_description, description: description.into(), records: None, first: None }
     }
 
@@ -93,12 +95,16 @@ impl Validation {
         progress: &OnProgress<'_>,
         others: impl Fn() -> O + Sync,
     ) -> Result<(Self, Vec<O>)> {
-        let begin = || (Rules::new(schema), others());
+        let mut mended = schema.clone();
+        let own = mend_all(&mut mended);
+        let begin = || (Rules::new(&mended), others());
         let (statistics, seen) = Statistics::collect_with(shards, options, progress, begin)?;
         let (parts, others): (Vec<_>, Vec<_>) = seen.into_iter().unzip();
-        let mut rules = Rules::new(schema);
+        let mut rules = Rules::new(&mended);
         parts.into_iter().for_each(|part| rules.merge(part));
-        let (anomalies, updated) = judge(&statistics, schema, environment, &rules);
+        let (mut anomalies, updated) = judge(&statistics, mended, environment, &rules);
+        anomalies.extend(own);
+        anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
         Ok((Self { statistics, anomalies, updated }, others))
     }
 
@@ -127,26 +133,46 @@ fn add(info: &mut AnomalyInfo, anomaly: &Anomaly) {
     let text = info.description.get_or_insert_default();
     text.push_str(if several { " " } else { "" });
     text.push_str(&anomaly.description);
-    info.short_description = Some(if several { "Multiple errors" } else { anomaly.short_description }.to_owned());
+    info.short_description = Some(if several { "Multiple errors" } else { &anomaly.short_description }.to_owned());
     info.severity = Some(Severity::Error.into());
     info.path = anomaly.feature.as_ref().map(|path| {
+        let own = |step: &str| match step.strip_prefix('\'').and_then(|step| step.strip_suffix('\'')) {
+            Some(quoted) => quoted.replace("''", "'"),
+            None => step.to_owned(),
+        };
         let step = match path.strip_prefix(SEQUENCE).and_then(|rest| rest.strip_prefix('.')) {
-            Some(step) => vec![SEQUENCE.to_owned(), step.to_owned()],
-            None => vec![path.clone()],
+            Some(step) => vec![SEQUENCE.to_owned(), own(step)],
+            None => vec![own(path)],
         };
         Path { step }
     });
     info.reason.push(Reason {
         r#type: Some(anomaly.kind.into()),
-        short_description: Some(anomaly.short_description.to_owned()),
+        short_description: Some(anomaly.short_description.clone()),
         description: Some(anomaly.description.clone()),
     });
 }
 
+/// Mends what the schema says against itself, and tells it.
+fn mend_all(schema: &mut Schema) -> Vec<Anomaly> {
+    let domains: HashSet<String> = schema.string_domain.iter().map(|domain| domain.name().to_owned()).collect();
+    let mut found = Vec::new();
+    each_feature(schema, |feature, is_list, _| {
+        let path = path_of(is_list, feature.name());
+        let own = mend(feature, &domains);
+        found.extend(own.into_iter().map(|anomaly| Anomaly { feature: Some(path.clone()), ..anomaly }));
+    });
+    found
+}
+
 /// What is wrong, and the schema for which nothing is.
-fn judge(statistics: &Statistics, schema: &Schema, environment: Option<&str>, rules: &Rules) -> (Vec<Anomaly>, Schema) {
+fn judge(
+    statistics: &Statistics,
+    mut updated: Schema,
+    environment: Option<&str>,
+    rules: &Rules,
+) -> (Vec<Anomaly>, Schema) {
     let records = statistics.inferred.summary.records();
-    let mut updated = schema.clone();
     let mut anomalies = dataset(&mut updated, records);
     if records == 0 {
         return (anomalies, updated);
@@ -155,24 +181,37 @@ fn judge(statistics: &Statistics, schema: &Schema, environment: Option<&str>, ru
     for seen in statistics.features() {
         new[usize::from(seen.0.role == Role::Sequence)].insert(&seen.0.name, seen);
     }
+    let mut judged = HashSet::new();
     each_feature(&mut updated, |feature, is_list, schema| {
-        let seen = new[usize::from(is_list)].remove(feature.name());
         let Some(rule) = rules.of(is_list, feature.name()) else { return };
-        let mut judge = Judge { feature, schema, rule, records, environment, found: Vec::new() };
+        if feature.name.is_none() || !judged.insert((is_list, feature.name().to_owned())) {
+            return;
+        }
+        let seen = new[usize::from(is_list)].remove(feature.name());
+        let (unexpected, found) = (HashMap::new(), Vec::new());
+        let mut judge = Judge { feature, is_list, schema, rule, records, environment, unexpected, found };
         judge.all(seen);
         let path = path_of(is_list, judge.feature.name());
         anomalies.extend(judge.found.into_iter().map(|found| Anomaly { feature: Some(path.clone()), ..found }));
     });
+    let mut names: HashSet<String> = updated.string_domain.iter().map(|domain| domain.name().to_owned()).collect();
     for (summary, values) in new.into_iter().flat_map(BTreeMap::into_values) {
         anomalies.push(new_column(summary));
-        let (feature, domain) = infer_schema::feature(summary, values, records);
+        let (mut feature, mut domain) = infer_schema::feature(summary, values, records);
+        if let (Some(domain), Some(DomainInfo::Domain(name))) = (&mut domain, &mut feature.domain_info) {
+            // Another domain may have the name.
+            let wanted = name.clone();
+            let mut free =
+                (1_u64..).map(|number| if number == 1 { wanted.clone() } else { format!("{wanted}{number}") });
+            *name = free.find(|name| names.insert(name.clone())).unwrap_or_default();
+            domain.name = Some(name.clone());
+        }
         updated.string_domain.extend(domain);
         match summary.role {
             Role::Sequence => steps_of(&mut updated).feature.push(feature),
             _ => updated.feature.push(feature),
         }
     }
-    anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
     (anomalies, updated)
 }
 

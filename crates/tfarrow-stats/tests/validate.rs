@@ -7,6 +7,7 @@ use std::{fs, ops::ControlFlow, path::Path};
 use tfarrow_codec::Place;
 use tfarrow_dataset::{InferOptions, resolve};
 use tfarrow_stats::{Anomaly, AnomalyKind, Statistics, Validation, proto::Schema, schema_of_text};
+use tfarrow_testkit::oracle::{Cell, Row, Side, Value, example_from_row};
 
 fn testdata(file: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file)
@@ -175,4 +176,71 @@ fn comparators_of_the_schema_are_asked() {
     let mut found = validate("shards/", &schema_of_text(schema).unwrap());
     found.compare(&statistics("scalar.tfrecord"), None);
     assert!(names(&found.anomalies).contains(&"COMPARATOR_CONTROL_DATA_MISSING"));
+}
+
+#[test]
+fn schemas_that_are_odd() {
+    let own = |schema: &str| {
+        let validation = validate("shards/", &schema_of_text(schema).unwrap());
+        let is_own = |anomaly: &&Anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn;
+        let found = names(validation.anomalies.iter().filter(is_own));
+        assert_eq!(validate("shards/", &validation.updated).anomalies, [], "{schema}");
+        found
+    };
+    // Of a name that is given twice, the first counts.
+    let twice = r#"feature { name: "city" type: BYTES } feature { name: "city" type: INT presence { min_count: 1 } }"#;
+    assert_eq!(own(twice), [""; 0]);
+    // What has a string domain and no type is BYTES.
+    let untyped =
+        r#"feature { name: "city" string_domain { value: "Lima" } distribution_constraints { min_domain_mass: 0 } }"#;
+    assert_eq!(own(untyped), ["FEATURE_MISSING_TYPE"]);
+    let invalid = r#"feature { name: "city" type: INT string_domain { value: "Lima" } }"#;
+    assert_eq!(own(invalid), ["DOMAIN_INVALID_FOR_TYPE", "UNEXPECTED_DATA_TYPE"]);
+    let nested =
+        r#"feature { name: "city" type: BYTES value_counts { value_count { min: 1 } value_count { min: 1 } } }"#;
+    assert_eq!(own(nested), ["VALUE_NESTEDNESS_MISMATCH"]);
+    assert_eq!(
+        own(r#"feature { name: "label" type: INT int_domain { min: 9 max: 1 } }"#),
+        ["INT_TYPE_BIG_INT", "INT_TYPE_SMALL_INT"]
+    );
+    assert_eq!(
+        own(r#"feature { name: "label" type: INT presence { min_fraction: nan } }"#),
+        ["INVALID_SCHEMA_SPECIFICATION"]
+    );
+    // A new feature's domain finds another name where its own is taken, here by one that lacks most values.
+    assert_eq!(own(r#"string_domain { name: "city" value: "Rome" }"#), [""; 0]);
+    let deep = format!("feature {{ {}", "struct_domain { feature {".repeat(2_000));
+    assert!(schema_of_text(&deep).unwrap_err().to_string().contains("nested"));
+    let braces = r#"feature { name: "{{{\"{" } # {{{"#.replace("{{{", &"{".repeat(200));
+    assert!(schema_of_text(&braces).is_ok());
+}
+
+#[test]
+fn large_domains_stay() {
+    let values: String = (0..500).map(|i| format!("value: \"v{i}\" ")).collect();
+    let schema = format!(r#"feature {{ name: "city" type: BYTES string_domain {{ {values} }} }}"#);
+    let validation = validate("shards/", &schema_of_text(&schema).unwrap());
+    let own = validation.anomalies.iter().filter(|anomaly| anomaly.feature.as_deref() == Some("city"));
+    assert_eq!(names(own), ["ENUM_TYPE_UNEXPECTED_STRING_VALUES"]);
+    assert!(tfarrow_stats::schema_to_text(&validation.updated).unwrap().contains("\"v499\""));
+}
+
+#[test]
+fn what_was_of_another_kind_has_drifted() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = folder.path().join("before.tfrecord");
+    let row: Row = [((Side::Features, "city".to_owned()), Cell::One(Value::Int64(vec![7])))].into_iter().collect();
+    fs::write(&before, tfarrow_testkit::frame::file([example_from_row(&row)])).unwrap();
+    let shards = resolve(&[&before]).unwrap();
+    let before = Statistics::collect(&shards, &options(), &|_, _| ControlFlow::Continue(())).unwrap();
+    let schema = r#"feature { name: "city" type: BYTES drift_comparator { infinity_norm { threshold: 0.01 } } }
+        feature { name: "label" type: INT skew_comparator { jensen_shannon_divergence { threshold: 0.1 } } }
+        feature { name: "price" type: FLOAT lifecycle_stage: DEPRECATED drift_comparator { infinity_norm { threshold: 0 } } }"#;
+    let mut found = validate("shards/", &schema_of_text(schema).unwrap());
+    found.compare(&before, None);
+    let own = found.anomalies.iter().filter(|anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn);
+    assert_eq!(names(own), ["COMPARATOR_CONTROL_DATA_MISSING", "COMPARATOR_L_INFTY_HIGH"]);
+    let mut again = validate("shards/", &found.updated);
+    again.compare(&before, None);
+    assert_eq!(again.anomalies, []);
 }

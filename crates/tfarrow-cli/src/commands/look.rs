@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use tfarrow_dataset::{InferOptions, Inferred, Shard, resolve};
+use tfarrow_stats::Statistics;
 
 use crate::{args::Looking, failure, progress::Bar};
 
@@ -30,4 +31,10 @@ pub(super) fn tell_strays(inferred: &Inferred) -> bool {
     let why_raw = inferred.why_raw();
     why_raw.iter().for_each(|why| failure::say(why));
     why_raw.is_some() && inferred.has_strays()
+}
+
+/// Says so of each data set, and whether anything was.
+pub(super) fn tell_all<'a>(all: impl IntoIterator<Item = Option<&'a Statistics>>) -> bool {
+    let tell = |statistics: &Statistics| tell_skipped(&statistics.inferred) | tell_strays(&statistics.inferred);
+    all.into_iter().flatten().fold(false, |any, statistics| any | tell(statistics))
 }

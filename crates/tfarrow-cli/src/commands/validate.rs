@@ -1,27 +1,27 @@
 //! `tfarrow validate`: what of a data set is not as a schema says, or as it was before.
 
-use std::{io::Write, ops::ControlFlow, process::ExitCode};
+use std::{fs, io::Write, ops::ControlFlow, path::Path, process::ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tfarrow_codec::Place;
 use tfarrow_dataset::OutputFile;
-use tfarrow_stats::{Anomaly, Distance, Validation, anomalies_to_text, proto::Schema, schema_of_text, schema_to_text};
+use tfarrow_stats::{
+    Anomaly, Distance, Statistics, Validation, anomalies_to_text, proto::Schema, schema_of_text, schema_to_text,
+};
 
 use crate::{
-    args::{Validate, ValidateFormat},
+    args::{Looking, Validate, ValidateFormat},
     commands::{look, stats},
-    failure::{self, FOUND},
+    failure::{self, FOUND, Usage},
     output::{self, count, escape, short},
 };
 
 /// Prints what is wrong.
 pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
     let written = args.schema.as_deref().map(read_schema).transpose()?;
-    let baseline = match args.baseline.as_slice() {
-        [] => None,
-        sources => Some(stats::collect(sources, args.looking)?),
-    };
+    let update = args.update.as_deref().map(begin_update).transpose()?;
+    let baseline = baseline(&args.sources, &args.baseline, args.looking)?;
     // Clap sees to it that there is one of the two.
     let schema = written.or_else(|| Some(baseline.as_ref()?.schema())).unwrap_or_default();
     let (shards, progress) = look::shards(&args.sources)?;
@@ -32,29 +32,48 @@ pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
     let environment = args.environment.as_deref();
     let mut found = Validation::of(&shards, &schema, environment, &look::options(args.looking), &on_progress)?;
     drop(progress);
-    let distances = baseline.map_or_else(Vec::new, |baseline| found.compare(&baseline, args.max_drift));
+    let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, args.max_drift));
+    if let Some(mut file) = update {
+        file.write_all(schema_to_text(&found.updated)?.as_bytes())?;
+        file.persist()?;
+    }
     let report = Report { found: &found, distances: &distances };
     match args.format {
         ValidateFormat::Table => report.print()?,
         ValidateFormat::Json => output::line(&serde_json::to_string_pretty(&report.document())?)?,
         ValidateFormat::Pbtxt => output::bytes(anomalies_to_text(&found.to_proto(&schema))?.as_bytes())?,
     }
-    if let Some(path) = &args.update {
-        let mut file = OutputFile::create(path, true)?;
-        file.write_all(schema_to_text(&found.updated)?.as_bytes()).with_context(|| path.display().to_string())?;
-        file.persist()?;
-    }
     if report.records() == 0 {
         failure::say("there are no records to look at");
     }
-    let inferred = &found.statistics.inferred;
-    let is_odd = look::tell_skipped(inferred) | look::tell_strays(inferred) | (report.records() == 0);
+    let all = [Some(&found.statistics), baseline.as_ref()];
+    let is_odd = look::tell_all(all) | (report.records() == 0);
     Ok(if is_odd || !found.anomalies.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
+/// The data set that another is held against.
+pub(super) fn baseline(sources: &[String], baseline: &[String], looking: Looking) -> Result<Option<Statistics>> {
+    let has_input = |sources: &[String]| sources.iter().any(|source| source == "-");
+    if has_input(sources) && has_input(baseline) {
+        return Err(Usage("standard input is either the data or the baseline".to_owned()).into());
+    }
+    Ok(if baseline.is_empty() { None } else { Some(stats::collect(baseline, looking)?) })
+}
+
+/// The file of an updated schema, which replaces a schema alone.
+fn begin_update(path: &Path) -> Result<OutputFile> {
+    if path.exists() && fs::metadata(path).is_ok_and(|held| held.len() > 0) {
+        read_schema(path).with_context(|| format!("--update would replace {}", path.display()))?;
+    }
+    Ok(OutputFile::create(path, true)?)
+}
+
 /// The schema that a file holds.
-pub(super) fn read_schema(path: &std::path::Path) -> Result<Schema> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+pub(super) fn read_schema(path: &Path) -> Result<Schema> {
+    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    let Ok(text) = String::from_utf8(bytes) else {
+        return Err(anyhow!("{} is binary: a schema in text format is expected", path.display()));
+    };
     schema_of_text(&text).with_context(|| format!("{} is no schema.pbtxt", path.display()))
 }
 
@@ -123,7 +142,8 @@ impl Report<'_> {
                 let measure = serde_json::to_value(distance.measure).unwrap_or_default();
                 let measure = measure.as_str().unwrap_or_default().to_owned();
                 let threshold = distance.threshold.map(short).unwrap_or_default();
-                vec![escape(&distance.feature), measure, short(distance.value), threshold]
+                let about = if distance.is_estimated { "about " } else { "" };
+                vec![escape(&distance.feature), measure, format!("{about}{}", short(distance.value)), threshold]
             };
             let names = ["feature", "distance from the baseline", "is", "may be"];
             output::text_table(&names, &[false, false, true, true], self.distances.iter().map(row).collect())?;

@@ -126,7 +126,7 @@ impl Serialize for Cell<'_> {
             Value::Digits(text) | Value::Other(text) => serializer.serialize_str(&text),
             Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.text(text, serializer),
-                Err(_) if bytes.len() > self.style.bytes => serializer.serialize_str(&blob(bytes)),
+                Err(_) if bytes.len() > self.style.bytes => serializer.serialize_str(&blob(bytes, bytes.len())),
                 Err(_) => base64(bytes, serializer),
             },
             Value::List(items) => self.list(items.as_ref(), serializer),

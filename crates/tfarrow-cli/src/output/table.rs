@@ -262,7 +262,7 @@ fn write_bytes(out: &mut String, bytes: &[u8], full: bool, nested: bool) {
             bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}")));
             out.push('\'');
         }
-        Err(_) => out.push_str(&blob(bytes)),
+        Err(_) => out.push_str(&blob(bytes, bytes.len())),
     }
 }
 

@@ -25,11 +25,11 @@ const MAGICS: [(usize, &[u8], &str); 19] = [
     (0, b"\x28\xb5\x2f\xfd", "zstd"),
 ];
 
-/// Long bytes in a few words: `<JPEG 112 kB>`.
-pub(crate) fn blob(bytes: &[u8]) -> String {
+/// Long bytes, of which these are the first, in a few words: `<JPEG 112 kB>`.
+pub(crate) fn blob(bytes: &[u8], length: usize) -> String {
     let looks_so = |(offset, magic, _): &&(usize, &[u8], _)| bytes.get(*offset..).is_some_and(|b| b.starts_with(magic));
     let word = MAGICS.iter().find(looks_so).map_or("bytes", |(_, _, word)| word);
-    format!("<{word} {}>", size(bytes.len() as u64))
+    format!("<{word} {}>", size(length as u64))
 }
 
 /// A number of bytes as people say it: `98 B`, `3.4 kB`, `112 kB`.
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn knows_what_bytes_look_like() {
-        assert_eq!(blob(b"\xff\xd8\xff\xe0"), "<JPEG 4 B>");
-        assert_eq!(blob(b"RIFF....WEBPVP8 "), "<WebP 16 B>");
-        assert_eq!(blob(b""), "<bytes 0 B>");
+        assert_eq!(blob(b"\xff\xd8\xff\xe0", b"\xff\xd8\xff\xe0".len()), "<JPEG 4 B>");
+        assert_eq!(blob(b"RIFF....WEBPVP8 ", b"RIFF....WEBPVP8 ".len()), "<WebP 16 B>");
+        assert_eq!(blob(b"", b"".len()), "<bytes 0 B>");
     }
 
     #[test]

@@ -1,48 +1,109 @@
-//! Charts as SVG: bars alone, whose numbers stand in their titles.
+//! Charts as SVG: bars alone. Two data sets that are held against each other have one scale, or bars would look alike that
+//! are not.
 
-use tfarrow_stats::Bucket;
+use std::collections::HashMap;
 
-use super::html::text;
+use tfarrow_stats::{Bucket, Top};
+
+use super::html::{beginning, text};
 use crate::output::{count, short};
 
 const WIDTH: f64 = 140.0;
 const HEIGHT: f64 = 32.0;
+/// Parts of the width that a bar takes at least.
+const NARROWEST: f64 = 40.0;
+/// Bars of the most frequent values.
+const BARS: usize = 20;
+/// Characters of a value that its bar tells.
+const CHARACTERS: usize = 60;
 
-/// A bar: how much of the highest, and what it is.
-type Bar = (f64, String);
-
-/// The histogram of numbers.
-pub(super) fn histogram(buckets: &[Bucket], class: &str) -> String {
-    let name = |bucket: &Bucket| {
-        let range = if bucket.low == bucket.high {
-            short(bucket.low)
-        } else {
-            format!("{} to {}", short(bucket.low), short(bucket.high))
-        };
-        format!("{range}: {}", count(bucket.count.round() as u64))
-    };
-    bars(&buckets.iter().map(|bucket| (bucket.count, name(bucket))).collect::<Vec<_>>(), class)
+/// A bar: where it begins and how wide it is as parts of the width, how much, and what it is.
+struct Bar {
+    left: f64,
+    width: f64,
+    height: f64,
+    name: String,
 }
 
-/// Bars side by side; the highest is as high as the chart.
-pub(super) fn bars(bars: &[Bar], class: &str) -> String {
-    let highest = bars.iter().map(|(count, _)| *count).fold(0.0, f64::max);
+/// The histograms of numbers: bars are as high as values are dense.
+pub(super) fn histograms(now: &[Bucket], before: Option<&[Bucket]>) -> String {
+    let finite = |bucket: &&Bucket| bucket.low.is_finite() && bucket.high.is_finite();
+    let both = || now.iter().chain(before.unwrap_or_default()).filter(finite);
+    let low = both().map(|bucket| bucket.low).fold(f64::INFINITY, f64::min);
+    let high = both().map(|bucket| bucket.high).fold(f64::NEG_INFINITY, f64::max);
+    // The range of the widest floats is more than a float holds.
+    let range = (high / 2.0 - low / 2.0) * 2.0;
+    let range = if range > 0.0 && range.is_finite() { range } else { 1.0 };
+    let bars = |buckets: &[Bucket]| {
+        let all: f64 = buckets.iter().map(|bucket| bucket.count).sum();
+        let bar = |bucket: &Bucket| {
+            let width = ((bucket.high - bucket.low) / range).max(1.0 / NARROWEST);
+            let left = ((bucket.low - low) / range).min(1.0 - width);
+            Bar { left, width, height: bucket.count / all / width, name: name_of(bucket) }
+        };
+        buckets.iter().filter(finite).map(bar).collect::<Vec<_>>()
+    };
+    let label = format!("histogram from {} to {}", short(low), short(high));
+    draw(&label, bars(now), before.map(bars))
+}
+
+/// A bucket in words.
+pub(super) fn name_of(bucket: &Bucket) -> String {
+    let range = match bucket.low == bucket.high {
+        true => short(bucket.low),
+        false => format!("{} to {}", short(bucket.low), short(bucket.high)),
+    };
+    format!("{range}: {}", count(bucket.count.round() as u64))
+}
+
+/// The most frequent values, of either data set, in one order.
+pub(super) fn ranks(now: &[Top], before: Option<&[Top]>) -> String {
+    let told = |top: &[Top]| top.iter().filter(|top| top.count > 1.0).take(BARS).cloned().collect::<Vec<_>>();
+    let (now, before) = (told(now), before.map(told));
+    let mut order: Vec<&[u8]> = now.iter().map(|top| &*top.value).collect();
+    for top in before.iter().flatten() {
+        if !order.contains(&&*top.value) {
+            order.push(&top.value);
+        }
+    }
+    let width = 1.0 / order.len().max(5) as f64;
+    let bars = |top: &[Top]| {
+        let all: f64 = top.iter().map(|top| top.count).sum();
+        let counts: HashMap<&[u8], f64> = top.iter().map(|top| (&*top.value, top.count)).collect();
+        let bar = |(index, value): (usize, &&[u8])| {
+            let found = counts.get(value).copied().unwrap_or_default();
+            let name = format!("{}: {}", String::from_utf8_lossy(value), count(found.round() as u64));
+            Bar { left: index as f64 * width, width, height: found / all.max(1.0), name }
+        };
+        order.iter().enumerate().map(bar).collect::<Vec<_>>()
+    };
+    draw("the most frequent values", bars(&now), before.as_deref().map(bars))
+}
+
+fn draw(label: &str, now: Vec<Bar>, before: Option<Vec<Bar>>) -> String {
+    let highest = now.iter().chain(before.iter().flatten()).map(|bar| bar.height).fold(0.0, f64::max);
     if highest <= 0.0 {
         return String::new();
     }
-    let width = WIDTH / bars.len() as f64;
-    let mut out =
-        format!("<svg class=\"{class}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"histogram\">");
-    for (index, (count, name)) in bars.iter().enumerate() {
-        // What is there can be seen.
-        let height = if *count > 0.0 { (count / highest * HEIGHT).max(1.0) } else { 0.0 };
-        let (x, y) = (index as f64 * width, HEIGHT - height);
+    let mut out = String::new();
+    for (class, bars) in [("now", Some(now)), ("before", before)] {
+        let Some(bars) = bars else { continue };
         out.push_str(&format!(
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{height:.1}\"><title>{}</title></rect>",
-            (width - 1.0).max(0.5),
-            text(name),
+            "<svg class=\"{class}\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{class}: {}\">",
+            text(label)
         ));
+        for Bar { left, width, height, name } in bars {
+            // What is there can be seen.
+            let height = if height > 0.0 { (height / highest * HEIGHT).max(1.0) } else { 0.0 };
+            out.push_str(&format!(
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"><title>{}</title></rect>",
+                left * WIDTH,
+                HEIGHT - height,
+                (width * WIDTH - 1.0).max(0.5),
+                beginning(&name, CHARACTERS),
+            ));
+        }
+        out.push_str("</svg>");
     }
-    out.push_str("</svg>");
     out
 }

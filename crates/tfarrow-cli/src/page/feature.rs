@@ -1,20 +1,20 @@
-//! A row of the page's table: a feature, beside what it was.
+//! A row of the page's table: a feature of one kind, beside what it was.
 
-use tfarrow_stats::{FeatureFigures, KindFigures, NumberFigures, StringFigures};
+use tfarrow_stats::{Bucket, FeatureFigures, KindFigures, NumberFigures, StringFigures, Top};
 
 use super::{
-    chart,
-    html::{bytes, text},
+    NAME, chart,
+    html::{beginning, bytes, text},
 };
 use crate::output::{count, percent, range, short};
 
 /// The columns, and whether each is of numbers.
 pub(super) const HEADS: [(&str, bool); 10] = [
     ("feature", false),
+    ("values look like", false),
     ("kind", false),
     ("missing", true),
     ("values", true),
-    ("values look like", false),
     ("min", true),
     ("median", true),
     ("max", true),
@@ -25,116 +25,124 @@ pub(super) const HEADS: [(&str, bool); 10] = [
 /// Values that the details list, and characters of each.
 const LISTED: usize = 20;
 const CHARACTERS: usize = 80;
-/// Bars of the most frequent values.
-const BARS: usize = 20;
 
-/// A feature, and the one of its name in the data set as it was.
+/// A feature of one kind, in the data set and in the one as it was. One of the two is there.
 pub(super) struct Row<'a> {
-    pub(super) feature: &'a FeatureFigures,
-    pub(super) before: Option<&'a FeatureFigures>,
+    pub(super) now: Option<Seen<'a>>,
+    pub(super) before: Option<Seen<'a>>,
     /// Whether there is a data set as it was.
     pub(super) has_before: bool,
+    /// The distance of the two; `None` in it where there is none, `None` where no feature has one.
+    pub(super) drift: Option<Option<f64>>,
     /// Without chart and details.
     pub(super) is_plain: bool,
+}
+
+/// A feature, and what it has of one kind; `None` where it has none.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) feature: &'a FeatureFigures,
+    pub(super) kind: Option<&'a KindFigures>,
 }
 
 /// A cell: what it is sorted by, and what it shows.
 type Cell = (String, String);
 
-impl Row<'_> {
-    /// Writes a row for each kind; `drift` is the distance, and `None` in it where there is none.
-    pub(super) fn write(&self, drift: Option<Option<f64>>, out: &mut String) {
-        if self.feature.kinds.is_empty() {
-            self.write_kind(None, drift, out);
-        }
-        for kind in &self.feature.kinds {
-            self.write_kind(Some(kind), drift, out);
-        }
+/// A number as a cell; none where it is none.
+fn number(value: f64) -> Cell {
+    match value {
+        _ if value.is_nan() => Cell::default(),
+        f64::INFINITY => ("Infinity".to_owned(), short(value)),
+        f64::NEG_INFINITY => ("-Infinity".to_owned(), short(value)),
+        _ => (value.to_string(), short(value)),
     }
+}
 
-    fn write_kind(&self, kind: Option<&KindFigures>, drift: Option<Option<f64>>, out: &mut String) {
-        let feature = self.feature;
-        let before = kind.and_then(|kind| self.before?.kinds.iter().find(|before| before.kind == kind.kind));
-        let name = format!("{}{}", feature.name, if feature.is_list { "[]" } else { "" });
-        let is_new = if self.has_before && self.before.is_none() { " <small>new</small>" } else { "" };
-        out.push_str(&format!("<tr><th scope=\"row\" data-sort=\"{0}\">{0}{is_new}</th>", text(&name)));
-        let number = |value: Option<f64>| match value {
-            Some(value) => (value.to_string(), short(value)),
-            None => Default::default(),
+impl Row<'_> {
+    pub(super) fn write(&self, out: &mut String) {
+        let Some(Seen { feature, .. }) = self.now.or(self.before) else { return };
+        let name = if feature.name.is_empty() { "\"\"" } else { &feature.name };
+        let name = format!("{}{}", beginning(name, NAME), if feature.is_list { "[]" } else { "" });
+        let mark = match (self.now, self.before) {
+            (Some(_), None) if self.has_before => " <small>new</small>",
+            (None, Some(_)) => " <small>gone</small>",
+            _ => "",
         };
-        let two = |now: Cell, before: Option<Cell>| match before.filter(|(_, before)| !before.is_empty()) {
-            Some((_, before)) => (now.0, format!("{}<br><small>{before}</small>", now.1)),
-            None => now,
+        out.push_str(&format!("<tr><th scope=\"row\" data-sort=\"{name}\">{name}{mark}</th>"));
+        let numbers = |of: fn(&NumberFigures) -> f64| {
+            self.cell(move |seen| {
+                seen.kind?.numbers.as_ref().filter(|numbers| numbers.count > 0).map(|n| number(of(n)))
+            })
         };
-        let of_kind = |of: &dyn Fn(&KindFigures) -> Cell| match kind {
-            Some(kind) => two(of(kind), before.map(of)),
-            None => Cell::default(),
-        };
-        let numbers = |of: fn(&NumberFigures) -> f64| of_kind(&|kind| number(kind.numbers.as_ref().map(of)));
-        let missing = |feature: &FeatureFigures| {
-            let records = feature.present + feature.missing;
-            let absent = feature.missing + if feature.is_list { 0 } else { feature.unset };
-            (absent.to_string(), if absent == 0 { "0".to_owned() } else { percent(absent, records) })
-        };
-        let lengths = |kind: &KindFigures| {
-            let mean = if kind.lengths.min == kind.lengths.max {
-                String::new()
-            } else {
-                format!(", {} on average", short(kind.lengths.mean))
-            };
-            (kind.lengths.mean.to_string(), format!("{}{mean}", range(kind.lengths.min, kind.lengths.max)))
-        };
-        let distinct = |kind: &KindFigures| match &kind.strings {
-            Some(strings) => {
-                let about = if strings.is_distinct_exact { "" } else { "about " };
-                (strings.distinct.to_string(), format!("{about}{}", count(strings.distinct)))
-            }
-            None => Cell::default(),
-        };
-        let word = kind.map_or("none", |kind| kind.kind);
+        let word = |seen: Seen<'_>| seen.kind.map_or("none", |kind| kind.kind).to_owned();
         let cells = [
-            (false, (word.to_owned(), word.to_owned())),
-            (true, two(missing(feature), self.before.map(missing))),
-            (true, of_kind(&lengths)),
-            (false, (String::new(), if self.is_plain { String::new() } else { distribution(kind, before) })),
+            (false, (String::new(), if self.is_plain { String::new() } else { self.distribution() })),
+            (false, self.now.or(self.before).map(|seen| (word(seen), word(seen))).unwrap_or_default()),
+            (true, self.cell(|seen| Some(missing(seen.feature)))),
+            (true, self.cell(|seen| seen.kind.map(lengths))),
             (true, numbers(|numbers| numbers.min)),
             (true, numbers(|numbers| numbers.median)),
             (true, numbers(|numbers| numbers.max)),
             (true, numbers(|numbers| numbers.mean)),
-            (true, of_kind(&distinct)),
+            (true, self.cell(|seen| seen.kind?.strings.as_ref().map(distinct))),
         ];
-        let drift = drift.map(|drift| (true, number(drift)));
+        let drift = self.drift.map(|drift| (true, drift.map(number).unwrap_or_default()));
         for (is_number, (key, shown)) in cells.into_iter().chain(drift) {
             let class = if is_number { " class=\"number\"" } else { "" };
             out.push_str(&format!("<td{class} data-sort=\"{}\">{shown}</td>", text(&key)));
         }
         out.push_str("</tr>\n");
     }
-}
 
-/// The chart of the values, and what can be told of them besides.
-fn distribution(kind: Option<&KindFigures>, before: Option<&KindFigures>) -> String {
-    let Some(kind) = kind else { return String::new() };
-    let charts = [chart_of(kind, "now"), before.map(|before| chart_of(before, "before")).unwrap_or_default()].concat();
-    let said = match (&kind.strings, &kind.numbers) {
-        (Some(strings), _) => looks(strings),
-        (None, Some(numbers)) => odd(numbers),
-        (None, None) => String::new(),
-    };
-    format!("<details><summary>{charts}<span>{said}</span></summary>{}</details>", details(kind))
-}
-
-fn chart_of(kind: &KindFigures, class: &str) -> String {
-    if let Some(numbers) = &kind.numbers {
-        return chart::histogram(&numbers.histogram, class);
+    /// What it is, and small below it what it was.
+    fn cell(&self, of: impl Fn(Seen<'_>) -> Option<Cell>) -> Cell {
+        let (key, shown) = self.now.and_then(&of).unwrap_or_default();
+        match self.before.and_then(of) {
+            Some((_, before)) if !before.is_empty() => (key, format!("{shown}<br><small>{before}</small>")),
+            _ => (key, shown),
+        }
     }
-    let Some(strings) = &kind.strings else { return String::new() };
-    let told = strings.top.iter().filter(|top| top.count > 1.0).take(BARS);
-    let bars = told.map(|top| {
-        let value: String = String::from_utf8_lossy(&top.value).chars().take(CHARACTERS).collect();
-        (top.count, format!("{value}: {}", count(top.count.round() as u64)))
-    });
-    chart::bars(&bars.collect::<Vec<_>>(), class)
+
+    /// The charts of the values, and what can be told of them besides.
+    fn distribution(&self) -> String {
+        let (now, before) = (self.now.and_then(|seen| seen.kind), self.before.and_then(|seen| seen.kind));
+        let Some(kind) = now.or(before) else { return String::new() };
+        let buckets = |kind: &KindFigures| kind.numbers.as_ref().map(|numbers| numbers.histogram.clone());
+        let tops = |kind: &KindFigures| kind.strings.as_ref().map(|strings| strings.top.clone());
+        let charts = if kind.numbers.is_some() {
+            chart::histograms(&now.and_then(buckets).unwrap_or_default(), before.and_then(buckets).as_deref())
+        } else {
+            chart::ranks(&now.and_then(tops).unwrap_or_default(), before.and_then(tops).as_deref())
+        };
+        let said = match (&kind.strings, &kind.numbers) {
+            (Some(strings), _) => looks(strings),
+            (None, Some(numbers)) => odd(numbers),
+            (None, None) => String::new(),
+        };
+        let both = [("", now), ("before", before)].into_iter().filter_map(|(name, kind)| Some((name, kind?)));
+        let details: String = both.map(|(name, kind)| details(name, kind)).collect();
+        format!("<details><summary>{charts}<span>{said}</span></summary>{details}</details>")
+    }
+}
+
+fn missing(feature: &FeatureFigures) -> Cell {
+    let records = feature.present + feature.missing;
+    let absent = feature.missing + if feature.is_list { 0 } else { feature.unset };
+    (absent.to_string(), if absent == 0 { "0".to_owned() } else { percent(absent, records) })
+}
+
+fn lengths(kind: &KindFigures) -> Cell {
+    let lengths = &kind.lengths;
+    let mean = match lengths.min == lengths.max {
+        true => String::new(),
+        false => format!("<br>{} on average", short(lengths.mean)),
+    };
+    (lengths.mean.to_string(), format!("{}{mean}", range(lengths.min, lengths.max)))
+}
+
+fn distinct(strings: &StringFigures) -> Cell {
+    let about = if strings.is_distinct_exact { "" } else { "about " };
+    (strings.distinct.to_string(), format!("{about}{}", count(strings.distinct)))
 }
 
 fn looks(strings: &StringFigures) -> String {
@@ -157,27 +165,31 @@ fn odd(numbers: &NumberFigures) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-fn details(kind: &KindFigures) -> String {
-    let mut out = String::from("<dl>");
+fn details(name: &str, kind: &KindFigures) -> String {
+    let mut out = if name.is_empty() { String::new() } else { format!("<h3>{name}</h3>") };
+    out.push_str("<dl>");
     let mut line = |name: &str, value: String| out.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>"));
     line("lists, empty ones, values", format!("{}, {}, {}", count(kind.lists), count(kind.empty), count(kind.values)));
     if kind.lengths.min < kind.lengths.max {
+        line("lengths of lists", chart::histograms(&between(&kind.lengths.deciles), None));
         line("deciles of lengths", deciles(&kind.lengths.deciles));
     }
     if let Some(numbers) = &kind.numbers {
-        line("standard deviation", short(numbers.std_dev));
+        line("standard deviation", number(numbers.std_dev).1);
         line("deciles", deciles(&numbers.deciles));
+        line("histogram", numbers.histogram.iter().map(chart::name_of).collect::<Vec<_>>().join(" · "));
         if let Some(sampled) = numbers.sampled {
-            line("quantiles are of", format!("a sample of {} values", count(sampled)));
+            line("quantiles and histogram are of", format!("a sample of {} values", count(sampled)));
         }
     }
     if let Some(strings) = &kind.strings {
-        line("bytes on average", short(strings.mean_length));
+        line("bytes on average", number(strings.mean_length).1);
         if strings.invalid_utf8 > 0 {
             line("no UTF-8", count(strings.invalid_utf8));
         }
-        let value = |top: &tfarrow_stats::Top| {
-            format!("<li>{} <small>{}</small></li>", bytes(&top.value, CHARACTERS), count(top.count.round() as u64))
+        let value = |top: &Top| {
+            let value = bytes(&top.value, top.value.len(), CHARACTERS);
+            format!("<li>{value} <small>{}</small></li>", count(top.count.round() as u64))
         };
         let values: String = strings.top.iter().take(LISTED).map(value).collect();
         if !values.is_empty() {
@@ -187,6 +199,11 @@ fn details(kind: &KindFigures) -> String {
     }
     out.push_str("</dl>");
     out
+}
+
+/// Buckets of as many each.
+fn between(bounds: &[f64]) -> Vec<Bucket> {
+    bounds.windows(2).map(|bounds| Bucket { low: bounds[0], high: bounds[1], count: 1.0 }).collect()
 }
 
 fn deciles(deciles: &[f64]) -> String {

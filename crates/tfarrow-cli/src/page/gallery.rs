@@ -3,28 +3,33 @@
 use std::io::Cursor;
 
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
-use image::{DynamicImage, ImageReader, Limits};
+use image::{DynamicImage, ImageFormat, ImageReader};
 use tfarrow_dataset::guard;
 use tfarrow_stats::{Example, ExampleFeature, ExampleValues, Format};
 
 use super::{
-    Page,
-    html::{bytes, text},
+    NAME, Page,
+    html::{beginning, bytes},
 };
-use crate::output::{count, short};
+use crate::output::{blob, count, short};
 
 /// Pixels of a thumbnail, either way.
 const SIDE: u32 = 192;
-/// Pixels of an image that is made one, either way, and bytes that it may take.
-const MOST_SIDE: u32 = 16_384;
-const MOST_MEMORY: u64 = 256 << 20;
-/// Bytes of all thumbnails together.
+/// Pixels of an image that is made one, and of all of them: what they are decoded from may be hostile, and takes time.
+const MOST_PIXELS: u64 = 40_000_000;
+const ALL_PIXELS: u64 = 400_000_000;
+/// Bytes of the section.
 const MOST_BYTES: usize = 800_000;
-/// Features that are told of a record, and characters of each.
+/// Images of a record.
+const MOST_IMAGES: usize = 3;
+/// Features that are told of a record, values of each, and characters of each.
 const TOLD: usize = 12;
-const CHARACTERS: usize = 60;
+const VALUES: usize = 8;
+const CHARACTERS: usize = 200;
 /// Boxes of an image.
 const MOST_BOXES: usize = 50;
+/// The feature that the boxes of TensorFlow's object-detection API are about.
+const BOXED: &str = "image/encoded";
 
 /// Writes the section of examples, where there are some.
 pub(super) fn write(page: &Page<'_>, out: &mut String) {
@@ -33,20 +38,58 @@ pub(super) fn write(page: &Page<'_>, out: &mut String) {
     }
     out.push_str("<section id=\"examples\">\n<h2>Examples</h2>\n<div class=\"gallery\">\n");
     let end = out.len() + MOST_BYTES;
-    for example in page.examples {
-        out.push_str("<figure>");
-        for (name, picture) in example.features.iter().filter_map(picture) {
-            if out.len() + picture.data.len() < end {
-                out.push_str(&tag(name, &picture, &boxes(example)));
-            }
+    let mut pixels = ALL_PIXELS;
+    for (index, example) in page.examples.iter().enumerate() {
+        let card = card(page, example, end.saturating_sub(out.len()), &mut pixels);
+        if out.len() + card.len() > end {
+            let rest = count((page.examples.len() - index) as u64);
+            out.push_str(&format!("<p class=\"note\">and {rest} more, for which the page has no room</p>\n"));
+            break;
         }
-        out.push_str(&format!(
-            "<figcaption><small>{}</small>{}</figcaption></figure>\n",
-            page.place(example.place),
-            facts(example)
-        ));
+        out.push_str(&card);
     }
     out.push_str("</div>\n</section>\n");
+}
+
+/// A record, in so many bytes of HTML at most but for its words.
+fn card(page: &Page<'_>, example: &Example, room: usize, pixels: &mut u64) -> String {
+    let (mut pictures, mut notes) = (String::new(), String::new());
+    let images = example.features.iter().filter_map(|feature| Some((feature, first_image(feature)?)));
+    for (index, (feature, image)) in images.enumerate() {
+        let name = beginning(&feature.name, NAME);
+        let why = if index >= MOST_IMAGES || pictures.len() > room / 2 {
+            "not shown, for want of room"
+        } else if image.0.len() < image.1 {
+            "not shown, for it is too long"
+        } else {
+            // Nobody has promised that a library never panics at a hostile image.
+            match guard(|| thumbnail(&image.0, pixels)).ok().flatten() {
+                Some(picture) => {
+                    let boxes = if feature.name == BOXED { boxes(example) } else { Boxes::default() };
+                    pictures.push_str(&tag(&name, &picture, &boxes));
+                    if boxes.outside > 0 {
+                        let outside = count(boxes.outside as u64);
+                        notes.push_str(&format!("<dt>boxes that are not within the image</dt><dd>{outside}</dd>"));
+                    }
+                    continue;
+                }
+                None => "not shown, for it is damaged or too large",
+            }
+        };
+        let looks = beginning(&blob(&image.0, image.1), NAME);
+        notes.push_str(&format!("<dt>{name}</dt><dd>{looks}, {why}</dd>"));
+    }
+    let place = page.place(example.place);
+    format!(
+        "<figure>{pictures}<figcaption><small>{place}</small><dl>{notes}{}</dl></figcaption></figure>\n",
+        facts(example)
+    )
+}
+
+/// The first value of a feature where that is an image, and its length.
+fn first_image(feature: &ExampleFeature) -> Option<&(Vec<u8>, usize)> {
+    let ExampleValues::Bytes(values) = &feature.values else { return None };
+    values.first().filter(|(value, _)| Format::of(value, false).is_image())
 }
 
 /// A thumbnail, as a URL, and its size.
@@ -56,106 +99,109 @@ struct Picture {
     height: u32,
 }
 
-/// The first image of a feature, small.
-fn picture(feature: &ExampleFeature) -> Option<(&str, Picture)> {
-    let ExampleValues::Bytes(values) = &feature.values else { return None };
-    let image = values.iter().find(|value| Format::of(value, false).is_image())?;
-    // Nobody has promised that a library never panics at a hostile image.
-    let small = guard(|| thumbnail(image)).ok()??;
-    Some((&feature.name, small))
-}
-
-fn thumbnail(image: &[u8]) -> Option<Picture> {
-    let mut reader = ImageReader::new(Cursor::new(image)).with_guessed_format().ok()?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MOST_SIDE);
-    limits.max_image_height = Some(MOST_SIDE);
-    limits.max_alloc = Some(MOST_MEMORY);
-    reader.limits(limits);
-    let whole = reader.decode().ok()?;
-    let small = if whole.width().max(whole.height()) > SIDE { whole.thumbnail(SIDE, SIDE) } else { whole };
+fn thumbnail(image: &[u8], pixels: &mut u64) -> Option<Picture> {
+    let reader = || ImageReader::new(Cursor::new(image)).with_guessed_format().ok();
+    let (width, height) = reader()?.into_dimensions().ok()?;
+    let size = u64::from(width) * u64::from(height);
+    if size > MOST_PIXELS.min(*pixels) {
+        return None;
+    }
+    *pixels -= size;
+    let whole = reader()?.decode().ok()?;
+    let small = if width.max(height) > SIDE { whole.thumbnail(SIDE, SIDE) } else { whole };
     let (width, height) = (small.width(), small.height());
     // Pictures with transparent parts, and those of few pixels, are small enough as they are.
-    let (kind, small) = match small.color().has_alpha() || width.max(height) <= 32 {
-        true => ("png", small),
-        false => ("jpeg", DynamicImage::from(small.to_rgb8())),
+    let (kind, format, small) = match small.color().has_alpha() || width.max(height) <= 32 {
+        true => ("png", ImageFormat::Png, small),
+        false => ("jpeg", ImageFormat::Jpeg, DynamicImage::from(small.to_rgb8())),
     };
     let mut encoded = Vec::new();
-    let format = if kind == "png" { image::ImageFormat::Png } else { image::ImageFormat::Jpeg };
     small.write_to(&mut Cursor::new(&mut encoded), format).ok()?;
     Some(Picture { data: format!("data:image/{kind};base64,{}", STANDARD.encode(encoded)), width, height })
 }
 
 /// The picture, with boxes over it.
-fn tag(name: &str, picture: &Picture, boxes: &[[f32; 4]]) -> String {
+fn tag(name: &str, picture: &Picture, boxes: &Boxes) -> String {
     let Picture { data, width, height } = picture;
     let mut out = format!(
-        "<svg class=\"picture\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{0}\"><title>{0}</title>\
+        "<svg class=\"picture\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{name}\"><title>{name}</title>\
          <image width=\"{width}\" height=\"{height}\" href=\"{data}\"/>",
-        text(name)
     );
-    for [left, top, right, bottom] in boxes {
-        let (w, h) = (*width as f32, *height as f32);
+    let (w, h) = (*width as f32, *height as f32);
+    for ([left, top, right, bottom], label) in &boxes.within {
+        let (x, y, width, height) = (left * w, top * h, (right - left) * w, (bottom - top) * h);
         out.push_str(&format!(
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
-            left * w,
-            top * h,
-            (right - left) * w,
-            (bottom - top) * h
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{label}</title></rect>"
         ));
     }
     out.push_str("</svg>");
     out
 }
 
-/// The boxes of an object-detection record, as TensorFlow's object-detection API names them: left, top, right, bottom, as
-/// shares of the image.
-fn boxes(example: &Example) -> Vec<[f32; 4]> {
-    let side = |name: &str| {
-        let feature = example.features.iter().find(|feature| feature.name == format!("image/object/bbox/{name}"))?;
-        match &feature.values {
-            ExampleValues::Float(values) => Some(values.clone()),
-            ExampleValues::Bytes(_) | ExampleValues::Int64(_) => None,
-        }
-    };
-    let (Some(left), Some(top), Some(right), Some(bottom)) = (side("xmin"), side("ymin"), side("xmax"), side("ymax"))
-    else {
-        return Vec::new();
-    };
-    let boxes = left.into_iter().zip(top).zip(right.into_iter().zip(bottom));
-    let boxes = boxes.map(|((left, top), (right, bottom))| [left, top, right, bottom].map(|side| side.clamp(0.0, 1.0)));
-    boxes.filter(|[left, top, right, bottom]| left < right && top < bottom).take(MOST_BOXES).collect()
+/// The boxes of an object-detection record, as TensorFlow's object-detection API names them.
+#[derive(Default)]
+struct Boxes {
+    /// Left, top, right, bottom, as shares of the image; and what is in it, as HTML.
+    within: Vec<([f32; 4], String)>,
+    /// Those that are not within the image, or not boxes.
+    outside: usize,
 }
 
-/// What a record holds besides images: labels first.
+fn boxes(example: &Example) -> Boxes {
+    let of = |name: &str| example.features.iter().find(|feature| feature.name == format!("image/object/{name}"));
+    let side = |name: &str| match of(name).map(|feature| &feature.values) {
+        Some(ExampleValues::Float(values)) => values.clone(),
+        _ => Vec::new(),
+    };
+    let labels = match of("class/text").or_else(|| of("class/label")).map(|feature| &feature.values) {
+        Some(ExampleValues::Bytes(values)) => values.iter().map(|(value, n)| bytes(value, *n, NAME)).collect(),
+        Some(ExampleValues::Int64(values)) => values.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    };
+    let mut labels = labels.into_iter();
+    let mut boxes = Boxes::default();
+    let corners = side("bbox/xmin").into_iter().zip(side("bbox/ymin"));
+    for ((left, top), (right, bottom)) in corners.zip(side("bbox/xmax").into_iter().zip(side("bbox/ymax"))) {
+        let label = labels.next().unwrap_or_default();
+        let is_share = |side: f32| (-0.01..=1.01).contains(&side);
+        let is_box = [left, top, right, bottom].into_iter().all(is_share) && left < right && top < bottom;
+        if is_box && boxes.within.len() < MOST_BOXES {
+            boxes.within.push(([left, top, right, bottom], label));
+        }
+        boxes.outside += usize::from(!is_box);
+    }
+    boxes
+}
+
+/// What a record holds besides images: labels and texts first.
 fn facts(example: &Example) -> String {
-    let is_label = |feature: &&ExampleFeature| {
-        ["label", "class", "text", "caption"].iter().any(|word| feature.name.to_lowercase().contains(word))
+    let rank = |feature: &&ExampleFeature| {
+        let name = feature.name.to_lowercase();
+        let is_label = ["label", "class", "text", "caption"].iter().any(|word| name.contains(word));
+        (!is_label, !matches!(feature.values, ExampleValues::Bytes(_)))
     };
-    let is_image = |feature: &&ExampleFeature| match &feature.values {
-        ExampleValues::Bytes(values) => values.iter().any(|value| Format::of(value, false).is_image()),
-        ExampleValues::Float(_) | ExampleValues::Int64(_) => false,
-    };
-    let mut told: Vec<_> = example.features.iter().filter(|feature| !is_image(feature)).collect();
-    told.sort_by_key(|feature| !is_label(feature));
-    let line = |feature: &&ExampleFeature| format!("<dt>{}</dt><dd>{}</dd>", text(&feature.name), values(feature));
+    let mut told: Vec<_> = example.features.iter().filter(|feature| first_image(feature).is_none()).collect();
+    told.sort_by_key(rank);
+    let line =
+        |feature: &&ExampleFeature| format!("<dt>{}</dt><dd>{}</dd>", beginning(&feature.name, NAME), values(feature));
     let lines: String = told.iter().take(TOLD).map(line).collect();
-    let more = told.len().saturating_sub(TOLD);
-    let more = if more > 0 { format!("<dt>and {} more</dt>", count(more as u64)) } else { String::new() };
-    format!("<dl>{lines}{more}</dl>")
+    match told.len().saturating_sub(TOLD) {
+        0 => lines,
+        more => format!("{lines}<dt>and {} more features</dt>", count(more as u64)),
+    }
 }
 
 fn values(feature: &ExampleFeature) -> String {
-    const SHOWN: usize = 8;
     let shown: Vec<String> = match &feature.values {
-        ExampleValues::Bytes(values) => values.iter().take(SHOWN).map(|value| bytes(value, CHARACTERS)).collect(),
-        ExampleValues::Float(values) => values.iter().take(SHOWN).map(|value| short(f64::from(*value))).collect(),
-        ExampleValues::Int64(values) => values.iter().take(SHOWN).map(ToString::to_string).collect(),
+        ExampleValues::Bytes(values) => {
+            values.iter().take(VALUES).map(|(value, length)| bytes(value, *length, CHARACTERS)).collect()
+        }
+        ExampleValues::Float(values) => values.iter().take(VALUES).map(|value| short(f64::from(*value))).collect(),
+        ExampleValues::Int64(values) => values.iter().take(VALUES).map(ToString::to_string).collect(),
     };
-    let more = if feature.length > shown.len() {
-        format!(", … <small>{}</small>", count(feature.length as u64))
-    } else {
-        String::new()
+    let more = match feature.length > shown.len() {
+        true => format!(", … <small>{} values</small>", count(feature.length as u64)),
+        false => String::new(),
     };
     format!("{}{more}", shown.join(", "))
 }

@@ -9,7 +9,7 @@ mod feature;
 mod gallery;
 mod html;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use sha2::{Digest, Sha256};
@@ -17,17 +17,33 @@ use tfarrow_codec::Place;
 use tfarrow_stats::{Anomaly, DatasetFigures, Distance, Example, path_of};
 
 use crate::output::{count, size};
-use html::text;
+use feature::{Row, Seen};
+use html::{beginning, source};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Bytes of a page at most, about. What comes later is named and left out.
-const MOST_BYTES: usize = 1_900_000;
+/// Bytes of the sections of anomalies and of features; that of examples has a bound of its own, so that a page is below
+/// 2 MB. What finds no room is counted.
+const ANOMALIES: usize = 200_000;
+const FEATURES: usize = 800_000;
 /// Bytes from which on features are told without charts and details.
-const PLAIN_FROM: usize = 1_000_000;
-/// Anomalies that are told.
-const MOST_ANOMALIES: usize = 500;
+const PLAIN_FROM: usize = 400_000;
+/// Characters of names, and of sentences.
+const NAME: usize = 120;
+const SENTENCE: usize = 1_000;
+
+/// What a page begins with.
+pub(crate) const START: &str = "<!doctype html>";
+
+/// What a page of these sources is called.
+pub(crate) fn title(sources: &[String]) -> String {
+    let first = source(sources.first().map_or("", String::as_str));
+    match sources.len() {
+        0 | 1 => first.to_owned(),
+        many => format!("{first} and {} more", count(many as u64 - 1)),
+    }
+}
 
 /// What a page tells.
 pub(crate) struct Page<'a> {
@@ -50,9 +66,9 @@ impl Page<'_> {
     /// The page.
     pub(crate) fn html(&self) -> String {
         let hash = |part: &str| STANDARD.encode(Sha256::digest(part.as_bytes()));
-        let title = text(self.title);
+        let title = beginning(self.title, SENTENCE);
         let mut out = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+            "{START}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
              style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -62,8 +78,9 @@ impl Page<'_> {
         );
         self.overview(&title, &mut out);
         self.anomalies(&mut out);
-        gallery::write(self, &mut out);
         self.features(&mut out);
+        gallery::write(self, &mut out);
+        out.push_str("</main>\n");
         out.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
         out
     }
@@ -83,9 +100,16 @@ impl Page<'_> {
             out.push_str(&format!("<p class=\"note\">A sample of {shards} of {of} shards.</p>\n"));
         }
         if let Some(skipped) = &self.skipped {
-            out.push_str(&format!("<p class=\"note\">{}</p>\n", text(skipped)));
+            out.push_str(&format!("<p class=\"note\">{}</p>\n", beginning(skipped, SENTENCE)));
         }
-        out.push_str("</header>\n<main>\n");
+        let sections = [
+            ("anomalies", "Anomalies", self.anomalies.is_some()),
+            ("features", "Features", true),
+            ("examples", "Examples", !self.examples.is_empty()),
+        ];
+        let links = sections.iter().filter(|(_, _, is_there)| *is_there);
+        let links: Vec<_> = links.map(|(id, name, _)| format!("<a href=\"#{id}\">{name}</a>")).collect();
+        out.push_str(&format!("<nav>{}</nav>\n</header>\n<main>\n", links.join(" · ")));
     }
 
     fn anomalies(&self, out: &mut String) {
@@ -96,8 +120,14 @@ impl Page<'_> {
             return;
         }
         out.push_str("<ul>\n");
-        for anomaly in anomalies.iter().take(MOST_ANOMALIES) {
-            let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), text);
+        let end = out.len() + ANOMALIES;
+        for (index, anomaly) in anomalies.iter().enumerate() {
+            if out.len() > end {
+                let rest = count((anomalies.len() - index) as u64);
+                out.push_str(&format!("<li>and {rest} more: tfarrow validate --format json has them all</li>\n"));
+                break;
+            }
+            let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), |name| beginning(name, NAME));
             let of_records = anomaly.records.map(|records| {
                 let first = anomaly.first.map(|place| format!(", first {}", self.place(place)));
                 format!(" <small>in {} records{}</small>", count(records), first.unwrap_or_default())
@@ -106,26 +136,40 @@ impl Page<'_> {
                 "<li><b>{name}</b> <code>{}</code>{}<br>{}</li>\n",
                 anomaly.kind.as_str_name(),
                 of_records.unwrap_or_default(),
-                text(&anomaly.description),
+                beginning(&anomaly.description, SENTENCE),
             ));
         }
-        out.push_str("</ul>\n");
-        if let Some(more) = anomalies.len().checked_sub(MOST_ANOMALIES).filter(|more| *more > 0) {
-            out.push_str(&format!("<p class=\"note\">and {} more</p>\n", count(more as u64)));
-        }
-        out.push_str("</section>\n");
+        out.push_str("</ul>\n</section>\n");
     }
 
-    /// Where a record stands, as text of HTML.
+    /// Where a record stands, as HTML: in a file of this name.
     fn place(&self, place: Place) -> String {
-        let name = self.shards.get(place.shard as usize).map_or("", String::as_str);
-        format!("{}: record {}", text(name), count(place.record))
+        let name = source(self.shards.get(place.shard as usize).map_or("", String::as_str));
+        let name = name.rsplit('/').next().unwrap_or(name);
+        format!("{}: record {}", beginning(name, NAME), count(place.record))
     }
 
     fn features(&self, out: &mut String) {
+        let mut rows = String::new();
+        let all = self.rows();
+        let mut shown = 0;
+        for row in &all {
+            if rows.len() > FEATURES {
+                break;
+            }
+            Row { is_plain: rows.len() > PLAIN_FROM, ..*row }.write(&mut rows);
+            shown += 1;
+        }
+        out.push_str("<section id=\"features\">\n<h2>Features</h2>\n");
+        if self.before.is_some() {
+            out.push_str("<p class=\"note\"><b class=\"now\">■</b> now <b class=\"before\">■</b> before, on one scale; small figures are those before</p>\n");
+        }
+        if shown < all.len() {
+            let (rest, of) = (count((all.len() - shown) as u64), count(all.len() as u64));
+            out.push_str(&format!("<p class=\"note\">The first {shown} of {of} rows; {rest} more are in tfarrow stats --format json.</p>\n"));
+        }
         out.push_str(
-            "<section id=\"features\">\n<h2>Features</h2>\n\
-             <p><label>Search <input id=\"search\" type=\"search\" autocomplete=\"off\"></label> \
+            "<p><label>Search <input id=\"search\" type=\"search\" autocomplete=\"off\"></label> \
              <output id=\"shown\" aria-live=\"polite\"></output></p>\n\
              <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Features\">\n<table id=\"table\">\n<thead>\n<tr>",
         );
@@ -135,37 +179,44 @@ impl Page<'_> {
             out.push_str(&format!("<th scope=\"col\"{class}><button type=\"button\">{name}</button></th>"));
         }
         out.push_str("</tr>\n</thead>\n<tbody>\n");
-        let before = self.before.map(|before| {
-            before.features.iter().map(|feature| ((feature.is_list, feature.name.as_str()), feature)).collect()
-        });
-        let before: BTreeMap<_, _> = before.unwrap_or_default();
+        out.push_str(&rows);
+        out.push_str(
+            "</tbody>\n</table>\n</div>\n\
+             <p class=\"note\">Counts, ranges, means and deviations are of all values; quantiles and histograms may be of \
+             samples, which the details say.</p>\n</section>\n",
+        );
+    }
+
+    /// A row a feature and kind, of either data set, by name.
+    fn rows(&self) -> Vec<Row<'_>> {
+        let (now, before) = (seen(Some(self.figures)), seen(self.before));
         let mut drift: BTreeMap<&str, f64> = BTreeMap::new();
         for distance in self.distances {
             let most = drift.entry(&distance.feature).or_default();
             *most = most.max(distance.value);
         }
-        for (index, feature) in self.figures.features.iter().enumerate() {
-            if out.len() > MOST_BYTES {
-                let rest = self.figures.features.len() - index;
-                out.push_str(&format!(
-                    "<tr><td colspan=\"12\">and {} more: tfarrow stats --format json has them all</td></tr>\n",
-                    count(rest as u64)
-                ));
-                break;
-            }
-            let row = feature::Row {
-                feature,
-                before: before.get(&(feature.is_list, feature.name.as_str())).copied(),
-                has_before: self.before.is_some(),
-                is_plain: out.len() > PLAIN_FROM,
-            };
-            let drift = drift.get(path_of(feature.is_list, &feature.name).as_str()).copied();
-            row.write(drift.map(Some).or((!self.distances.is_empty()).then_some(None)), out);
-        }
-        out.push_str("</tbody>\n</table>\n</div>\n");
-        out.push_str(
-            "<p class=\"note\">Counts, ranges, means and deviations are of all values; quantiles and histograms may be of \
-             samples, which the details say.</p>\n</section>\n</main>\n",
-        );
+        let keys: BTreeSet<_> = now.keys().chain(before.keys()).copied().collect();
+        let row = |(name, is_list, kind): (&str, bool, Option<&str>)| Row {
+            now: now.get(&(name, is_list, kind)).copied(),
+            before: before.get(&(name, is_list, kind)).copied(),
+            has_before: self.before.is_some(),
+            drift: (!self.distances.is_empty()).then(|| drift.get(path_of(is_list, name).as_str()).copied()),
+            is_plain: false,
+        };
+        keys.into_iter().map(row).collect()
     }
+}
+
+/// Features by name, and by kind.
+fn seen(figures: Option<&DatasetFigures>) -> BTreeMap<(&str, bool, Option<&str>), Seen<'_>> {
+    let mut all = BTreeMap::new();
+    for feature in figures.into_iter().flat_map(|figures| &figures.features) {
+        if feature.kinds.is_empty() {
+            all.insert((feature.name.as_str(), feature.is_list, None), Seen { feature, kind: None });
+        }
+        for kind in &feature.kinds {
+            all.insert((feature.name.as_str(), feature.is_list, Some(kind.kind)), Seen { feature, kind: Some(kind) });
+        }
+    }
+    all
 }

@@ -15,7 +15,7 @@
     const order = (a, b) => {
       const [x, y] = [key(a, index), key(b, index)];
       if (x === "" || y === "") return (x === "") - (y === "");
-      const found = isNumber ? Number(x) - Number(y) : x.localeCompare(y, undefined, { numeric: true });
+      const found = isNumber ? (Number(x) > Number(y)) - (Number(x) < Number(y)) : x.localeCompare(y, undefined, { numeric: true });
       return down ? -found : found;
     };
     body.append(...[...body.rows].sort(order));
@@ -27,10 +27,10 @@
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of body.rows) {
-      const text = `${key(row, 0)} ${key(row, 1)}`.toLowerCase();
+      const text = `${key(row, 0)} ${key(row, 2)}`.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
       count += !row.hidden;
     }
-    shown.textContent = words.length ? `${count} of ${body.rows.length}` : "";
+    shown.textContent = words.length ? `${count} of ${body.rows.length} rows here` : "";
   });
 })();
