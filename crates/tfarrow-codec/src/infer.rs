@@ -178,8 +178,8 @@ struct SideSummary {
     keys: Keys,
     /// By the number of the key.
     features: Vec<FeatureSummary>,
-    /// The last record that has each feature, by the record's turn.
-    turns: Vec<u64>,
+    /// The last record that has each feature, by the record's turn, and which of that record's features it is.
+    turns: Vec<(u64, usize)>,
     /// The turn of the record in hand.
     turn: u64,
 }
@@ -191,15 +191,19 @@ impl SideSummary {
         while self.features.len() <= id {
             let name = self.keys.names().get(self.features.len())?;
             self.features.push(FeatureSummary::new(name.to_string(), role));
-            self.turns.push(0);
+            self.turns.push((0, 0));
         }
         self.features.get_mut(id)
     }
 
-    /// Whether the record in hand has this feature for the first time.
-    fn is_first_in_record(&mut self, id: u32) -> bool {
-        let turn = self.turn;
-        self.turns.get_mut(id as usize).is_some_and(|last| std::mem::replace(last, turn) != turn)
+    /// Which of the features of the record in hand this one is, if the record has had it before; else it is the one `at`.
+    fn met_before(&mut self, id: u32, at: usize) -> Option<usize> {
+        let last = self.turns.get_mut(id as usize)?;
+        if last.0 == self.turn {
+            return Some(last.1);
+        }
+        *last = (self.turn, at);
+        None
     }
 }
 

@@ -173,12 +173,11 @@ impl<O> Walk<'_, O> {
     /// A feature that is given again replaces what was given before.
     #[inline]
     fn note(&mut self, seen: Seen) {
-        if self.sides[seen.side as usize].is_first_in_record(seen.id) {
-            self.observer.seen.push(seen);
-        } else if let Some(held) =
-            self.observer.seen.iter_mut().find(|held| (held.side, held.id) == (seen.side, seen.id))
-        {
-            *held = seen;
+        let all = &mut self.observer.seen;
+        let before = self.sides[seen.side as usize].met_before(seen.id, all.len());
+        match before.and_then(|index| all.get_mut(index)) {
+            Some(held) => *held = seen,
+            None => all.push(seen),
         }
     }
 }
