@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use tfarrow_codec::{Layout, OnError, RecordType, VerifyCrc};
 use tfarrow_convert::OutputCompression;
 use tfarrow_dataset::Sample;
@@ -237,7 +237,7 @@ pub(crate) struct Stats {
 
 /// Arguments of `validate`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(group = ArgGroup::new("held against").args(["schema", "baseline"]).required(true).multiple(true), after_help = "\
 The anomalies are those of TensorFlow Data Validation, each with the number of records that have it and the first one.
 Without --schema, the data is held against what schema --format pbtxt says of the baseline.
 With --baseline, the drift and skew comparators of the schema are held against it as well, and all distances are told.
@@ -253,8 +253,7 @@ pub(crate) struct Validate {
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
     /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
-    /// (or --baseline, whose own schema it is then)
-    #[arg(long, value_name = "FILE", required_unless_present = "baseline")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
     /// The data set as it was, for distances and numbers of records; more than one source with more than one --baseline
     #[arg(long, value_name = "SRC")]

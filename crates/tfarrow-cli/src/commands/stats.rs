@@ -52,13 +52,14 @@ fn table(figures: &DatasetFigures) -> Result<()> {
     if !numbers.is_empty() {
         let names = ["numbers", "missing", "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
         let right = [false, true, true, true, true, true, true, true, true, false];
-        output::text_table(&names, &right, numbers)?;
+        output::text_table(&names, &right, &["std", "zeros", "mean", "", "lengths"], numbers)?;
     }
     let strings: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(string_row(feature, kind, kind.strings.as_ref()?))).collect();
     if !strings.is_empty() {
         let names = ["bytes", "missing", "lengths", "distinct", "bytes each", "look like", "most frequent"];
-        output::text_table(&names, &[false, true, true, true, true, false, false], strings)?;
+        let right = [false, true, true, true, true, false, false];
+        output::text_table(&names, &right, &["bytes each", "look like", "lengths"], strings)?;
     }
     let bare = figures.features.iter().filter(|feature| feature.kinds.is_empty());
     let bare: Vec<_> = bare.map(|feature| escape(&feature.name)).collect();

@@ -146,7 +146,8 @@ impl Report<'_> {
                 vec![escape(&distance.feature), measure, format!("{about}{}", short(distance.value)), threshold]
             };
             let names = ["feature", "distance from the baseline", "is", "may be"];
-            output::text_table(&names, &[false, false, true, true], self.distances.iter().map(row).collect())?;
+            let rows = self.distances.iter().map(row).collect();
+            output::text_table(&names, &[false, false, true, true], &[], rows)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use unicode_width::UnicodeWidthStr;
 
 pub(crate) use json::{Cell, Style, write_to};
 pub(crate) use words::{blob, count, escape, percent, range, short, size};
@@ -58,11 +59,33 @@ fn quoting(delimiter: char) -> csv::Quoting {
     csv::Quoting { delimiter, escape: io::stdout().is_terminal() }
 }
 
-/// Prints a table of text; the columns that `right` marks are aligned to the right.
-pub(crate) fn text_table(names: &[&str], right: &[bool], rows: Vec<Vec<String>>) -> io::Result<()> {
-    let mut table = table::Table::of_text(stdout(), names, right, terminal_width());
-    rows.into_iter().try_for_each(|row| table.row(row))?;
+/// Prints a table of text; the columns that `right` marks are aligned to the right. Where a terminal is too narrow, those
+/// of `spare` are left out, one after the other, before any is cut.
+pub(crate) fn text_table(names: &[&str], right: &[bool], spare: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
+    let fit = terminal_width();
+    let left = columns_that_fit(names, &rows, spare, fit.unwrap_or(usize::MAX));
+    let pick = |all: &[String]| left.iter().filter_map(|index| all.get(*index).cloned()).collect();
+    let names: Vec<_> = left.iter().filter_map(|index| names.get(*index).copied()).collect();
+    let right: Vec<_> = left.iter().filter_map(|index| right.get(*index).copied()).collect();
+    let mut table = table::Table::of_text(stdout(), &names, &right, fit);
+    rows.iter().try_for_each(|row| table.row(pick(row)))?;
     table.finish()
+}
+
+/// The columns that a table of so many characters has room for, by their numbers.
+fn columns_that_fit(names: &[&str], rows: &[Vec<String>], spare: &[&str], fit: usize) -> Vec<usize> {
+    let width = |index: usize| {
+        let cells = rows.iter().filter_map(|row| Some(row.get(index)?.as_str()));
+        cells.chain(names.get(index).copied()).map(UnicodeWidthStr::width).max().unwrap_or_default()
+    };
+    let mut left: Vec<usize> = (0..names.len()).collect();
+    let mut spare = spare.iter();
+    // A column has a space on either side, and a line on one.
+    while left.iter().map(|index| width(*index) + 3).sum::<usize>() + 1 > fit {
+        let Some(name) = spare.next() else { break };
+        left.retain(|index| names.get(*index) != Some(name));
+    }
+    left
 }
 
 /// Prints one line, or several.
@@ -88,4 +111,19 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
 fn terminal_width() -> Option<usize> {
     let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))?;
     io::stdout().is_terminal().then_some(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_spared_goes_first() {
+        let rows = vec![["a", "1234567890", "x"].map(str::to_owned).to_vec()];
+        let fitting = |fit| columns_that_fit(&["name", "number", "bars"], &rows, &["number", "bars"], fit);
+        assert_eq!(fitting(28), [0, 1, 2]);
+        assert_eq!(fitting(27), [0, 2]);
+        assert_eq!(fitting(14), [0]);
+        assert_eq!(fitting(1), [0]);
+    }
 }

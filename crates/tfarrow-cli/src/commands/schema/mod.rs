@@ -170,7 +170,7 @@ impl Found<'_> {
         if self.record_type() == RecordType::Raw {
             rows.push(["record", "", "100 %", "0", "0", "", "binary"].map(str::to_owned).to_vec());
         }
-        output::text_table(&names, &right, rows)?;
+        output::text_table(&names, &right, &["unset", "missing"], rows)?;
         Ok(())
     }
 
