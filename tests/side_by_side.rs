@@ -3,7 +3,7 @@
 use crate::support::tfarrow;
 
 /// Queries with all of their order said. `SHARDS`, `RAGGED` and `SEQUENCE` stand for the data sets.
-const QUERIES: [&str; 22] = [
+const QUERIES: [&str; 24] = [
     // Aggregates.
     "SELECT count(*), sum(label), round(avg(price), 9), min(city), max(\"image/height\") FROM SHARDS",
     "SELECT city, count(*), round(sum(price), 6), count(DISTINCT label) FROM SHARDS GROUP BY city ORDER BY city",
@@ -21,6 +21,8 @@ const QUERIES: [&str; 22] = [
     "SELECT price, lag(price) OVER (ORDER BY price), ntile(4) OVER (ORDER BY price) FROM SHARDS ORDER BY 1",
     // Lists.
     "SELECT tag, count(*) FROM (SELECT unnest(tags) AS tag FROM SHARDS) GROUP BY tag ORDER BY tag",
+    "SELECT ints, words FROM RAGGED WHERE ints[2] > ints[1] OR words[1] < 'c' ORDER BY ints, words",
+    "SELECT count(*), max(ints[3]) FROM RAGGED WHERE ints[1] >= 0 AND cardinality(ints) > 2",
     "SELECT cardinality(ints), array_max(ints), ints[1], array_length(words), words FROM RAGGED ORDER BY 1, 2, 3, 4, 5",
     "SELECT array_sort(words), array_distinct(words), array_has(words, 'red') FROM RAGGED ORDER BY 1, 2, 3",
     "SELECT round(array_distance(embedding, embedding), 3), embedding[8] FROM SHARDS ORDER BY 2 LIMIT 9",

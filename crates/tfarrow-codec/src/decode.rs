@@ -14,7 +14,7 @@ use arrow_select::{filter::filter_record_batch, take::take};
 use crate::{
     Error, ErrorKind, Limits, OnError, Records, Result, Skipped, VerifyCrc, WireError,
     column::{self, Fault},
-    schema::{self, Column, RecordType, Role},
+    schema::{self, Column, RecordType, Role, Shape},
     tape::Tape,
 };
 
@@ -22,6 +22,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecodeOptions {
     pub(crate) projection: Option<Vec<usize>>,
+    /// How many values are wanted of the lists of a column, where that is not all.
+    pub(crate) first_values: HashMap<usize, usize>,
     pub(crate) verify_crc: VerifyCrc,
     pub(crate) strict: bool,
     pub(crate) on_error: OnError,
@@ -35,6 +37,8 @@ pub struct BatchDecoder {
     columns: Arc<[Column]>,
     /// Where on the tape each column lies: one that is asked for twice lies there once.
     lanes: Vec<usize>,
+    /// How many values are wanted of each column's lists, where that is not all.
+    first_values: Vec<Option<usize>>,
     schema: SchemaRef,
     tape: Tape,
     verify_crc: VerifyCrc,
@@ -61,6 +65,7 @@ impl BatchDecoder {
         // A column that is wanted twice has its places once.
         let mut lane_of = HashMap::new();
         let lanes = wanted.iter().enumerate().map(|(lane, index)| *lane_of.entry(*index).or_insert(lane)).collect();
+        let first_values = wanted.iter().map(|index| options.first_values.get(index).copied()).collect();
         let tape = Tape::new(&all, &lane_of, options.limits);
         let DecodeOptions { verify_crc, strict, on_error, .. } = options;
         let (skipped, bad) = (Skipped::default(), BTreeSet::new());
@@ -69,6 +74,7 @@ impl BatchDecoder {
             record_type,
             columns,
             lanes,
+            first_values,
             schema,
             tape,
             verify_crc,
@@ -260,7 +266,11 @@ impl BatchDecoder {
             Role::Feature | Role::Context | Role::Sequence => {
                 let places = self.tape.places(records.chunk());
                 let lane = self.lanes.get(index).copied().unwrap_or(index);
-                column::build(column.shape, column.values, self.tape.column(lane), places)
+                let slots = self.tape.column(lane);
+                match self.first_values.get(index).copied().flatten().filter(|_| column.shape == Shape::List) {
+                    Some(most) => column::beginnings(column.values, most, slots, places),
+                    None => column::build(column.shape, column.values, slots, places),
+                }
             }
             Role::Record => column::own::record(column.values, records).and_then(|all| chosen(all, rows)),
             Role::Index => chosen(column::own::index(records), rows),

@@ -31,6 +31,13 @@ impl DecoderBuilder {
         self
     }
 
+    /// Of the lists of column `column` of the schema only the first `count` values: lists are cut to them, and what comes
+    /// after them is not looked at. Columns of other shapes are as ever. For a filter that asks for `ids[1]`.
+    pub fn with_first_values(mut self, column: usize, count: usize) -> Self {
+        self.options.first_values.insert(column, count);
+        self
+    }
+
     /// At most so many rows in a batch; by default 8,192.
     pub fn with_batch_size(mut self, rows: usize) -> Self {
         self.batch_size = rows.max(1);

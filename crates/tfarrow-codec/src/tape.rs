@@ -72,15 +72,19 @@ impl<'t> Places<'t> {
 /// Makes a slot of a message: a place in the chunk where it stands there whole, else a copy in `joined`.
 #[inline]
 pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>) -> Slot {
-    let len = body.len() as u32;
     match offset_in(chunk, body) {
-        Some(start) => Slot { start: start as u32, len, state, joined: false },
+        Some(start) => Slot { start: start as u32, len: body.len() as u32, state, joined: false },
         None => {
-            let start = joined.len() as u32;
+            let start = joined.len();
             joined.extend_from_slice(body);
-            Slot { start, len, state, joined: true }
+            joined_slot(state, joined, start)
         }
     }
+}
+
+/// Makes a slot of what stands in `joined` from `start` on.
+pub(crate) fn joined_slot(state: State, joined: &[u8], start: usize) -> Slot {
+    Slot { start: start as u32, len: (joined.len() - start) as u32, state, joined: true }
 }
 
 /// Where `part` lies in `whole`, if it does.

@@ -256,6 +256,46 @@ pub(crate) fn check_list(kind: Kind, body: &[u8]) -> Result<()> {
     }
 }
 
+/// A list's body up to its first `most` values: the fields before the one that they end in, and, where that is a packed
+/// piece with more values than these, the bytes of its first ones. What comes later is not looked at.
+pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize) -> Result<(&[u8], &[u8])> {
+    let (mut rest, mut left) = (body, most);
+    while !rest.is_empty() {
+        let before = body.get(..body.len() - rest.len()).unwrap_or_default();
+        if left == 0 {
+            return Ok((before, &[]));
+        }
+        let tag = wire::tag(&mut rest)?;
+        match (kind, tag) {
+            (Kind::Int64 | Kind::Float, (1, LEN)) => match end_of_values(kind, wire::bytes(&mut rest)?, left) {
+                Ok(packed) => return Ok((before, packed)),
+                Err(count) => left -= count,
+            },
+            (Kind::Bytes, (1, LEN)) | (Kind::Int64, (1, wire::VARINT)) | (Kind::Float, (1, wire::FIXED32)) => {
+                left -= 1;
+                wire::skip(&mut rest, tag, 4)?;
+            }
+            _ => wire::skip(&mut rest, tag, 4)?,
+        }
+    }
+    Ok((body, &[]))
+}
+
+/// The bytes of so many packed values; how many there are, where they are fewer.
+fn end_of_values(kind: Kind, packed: &[u8], values: usize) -> std::result::Result<&[u8], usize> {
+    let mut count = 0;
+    for end in 1..=packed.len() {
+        count += usize::from(match kind {
+            Kind::Float => end % 4 == 0,
+            Kind::Int64 | Kind::Bytes => packed.get(end - 1).is_some_and(|byte| *byte < 0x80),
+        });
+        if count == values {
+            return Ok(packed.get(..end).unwrap_or_default());
+        }
+    }
+    Err(count)
+}
+
 fn whole_floats(packed: &[u8]) -> Result<&[u8]> {
     if packed.len().is_multiple_of(4) { Ok(packed) } else { Err(WireError::PackedLength) }
 }

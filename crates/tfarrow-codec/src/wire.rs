@@ -149,6 +149,18 @@ fn skip_group(rest: &mut &[u8], group: u32, depth: usize) -> Result<()> {
     Err(WireError::Group)
 }
 
+/// Writes field 1, which is these bytes.
+pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(1 << 3 | LEN);
+    let mut len = bytes.len();
+    while len >= 0x80 {
+        out.push(len as u8 | 0x80);
+        len >>= 7;
+    }
+    out.push(len as u8);
+    out.extend_from_slice(bytes);
+}
+
 /// Counts the varints of a packed list, and checks that none is cut short or longer than 10 bytes.
 pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
     let Some(last) = packed.last() else { return Ok(0) };

@@ -103,10 +103,15 @@ impl Columns {
         &self.decoded
     }
 
+    /// Whether a query sees a column as it was decoded.
+    pub(crate) fn is_as_decoded(&self, column: usize) -> bool {
+        matches!(self.fits.get(column), None | Some(None))
+    }
+
     /// Makes the columns that a query sees, `columns` of all, of those that a decoder made; else says what does not fit:
     /// all rows to blame in the first column that has any.
     pub(crate) fn fit(&self, columns: &[usize], batch: RecordBatch) -> Result<Fitted> {
-        if columns.iter().all(|column| matches!(self.fits.get(*column), None | Some(None))) {
+        if columns.iter().all(|column| self.is_as_decoded(*column)) {
             return Ok(Fitted::Batch(batch));
         }
         let mut arrays = Vec::with_capacity(columns.len());

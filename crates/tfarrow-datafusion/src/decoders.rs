@@ -41,18 +41,20 @@ impl Decoders {
         on_error: OnError,
         filter: Option<Filter>,
     ) -> Self {
-        let lane = |projection: Vec<usize>| Lane {
-            builder: builder.clone().with_on_error(on_error).with_projection(projection.clone()),
+        let lane = |builder: DecoderBuilder, projection: Vec<usize>| Lane {
+            builder: builder.with_on_error(on_error).with_projection(projection.clone()),
             columns: Arc::clone(columns),
             projection,
             idle: Mutex::default(),
         };
         let filter = filter.map(|filter| {
-            let first = lane(filter.columns().to_vec());
+            let cut = filter.first_values().filter(|(column, _)| columns.is_as_decoded(*column));
+            let builder = cut.fold(builder.clone(), |builder, (column, most)| builder.with_first_values(column, most));
+            let first = lane(builder, filter.columns().to_vec());
             (filter, first)
         });
         let (origin, teller, skipped) = Default::default();
-        Self { lane: lane(projection), filter, on_error, origin, teller, skipped }
+        Self { lane: lane(builder.clone(), projection), filter, on_error, origin, teller, skipped }
     }
 
     /// What is known of the schema, and whom to tell what.

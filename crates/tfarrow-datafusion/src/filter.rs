@@ -1,14 +1,19 @@
 //! Filters inside a scan: what they need is decoded first, and the rest only of the records that they keep.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::Schema;
 use datafusion::{
-    common::cast::as_boolean_array,
+    common::{ScalarValue, cast::as_boolean_array},
     error::Result,
+    functions_nested::extract::ArrayElement,
     physical_expr::{
-        expressions::Column,
+        ScalarFunctionExpr,
+        expressions::{Column, Literal},
         utils::{collect_columns, reassign_expr_columns},
     },
     physical_expr_common::physical_expr::is_volatile,
@@ -43,9 +48,79 @@ impl Filter {
         &self.columns
     }
 
+    /// The columns whose lists the filter asks for no more than the first values of, as in `ids[1] < 30`, and how many.
+    pub(crate) fn first_values(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut found = HashMap::new();
+        note_values(&self.predicate, &mut found);
+        let column = |index: usize| self.columns.get(index).copied();
+        found.into_iter().filter_map(move |(index, most)| column(index).zip(most))
+    }
+
     /// Which rows of `batch`, which has these columns, the filter keeps: those for which it is true.
     pub(crate) fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let kept = self.predicate.evaluate(batch)?.into_array(batch.num_rows())?;
         Ok(as_boolean_array(&kept)?.clone())
+    }
+}
+
+/// Notes how many values of the lists of each column an expression asks for, at most; `None`: all.
+fn note_values(expr: &Arc<dyn PhysicalExpr>, found: &mut HashMap<usize, Option<usize>>) {
+    if let Some((column, value)) = element(expr.as_ref()) {
+        let most = found.entry(column).or_insert(Some(value));
+        *most = most.map(|most| most.max(value));
+    } else if let Some(column) = expr.downcast_ref::<Column>() {
+        found.insert(column.index(), None);
+    } else {
+        expr.children().into_iter().for_each(|child| note_values(child, found));
+    }
+}
+
+/// Which value of the lists of which column an expression is, where it is one counted from the front.
+fn element(expr: &dyn PhysicalExpr) -> Option<(usize, usize)> {
+    let call = ScalarFunctionExpr::try_downcast_func::<ArrayElement>(expr)?;
+    let [list, index] = call.args() else { return None };
+    let column = list.downcast_ref::<Column>()?.index();
+    match index.downcast_ref::<Literal>()?.value() {
+        ScalarValue::Int64(Some(index)) if *index > 0 => Some((column, usize::try_from(*index).ok()?)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field};
+    use datafusion::{
+        functions_nested::extract::array_element_udf,
+        logical_expr::Operator,
+        physical_expr::expressions::{binary, is_null, lit},
+    };
+
+    use super::*;
+
+    #[test]
+    fn lists_are_asked_for_their_first_values() {
+        let list = |name: &str| Field::new(name, DataType::new_list(DataType::Int64, true), true);
+        let schema = Schema::new(vec![Field::new("label", DataType::Int64, true), list("ids"), list("mask")]);
+        let column = |index: usize| Arc::new(Column::new(schema.field(index).name(), index)) as Arc<dyn PhysicalExpr>;
+        let value = |index: usize, at: i64| {
+            let call =
+                ScalarFunctionExpr::try_new(array_element_udf(), vec![column(index), lit(at)], &schema, Arc::default());
+            Arc::new(call.unwrap()) as Arc<dyn PhysicalExpr>
+        };
+        let compared = |one, other| binary(one, Operator::Lt, other, &schema).unwrap();
+        let both = |one, other| binary(one, Operator::And, other, &schema).unwrap();
+        let first_values = |predicate: Arc<dyn PhysicalExpr>| {
+            let mut found: Vec<_> = Filter::new(&predicate, &schema).unwrap().first_values().collect();
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(first_values(compared(value(1, 1), lit(30_i64))), [(1, 1)]);
+        let several = both(compared(value(2, 3), value(2, 7)), compared(value(1, 2), column(0)));
+        assert_eq!(first_values(several), [(1, 2), (2, 7)]);
+        // From behind, and as a whole: in whatever order.
+        assert_eq!(first_values(compared(value(1, -1), lit(30_i64))), []);
+        let whole = || is_null(column(1)).unwrap();
+        assert_eq!(first_values(both(whole(), compared(value(1, 1), value(2, 1)))), [(2, 1)]);
+        assert_eq!(first_values(both(compared(value(1, 1), value(2, 1)), whole())), [(2, 1)]);
     }
 }

@@ -93,6 +93,34 @@ fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, f
     if shape == Shape::Scalar { scalars(slots, places, family) } else { lists(slots, places, family) }
 }
 
+/// The array of a column of lists, of which no more than the first `most` values are asked for.
+pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+    let kind = values.kind();
+    let mut joined = Vec::new();
+    let mut cut = Vec::with_capacity(slots.len());
+    for (row, slot) in slots.iter().enumerate() {
+        cut.push(match list(row, slot, places, kind)? {
+            None => *slot,
+            Some(body) => beginning(kind, body, most, places.chunk, &mut joined).map_err(Fault::wire(row))?,
+        });
+    }
+    build(Shape::List, values, &cut, Places { chunk: places.chunk, joined: &joined })
+}
+
+/// A list of the first values of another. Packed ones are copied, since they bear their length in front.
+#[inline]
+fn beginning(kind: Kind, body: &[u8], most: usize, chunk: &[u8], joined: &mut Vec<u8>) -> wire::Result<Slot> {
+    let state = State::List(kind);
+    let (fields, packed) = walk::first_values(kind, body, most)?;
+    if packed.is_empty() {
+        return Ok(tape::slot(state, fields, chunk, joined));
+    }
+    let start = joined.len();
+    joined.extend_from_slice(fields);
+    wire::put_bytes(packed, joined);
+    Ok(tape::joined_slot(state, joined, start))
+}
+
 /// One value a list: as many as there are rows, and no more bytes than the lists' bodies have. So one pass is enough.
 fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
     let bytes = slots.iter().map(|slot| family.copied(slot.len())).sum();

@@ -1,7 +1,13 @@
 //! Any choice of columns decodes to the same arrays as all of them.
 
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, UInt32Array, cast::AsArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field};
+use arrow_select::take::take;
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::DecoderBuilder;
+use tfarrow_codec::{DecoderBuilder, EncoderBuilder, schema::UNSET_COLUMN};
 use tfarrow_testkit::{
     config, generate,
     odd_wire::{Choices, tapes},
@@ -31,6 +37,62 @@ proptest! {
             let expected: Vec<_> = all.iter().map(|batch| batch.project(&projection).unwrap()).collect();
             prop_assert_eq!(some, expected);
         }
+    }
+}
+
+/// The first values of each list, or the array itself where it has none.
+fn cut(array: &ArrayRef, most: usize) -> ArrayRef {
+    let DataType::List(field) = array.data_type() else { return Arc::clone(array) };
+    if matches!(field.data_type(), DataType::List(_)) {
+        return Arc::clone(array);
+    }
+    let list = array.as_list::<i32>();
+    let ranges: Vec<_> = list.offsets().windows(2).map(|ends| ends[0]..ends[1].min(ends[0] + most as i32)).collect();
+    let kept: UInt32Array = ranges.iter().cloned().flatten().map(|index| index as u32).collect();
+    let offsets = OffsetBuffer::from_lengths(ranges.iter().map(ExactSizeIterator::len));
+    let values = take(list.values(), &kept, None).unwrap();
+    Arc::new(ListArray::new(Arc::clone(field), offsets, values, list.nulls().cloned()))
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn the_first_values_are_those_of_whole_lists(set in generate::data_sets(), tape in tapes(), most in 0_usize..6) {
+        let file = set.odd_file(&mut Choices::new(&tape));
+        for way in WAYS {
+            let schema = schema_of(&file, set.sequence, way).unwrap();
+            let all = decode(&file, DecoderBuilder::new(Arc::clone(&schema))).unwrap();
+            for column in (0..schema.fields().len()).filter(|column| schema.field(*column).name() != UNSET_COLUMN) {
+                let builder = DecoderBuilder::new(Arc::clone(&schema)).with_first_values(column, most);
+                let found = decode(&file, builder).unwrap();
+                for (found, all) in found.iter().zip(&all) {
+                    for (index, (found, all)) in found.columns().iter().zip(all.columns()).enumerate() {
+                        let expected = if index == column { cut(all, most) } else { Arc::clone(all) };
+                        prop_assert_eq!(found, &expected);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Lists of more values than have a length of one byte.
+#[test]
+fn the_first_values_of_long_lists() {
+    let ints = Int64Array::from_iter_values((0..3000).map(|i| (i * i * i - 5000) << (i % 40)));
+    let floats = Float32Array::from_iter_values((0..3000).map(|i| i as f32));
+    let list = |values: ArrayRef| {
+        let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1000, 0, 2000]), values, None)) as ArrayRef
+    };
+    let batch = RecordBatch::try_from_iter([("i", list(Arc::new(ints))), ("f", list(Arc::new(floats)))]).unwrap();
+    let mut file = Vec::new();
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut file).unwrap();
+    for most in [0, 1, 2, 7, 8, 9, 127, 128, 500, 999, 1000, 1001, 2000, 5000] {
+        let builder = DecoderBuilder::new(batch.schema()).with_first_values(0, most).with_first_values(1, most);
+        let found = &decode(&file, builder).unwrap()[0];
+        assert_eq!(found.columns(), [cut(batch.column(0), most), cut(batch.column(1), most)], "{most}");
     }
 }
 
