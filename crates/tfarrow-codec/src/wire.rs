@@ -167,6 +167,9 @@ pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
     if *last >= 0x80 {
         return Err(WireError::PastEnd);
     }
+    if packed.len() < 8 {
+        return Ok(packed.iter().filter(|byte| **byte < 0x80).count());
+    }
     let (words, tail) = packed.as_chunks::<8>();
     let mut more = 0;
     let mut long = false;
@@ -178,10 +181,8 @@ pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
         long |= high as u32 == MORE as u32 || (high >> 32) as u32 == MORE as u32;
     }
     // The tail's bytes are the last of the last word; those before them have been counted.
-    let last = match packed.last_chunk::<8>() {
-        Some(last) => u64::from_le_bytes(*last) & u64::MAX.checked_shl(64 - 8 * tail.len() as u32).unwrap_or(0),
-        None => word_of(tail),
-    };
+    let last = packed.last_chunk::<8>().map_or(0, |last| u64::from_le_bytes(*last));
+    let last = last & u64::MAX.checked_shl(64 - 8 * tail.len() as u32).unwrap_or(0);
     more += (last & MORE).count_ones() as usize;
     if long {
         check_varints(packed)?;
