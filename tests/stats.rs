@@ -12,7 +12,7 @@ fn figures_of_numbers_and_of_bytes() {
     };
     assert_eq!(line("label")[2..10], ["0", "1", "17.5 %", "0", "2", "3", "1.705", "1.095"]);
     assert_eq!(line("city")[2..8], ["0", "1", "5", "4..7", "text", "Porto 23.5 %"]);
-    assert_eq!(line("image/encoded")[6], "PNG");
+    assert!(line("image/encoded")[6].starts_with("PNG "), "{printed}");
 }
 
 #[test]
@@ -90,4 +90,30 @@ fn records_that_are_no_examples_can_be_passed_over() {
     let said = run.ends(3);
     assert!(said.starts_with("tfarrow: passed over ") && said.contains("mixed.tfrecord: record 20 "), "{said}");
     tfarrow(&["stats", name]).ends(3);
+}
+
+#[test]
+fn slices_have_figures_each() {
+    let printed = tfarrow(&["stats", "testdata/shards/", "--by", "city"]).prints();
+    let titles: Vec<_> = printed.lines().filter(|line| line.contains(" records, ")).collect();
+    assert!(
+        titles[0].starts_with("200 records, ") && titles[1].starts_with("city = Porto: 47 records, "),
+        "{titles:?}"
+    );
+    assert_eq!(titles.len(), 6, "{titles:?}");
+    let printed = tfarrow(&["stats", "testdata/shards/", "--by", "label", "--format", "json"]).prints();
+    let figures: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((&figures["records"], &figures["by"], &figures["without"]), (&200.into(), &"label".into(), &0.into()));
+    let slices = figures["slices"].as_array().unwrap();
+    let zeros = slices.iter().find(|slice| slice["value"] == 0).unwrap();
+    assert_eq!(zeros["records"], 35);
+    assert_eq!(slices.iter().map(|slice| slice["records"].as_u64().unwrap()).sum::<u64>(), 200);
+    let said = tfarrow(&["stats", "testdata/shards/", "--by", "town"]).fails();
+    assert!(said.contains("no record has a feature \"town\" to slice by; there are city, "), "{said}");
+}
+
+#[test]
+fn images_are_told_with_their_sizes() {
+    let printed = tfarrow(&["stats", "testdata/shards/"]).prints();
+    assert!(printed.contains("| PNG 4..8×4..8 |"), "{printed}");
 }

@@ -39,6 +39,16 @@ assert schema.feature and stats.datasets[0].num_examples > 0
 found = tfdv.validate_statistics(stats, schema)
 assert not found.anomaly_info, found
 assert tfdv.load_anomalies_text(at("anomalies.pbtxt")).anomaly_info
+if os.path.exists(at("slices.pb")):
+    sliced = tfdv.load_stats_binary(at("slices.pb"))
+    assert sliced.datasets[0].name == "All Examples" and len(sliced.datasets) == 6
+    options = tfdv.StatsOptions(experimental_slice_functions=[tfdv.get_feature_value_slicer({"city": None})])
+    own = tfdv.generate_statistics_from_tfrecord(glob.glob(os.path.join(data, "*.tfrecord")), stats_options=options)
+    numbers = lambda all, name: sorted(
+        (feature.path.step[0], feature.num_stats.common_stats.num_non_missing, round(feature.num_stats.mean, 5),
+         feature.string_stats.unique) for feature in tfdv.get_slice_stats(all, name).datasets[0].features)
+    for dataset in sliced.datasets:
+        assert numbers(sliced, dataset.name) == numbers(own, dataset.name), dataset.name
 scope = {}
 exec(open(at("spec.py")).read(), scope)
 spec = next(value for value in scope.values() if isinstance(value, dict) and value
@@ -97,6 +107,8 @@ def main():
             write("schema.pbtxt", say(program, "schema", data, "--format", "pbtxt"))
             write("spec.py", say(program, "schema", data, "--format", "python"))
             write("stats.pb", say(program, "stats", data, "--format", "pb"))
+            if name == "shards":
+                write("slices.pb", say(program, "stats", data, "--by", "city", "--format", "pb"))
             empty = os.path.join(folder, "empty.pbtxt")
             write("anomalies.pbtxt", say(program, "validate", data, "--schema", empty, "--format", "pbtxt"))
             print(f"{name}: {run(tfdv, READ_BY_TFDV, folder, data)}", flush=True)

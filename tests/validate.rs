@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::support::tfarrow;
+use crate::support::{command, tfarrow};
 
 /// A schema of testdata/shards, edited, in a file of this folder.
 fn schema_in(folder: &Path, edit: impl FnOnce(String) -> String) -> String {
@@ -20,6 +20,21 @@ fn data_that_is_as_its_schema_says() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema);
     assert_eq!(validate(&schema, &[]).prints(), "200 records, no anomalies\n");
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = schema_in(folder.path(), |schema| schema.replace("  value: \"Lima\"\n", ""));
+    let args = ["validate", "testdata/shards/", "--schema", &schema];
+    let printed = |variables: &[(&str, &str)]| {
+        let output = command(&args).envs(variables.iter().copied()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let forced = printed(&[("CLICOLOR_FORCE", "1")]);
+    assert!(forced.contains("\x1b[31m1 anomaly\x1b[0m"), "{forced:?}");
+    assert!(!printed(&[]).contains('\x1b'));
+    assert!(!printed(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).contains('\x1b'));
 }
 
 #[test]

@@ -212,16 +212,33 @@ pub(crate) struct Looking {
     pub(crate) on_error: OnErrorArg,
 }
 
+/// What a data set is held against.
+#[derive(Debug, Args)]
+pub(crate) struct HeldAgainst {
+    /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// The data set as it was, for distances and numbers of records; more than one source with more than one --baseline
+    #[arg(long, value_name = "SRC")]
+    pub(crate) baseline: Vec<String>,
+    /// What a feature may differ from the baseline where the schema has no comparator for it: in L-infinity (bytes) or
+    /// Jensen-Shannon divergence (numbers), from 0 to 1
+    #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true)]
+    pub(crate) max_drift: Option<f64>,
+}
+
 /// Arguments of `stats`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384
 values of a feature (fewer where there are more than 256 features), taken by chance, and the same each time; distinct
-values are counted up to 20,000, and estimated beyond.
+values are counted up to 20,000 (fewer where there are more than 52 features), and estimated beyond.
+With --by, figures are of all records, and of those of each value of a feature: up to 256 integers or byte strings.
 --format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
 
 Examples:
   tfarrow stats shards/
+  tfarrow stats shards/ --by label
   tfarrow stats shards/ --format json | jq '.features[] | {name, missing}'
   tfarrow stats shards/ --format pb > stats.pb")]
 pub(crate) struct Stats {
@@ -231,6 +248,9 @@ pub(crate) struct Stats {
     /// How to say it
     #[arg(long, value_enum, default_value_t = StatsFormat::Table)]
     pub(crate) format: StatsFormat,
+    /// Say it of each slice of the data set as well: of the records of each value of this feature
+    #[arg(long, value_name = "FEATURE")]
+    pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) looking: Looking,
 }
@@ -252,16 +272,8 @@ pub(crate) struct Validate {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
-    #[arg(long, value_name = "FILE")]
-    pub(crate) schema: Option<PathBuf>,
-    /// The data set as it was, for distances and numbers of records; more than one source with more than one --baseline
-    #[arg(long, value_name = "SRC")]
-    pub(crate) baseline: Vec<String>,
-    /// What a feature may differ from the baseline where the schema has no comparator for it: in L-infinity (bytes) or
-    /// Jensen-Shannon divergence (numbers), from 0 to 1
-    #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true)]
-    pub(crate) max_drift: Option<f64>,
+    #[command(flatten)]
+    pub(crate) against: HeldAgainst,
     /// The environment of the schema that the data is of, such as SERVING
     #[arg(long, value_name = "NAME")]
     pub(crate) environment: Option<String>,
@@ -295,15 +307,8 @@ pub(crate) struct Report {
     /// What the page is called [default: the sources]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
-    /// A schema.pbtxt that the data is held against, as by validate
-    #[arg(long, value_name = "FILE")]
-    pub(crate) schema: Option<PathBuf>,
-    /// The data set as it was, which is shown beside
-    #[arg(long, value_name = "SRC")]
-    pub(crate) baseline: Vec<String>,
-    /// What a feature may differ from the baseline, as for validate
-    #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true)]
-    pub(crate) max_drift: Option<f64>,
+    #[command(flatten)]
+    pub(crate) against: HeldAgainst,
     /// Records that are shown, chosen by chance, and the same each time
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub(crate) examples: usize,

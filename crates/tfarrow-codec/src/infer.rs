@@ -258,23 +258,44 @@ impl Summary {
             }
             let position = records.position(index);
             let place = Place { shard: self.shard, record: position.record, offset: position.offset };
-            self.records += 1;
-            self.bytes += data.len() as u64;
-            if let Err(error) = self.observer.record(data, &mut self.sides, place, others) {
+            if let Err(error) = self.add(data, place, others) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
                 self.strays += 1;
                 self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
             }
-            if let Some(field) = self.observer.shape.foreign.take() {
-                self.foreign = self.foreign.filter(|held| held.0 < place).or(Some((place, field)));
-            }
             if self.observer.shape.overflow {
                 return Err(too_many_names(&self.limits));
             }
         }
         Ok(())
+    }
+
+    /// Adds a record that another summary has seen, and tells `others` of it: for one of a part of the records.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub fn observe_seen<O: RecordObserver>(&mut self, record: &SeenRecord<'_>, others: &mut O) -> Result<()> {
+        // It has parsed before.
+        let parsed = self.add(record.data(), record.place(), others);
+        debug_assert_eq!(parsed, Ok(()));
+        if self.observer.shape.overflow { Err(too_many_names(&self.limits)) } else { Ok(()) }
+    }
+
+    fn add<O: RecordObserver>(
+        &mut self,
+        data: &[u8],
+        place: Place,
+        others: &mut O,
+    ) -> std::result::Result<(), WireError> {
+        self.records += 1;
+        self.bytes += data.len() as u64;
+        let parsed = self.observer.record(data, &mut self.sides, place, others);
+        if let Some(field) = self.observer.shape.foreign.take() {
+            self.foreign = self.foreign.filter(|held| held.0 < place).or(Some((place, field)));
+        }
+        parsed
     }
 
     /// Adds what another summary has seen.

@@ -6,12 +6,12 @@ use cardinality_estimator::CardinalityEstimator;
 use foldhash::fast::RandomState;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{formats::Format, sample::Sample};
+use crate::{
+    formats::Format,
+    images::Images,
+    sample::{Room, Sample},
+};
 
-/// Distinct values of one feature that are counted one by one.
-const MOST_DISTINCT: usize = 20_000;
-/// Bytes of them together.
-const MOST_BYTES: usize = 8 << 20;
 /// Bytes of a value that a sample keeps.
 const SAMPLED_BYTES: usize = 256;
 
@@ -25,23 +25,29 @@ pub(crate) struct Bytes {
     pub(crate) invalid_utf8: u64,
     /// How many values look like each format, by [`Format`] as an index.
     pub(crate) formats: [u64; Format::COUNT],
+    /// Of those that look like images.
+    pub(crate) images: Images,
     pub(crate) values: Values,
     pub(crate) sample: Sample<Box<[u8]>>,
 }
 
 impl Bytes {
-    /// Adds a value.
-    pub(crate) fn add(&mut self, value: &[u8], key: u64, sample: usize) {
+    /// Adds a value, where there is so much room.
+    pub(crate) fn add(&mut self, value: &[u8], key: u64, room: Room) {
         let length = value.len() as u64;
         self.bytes += length;
         self.lengths = Some(self.lengths.map_or((length, length), |(low, high)| (low.min(length), high.max(length))));
         let is_text = value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok();
         self.invalid_utf8 += u64::from(!is_text);
-        if let Some(count) = self.formats.get_mut(Format::of(value, is_text) as usize) {
+        let format = Format::of(value, is_text);
+        if let Some(count) = self.formats.get_mut(format as usize) {
             *count += 1;
         }
-        self.values.add(value);
-        self.sample.add(key, sample, || sampled(value, is_text).into());
+        if format.is_image() {
+            self.images.add(value);
+        }
+        self.values.add(value, 1, room);
+        self.sample.add(key, room.sample, || sampled(value, is_text).into());
     }
 
     /// How many values there are.
@@ -49,7 +55,7 @@ impl Bytes {
         self.sample.seen()
     }
 
-    pub(crate) fn merge(&mut self, other: Self, sample: usize) {
+    pub(crate) fn merge(&mut self, other: Self, room: Room) {
         self.bytes += other.bytes;
         self.lengths = match (self.lengths, other.lengths) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
@@ -57,8 +63,9 @@ impl Bytes {
         };
         self.invalid_utf8 += other.invalid_utf8;
         self.formats.iter_mut().zip(other.formats).for_each(|(count, more)| *count += more);
-        self.values.merge(other.values);
-        self.sample.merge(other.sample, sample);
+        self.images.merge(&other.images);
+        self.values.merge(other.values, room);
+        self.sample.merge(other.sample, room.sample);
     }
 }
 
@@ -95,18 +102,14 @@ impl Default for Values {
 }
 
 impl Values {
-    fn add(&mut self, value: &[u8]) {
-        self.add_times(value, 1);
-    }
-
-    fn add_times(&mut self, value: &[u8], times: u64) {
+    fn add(&mut self, value: &[u8], times: u64, room: Room) {
         match self {
             Self::Each { counts, bytes } => {
                 if let Some(count) = counts.get_mut(value) {
                     *count += times;
                     return;
                 }
-                if counts.len() < MOST_DISTINCT && *bytes + value.len() <= MOST_BYTES {
+                if counts.len() < room.distinct && *bytes + value.len() <= room.distinct_bytes {
                     counts.insert(value.into(), times);
                     *bytes += value.len();
                     return;
@@ -120,9 +123,9 @@ impl Values {
         }
     }
 
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: Self, room: Room) {
         match other {
-            Self::Each { counts, .. } => counts.iter().for_each(|(value, times)| self.add_times(value, *times)),
+            Self::Each { counts, .. } => counts.iter().for_each(|(value, times)| self.add(value, *times, room)),
             Self::Many(mut more) => {
                 match self {
                     Self::Many(distinct) => more.0.merge(&distinct.0),
@@ -146,16 +149,18 @@ impl Values {
 mod tests {
     use super::*;
 
+    const ROOM: Room = Room { sample: 100, distinct: 20_000, distinct_bytes: 1 << 20 };
+
     fn values(of: impl Iterator<Item = u64>) -> Values {
         let mut values = Values::default();
-        of.for_each(|i| values.add(&i.to_le_bytes()));
+        of.for_each(|i| values.add(&i.to_le_bytes(), 1, ROOM));
         values
     }
 
     #[test]
     fn few_are_counted_and_many_estimated() {
         assert_eq!(values((0..10_000).map(|i| i % 7)).distinct(), (7, true));
-        assert_eq!(values(0..MOST_DISTINCT as u64).distinct(), (MOST_DISTINCT as u64, true));
+        assert_eq!(values(0..ROOM.distinct as u64).distinct(), (ROOM.distinct as u64, true));
         let (found, exact) = values(0..200_000).distinct();
         assert!(!exact && (195_000..205_000).contains(&found), "{found}");
     }
@@ -166,19 +171,31 @@ mod tests {
         let whole = values((0..90_000).rev()).distinct();
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let mut merged = Values::default();
-            order.iter().for_each(|part| merged.merge(parts[*part].clone()));
+            order.iter().for_each(|part| merged.merge(parts[*part].clone(), ROOM));
             assert_eq!(merged.distinct(), whole);
         }
     }
 
     #[test]
+    fn what_has_become_too_many_is_estimated() {
+        let small = Room { distinct: 100, ..ROOM };
+        let mut merged = Values::default();
+        merged.merge(values(0..150), small);
+        assert!(matches!(merged, Values::Many(_)));
+        let mut merged = Values::default();
+        merged.merge(values(0..100), small);
+        assert_eq!(merged.distinct(), (100, true));
+    }
+
+    #[test]
     fn long_values_are_many_sooner() {
         let mut values = Values::default();
-        let long = |i: u8| vec![i; MOST_BYTES / 2];
-        values.add(&long(1));
-        values.add(&long(2));
-        assert_eq!(values.distinct(), (2, true));
-        values.add(&long(3));
-        assert_eq!(values.distinct(), (3, false));
+        let mut add = |i: u8| {
+            values.add(&vec![i; ROOM.distinct_bytes / 2], 1, ROOM);
+            values.distinct()
+        };
+        add(1);
+        assert_eq!(add(2), (2, true));
+        assert_eq!(add(3), (3, false));
     }
 }

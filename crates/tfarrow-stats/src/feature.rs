@@ -5,7 +5,7 @@ use tfarrow_codec::{Kind, Role, infer::ValueList};
 use crate::{
     bytes::Bytes,
     numbers::Numbers,
-    sample::{Key, Sample},
+    sample::{Key, Room, Sample},
 };
 
 /// What was counted of the values of one feature, of each kind that it has.
@@ -35,43 +35,43 @@ impl FeatureValues {
         }
     }
 
-    /// Adds a list, for samples of this size.
-    pub(crate) fn add(&mut self, list: ValueList<'_>, key: Key, sample: usize) {
+    /// Adds a list, where there is so much room.
+    pub(crate) fn add(&mut self, list: ValueList<'_>, key: Key, room: Room) {
         let (kind, length) = match list {
             ValueList::Unset => return,
             ValueList::Bytes(values) => {
                 let bytes = self.bytes.get_or_insert_default();
                 let mut index = 0;
                 values.each(|value| {
-                    bytes.add(value, key.of_value(index), sample);
+                    bytes.add(value, key.of_value(index), room);
                     index += 1;
                 });
                 (Kind::Bytes, index)
             }
             ValueList::Float(values) => {
-                self.floats.get_or_insert_default().add(values, key, sample);
+                self.floats.get_or_insert_default().add(values, key, room.sample);
                 (Kind::Float, values.len())
             }
             ValueList::Int64(values) => {
-                self.ints.get_or_insert_default().add(values, key, sample);
+                self.ints.get_or_insert_default().add(values, key, room.sample);
                 (Kind::Int64, values.len())
             }
         };
-        self.lengths[kind as usize].add(key.of_value(0), sample, || length as u64);
+        self.lengths[kind as usize].add(key.of_value(0), room.sample, || length as u64);
         self.empty[kind as usize] += u64::from(length == 0);
     }
 
-    pub(crate) fn merge(&mut self, other: Self, sample: usize) {
-        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, sample));
+    pub(crate) fn merge(&mut self, other: Self, room: Room) {
+        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, room.sample));
         self.empty.iter_mut().zip(other.empty).for_each(|(own, other)| *own += other);
         if let Some(other) = other.bytes {
-            self.bytes.get_or_insert_default().merge(*other, sample);
+            self.bytes.get_or_insert_default().merge(*other, room);
         }
         if let Some(other) = other.floats {
-            self.floats.get_or_insert_default().merge(*other, sample);
+            self.floats.get_or_insert_default().merge(*other, room.sample);
         }
         if let Some(other) = other.ints {
-            self.ints.get_or_insert_default().merge(*other, sample);
+            self.ints.get_or_insert_default().merge(*other, room.sample);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     bytes::{Bytes, Values},
     feature::FeatureValues,
     formats::Format,
+    images::Images,
     numbers::{Number, Numbers},
     quantiles::{Bucket, Quantiles},
     sample::Sample,
@@ -148,10 +149,26 @@ pub struct StringFigures {
     pub invalid_utf8: u64,
     /// What they look like, and how many of them.
     pub formats: Vec<(&'static str, u64)>,
+    /// How large those that are images are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<ImageFigures>,
     /// Those that there are most of.
     pub top: Vec<Top>,
     /// How many values the most frequent ones were taken of, where that is not all of them.
     pub sampled: Option<u64>,
+}
+
+/// How large images are, in pixels, by their headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ImageFigures {
+    /// Images whose headers can be read.
+    pub count: u64,
+    /// What begins as an image and has no header that can be read.
+    pub damaged: u64,
+    /// The narrowest and the widest of those that can.
+    pub width: Option<(u32, u32)>,
+    /// The lowest and the highest.
+    pub height: Option<(u32, u32)>,
 }
 
 /// A value, and how often there is.
@@ -165,13 +182,20 @@ pub struct Top {
 }
 
 /// As text where it is some, else as `head` and `sql` have it: `{"b64": ".."}`. Long ones are cut.
-fn text_or_bytes<S: serde::Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn text_or_bytes<S: serde::Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     match std::str::from_utf8(value) {
         Ok(text) => serializer.serialize_str(text.get(..text.floor_char_boundary(SHOWN)).unwrap_or(text)),
         Err(_) => {
             let bytes = STANDARD.encode(value.get(..SHOWN).unwrap_or(value));
             std::collections::BTreeMap::from([("b64", bytes)]).serialize(serializer)
         }
+    }
+}
+
+impl FeatureFigures {
+    /// Records without a value that has a kind. Of a feature list, it is steps that have none.
+    pub fn absent(&self) -> u64 {
+        self.missing + if self.is_list { 0 } else { self.unset }
     }
 }
 
@@ -281,9 +305,16 @@ fn strings(bytes: &Bytes) -> StringFigures {
         max_length,
         invalid_utf8: bytes.invalid_utf8,
         formats: formats.map(|(format, count)| (format.name(), count)).collect(),
+        images: images(&bytes.images),
         top: top(bytes),
         sampled: if is_distinct_exact { None } else { sampled(&bytes.sample) },
     }
+}
+
+fn images(images: &Images) -> Option<ImageFigures> {
+    let Images { read: count, damaged, sizes } = *images;
+    let [width, height] = [0, 1].map(|side| sizes.map(|sizes| sizes[side]));
+    (count + damaged > 0).then_some(ImageFigures { count, damaged, width, height })
 }
 
 /// The most frequent values, of equally frequent ones the last by name first, as TFDV ranks them.

@@ -18,6 +18,7 @@ mod examples;
 mod feature;
 mod figures;
 mod formats;
+mod images;
 mod infer_schema;
 mod judge;
 mod mend;
@@ -27,6 +28,7 @@ pub mod proto;
 mod quantiles;
 mod rules;
 mod sample;
+mod slices;
 mod statistics;
 mod sum;
 mod text;
@@ -34,9 +36,12 @@ mod validate;
 
 pub use drift::{Distance, Measure};
 pub use examples::{Example, ExampleFeature, ExampleValues, Examples};
-pub use figures::{DatasetFigures, FeatureFigures, KindFigures, Lengths, NumberFigures, StringFigures, Top};
+pub use figures::{
+    DatasetFigures, FeatureFigures, ImageFigures, KindFigures, Lengths, NumberFigures, StringFigures, Top,
+};
 pub use formats::Format;
 pub use quantiles::Bucket;
+pub use slices::{MOST_SLICES, Slice, SliceError, SliceValue, Sliced};
 pub use statistics::Statistics;
 pub use text::{TextError, anomalies_to_text, schema_of_text, schema_to_text, statistics_of_text};
 pub use validate::{Anomaly, AnomalyKind, Validation, path_of};

@@ -14,6 +14,7 @@ use crate::{
         string_statistics::FreqAndValue,
     },
     quantiles::Bucket,
+    slices::SliceValue,
 };
 
 /// Values of a string that are listed as its top values, as TFDV has it.
@@ -21,12 +22,29 @@ const TOP: usize = 20;
 /// What stands there for a value that is no UTF-8.
 const NO_TEXT: &str = "__BYTES_VALUE__";
 
+/// What TFDV calls the data set that slices are of.
+const ALL: &str = "All Examples";
+
 impl DatasetFigures {
     /// As the message. Of a feature with several kinds, that of most lists: the message has no more.
     pub fn to_proto(&self) -> DatasetFeatureStatisticsList {
+        DatasetFeatureStatisticsList { datasets: vec![self.named("")] }
+    }
+
+    /// As the message, with those of slices by the values of a feature, each under the name that TFDV gives it.
+    pub fn to_proto_with<'a>(
+        &self,
+        by: &str,
+        slices: impl IntoIterator<Item = (&'a SliceValue, &'a Self)>,
+    ) -> DatasetFeatureStatisticsList {
+        let slices = slices.into_iter().map(|(value, figures)| figures.named(&format!("{by}_{value}")));
+        DatasetFeatureStatisticsList { datasets: std::iter::once(self.named(ALL)).chain(slices).collect() }
+    }
+
+    fn named(&self, name: &str) -> DatasetFeatureStatistics {
         let features = self.features.iter().map(|feature| feature_statistics(feature, self.records)).collect();
-        let dataset = DatasetFeatureStatistics { num_examples: self.records, features, ..Default::default() };
-        DatasetFeatureStatisticsList { datasets: vec![dataset] }
+        let (name, num_examples) = (name.to_owned(), self.records);
+        DatasetFeatureStatistics { name, num_examples, features, ..Default::default() }
     }
 }
 

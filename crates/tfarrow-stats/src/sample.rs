@@ -15,10 +15,40 @@ const MOST: usize = 16_384;
 const LEAST: usize = 1_024;
 /// Values of the samples of all features together, about.
 const ALL: usize = 4 << 20;
+/// Distinct byte strings of one feature that are counted one by one, where there are few features.
+const MOST_DISTINCT: usize = 20_000;
+/// The same at least: more than the values of a domain that TFDV infers.
+const LEAST_DISTINCT: usize = 256;
+/// The same of all features together, about.
+const ALL_DISTINCT: usize = 1 << 20;
+/// Bytes of the distinct byte strings of one feature, where there are few features.
+const MOST_BYTES: usize = 8 << 20;
+/// The same at least.
+const LEAST_BYTES: usize = 64 << 10;
+/// The same of all features together, about.
+const ALL_BYTES: usize = 512 << 20;
 
-/// Values that the sample of each of so many features has.
-pub(crate) fn size_for(features: usize) -> usize {
-    (ALL / features.max(1)).clamp(LEAST, MOST)
+/// What is kept of each feature, which is less where there are many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Values that a sample has.
+    pub(crate) sample: usize,
+    /// Distinct byte strings that are counted one by one.
+    pub(crate) distinct: usize,
+    /// Bytes of these together.
+    pub(crate) distinct_bytes: usize,
+}
+
+impl Room {
+    /// That of each of so many features.
+    pub(crate) fn of_each(features: usize) -> Self {
+        let share = |all: usize| all / features.max(1);
+        Self {
+            sample: share(ALL).clamp(LEAST, MOST),
+            distinct: share(ALL_DISTINCT).clamp(LEAST_DISTINCT, MOST_DISTINCT),
+            distinct_bytes: share(ALL_BYTES).clamp(LEAST_BYTES, MOST_BYTES),
+        }
+    }
 }
 
 /// The hash of a place: of a list in a record. Those of its values follow from it by [`Key::of_value`].

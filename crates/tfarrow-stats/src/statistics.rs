@@ -10,7 +10,7 @@ use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_o
 
 use crate::{
     feature::FeatureValues,
-    sample::{Key, size_for},
+    sample::{Key, Room},
 };
 
 /// What was counted of a data set.
@@ -47,17 +47,17 @@ impl Statistics {
     ) -> Result<(Self, Vec<O>)> {
         let (inferred, observers) = infer_observed(shards, options, progress, || (Counter::default(), others()))?;
         let (counters, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
-        Ok((Self::of(inferred, counters), others))
+        Ok((Self::of(inferred, counters, 1), others))
     }
 
-    /// What threads have counted together.
-    fn of(inferred: Inferred, counters: Vec<Counter>) -> Self {
+    /// What threads have counted together, of one of so many data sets.
+    pub(crate) fn of(inferred: Inferred, counters: Vec<Counter>, sets: usize) -> Self {
         let mut merged: HashMap<(String, bool), FeatureValues> = HashMap::new();
         let features: Vec<_> = inferred.summary.features().collect();
-        let sample = size_for(features.len());
+        let room = Room::of_each(features.len() * sets);
         for part in counters.into_iter().flat_map(|counter| counter.sides.into_iter().flatten()) {
             let held = merged.entry((part.name.clone(), part.role == Role::Sequence));
-            held.or_insert_with(|| FeatureValues::new(&part.name, part.role)).merge(part, sample);
+            held.or_insert_with(|| FeatureValues::new(&part.name, part.role)).merge(part, room);
         }
         let mut values = Vec::new();
         for feature in features {
@@ -75,15 +75,17 @@ impl Statistics {
 
 /// What one thread counts.
 #[derive(Debug, Default)]
-struct Counter {
+pub(crate) struct Counter {
     /// Features, and feature lists, by their numbers in the thread's summary.
     sides: [Vec<FeatureValues>; 2],
+    /// How many other data sets memory is shared with.
+    pub(crate) others: usize,
 }
 
 impl RecordObserver for Counter {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let key = Key::of_record(record.place());
-        let sample = size_for(self.sides.iter().map(Vec::len).sum());
+        let room = Room::of_each(self.sides.iter().map(Vec::len).sum::<usize>() * (1 + self.others));
         let mut lists = 0;
         record.each_list(|feature, list| {
             let side = &mut self.sides[usize::from(feature.role == Role::Sequence)];
@@ -95,7 +97,7 @@ impl RecordObserver for Counter {
             if values.name.is_empty() {
                 feature.name.clone_into(&mut values.name);
             }
-            values.add(list, key.of_list(lists), sample);
+            values.add(list, key.of_list(lists), room);
             lists += 1;
         });
     }

@@ -2,14 +2,14 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     io::Write,
     ops::ControlFlow,
 };
 
 use proptest::{prelude::*, test_runner::TestRunner};
 use tfarrow_dataset::{InferOptions, ReadOptions, resolve};
-use tfarrow_stats::{DatasetFigures, KindFigures, Statistics};
+use tfarrow_stats::{DatasetFigures, ImageFigures, KindFigures, SliceError, SliceValue, Sliced, Statistics};
 use tfarrow_testkit::{
     config, frame,
     generate::mixed,
@@ -244,4 +244,91 @@ fn a_hundred_features_more_make_samples_smaller() {
     assert_eq!(found.features.len(), 1_000);
     let sizes: HashSet<_> = found.features.iter().map(|f| f.kinds[0].numbers.as_ref().unwrap().sampled).collect();
     assert_eq!(sizes, HashSet::from([Some((4 << 20) / 1_000)]));
+}
+
+fn sliced(file: &[u8], jobs: usize, by: &str) -> Result<Sliced, SliceError> {
+    let mut temp = tempfile::NamedTempFile::new().unwrap();
+    temp.write_all(file).unwrap();
+    let shards = resolve(&[temp.path()]).unwrap();
+    let read = ReadOptions { chunk_bytes: 1_000, ..ReadOptions::default() };
+    let options = InferOptions { jobs, read, ..InferOptions::default() };
+    Statistics::collect_sliced(&shards, &options, &|_, _| ControlFlow::Continue(()), by)
+}
+
+/// What a data set of some of the records has, beside what the slice of these has. Samples are everything here.
+#[test]
+fn a_slice_is_a_data_set_of_its_records() {
+    let mut runner = TestRunner::new(config(64));
+    runner
+        .run(&(mixed(), prop::collection::vec(any::<u8>(), 0..200), 0_usize..8), |(set, bytes, feature)| {
+            let names: Vec<_> = counts(&set.rows).into_keys().filter(|(is_list, ..)| !is_list).collect();
+            let Some((_, by, _)) = names.get(feature % names.len().max(1)) else { return Ok(()) };
+            let held =
+                |row: &Row| row.get(&(Side::Features, by.clone()))?.values().first().map(|value| (*value).clone());
+            let values = |row: &Row| -> BTreeSet<SliceValue> {
+                match held(row) {
+                    None | Some(Value::Unset | Value::Float(_)) => BTreeSet::new(),
+                    Some(Value::Int64(list)) => list.into_iter().map(SliceValue::Int64).collect(),
+                    Some(Value::Bytes(list)) => list.into_iter().map(|value| SliceValue::Bytes(value.into())).collect(),
+                }
+            };
+            let is_unfit = |row: &Row| match held(row) {
+                Some(Value::Float(list)) => !list.is_empty(),
+                Some(Value::Bytes(list)) => list.iter().any(|value| value.len() > 256),
+                _ => false,
+            };
+            let all: Vec<_> = set.rows.iter().map(values).collect();
+            let found = sliced(&set.odd_file(&mut tfarrow_testkit::odd_wire::Choices::new(&bytes)), 2, by);
+            if set.rows.iter().any(is_unfit) {
+                prop_assert!(matches!(found, Err(SliceError::Unfit(..))));
+                return Ok(());
+            }
+            let found = found.unwrap();
+            prop_assert_eq!(found.without as usize, all.iter().filter(|values| values.is_empty()).count());
+            let expect: BTreeSet<_> = all.iter().flatten().collect();
+            prop_assert_eq!(found.slices.iter().map(|slice| &slice.value).collect::<BTreeSet<_>>(), expect);
+            let records: Vec<_> = found.slices.iter().map(|slice| slice.statistics.figures().records).collect();
+            prop_assert!(records.is_sorted_by(|one, next| one >= next));
+            for slice in &found.slices {
+                let rows = set.payloads().into_iter().zip(&all);
+                let own = rows.filter(|(_, values)| values.contains(&slice.value)).map(|(payload, _)| payload);
+                let own = frame::file(own);
+                let [mut expect, mut found] = [figures(&own, 1, 1 << 20), slice.statistics.figures()];
+                // The wire of the one is odd, and takes more bytes.
+                (expect.bytes, found.bytes) = (0, 0);
+                prop_assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&expect).unwrap());
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn what_cannot_be_sliced_by_is_said() {
+    let file = many(1_000);
+    let error = |by: &str| sliced(&file, 3, by).unwrap_err().to_string();
+    assert!(error("number").contains("\"number\" has more than 256 values"), "{}", error("number"));
+    assert!(error("list").contains("\"list\" has floats, in "), "{}", error("list"));
+    assert!(error("nothing").ends_with("there are list, number, word"), "{}", error("nothing"));
+    assert!(matches!(sliced(b"damaged", 1, "x"), Err(SliceError::Read(_))));
+}
+
+#[test]
+fn images_have_sizes() {
+    let png = |width: u32, height: u32| {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        image::DynamicImage::new_luma8(width, height).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+        bytes.into_inner()
+    };
+    let images = [png(28, 14), png(3, 200), b"\x89PNG\r\n\x1a\nno header".to_vec()];
+    let row = |image: &Vec<u8>| {
+        Row::from([(
+            (Side::Features, "image".to_owned()),
+            Cell::One(Value::Bytes(vec![image.clone(), b"text".to_vec()])),
+        )])
+    };
+    let found = figures(&frame::file(images.iter().map(|image| example_from_row(&row(image)))), 2, 100);
+    let sizes = found.features[0].kinds[0].strings.as_ref().unwrap().images;
+    let expect = ImageFigures { count: 2, damaged: 1, width: Some((3, 28)), height: Some((14, 200)) };
+    assert_eq!(sizes, Some(expect));
 }

@@ -1,5 +1,7 @@
 //! What the commands that look at a whole data set have in common.
 
+use std::ops::ControlFlow;
+
 use anyhow::Result;
 use tfarrow_dataset::{InferOptions, Inferred, Shard, resolve};
 use tfarrow_stats::Statistics;
@@ -12,6 +14,14 @@ pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))
+}
+
+/// Tells a bar how far a pass is.
+pub(super) fn told(progress: &Bar) -> impl Fn(u64, u64) -> ControlFlow<()> + Sync {
+    |bytes, records| {
+        progress.add(bytes, records);
+        ControlFlow::Continue(())
+    }
 }
 
 /// All cores, for so much of the data set.

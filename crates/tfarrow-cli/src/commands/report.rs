@@ -3,22 +3,18 @@
 use std::{
     fs::File,
     io::{Read, Write},
-    ops::ControlFlow,
     path::Path,
     process::ExitCode,
 };
 
 use anyhow::{Context, Result};
 use tfarrow_dataset::OutputFile;
-use tfarrow_stats::{Examples, Statistics, Validation, proto::Schema};
+use tfarrow_stats::{Examples, Statistics};
 
 use crate::{
     args::Report,
-    commands::{
-        look,
-        validate::{baseline, read_schema},
-    },
-    failure::{FOUND, Usage},
+    commands::validate::hold,
+    failure::Usage,
     output::{self, count},
     page::{self, Page},
 };
@@ -29,31 +25,17 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
     if !to_stdout {
         refuse_other(&args.output)?;
     }
-    let written = args.schema.as_deref().map(read_schema).transpose()?;
-    let baseline = baseline(&args.sources, &args.baseline, args.looking)?;
-    let schema = written.or_else(|| Some(baseline.as_ref()?.schema()));
-    let (shards, progress) = look::shards(&args.sources)?;
-    let on_progress = |bytes, records| {
-        progress.add(bytes, records);
-        ControlFlow::Continue(())
-    };
-    let (options, examples) = (look::options(args.looking), args.examples);
-    let begin = || Examples::new(examples);
-    let is_held = schema.is_some();
-    // Without a schema there is nothing to hold it against, and what is found so is not told.
-    let schema = schema.unwrap_or_else(Schema::default);
-    let (mut found, parts) = Validation::with(&shards, &schema, None, &options, &on_progress, begin)?;
-    drop(progress);
-    let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, args.max_drift));
+    let (held, parts) = hold(&args.sources, &args.against, None, args.looking, || Examples::new(args.examples))?;
+    let found = &held.found;
     let inferred = &found.statistics.inferred;
-    let (figures, before) = (found.statistics.figures(), baseline.as_ref().map(Statistics::figures));
+    let (figures, before) = (found.statistics.figures(), held.baseline.as_ref().map(Statistics::figures));
     let page = Page {
         title: &args.title.clone().unwrap_or_else(|| page::title(&args.sources)),
         figures: &figures,
         before: before.as_ref(),
-        anomalies: is_held.then_some(found.anomalies.as_slice()),
-        distances: &distances,
-        examples: &Examples::merged(examples, parts),
+        anomalies: held.schema.is_some().then_some(found.anomalies.as_slice()),
+        distances: &held.distances,
+        examples: &Examples::merged(args.examples, parts),
         shards: &inferred.names,
         skipped: inferred.skipped.first.as_ref().map(|_| inferred.skipped.to_string()),
     };
@@ -64,14 +46,12 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
         let mut file = OutputFile::create(&args.output, true)?;
         file.write_all(html.as_bytes()).with_context(|| args.output.display().to_string())?;
         file.persist()?;
-        let held = if is_held { format!(", {} anomalies", count(found.anomalies.len() as u64)) } else { String::new() };
+        let anomalies = held.schema.as_ref().map(|_| format!(", {} anomalies", count(found.anomalies.len() as u64)));
         let (records, features) = (count(figures.records), count(figures.features.len() as u64));
         let name = output::escape(&args.output.display().to_string());
-        output::line(&format!("{name}: {records} records, {features} features{held}"))?;
+        output::line(&format!("{name}: {records} records, {features} features{}", anomalies.unwrap_or_default()))?;
     }
-    let has_lost = look::tell_all([Some(&found.statistics), baseline.as_ref()]);
-    let has_found = is_held && !found.anomalies.is_empty();
-    Ok(if has_lost || has_found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    Ok(held.ends(false))
 }
 
 /// An error where a file is there that is no page, lest a slip of the hand replace a data set.

@@ -1,16 +1,20 @@
 //! `tfarrow stats`: what the values of a data set are.
 
-use std::{ops::ControlFlow, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use prost::Message;
-use tfarrow_stats::{Bucket, DatasetFigures, FeatureFigures, KindFigures, NumberFigures, Statistics, StringFigures};
+use serde::Serialize;
+use tfarrow_stats::{
+    Bucket, DatasetFigures, FeatureFigures, ImageFigures, KindFigures, NumberFigures, Slice, SliceValue, Sliced,
+    Statistics, StringFigures, proto::DatasetFeatureStatisticsList,
+};
 
 use crate::{
     args::{Looking, Stats, StatsFormat},
     commands::look,
     failure::FOUND,
-    output::{self, count, escape, range, short},
+    output::{self, TITLE, coloured, count, escape, range, short},
 };
 
 /// Characters of a frequent value that the table shows.
@@ -21,31 +25,95 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
     if args.format == StatsFormat::Pb {
         output::refuse_terminal()?;
     }
-    let statistics = collect(&args.sources, args.looking)?;
-    let figures = statistics.figures();
+    let (all, slices) = match &args.by {
+        None => (collect(&args.sources, args.looking)?, None),
+        Some(by) => {
+            let Sliced { all, slices, without } = collect_sliced(&args.sources, args.looking, by)?;
+            let slices = slices.into_iter().map(SliceFigures::new).collect();
+            (all, Some(Slices { by: by.clone(), without, slices }))
+        }
+    };
+    let answer = Answer { figures: all.figures(), slices };
     match args.format {
-        StatsFormat::Table => table(&figures)?,
-        StatsFormat::Json => output::line(&serde_json::to_string_pretty(&figures)?)?,
-        StatsFormat::Pb => output::bytes(&figures.to_proto().encode_to_vec())?,
+        StatsFormat::Table => answer.tables()?,
+        StatsFormat::Json => output::line(&serde_json::to_string_pretty(&answer)?)?,
+        StatsFormat::Pb => output::bytes(&answer.to_proto().encode_to_vec())?,
     }
-    let has_lost = look::tell_skipped(&statistics.inferred) | look::tell_strays(&statistics.inferred);
+    let has_lost = look::tell_all([Some(&all)]);
     Ok(if has_lost { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
 /// Counts what the sources hold, with a bar.
 pub(super) fn collect(sources: &[String], looking: Looking) -> Result<Statistics> {
     let (shards, progress) = look::shards(sources)?;
-    Ok(Statistics::collect(&shards, &look::options(looking), &|bytes, records| {
-        progress.add(bytes, records);
-        ControlFlow::Continue(())
-    })?)
+    Ok(Statistics::collect(&shards, &look::options(looking), &look::told(&progress))?)
+}
+
+fn collect_sliced(sources: &[String], looking: Looking, by: &str) -> Result<Sliced> {
+    let (shards, progress) = look::shards(sources)?;
+    Ok(Statistics::collect_sliced(&shards, &look::options(looking), &look::told(&progress), by)?)
+}
+
+/// What is said of a data set, and of what it was cut into.
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    figures: DatasetFigures,
+    #[serde(flatten)]
+    slices: Option<Slices>,
+}
+
+/// The slices by the values of a feature.
+#[derive(Serialize)]
+struct Slices {
+    by: String,
+    /// Records that are in no slice.
+    without: u64,
+    slices: Vec<SliceFigures>,
+}
+
+#[derive(Serialize)]
+struct SliceFigures {
+    value: SliceValue,
+    #[serde(flatten)]
+    figures: DatasetFigures,
+}
+
+impl SliceFigures {
+    fn new(slice: Slice) -> Self {
+        Self { value: slice.value, figures: slice.statistics.figures() }
+    }
+}
+
+impl Answer {
+    fn tables(&self) -> Result<()> {
+        tables("", &self.figures)?;
+        let Some(Slices { by, without, slices }) = &self.slices else { return Ok(()) };
+        for slice in slices {
+            let title = format!("{} = {}", escape(by), shown(&slice.value.to_string()));
+            tables(&format!("\n{}: ", coloured(TITLE, &title)), &slice.figures)?;
+        }
+        if *without > 0 {
+            output::line(&format!("\n{} records have no {}, and are in no slice", count(*without), escape(by)))?;
+        }
+        Ok(())
+    }
+
+    fn to_proto(&self) -> DatasetFeatureStatisticsList {
+        match &self.slices {
+            None => self.figures.to_proto(),
+            Some(Slices { by, slices, .. }) => {
+                self.figures.to_proto_with(by, slices.iter().map(|slice| (&slice.value, &slice.figures)))
+            }
+        }
+    }
 }
 
 /// A table of numbers, and one of byte strings.
-fn table(figures: &DatasetFigures) -> Result<()> {
+fn tables(title: &str, figures: &DatasetFigures) -> Result<()> {
     let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
     let (records, bytes) = (count(figures.records), output::size(figures.bytes));
-    output::line(&format!("{records} records, {bytes} of payload{}", sample.unwrap_or_default()))?;
+    output::line(&format!("{title}{records} records, {bytes} of payload{}", sample.unwrap_or_default()))?;
     let kinds = || figures.features.iter().flat_map(|feature| feature.kinds.iter().map(move |kind| (feature, kind)));
     let numbers: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(number_row(feature, kind, kind.numbers.as_ref()?))).collect();
@@ -72,11 +140,6 @@ fn table(figures: &DatasetFigures) -> Result<()> {
     Ok(())
 }
 
-/// Records without a value that has a kind. Of a feature list, it is steps that have none.
-fn missing(feature: &FeatureFigures) -> u64 {
-    feature.missing + if feature.is_list { 0 } else { feature.unset }
-}
-
 fn name_of(feature: &FeatureFigures, kind: &KindFigures) -> String {
     let name = format!("{}{}", escape(&feature.name), if feature.is_list { "[]" } else { "" });
     if feature.kinds.len() > 1 { format!("{name} ({})", kind.kind) } else { name }
@@ -89,10 +152,23 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
+/// The beginning of a text.
+fn shown(text: &str) -> String {
+    let shown: String = text.chars().take(SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{}{more}", escape(&shown))
+}
+
+/// How large images are: `28×28`, or `32..640×24..480`.
+pub(crate) fn image_sizes(images: ImageFigures) -> Option<String> {
+    let side = |(least, most): (u32, u32)| range(least.into(), most.into());
+    Some(format!("{}×{}", side(images.width?), side(images.height?)))
+}
+
 fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigures) -> Vec<String> {
     vec![
         name_of(feature, kind),
-        count(missing(feature)),
+        count(feature.absent()),
         range(kind.lengths.min, kind.lengths.max),
         share(numbers.zeros, numbers.count),
         short(numbers.min),
@@ -107,20 +183,18 @@ fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigu
 fn string_row(feature: &FeatureFigures, kind: &KindFigures, strings: &StringFigures) -> Vec<String> {
     let about = if strings.is_distinct_exact { "" } else { "~" };
     let most = strings.top.first().filter(|top| top.count > 1.0 || strings.distinct == 1).map(|top| {
-        let text = String::from_utf8_lossy(&top.value);
-        let shown: String = text.chars().take(SHOWN).collect();
-        let more = if shown.len() < text.len() { "…" } else { "" };
         let times = output::percent(top.count as u64, strings.total);
-        format!("{}{more} {times}", escape(&shown))
+        format!("{} {times}", shown(&String::from_utf8_lossy(&top.value)))
     });
     let looks: Vec<_> = strings.formats.iter().map(|(name, _)| *name).collect();
+    let sizes = strings.images.and_then(image_sizes).map(|sizes| format!(" {sizes}"));
     vec![
         name_of(feature, kind),
-        count(missing(feature)),
+        count(feature.absent()),
         range(kind.lengths.min, kind.lengths.max),
         format!("{about}{}", count(strings.distinct)),
         range(strings.min_length, strings.max_length),
-        looks.join(", "),
+        format!("{}{}", looks.join(", "), sizes.unwrap_or_default()),
         most.unwrap_or_default(),
     ]
 }

@@ -1,58 +1,87 @@
 //! `tfarrow validate`: what of a data set is not as a schema says, or as it was before.
 
-use std::{fs, io::Write, ops::ControlFlow, path::Path, process::ExitCode};
+use std::{fs, io::Write, path::Path, process::ExitCode};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use tfarrow_codec::Place;
+use tfarrow_codec::{Place, infer::RecordObserver};
 use tfarrow_dataset::OutputFile;
 use tfarrow_stats::{
     Anomaly, Distance, Statistics, Validation, anomalies_to_text, proto::Schema, schema_of_text, schema_to_text,
 };
 
 use crate::{
-    args::{Looking, Validate, ValidateFormat},
+    args::{HeldAgainst, Looking, Validate, ValidateFormat},
     commands::{look, stats},
     failure::{self, FOUND, Usage},
-    output::{self, count, escape, short},
+    output::{self, BAD, GOOD, coloured, count, escape, short},
 };
 
 /// Prints what is wrong.
 pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
-    let written = args.schema.as_deref().map(read_schema).transpose()?;
     let update = args.update.as_deref().map(begin_update).transpose()?;
-    let baseline = baseline(&args.sources, &args.baseline, args.looking)?;
-    // Clap sees to it that there is one of the two.
-    let schema = written.or_else(|| Some(baseline.as_ref()?.schema())).unwrap_or_default();
-    let (shards, progress) = look::shards(&args.sources)?;
-    let on_progress = |bytes, records| {
-        progress.add(bytes, records);
-        ControlFlow::Continue(())
-    };
     let environment = args.environment.as_deref();
-    let mut found = Validation::of(&shards, &schema, environment, &look::options(args.looking), &on_progress)?;
-    drop(progress);
-    let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, args.max_drift));
+    let (held, _) = hold(&args.sources, &args.against, environment, args.looking, || ())?;
     if let Some(mut file) = update {
-        file.write_all(schema_to_text(&found.updated)?.as_bytes())?;
+        file.write_all(schema_to_text(&held.found.updated)?.as_bytes())?;
         file.persist()?;
     }
-    let report = Report { found: &found, distances: &distances };
+    let report = Report { found: &held.found, distances: &held.distances };
     match args.format {
         ValidateFormat::Table => report.print()?,
         ValidateFormat::Json => output::line(&serde_json::to_string_pretty(&report.document())?)?,
-        ValidateFormat::Pbtxt => output::bytes(anomalies_to_text(&found.to_proto(&schema))?.as_bytes())?,
+        // Clap sees to it that there is one.
+        ValidateFormat::Pbtxt => {
+            let schema = held.schema.as_ref().unwrap_or(&held.found.updated);
+            output::bytes(anomalies_to_text(&held.found.to_proto(schema))?.as_bytes())?;
+        }
     }
     if report.records() == 0 {
         failure::say("there are no records to look at");
     }
-    let all = [Some(&found.statistics), baseline.as_ref()];
-    let is_odd = look::tell_all(all) | (report.records() == 0);
-    Ok(if is_odd || !found.anomalies.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    Ok(held.ends(report.records() == 0))
+}
+
+/// A data set that was held against what the command line says.
+pub(super) struct Held {
+    pub(super) found: Validation,
+    /// The schema: the one of the command line, else that of the baseline.
+    pub(super) schema: Option<Schema>,
+    pub(super) baseline: Option<Statistics>,
+    pub(super) distances: Vec<Distance>,
+}
+
+/// Holds a data set against a schema and a baseline, and tells others of each record as well. Where it is held against
+/// nothing, what is found is of no meaning.
+pub(super) fn hold<O: RecordObserver + Send>(
+    sources: &[String],
+    against: &HeldAgainst,
+    environment: Option<&str>,
+    looking: Looking,
+    others: impl Fn() -> O + Sync,
+) -> Result<(Held, Vec<O>)> {
+    let written = against.schema.as_deref().map(read_schema).transpose()?;
+    let baseline = baseline(sources, &against.baseline, looking)?;
+    let schema = written.or_else(|| Some(baseline.as_ref()?.schema()));
+    let (shards, progress) = look::shards(sources)?;
+    let (none, options) = (Schema::default(), look::options(looking));
+    let held = schema.as_ref().unwrap_or(&none);
+    let (mut found, others) = Validation::with(&shards, held, environment, &options, &look::told(&progress), others)?;
+    let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, against.max_drift));
+    Ok((Held { found, schema, baseline, distances }, others))
+}
+
+impl Held {
+    /// Says what was lost, and how the program ends.
+    pub(super) fn ends(&self, is_odd: bool) -> ExitCode {
+        let has_lost = look::tell_all([Some(&self.found.statistics), self.baseline.as_ref()]);
+        let has_found = self.schema.is_some() && !self.found.anomalies.is_empty();
+        if has_lost || has_found || is_odd { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+    }
 }
 
 /// The data set that another is held against.
-pub(super) fn baseline(sources: &[String], baseline: &[String], looking: Looking) -> Result<Option<Statistics>> {
+fn baseline(sources: &[String], baseline: &[String], looking: Looking) -> Result<Option<Statistics>> {
     let has_input = |sources: &[String]| sources.iter().any(|source| source == "-");
     if has_input(sources) && has_input(baseline) {
         return Err(Usage("standard input is either the data or the baseline".to_owned()).into());
@@ -69,7 +98,7 @@ fn begin_update(path: &Path) -> Result<OutputFile> {
 }
 
 /// The schema that a file holds.
-pub(super) fn read_schema(path: &Path) -> Result<Schema> {
+fn read_schema(path: &Path) -> Result<Schema> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     let Ok(text) = String::from_utf8(bytes) else {
         return Err(anyhow!("{} is binary: a schema in text format is expected", path.display()));
@@ -131,9 +160,9 @@ impl Report<'_> {
     fn print(&self) -> Result<()> {
         let anomalies = &self.found.anomalies;
         let found = match anomalies.len() {
-            0 => "no anomalies".to_owned(),
-            1 => "1 anomaly".to_owned(),
-            many => format!("{} anomalies", count(many as u64)),
+            0 => coloured(GOOD, "no anomalies"),
+            1 => coloured(BAD, "1 anomaly"),
+            many => coloured(BAD, &format!("{} anomalies", count(many as u64))),
         };
         output::line(&format!("{} records, {found}", count(self.records())))?;
         anomalies.iter().try_for_each(|anomaly| output::line(&self.words(anomaly)))?;
@@ -154,7 +183,7 @@ impl Report<'_> {
 
     fn words(&self, anomaly: &Anomaly) -> String {
         let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), escape);
-        let kind = anomaly.kind.as_str_name();
+        let kind = coloured(BAD, anomaly.kind.as_str_name());
         let of_records = anomaly.records.map_or(String::new(), |records| {
             let first = anomaly.first.map(|place| self.first(place));
             let first =

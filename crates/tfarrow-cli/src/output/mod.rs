@@ -9,6 +9,8 @@ mod words;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style as Colour;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use unicode_width::UnicodeWidthStr;
@@ -93,6 +95,21 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{text}")?;
     out.flush()
+}
+
+/// What is wrong.
+pub(crate) const BAD: Colour = anstyle::AnsiColor::Red.on_default().bold();
+/// What is as it should be.
+pub(crate) const GOOD: Colour = anstyle::AnsiColor::Green.on_default();
+/// What begins a part of the output.
+pub(crate) const TITLE: Colour = Colour::new().bold();
+
+/// Text in a colour, where standard output shows colours: a terminal does, unless `NO_COLOR` or `TERM=dumb` is set.
+pub(crate) fn coloured(colour: Colour, text: &str) -> String {
+    match AutoStream::choice(&io::stdout()) {
+        ColorChoice::Never => text.to_owned(),
+        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => format!("{colour}{text}{colour:#}"),
+    }
 }
 
 /// An error where standard output is a terminal, for what is to write bytes there.

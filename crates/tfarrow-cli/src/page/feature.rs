@@ -6,7 +6,10 @@ use super::{
     NAME, chart,
     html::{beginning, bytes, text},
 };
-use crate::output::{count, percent, range, short};
+use crate::{
+    commands::stats::image_sizes,
+    output::{count, percent, range, short},
+};
 
 /// The columns, and whether each is of numbers.
 pub(super) const HEADS: [(&str, bool); 10] = [
@@ -127,7 +130,7 @@ impl Row<'_> {
 
 fn missing(feature: &FeatureFigures) -> Cell {
     let records = feature.present + feature.missing;
-    let absent = feature.missing + if feature.is_list { 0 } else { feature.unset };
+    let absent = feature.absent();
     (absent.to_string(), if absent == 0 { "0".to_owned() } else { percent(absent, records) })
 }
 
@@ -148,7 +151,9 @@ fn distinct(strings: &StringFigures) -> Cell {
 fn looks(strings: &StringFigures) -> String {
     let formats = strings.formats.iter().map(|(name, count)| format!("{name} {}", percent(*count, strings.total)));
     let looks: Vec<_> = formats.collect();
-    format!("{}, {} bytes", text(&looks.join(", ")), range(strings.min_length, strings.max_length))
+    let images = strings.images.and_then(image_sizes).map(|sizes| format!(", {sizes} pixels"));
+    let bytes = range(strings.min_length, strings.max_length);
+    format!("{}{}, {bytes} bytes", text(&looks.join(", ")), images.unwrap_or_default())
 }
 
 /// What numbers are besides ordinary.
@@ -184,6 +189,9 @@ fn details(name: &str, kind: &KindFigures) -> String {
     }
     if let Some(strings) = &kind.strings {
         line("bytes on average", number(strings.mean_length).1);
+        if let Some(damaged) = strings.images.map(|images| images.damaged).filter(|damaged| *damaged > 0) {
+            line("images whose headers are damaged", count(damaged));
+        }
         if strings.invalid_utf8 > 0 {
             line("no UTF-8", count(strings.invalid_utf8));
         }

@@ -6,7 +6,7 @@ mod rust;
 mod spec;
 mod sql;
 
-use std::{ops::ControlFlow, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use arrow_schema::{Field, SchemaRef};
@@ -45,10 +45,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 /// Prints the columns that a data set has.
 fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
     let (shards, progress) = look::shards(&args.sources)?;
-    let inferred = infer_with(&shards, &look::options(args.looking), &|bytes, records| {
-        progress.add(bytes, records);
-        ControlFlow::Continue(())
-    })?;
+    let inferred = infer_with(&shards, &look::options(args.looking), &look::told(&progress))?;
     drop(progress);
     let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
     print(&found)?;
@@ -61,7 +58,7 @@ fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> R
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
     let statistics = stats::collect(&args.sources, args.looking)?;
     output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
-    let has_lost = look::tell_skipped(&statistics.inferred) | look::tell_strays(&statistics.inferred);
+    let has_lost = look::tell_all([Some(&statistics)]);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
     if !mixed.is_empty() {
