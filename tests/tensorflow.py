@@ -42,7 +42,7 @@ assert tfdv.load_anomalies_text(at("anomalies.pbtxt")).anomaly_info
 if os.path.exists(at("slices.pb")):
     sliced = tfdv.load_stats_binary(at("slices.pb"))
     assert sliced.datasets[0].name == "All Examples" and len(sliced.datasets) == 6
-    options = tfdv.StatsOptions(experimental_slice_functions=[tfdv.get_feature_value_slicer({"city": None})])
+    options = tfdv.StatsOptions(experimental_slice_functions=[tfdv.experimental_get_feature_value_slicer({"city": None})])
     own = tfdv.generate_statistics_from_tfrecord(glob.glob(os.path.join(data, "*.tfrecord")), stats_options=options)
     numbers = lambda all, name: sorted(
         (feature.path.step[0], feature.num_stats.common_stats.num_non_missing, round(feature.num_stats.mean, 5),

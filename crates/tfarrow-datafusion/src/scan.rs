@@ -88,7 +88,7 @@ impl Scan {
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let reading = Arc::new(Reading { reader, left, path: input.name().into(), scan: self });
         let (mut threads, mut memory) = (1, None);
-        while reading.step(&queue, &mut memory) {
+        while reading.step(&queue, &mut memory, threads == 1) {
             // A few rows are soon there.
             if reading.scan.limit.is_none() && threads < cores / active.files() {
                 threads += 1;
@@ -109,7 +109,7 @@ fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
     let _alarm = Alarm(queue.clone());
     let Some(reading) = reading.upgrade() else { return };
     let mut memory = None;
-    while reading.step(&queue, &mut memory) {}
+    while reading.step(&queue, &mut memory, false) {}
 }
 
 /// Says so where a helper panics, lest the end of its work be taken for the end of the file. The first thread is joined.
@@ -181,20 +181,36 @@ struct Reading {
 
 impl Reading {
     /// Takes the next records and decodes them. Whether there may be more.
-    fn step(&self, queue: &Sender<Place>, memory: &mut Option<Vec<u8>>) -> bool {
+    ///
+    /// A thread that is `alone` with the file gives its batches their place when they are there: no other could come
+    /// before it, and who takes them is woken once a chunk instead of twice.
+    fn step(&self, queue: &Sender<Place>, memory: &mut Option<Vec<u8>>, alone: bool) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
             return false;
         }
-        let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue));
+        let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
         let Some((records, place)) = entered.flatten() else { return false };
         let (batches, rest) = self.decode(records);
         *memory = rest.reclaim();
         // Nobody may wait for them any more.
-        place.send(batches).is_ok()
+        match place {
+            Some(place) => place.send(batches).is_ok(),
+            None => {
+                let (send, place) = oneshot::channel();
+                let _ = send.send(batches);
+                queue.blocking_send(place).is_ok()
+            }
+        }
     }
 
-    /// Gives the next records their place in the queue; `None` where they are the end.
-    fn enter(&self, taken: Result<Taken, Error>, queue: &Sender<Place>) -> Option<(Records, oneshot::Sender<Batches>)> {
+    /// Gives the next records their place in the queue, but to those of a thread that is alone; `None` where they are the
+    /// end.
+    fn enter(
+        &self,
+        taken: Result<Taken, Error>,
+        queue: &Sender<Place>,
+        alone: bool,
+    ) -> Option<(Records, Option<oneshot::Sender<Batches>>)> {
         let Taken { records, bytes } = match taken {
             Ok(taken) => taken,
             Err(error) => {
@@ -210,8 +226,11 @@ impl Reading {
         let left = self.left.load(Ordering::Relaxed);
         let (records, _) = records.split_at(left);
         self.left.store(left - records.len(), Ordering::Relaxed);
+        if alone {
+            return Some((records, None));
+        }
         let (send, place) = oneshot::channel();
-        queue.blocking_send(place).is_ok().then_some((records, send))
+        queue.blocking_send(place).is_ok().then_some((records, Some(send)))
     }
 
     /// The records' batches, and what still holds the memory that they lie in.

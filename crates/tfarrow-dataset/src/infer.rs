@@ -35,6 +35,8 @@ pub enum Sample {
 pub const SAMPLE_RECORDS: usize = 1000;
 /// Bytes of each shard that a sample looks at, at most.
 pub const SAMPLE_BYTES: usize = 4 << 20;
+/// Bytes of a shard that a sample reads at once: a thousand records are often no more than that.
+const SAMPLE_CHUNK: usize = 256 << 10;
 /// Shards that a sample looks at, at most.
 pub const SAMPLE_SHARDS: usize = 16;
 
@@ -62,6 +64,17 @@ pub struct InferOptions {
     pub on_error: OnError,
     /// How the shards are read.
     pub read: ReadOptions,
+}
+
+impl InferOptions {
+    /// How the shards are read: of a sample, no more than it needs.
+    fn reading(&self) -> ReadOptions {
+        let most = match self.sample {
+            Sample::All => usize::MAX,
+            Sample::Records(_) => SAMPLE_CHUNK,
+        };
+        ReadOptions { chunk_bytes: self.read.chunk_bytes.min(most), ..self.read }
+    }
 }
 
 impl Default for InferOptions {
@@ -435,7 +448,7 @@ impl Work<'_> {
     fn share<O: RecordObserver>(&self, turn: &Turn<'_>, outcome: &mut Outcome<O>) {
         outcome.summary.set_shard(turn.index as u32);
         while turn.index <= self.failed.load(Ordering::Relaxed) {
-            let next = lock(&turn.open).next(turn.shard, &self.options.read);
+            let next = lock(&turn.open).next(turn.shard, &self.options.reading());
             let seen = match next {
                 Ok(None) => break,
                 Ok(Some((records, read))) => self.observe(turn, outcome, &records, read),
