@@ -186,14 +186,23 @@ struct SideSummary {
 
 impl SideSummary {
     /// The summary of the key of this number, which is a new one where it comes after all others.
+    #[inline]
     fn feature(&mut self, id: u32, role: Role) -> Option<&mut FeatureSummary> {
         let id = id as usize;
+        if self.features.len() <= id {
+            self.grow(id, role)?;
+        }
+        self.features.get_mut(id)
+    }
+
+    #[cold]
+    fn grow(&mut self, id: usize, role: Role) -> Option<()> {
         while self.features.len() <= id {
             let name = self.keys.names().get(self.features.len())?;
             self.features.push(FeatureSummary::new(name.to_string(), role));
             self.turns.push((0, 0));
         }
-        self.features.get_mut(id)
+        Some(())
     }
 
     /// Which of the features of the record in hand this one is, if the record has had it before; else it is the one `at`.

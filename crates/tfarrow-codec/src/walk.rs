@@ -140,17 +140,23 @@ fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
 /// Reads a `Feature`, and calls `then` with what it holds: the body of its list, or `None` where no kind is set.
 #[inline]
 pub(crate) fn feature<R>(message: &[u8], then: impl FnOnce(Option<(Kind, &[u8])>) -> Result<R>) -> Result<R> {
-    let [tag, rest @ ..] = message else { return then(None) };
-    let kind = match tag {
-        0x0a => Some(Kind::Bytes),
-        0x12 => Some(Kind::Float),
-        0x1a => Some(Kind::Int64),
-        _ => None,
-    };
-    match kind.zip(wire::last_bytes(rest)) {
+    match plain_feature(message) {
         Some(list) => then(Some(list)),
         None => then(odd_feature(message)?.as_ref().map(|(kind, body)| (*kind, &**body))),
     }
+}
+
+/// What a `Feature` holds whose list is all of it, as every writer writes it.
+#[inline(always)]
+pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
+    let (tag, rest) = message.split_first()?;
+    let kind = match tag {
+        0x0a => Kind::Bytes,
+        0x12 => Kind::Float,
+        0x1a => Kind::Int64,
+        _ => return None,
+    };
+    Some((kind, wire::last_bytes(rest)?))
 }
 
 /// Reads a `Feature` of any form: a kind that follows itself merges, one that follows another replaces it.

@@ -25,8 +25,8 @@ pub(super) struct Seen {
     pub(super) message: Slot,
     /// Its list, if it has a kind.
     list: List,
-    /// For a feature list: what each of its steps has.
-    steps: Option<Vec<List>>,
+    /// For a feature list: which of the record's steps are its own.
+    steps: Option<(usize, usize)>,
 }
 
 /// What one `Feature` has.
@@ -61,6 +61,8 @@ pub(super) struct Shape {
 pub(super) struct Observer {
     pub(super) shape: Shape,
     seen: Vec<Seen>,
+    /// What each step of all feature lists has.
+    steps: Vec<List>,
     /// Messages that came in pieces.
     joined: Vec<u8>,
     numbers: NumberBuffers,
@@ -76,6 +78,7 @@ impl Observer {
         others: &mut O,
     ) -> Result<(), WireError> {
         self.seen.clear();
+        self.steps.clear();
         self.joined.clear();
         for side in sides.iter_mut() {
             side.turn += 1;
@@ -84,7 +87,10 @@ impl Observer {
         for seen in &self.seen {
             let side = &mut sides[seen.side as usize];
             if let Some(feature) = side.features.get_mut(seen.id as usize) {
-                add(feature, seen, place);
+                match seen.steps {
+                    None => add(feature, &seen.list, place),
+                    Some((first, end)) => add_steps(feature, self.steps.get(first..end).unwrap_or_default(), place),
+                }
             }
         }
         if O::IS_TOLD {
@@ -95,9 +101,14 @@ impl Observer {
     }
 }
 
-fn add(feature: &mut FeatureSummary, seen: &Seen, place: Place) {
+#[inline]
+fn add(feature: &mut FeatureSummary, list: &List, place: Place) {
     feature.present += 1;
-    let Some(steps) = &seen.steps else { return add_list(feature, &seen.list, place) };
+    add_list(feature, list, place);
+}
+
+fn add_steps(feature: &mut FeatureSummary, steps: &[List], place: Place) {
+    feature.present += 1;
     let count = steps.len() as u64;
     let (min, max) = feature.steps.unwrap_or((count, count));
     feature.steps = Some((min.min(count), max.max(count)));
@@ -117,7 +128,9 @@ fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
     seen.values += len;
     seen.min_len = seen.min_len.min(len);
     seen.max_len = seen.max_len.max(len);
-    seen.first = seen.first.min(first);
+    if first < seen.first {
+        seen.first = first;
+    }
     seen.bytes += bytes;
     seen.utf8 &= utf8;
 }
@@ -153,7 +166,12 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         let message = if O::IS_TOLD { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
         let seen = match side {
             Side::Features => Seen { side, id, message, list: one(bytes, utf8)?, steps: None },
-            Side::Lists => Seen { side, id, message, list: List::UNSET, steps: Some(steps(bytes, utf8)?) },
+            Side::Lists => {
+                let all = &mut self.observer.steps;
+                let first = all.len();
+                steps(bytes, utf8, all)?;
+                Seen { side, id, message, list: List::UNSET, steps: Some((first, all.len())) }
+            }
         };
         self.note(seen);
         Ok(())
@@ -182,32 +200,45 @@ impl<O> Walk<'_, O> {
     }
 }
 
-#[inline]
+/// A plain one is read in the place where it is asked for: what a closure returns goes through memory, and there the
+/// processor waits for it.
+#[inline(always)]
 fn one(message: &[u8], utf8: bool) -> wire::Result<List> {
+    match walk::plain_feature(message) {
+        Some((kind, body)) => list(kind, body, utf8),
+        None => odd_one(message, utf8),
+    }
+}
+
+#[cold]
+fn odd_one(message: &[u8], utf8: bool) -> wire::Result<List> {
     walk::feature(message, |feature| match feature {
         None => Ok(List::UNSET),
         Some((kind, body)) => list(kind, body, utf8),
     })
 }
 
-fn steps(message: &[u8], utf8: bool) -> wire::Result<Vec<List>> {
-    let mut steps = Vec::new();
+fn steps(message: &[u8], utf8: bool, all: &mut Vec<List>) -> wire::Result<()> {
     walk::steps(message, |step| {
-        steps.push(one(step, utf8)?);
+        all.push(one(step, utf8)?);
         Ok(())
-    })?;
-    Ok(steps)
+    })
 }
 
-#[inline]
+#[inline(always)]
 fn list(kind: Kind, body: &[u8], utf8: bool) -> wire::Result<List> {
+    // Most lists of bytes have one value.
+    if kind == Kind::Bytes
+        && let Some(value) = wire::sole(body, 0x0a)
+    {
+        return Ok(List { len: 1, bytes: value.len() as u64, kind: Some(kind), utf8: utf8 && is_text(value) });
+    }
     let (mut len, mut bytes, mut utf8) = (0, 0, utf8);
     match kind {
         Kind::Bytes => walk::bytes_values(body, |value| {
             len += 1;
             bytes += value.len() as u64;
-            // Most values are short, and most text is ASCII: that is told faster than UTF-8 in general.
-            utf8 = utf8 && (value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok());
+            utf8 = utf8 && is_text(value);
             Ok(())
         })?,
         Kind::Float => walk::float_pieces(body, |piece| {
@@ -226,4 +257,10 @@ fn list(kind: Kind, body: &[u8], utf8: bool) -> wire::Result<List> {
         })?,
     }
     Ok(List { len, bytes, kind: Some(kind), utf8 })
+}
+
+/// Most values are short, and most text is ASCII: that is told faster than UTF-8 in general.
+#[inline]
+fn is_text(value: &[u8]) -> bool {
+    value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok()
 }
