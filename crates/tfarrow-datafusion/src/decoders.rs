@@ -48,7 +48,9 @@ impl Decoders {
             idle: Mutex::default(),
         };
         let filter = filter.map(|filter| {
-            let cut = filter.first_values().filter(|(column, _)| columns.is_as_decoded(*column));
+            // Which records are passed over must not depend on how much of them a filter asks for.
+            let may_cut = |column: &usize| on_error == OnError::Fail && columns.is_as_decoded(*column);
+            let cut = filter.first_values().filter(|(column, _)| may_cut(column));
             let builder = cut.fold(builder.clone(), |builder, (column, most)| builder.with_first_values(column, most));
             let first = lane(builder, filter.columns().to_vec());
             (filter, first)

@@ -112,7 +112,8 @@ fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
     while reading.step(&queue, &mut memory, false) {}
 }
 
-/// Says so where a helper panics, lest the end of its work be taken for the end of the file. The first thread is joined.
+/// Says so where a helper panics, lest the end of its work be taken for the end of the file. The first thread is joined,
+/// and its panic told in the same words.
 struct Alarm(Sender<Place>);
 
 impl Drop for Alarm {
@@ -133,8 +134,11 @@ type State = (Receiver<Place>, SpawnedTask<()>);
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
     let (mut places, thread) = state?;
     let Some(place) = places.recv().await else {
-        let error = thread.join_unwind().await.err()?;
-        return Some((vec![Err(DataFusionError::ExecutionJoin(Box::new(error)))], None));
+        let error = match thread.join().await.err()? {
+            error if error.is_panic() => panicked(),
+            error => DataFusionError::ExecutionJoin(Box::new(error)),
+        };
+        return Some((vec![Err(error)], None));
     };
     // Who has panicked has left its place empty.
     match place.await {

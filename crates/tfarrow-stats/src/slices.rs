@@ -143,7 +143,7 @@ impl Statistics {
             Some(_) => ControlFlow::Break(()),
             None => progress(bytes, records),
         };
-        let begin = || Slicer { by, options, trouble: &trouble, slices: BTreeMap::new(), without: 0 };
+        let begin = || Slicer { by, options, trouble: &trouble, slices: BTreeMap::new(), inside: 0 };
         let counted = Self::collect_with(shards, options, &on_progress, begin);
         if let Some(trouble) = told() {
             return Err(trouble.told(by, shards));
@@ -153,7 +153,8 @@ impl Statistics {
             let features = all.inferred.summary.features().filter(|feature| feature.role == Role::Feature);
             return Err(SliceError::Absent(by.to_owned(), features.map(|feature| feature.name.clone()).collect()));
         }
-        let without = slicers.iter().map(|slicer| slicer.without).sum();
+        let inside: u64 = slicers.iter().map(|slicer| slicer.inside).sum();
+        let without = all.inferred.summary.records().saturating_sub(inside);
         let mut parts: BTreeMap<SliceValue, Vec<Part>> = BTreeMap::new();
         for (value, part) in slicers.into_iter().flat_map(|slicer| slicer.slices) {
             parts.entry(value).or_default().push(part);
@@ -189,9 +190,9 @@ struct Part {
 }
 
 /// Why one thread has given up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
-    Unfit(&'static str, Place),
+    Unfit(Place, &'static str),
     TooMany,
 }
 
@@ -199,7 +200,7 @@ impl Trouble {
     fn told(self, by: &str, shards: &[Shard]) -> SliceError {
         match self {
             Self::TooMany => SliceError::TooMany(by.to_owned()),
-            Self::Unfit(what, Place { shard, record, offset }) => {
+            Self::Unfit(Place { shard, record, offset }, what) => {
                 let path = shards.get(shard as usize).map(|shard| shard.path.display().to_string());
                 let place = format!("{}: record {record} (byte {offset})", path.unwrap_or_default());
                 SliceError::Unfit(by.to_owned(), what, place)
@@ -215,12 +216,15 @@ struct Slicer<'a> {
     /// Why all threads give up.
     trouble: &'a Mutex<Option<Trouble>>,
     slices: BTreeMap<SliceValue, Part>,
-    without: u64,
+    /// Records that are in some slice.
+    inside: u64,
 }
 
 impl Slicer<'_> {
+    /// Of what threads have met by then, the first in the data set is told.
     fn give_up(&self, trouble: Trouble) {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(trouble);
+        let mut held = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(held.map_or(trouble, |held| held.min(trouble)));
     }
 
     /// The values of the feature in a record, each once.
@@ -242,7 +246,7 @@ impl Slicer<'_> {
             }
         });
         if let Some(what) = unfit {
-            self.give_up(Trouble::Unfit(what, record.place()));
+            self.give_up(Trouble::Unfit(record.place(), what));
         }
         values.sort_unstable();
         values.dedup();
@@ -253,7 +257,7 @@ impl Slicer<'_> {
 impl RecordObserver for Slicer<'_> {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let values = self.values(record);
-        self.without += u64::from(values.is_empty());
+        self.inside += u64::from(!values.is_empty());
         for value in values {
             let count = self.slices.len();
             if count >= MOST_SLICES && !self.slices.contains_key(&value) {

@@ -332,3 +332,13 @@ fn images_have_sizes() {
     let expect = ImageFigures { count: 2, damaged: 1, width: Some((3, 28)), height: Some((14, 200)) };
     assert_eq!(sizes, Some(expect));
 }
+
+#[test]
+fn records_that_are_no_examples_are_in_no_slice() {
+    let row = |i: i64| Row::from([((Side::Features, "label".to_owned()), Cell::One(Value::Int64(vec![i % 2])))]);
+    let mut payloads: Vec<_> = (0..20).map(|i| example_from_row(&row(i))).collect();
+    payloads.push(b"no example".to_vec());
+    let found = sliced(&frame::file(payloads), 2, "label").unwrap();
+    assert_eq!((found.all.figures().records, found.without), (21, 1));
+    assert_eq!(found.slices.iter().map(|slice| slice.statistics.figures().records).collect::<Vec<_>>(), [10, 10]);
+}

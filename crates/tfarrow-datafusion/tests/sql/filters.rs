@@ -1,6 +1,12 @@
 //! Filters inside the scan: the same answers, and less work.
 
-use datafusion::prelude::SessionContext;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion::{
+    logical_expr::{ColumnarValue, Volatility, create_udf},
+    prelude::SessionContext,
+};
 
 use crate::common::*;
 
@@ -160,4 +166,21 @@ async fn records_that_do_not_fit_are_blamed_where_they_are_looked_at() {
         assert!(message.contains("record 1500 (byte ") && message.contains("feature \"y\""), "{message}");
     }
     check(rows(&context, &format!("SELECT sum(y) FROM '{}' WHERE x <> 1500", folder.name("a"))).await, ["5997"]);
+}
+
+/// In the first chunk, which the thread that opens the file decodes, as in any other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_function_that_panics_is_an_error() {
+    let context = session();
+    let boom = create_udf(
+        "boom",
+        vec![DataType::Int64],
+        DataType::Boolean,
+        Volatility::Immutable,
+        Arc::new(|_: &[ColumnarValue]| panic!("as it should")),
+    );
+    context.register_udf(boom);
+    let query = format!("SELECT count(*) FROM '{}' WHERE boom(label)", testdata("shards/"));
+    let error = rows(&context, &query).await.unwrap_err().to_string();
+    assert!(error.contains("has panicked"), "{error}");
 }
