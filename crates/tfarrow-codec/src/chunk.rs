@@ -1,6 +1,6 @@
 //! Chunks: megabytes of a stream, gathered, cut into whole records, and handed on reference-counted.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, mem};
 
 use arrow_buffer::Buffer;
 
@@ -8,6 +8,7 @@ use crate::{
     Error, ErrorKind, Limits, Position, Result, VerifyCrc,
     crc::masked,
     frame::{FOOTER, Framer, HEADER, Span},
+    resync::{Extent, Loss},
 };
 
 /// Whole records that lie in one chunk. Cheap to clone and to slice; a unit of work for any thread.
@@ -101,7 +102,7 @@ impl Records {
     ///
     /// # Errors
     /// [`ErrorKind::DataCrc`] where it does not hold.
-    pub(crate) fn check_crc(&self, index: usize) -> Result<()> {
+    pub fn check_crc(&self, index: usize) -> Result<()> {
         let Some(span) = self.spans.get(index) else { return Ok(()) };
         let end = span.start + span.len;
         let data = self.chunk.get(span.start..end).unwrap_or_default();
@@ -139,6 +140,27 @@ impl Records {
     }
 }
 
+/// What comes next in a stream that is read on behind damage.
+#[derive(Debug)]
+pub enum Segment {
+    /// Whole records.
+    Records(Records),
+    /// Bytes that no record can be made of.
+    Lost(Lost),
+}
+
+/// Bytes of a stream that no record can be made of: a stretch of it, or a part of one that is long.
+#[derive(Debug)]
+pub struct Lost {
+    /// What is wrong; `None` where this goes on with the stretch that was told of before. A stretch counts as one record,
+    /// for how many it was nobody can tell.
+    pub error: Option<Error>,
+    /// Where it lies in its shard.
+    pub offset: u64,
+    /// The bytes themselves.
+    pub bytes: Buffer,
+}
+
 /// Gathers a stream's bytes into chunks and cuts these into whole records.
 ///
 /// Read into [`spare`](Self::spare), tell how much with [`advance`](Self::advance), and [`cut`](Self::cut) once it
@@ -155,7 +177,29 @@ pub struct Chunker {
     /// The last chunks that were handed on. Memory that nobody holds any more is filled again: it need not be cleared,
     /// and may still be in a core's cache.
     lent: VecDeque<Buffer>,
+    /// Where the stream is read on behind damage: the chunk in hand, as long as there is something in it to hand on.
+    frozen: Option<Frozen>,
+    /// The stretch in hand that no record can be made of.
+    loss: Option<Loss>,
 }
+
+/// A chunk that parts are handed on of.
+#[derive(Debug)]
+struct Frozen {
+    chunk: Buffer,
+    /// What was handed on, and up to where there are bytes.
+    at: usize,
+    filled: usize,
+}
+
+impl Frozen {
+    fn rest(&self) -> &[u8] {
+        self.chunk.get(self.at..self.filled).unwrap_or_default()
+    }
+}
+
+/// Bytes that are known to be lost, and are held back at most, while a record's end is waited for.
+const LOST: usize = 64 << 20;
 
 /// How many chunks are looked after: as many as are usually at work at once.
 const LENT: usize = 4;
@@ -168,11 +212,21 @@ impl Chunker {
     pub fn new(target: usize, limits: Limits) -> Self {
         let target = target.clamp(4 << 10, 1 << 30);
         let (size, lent) = (target.min(FIRST_CHUNK), VecDeque::new());
-        Self { framer: Framer::new(limits), buffer: Vec::new(), filled: 0, target, size, lent }
+        Self {
+            framer: Framer::new(limits),
+            buffer: Vec::new(),
+            filled: 0,
+            target,
+            size,
+            lent,
+            frozen: None,
+            loss: None,
+        }
     }
 
     /// Room for the stream's next bytes; never empty while the chunk is not full.
     pub fn spare(&mut self) -> &mut [u8] {
+        self.thaw(None);
         if self.buffer.len() < self.size {
             self.buffer.resize(self.size, 0);
         }
@@ -195,14 +249,19 @@ impl Chunker {
         count
     }
 
-    /// Whether the chunk has no room left.
+    /// Whether the chunk has no room left, or something to hand on before it takes more.
     pub fn is_full(&self) -> bool {
-        self.filled >= self.size
+        self.frozen.is_some() || self.filled >= self.size
     }
 
     /// The number of the next record that will be cut.
     pub fn record(&self) -> u64 {
         self.framer.record
+    }
+
+    /// The offset in the stream of the next record.
+    pub fn offset(&self) -> u64 {
+        self.framer.offset
     }
 
     /// Takes the whole records gathered so far; `None` where there is none.
@@ -218,16 +277,17 @@ impl Chunker {
         {
             return Err(error);
         }
-        let taken = spans.last().map_or(0, |s| s.start + s.len + FOOTER);
-        if spans.is_empty() {
-            self.grow()?;
+        let Some(last) = spans.last() else {
+            let need = self.framer.need(self.buffer.get(..self.filled).unwrap_or_default())?;
+            self.grow(need);
             return Ok(None);
-        }
+        };
+        let taken = last.start + last.len + FOOTER;
         self.size = (self.size * 2).min(self.target);
         let rest = taken..self.filled;
         self.size = self.size.max(rest.len() + 1);
         let next = self.memory();
-        let full = std::mem::replace(&mut self.buffer, next);
+        let full = mem::replace(&mut self.buffer, next);
         self.filled = rest.len();
         if let (Some(head), Some(rest)) = (self.buffer.get_mut(..rest.len()), full.get(rest)) {
             head.copy_from_slice(rest);
@@ -237,6 +297,117 @@ impl Chunker {
             self.lent.push_back(chunk.clone());
         }
         Ok(Some(Records { chunk, spans, first, offset }))
+    }
+
+    /// What comes next, damage included; `None` where more bytes are needed, or, where the stream has `ended`, at its
+    /// end. Behind a frame whose length cannot be believed, records go on where both CRCs of a frame hold.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Chunker, Limits, Segment, frame};
+    /// let mut stream = Vec::new();
+    /// frame::write(b"one", &mut stream);
+    /// frame::write(b"two", &mut stream);
+    /// stream[0] ^= 1;
+    /// let mut chunker = Chunker::new(1 << 20, Limits::default());
+    /// chunker.fill(&stream);
+    /// let Some(Segment::Lost(lost)) = chunker.read_on(true) else { panic!() };
+    /// assert_eq!((lost.offset, lost.bytes.len()), (0, 19));
+    /// let Some(Segment::Records(records)) = chunker.read_on(true) else { panic!() };
+    /// assert_eq!(records.iter().collect::<Vec<_>>(), [b"two"]);
+    /// assert!(chunker.read_on(true).is_none());
+    /// ```
+    pub fn read_on(&mut self, ended: bool) -> Option<Segment> {
+        if self.frozen.is_none() {
+            let chunk = Buffer::from_vec(mem::take(&mut self.buffer));
+            self.frozen = Some(Frozen { chunk, at: 0, filled: mem::take(&mut self.filled) });
+        }
+        let segment = self.segment(ended);
+        match segment {
+            Err(need) => {
+                self.thaw(need);
+                None
+            }
+            Ok(segment) => Some(segment),
+        }
+    }
+
+    /// What comes next in the frozen chunk; else how many bytes it takes to tell, as far as that is known.
+    fn segment(&mut self, ended: bool) -> Result<Segment, Option<usize>> {
+        loop {
+            let Some(frozen) = &self.frozen else { return Err(None) };
+            let extent = self.loss.as_mut().map(|loss| loss.extent(frozen.rest(), ended, self.framer.record_bytes()));
+            match extent {
+                None => {}
+                Some(Extent::Whole(bytes)) => return Ok(Segment::Lost(self.lose(bytes, true))),
+                Some(Extent::Part(bytes)) if bytes > 0 => return Ok(Segment::Lost(self.lose(bytes, false))),
+                Some(Extent::Unsure { before, .. }) if before >= LOST => {
+                    return Ok(Segment::Lost(self.lose(before, false)));
+                }
+                // A little more, so that the next place that looks like a record does not ask for so many bytes anew.
+                Some(Extent::Unsure { need, .. }) => return Err(Some(need + need / 8)),
+                Some(Extent::Part(_)) => return Err(None),
+            }
+            let (first, offset) = (self.framer.record, self.framer.offset - frozen.at as u64);
+            let mut spans = Vec::new();
+            let cut = self.framer.cut(frozen.rest(), &mut spans);
+            if let Some(last) = spans.last() {
+                let (at, taken) = (frozen.at, last.start + last.len + FOOTER);
+                spans.iter_mut().for_each(|span| span.start += at);
+                let chunk = frozen.chunk.clone();
+                self.pass(taken);
+                return Ok(Segment::Records(Records { chunk, spans, first, offset }));
+            }
+            let rest = frozen.rest();
+            match cut.and_then(|_| if ended { self.framer.finish(rest) } else { Ok(()) }) {
+                Err(error) => self.loss = Some(Loss::of(error)),
+                Ok(()) => return Err(self.framer.need(rest).unwrap_or_default()),
+            }
+        }
+    }
+
+    /// Goes on behind so many bytes of the frozen chunk.
+    fn pass(&mut self, bytes: usize) {
+        if let Some(frozen) = &mut self.frozen {
+            frozen.at += bytes;
+        }
+    }
+
+    /// Hands on the first bytes of the loss in hand, which ends with them where they are its `last`.
+    fn lose(&mut self, bytes: usize, last: bool) -> Lost {
+        let offset = self.framer.offset;
+        self.framer.offset += bytes as u64;
+        let lost = self.frozen.as_ref().map(|frozen| frozen.chunk.slice_with_length(frozen.at, bytes));
+        self.pass(bytes);
+        let error = self.loss.as_mut().and_then(|loss| {
+            loss.pass(bytes);
+            loss.error.take()
+        });
+        if last {
+            self.loss = None;
+            self.framer.record += 1;
+        }
+        Lost { error, offset, bytes: lost.unwrap_or_default() }
+    }
+
+    /// Makes room behind what is left of the frozen chunk: in its own memory, where nobody holds it any more.
+    fn thaw(&mut self, need: Option<usize>) {
+        let Some(Frozen { chunk, at, filled }) = self.frozen.take() else { return };
+        let rest = filled - at;
+        self.filled = rest;
+        match chunk.into_vec() {
+            Ok(mut memory) => {
+                memory.copy_within(at..filled, 0);
+                self.buffer = memory;
+            }
+            Err(chunk) => {
+                self.buffer = vec![0; self.size.max(rest)];
+                if let (Some(to), Some(from)) = (self.buffer.get_mut(..rest), chunk.get(at..filled)) {
+                    to.copy_from_slice(from);
+                }
+            }
+        }
+        self.size = self.size.max(self.target).max(rest);
+        self.grow(need);
     }
 
     /// Memory for the next chunk.
@@ -259,15 +430,13 @@ impl Chunker {
         self.framer.finish(self.buffer.get(..self.filled).unwrap_or_default())
     }
 
-    /// Makes room for a record that is longer than the chunk: twice what is there, for a length is only a word until
-    /// its bytes have come.
-    fn grow(&mut self) -> Result<()> {
+    /// Makes room for a record that is longer than the chunk, and `need`s so many bytes in it: twice what is there, for a
+    /// length is only a word until its bytes have come.
+    fn grow(&mut self, need: Option<usize>) {
         if self.is_full() {
-            let need = self.framer.need(self.buffer.get(..self.filled).unwrap_or_default())?;
             let twice = self.size.saturating_mul(2);
             self.size = need.map_or(twice, |need| twice.min(need.max(self.size + 1)));
         }
-        Ok(())
     }
 }
 

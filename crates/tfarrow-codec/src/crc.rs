@@ -11,10 +11,16 @@ const MASK_DELTA: u32 = 0xa282_ead8;
 
 /// The masked CRC32C of `data`, as it stands in a frame.
 pub(crate) fn masked(data: &[u8]) -> u32 {
-    crc32c(data).rotate_right(15).wrapping_add(MASK_DELTA)
+    mask(crc32c(data))
 }
 
-fn crc32c(data: &[u8]) -> u32 {
+/// A CRC as it stands in a frame.
+pub(crate) fn mask(crc: u32) -> u32 {
+    crc.rotate_right(15).wrapping_add(MASK_DELTA)
+}
+
+/// The CRC32C of `data`, as it is.
+pub(crate) fn crc32c(data: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq") {
         #[expect(unsafe_code, reason = "less than half of the time, for records of a few hundred bytes")]
@@ -24,13 +30,56 @@ fn crc32c(data: &[u8]) -> u32 {
     crc32c::crc32c(data)
 }
 
+/// CRC32C's polynomial, its bits reversed.
+const POLYNOMIAL: u32 = 0x82f6_3b78;
+
+/// `x^(8 * 2^n)` modulo the polynomial, its bits reversed, for each `n`.
+static BYTES: [u32; u64::BITS as usize] = {
+    let mut powers = [0; u64::BITS as usize];
+    let mut n = 0;
+    // x^8.
+    let mut power = 1 << 23;
+    while n < powers.len() {
+        powers[n] = power;
+        power = product(power, power);
+        n += 1;
+    }
+    powers
+};
+
+/// The product of two polynomials modulo CRC32C's, all with their bits reversed.
+const fn product(a: u32, mut b: u32) -> u32 {
+    let mut product = 0;
+    let mut bit = u32::BITS;
+    while bit > 0 {
+        bit -= 1;
+        if a >> bit & 1 == 1 {
+            product ^= b;
+        }
+        b = (b >> 1) ^ if b & 1 == 1 { POLYNOMIAL } else { 0 };
+    }
+    product
+}
+
+/// What the CRC `crc` of some data adds to that of the same data with `len` bytes behind it: the CRC of both together is
+/// this and that of the bytes, each bit of one added to that of the other.
+pub(crate) fn shifted(crc: u32, len: u64) -> u32 {
+    let mut left = len;
+    let mut shifted = crc;
+    while left > 0 {
+        shifted = product(BYTES[left.trailing_zeros() as usize], shifted);
+        left &= left - 1;
+    }
+    shifted
+}
+
 /// CRC32C with the instructions that x86-64 has for it.
 #[cfg(target_arch = "x86_64")]
 mod hardware {
     use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u64, _mm_cvtsi64_si128, _mm_cvtsi128_si64};
 
-    /// CRC32C's polynomial, its bits reversed.
-    const POLYNOMIAL: u32 = 0x82f6_3b78;
+    use super::POLYNOMIAL;
+
     /// Words of 8 bytes that each of the three parts of a block has at most.
     const MOST_WORDS: usize = 1024;
     /// Words of each part below which it is not worth having parts.
@@ -105,6 +154,18 @@ mod tests {
     fn masks_as_tensorflow_does() {
         // The first header that any TFRecord writer makes of an empty record: eight zero bytes.
         assert_eq!(super::masked(&[0; 8]), 0x0798_0329);
+    }
+
+    #[test]
+    fn crcs_of_parts_make_that_of_the_whole() {
+        let data: Vec<u8> = (0..3_000_u32).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 11) as u8).collect();
+        for cut in (0..200).chain([1024, 2047, 2999, 3000]) {
+            let (one, two) = (super::crc32c(&data[..cut]), super::crc32c(&data[cut..]));
+            assert_eq!(super::shifted(one, 3000 - cut as u64) ^ two, super::crc32c(&data), "{cut}");
+        }
+        for len in [0, 1, u64::from(u32::MAX), 1 << 40] {
+            assert_eq!(super::shifted(0x1234_5678, len), crc32c::crc32c_combine(0x1234_5678, 0, len as usize), "{len}");
+        }
     }
 
     #[test]

@@ -37,7 +37,9 @@ pub struct BatchDecoder {
     columns: Arc<[Column]>,
     /// Where on the tape each column lies: one that is asked for twice lies there once.
     lanes: Vec<usize>,
-    /// How many values are wanted of each column's lists, where that is not all.
+    /// Whether other columns hold the same feature's other kinds, by column.
+    split: Vec<bool>,
+    /// How many values are wanted of each column of lists, where that is not all.
     first_values: Vec<Option<usize>>,
     schema: SchemaRef,
     tape: Tape,
@@ -62,10 +64,20 @@ impl BatchDecoder {
         let projected = Arc::new(schema.project(&wanted)?);
         let columns: Arc<[_]> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
         let walks = columns.iter().any(|column| column.role.is_of_features() || column.role == Role::Unset);
-        // A column that is wanted twice has its places once.
+        // Columns of one feature have one lane: one that is wanted twice, and those of a feature's kinds.
+        let firsts = firsts(&all);
         let mut lane_of = HashMap::new();
-        let lanes = wanted.iter().enumerate().map(|(lane, index)| *lane_of.entry(*index).or_insert(lane)).collect();
-        let first_values = wanted.iter().map(|index| options.first_values.get(index).copied()).collect();
+        let first = |index: &usize| firsts.get(*index).copied().unwrap_or(*index);
+        let lanes =
+            wanted.iter().enumerate().map(|(lane, index)| *lane_of.entry(first(index)).or_insert(lane)).collect();
+        let lane_of = (0..all.len()).filter_map(|index| Some((index, *lane_of.get(&first(&index))?))).collect();
+        let columns_of = |index: &usize| firsts.iter().filter(|other| **other == first(index)).count();
+        let split: Vec<_> = wanted.iter().map(|index| columns_of(index) > 1).collect();
+        let whole =
+            |index: &usize| all.get(*index).is_none_or(|column| column.shape != Shape::List) || columns_of(index) > 1;
+        let first_values =
+            wanted.iter().map(|index| options.first_values.get(index).copied().filter(|_| !whole(index)));
+        let first_values = first_values.collect();
         let tape = Tape::new(&all, &lane_of, options.limits);
         let DecodeOptions { verify_crc, strict, on_error, .. } = options;
         let (skipped, bad) = (Skipped::default(), BTreeSet::new());
@@ -74,6 +86,7 @@ impl BatchDecoder {
             record_type,
             columns,
             lanes,
+            split,
             first_values,
             schema,
             tape,
@@ -267,14 +280,18 @@ impl BatchDecoder {
                 let places = self.tape.places(records.chunk());
                 let lane = self.lanes.get(index).copied().unwrap_or(index);
                 let slots = self.tape.column(lane);
-                match self.first_values.get(index).copied().flatten().filter(|_| column.shape == Shape::List) {
+                let is_split = self.split.get(index).copied().unwrap_or(false);
+                match self.first_values.get(index).copied().flatten() {
                     Some(most) => column::beginnings(column.values, most, slots, places),
+                    None if is_split => column::build_split(column.shape, column.values, slots, places),
                     None => column::build(column.shape, column.values, slots, places),
                 }
             }
             Role::Record => column::own::record(column.values, records).and_then(|all| chosen(all, rows)),
             Role::Index => chosen(column::own::index(records), rows),
             Role::Offset => chosen(column::own::offset(records), rows),
+            // A schema that has it is refused.
+            Role::Exact => Err(Fault { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) }),
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
                 column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
@@ -290,6 +307,17 @@ impl BatchDecoder {
         };
         error.with_feature(&column.feature)
     }
+}
+
+/// For each column the first that holds the same feature: itself, unless a feature has a column for each of its kinds.
+fn firsts(columns: &[Column]) -> Vec<usize> {
+    let mut first_of = HashMap::new();
+    let first = |(index, column): (usize, &Column)| match column.role {
+        Role::Feature | Role::Context => *first_of.entry((false, column.feature.clone())).or_insert(index),
+        Role::Sequence => *first_of.entry((true, column.feature.clone())).or_insert(index),
+        Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => index,
+    };
+    columns.iter().enumerate().map(first).collect()
 }
 
 /// The values of these rows; `None`: of all.

@@ -20,17 +20,18 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, SchemaRef};
 
+pub(crate) use self::out::varint_len;
 use self::{
     losses::{Ledger, Loss},
     plan::ColumnPlan,
     record::Message,
 };
-use crate::{Error, ErrorKind, RecordType, Result, Role, frame};
+use crate::{Error, ErrorKind, RecordType, Result, Role, exact, frame};
 
 /// The longest record that protobuf can read, in bytes.
 const RECORD_BYTES: u64 = i32::MAX as u64;
@@ -68,6 +69,7 @@ impl EncoderBuilder {
     /// | empty list whose type says no kind | a feature without a kind |
     /// | feature named in `_tfarrow_unset` that has a value | the value |
     /// | null in a column of raw records | an empty record |
+    /// | a value in `_tfarrow_exact` that is of another record | nothing: the record has its usual form |
     pub fn with_lossy(mut self, lossy: bool) -> Self {
         self.lossy = lossy;
         self
@@ -81,13 +83,15 @@ impl EncoderBuilder {
     pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
         let (record_type, columns) = plan::plan(&schema, self.record_type, self.lossy)?;
         let Self { lossy, .. } = self;
-        Ok(Encoder { schema, record_type, columns, lossy, records: 0, bytes: 0, losses: Vec::new() })
+        let (losses, canonical) = (Vec::new(), Vec::new());
+        Ok(Encoder { schema, record_type, columns, lossy, records: 0, bytes: 0, losses, canonical })
     }
 }
 
 /// Turns batches into framed records. Performs no IO.
 ///
-/// A record's features come in the order of the schema's columns; the same batch always gives the same bytes.
+/// A record's features come in the order of the schema's columns, unless the column `_tfarrow_exact` says in which form the
+/// record was; the same batch always gives the same bytes.
 #[derive(Debug)]
 pub struct Encoder {
     schema: SchemaRef,
@@ -99,6 +103,8 @@ pub struct Encoder {
     /// Bytes written so far: the offset of the next frame.
     bytes: u64,
     losses: Vec<Loss>,
+    /// Records in their usual form, of a batch that says in what they differed from it.
+    canonical: Vec<u8>,
 }
 
 impl Encoder {
@@ -158,19 +164,76 @@ impl Encoder {
     }
 
     fn encode_features(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let Some(plan) = self.columns.iter().find(|plan| plan.role == Role::Exact).cloned() else {
+            return self.encode_canonical(batch, out);
+        };
+        let mut canonical = mem::take(&mut self.canonical);
+        canonical.clear();
+        self.encode_canonical(batch, &mut canonical)?;
+        self.restore(&plan, batch, &canonical, out)?;
+        self.canonical = canonical;
+        Ok(())
+    }
+
+    /// Writes records in the form that they had, which are known in their usual one.
+    fn restore(&mut self, plan: &ColumnPlan, batch: &RecordBatch, canonical: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+        let array = columns::converted(plan, batch.column(plan.index), &mut ledger)?;
+        let difference = columns::bytes_of(&array, plan.leaf.values());
+        let start = out.len();
+        let mut unfit = 0;
+        for (row, canonical) in exact::payloads(canonical).enumerate() {
+            match array.is_valid(row).then(|| exact::restore(canonical, difference(row))) {
+                Some(Ok(record)) => frame::write(&record, out),
+                Some(Err(exact::Unfit)) => {
+                    let found = "a form that its features cannot have";
+                    let refused =
+                        ledger.refuse(row, found, "leave the column out, so that records have their usual form");
+                    if refused.is_err() {
+                        out.truncate(start);
+                    }
+                    refused?;
+                    unfit += 1;
+                    frame::write(canonical, out);
+                }
+                None => frame::write(canonical, out),
+            }
+        }
+        ledger.count("forms of other records dropped", unfit);
+        Ok(())
+    }
+
+    fn encode_canonical(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let rows = batch.num_rows();
         let (mut features, mut feature_lists) = (Message::new(1, rows), Message::new(2, rows));
         let mut unset = None;
+        let mut lists: Vec<(&ColumnPlan, Vec<_>)> = Vec::new();
         for plan in &self.columns {
             let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
             let array = batch.column(plan.index);
             match plan.role {
-                Role::Feature | Role::Context => features.push(plan, columns::column(plan, array, &mut ledger)?),
-                Role::Sequence => feature_lists.push(plan, columns::column(plan, array, &mut ledger)?),
+                Role::Feature | Role::Context => {
+                    features.push(plan, columns::column(plan, array, &mut ledger)?);
+                    if plan.splits {
+                        columns::check_kinds(plan, &features, rows, &mut ledger)?;
+                    }
+                }
+                Role::Sequence => {
+                    let part = columns::steps(plan, array, &mut ledger)?;
+                    match lists.iter_mut().find(|(of, _)| plan.splits && of.feature == plan.feature) {
+                        Some((_, parts)) => parts.push(part),
+                        None => lists.push((plan, vec![part])),
+                    }
+                }
                 Role::Unset => unset = Some((plan, array)),
                 // The plan gives no column of features such a role.
-                Role::Record | Role::Index | Role::Offset => {}
+                Role::Record | Role::Index | Role::Offset | Role::Exact => {}
             }
+        }
+        for (plan, parts) in lists {
+            let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+            columns::check_joins(&parts, rows, &mut ledger)?;
+            feature_lists.push(plan, Some(feature::feature_list(&plan.feature, parts)));
         }
         if let Some((plan, array)) = unset {
             let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);

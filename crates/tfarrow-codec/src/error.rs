@@ -134,11 +134,29 @@ pub enum WireError {
     PackedLength,
     /// A feature's name that is no UTF-8.
     Key,
+    /// A feature's name that is longer than [`Limits::key_bytes`](crate::Limits::key_bytes).
+    LongKey,
+    /// More features than [`Limits::record_features`](crate::Limits::record_features).
+    ManyFeatures,
+    /// A feature of more values than [`Limits::values`](crate::Limits::values).
+    ManyValues,
+}
+
+impl WireError {
+    /// Whether the bytes are protobuf, and a limit is passed.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Self::LongKey | Self::ManyFeatures | Self::ManyValues)
+    }
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, position: Position) -> Self {
         Self(Box::new(Inner { kind, position }))
+    }
+
+    /// The error that the record at `position` cannot be read.
+    pub fn wire(error: WireError, position: Position) -> Self {
+        Self::new(ErrorKind::Wire(error), position)
     }
 
     /// An error that has no place in a stream: of a schema, or of a caller's array.
@@ -170,6 +188,7 @@ impl Error {
         match &self.0.kind {
             ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } => Category::Corrupt,
             ErrorKind::Truncated { .. } => Category::Truncated,
+            ErrorKind::Wire(e) if e.is_limit() => Category::Limit,
             ErrorKind::Wire(_)
             | ErrorKind::Foreign { .. }
             | ErrorKind::Kind { .. }
@@ -213,6 +232,7 @@ impl fmt::Display for ErrorKind {
             Self::Truncated { found, expected: None } => {
                 write!(f, "the file ends inside a record's header: found {found} of 12 bytes")
             }
+            Self::Wire(e) if e.is_limit() => e.fmt(f),
             Self::Wire(e) => write!(
                 f,
                 "not a tf.Example or tf.SequenceExample: {e}; if it is something else, the record type `raw` takes it as it is"
@@ -252,6 +272,9 @@ impl fmt::Display for WireError {
             Self::Depth => "messages and groups are nested more than 100 deep",
             Self::PackedLength => "a packed float list is no multiple of 4 bytes long",
             Self::Key => "a feature's name is not UTF-8",
+            Self::LongKey => "a feature's name is longer than the limit key-bytes",
+            Self::ManyFeatures => "the record has more features than the limit record-features",
+            Self::ManyValues => "a feature has more values than the limit",
         })
     }
 }

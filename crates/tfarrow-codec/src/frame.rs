@@ -63,8 +63,15 @@ pub(crate) struct Framer {
 }
 
 impl Framer {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(mut limits: Limits) -> Self {
+        // So that no sum of lengths overflows.
+        limits.record_bytes = limits.record_bytes.min(usize::MAX / 4);
         Self { limits, ..Self::default() }
+    }
+
+    /// The longest record that is taken, in bytes.
+    pub(crate) fn record_bytes(&self) -> usize {
+        self.limits.record_bytes
     }
 
     /// Notes where the data of each whole record of `chunk` lies, and returns how many bytes these records take.

@@ -15,7 +15,7 @@ pub use self::values::{BytesValues, RecordObserver, SeenFeature, SeenRecord, Val
 use crate::{
     Chunker, Error, ErrorKind, Limits, Position, Records, Result, VerifyCrc, WireError,
     keys::Keys,
-    names::column_names,
+    names::{Named, column_names},
     schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
 };
 
@@ -91,18 +91,30 @@ impl FeatureSummary {
     /// The column that holds it in this layout: `None` where it has more than one kind, and where it has none and is no
     /// feature list.
     pub fn column(&self, layout: Layout, role: Role) -> Option<Column> {
-        let feature = self.name.clone();
         let seen = self.kinds().next();
         if self.is_mixed() || (seen.is_none() && role != Role::Sequence) {
-            return None;
+            None
+        } else {
+            Some(self.of(seen, layout, role))
         }
+    }
+
+    /// The columns that hold it in this layout, one for each of its kinds.
+    fn columns(&self, layout: Layout, role: Role) -> impl Iterator<Item = Column> {
+        let split = self.kinds().filter(|_| self.is_mixed()).map(move |seen| self.of(Some(seen), layout, role));
+        self.column(layout, role).into_iter().chain(split)
+    }
+
+    /// The column of its lists of one kind.
+    fn of(&self, seen: Option<(Kind, &KindSummary)>, layout: Layout, role: Role) -> Column {
+        let feature = self.name.clone();
         let values = seen.map_or(Values::Binary, |(kind, seen)| values_of(kind, seen, layout));
         let shape = match (role, layout) {
             (Role::Sequence, _) => Shape::Steps,
             (_, Layout::Auto) if seen.is_some_and(|(_, seen)| seen.min_len == 1 && seen.max_len == 1) => Shape::Scalar,
             _ => Shape::List,
         };
-        Some(Column { feature, role, shape, values })
+        Column { feature, role, shape, values }
     }
 
     /// Whether its column is the last word on all that was seen, and on all that may still come and fits it. Of a list
@@ -153,6 +165,16 @@ impl KindSummary {
         self.utf8 &= other.utf8;
         self.bytes += other.bytes;
     }
+}
+
+/// What becomes of a feature that has more than one kind in a data set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnConflict {
+    /// It is an error.
+    #[default]
+    Fail,
+    /// It gets a column for each of its kinds.
+    Split,
 }
 
 /// What is in a data set, or in a part of it.
@@ -271,7 +293,12 @@ impl Summary {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
+                // It may well be an Example.
+                if error.is_limit() {
+                    return Err(Error::wire(error, position));
+                }
                 self.strays += 1;
+                others.unreadable(place, error, data.len() as u64);
                 self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
             }
             if self.observer.shape.overflow {
@@ -358,7 +385,7 @@ impl Summary {
         self.foreign = None;
         let (Place { shard, record, offset }, error) = self.unreadable.take()?;
         let position = Position { record, offset, feature: None };
-        Some((strays, shard, Error::new(ErrorKind::Wire(error), position)))
+        Some((strays, shard, Error::wire(error, position)))
     }
 
     /// What the records are: Examples or SequenceExamples if every one of them parses, some feature has a value, and no
@@ -431,19 +458,38 @@ impl Summary {
     /// # Errors
     /// [`ErrorKind::MixedKinds`] where a feature has more than one kind.
     pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
+        self.schema_with(layout, record_type, OnConflict::Fail)
+    }
+
+    /// As [`schema`](Self::schema), where a feature of more than one kind may have a column for each of them.
+    ///
+    /// # Errors
+    /// As there, unless such features are split.
+    pub fn schema_with(
+        &self,
+        layout: Layout,
+        record_type: Option<RecordType>,
+        on_conflict: OnConflict,
+    ) -> Result<SchemaRef> {
         let record_type = record_type.unwrap_or_else(|| self.record_type());
         if record_type == RecordType::Raw {
             return Ok(schema::raw_schema(Values::Binary));
         }
         let mut columns = Vec::new();
         for feature in self.features_of(record_type) {
-            if feature.is_mixed() {
+            if feature.is_mixed() && on_conflict == OnConflict::Fail {
                 return Err(mixed(feature));
             }
-            columns.extend(feature.column(layout, self.role(feature, record_type)));
+            let is_mixed = feature.is_mixed();
+            columns.extend(feature.columns(layout, self.role(feature, record_type)).map(|column| (column, is_mixed)));
         }
-        let names = column_names(columns.iter().map(|column| (column.role, column.feature.as_str())));
-        let mut fields: Vec<_> = columns.iter().zip(names).map(|(column, name)| column.field(&name)).collect();
+        let named = columns.iter().map(|(column, is_mixed)| Named {
+            role: column.role,
+            feature: &column.feature,
+            kind: is_mixed.then(|| column.values.kind()),
+        });
+        let names = column_names(named);
+        let mut fields: Vec<_> = columns.iter().zip(names).map(|((column, _), name)| column.field(&name)).collect();
         fields.sort_by(|a, b| a.name().cmp(b.name()));
         fields.extend(self.has_unset().then(schema::unset_field));
         Ok(schema::with_record_type(fields, record_type))
@@ -474,7 +520,7 @@ fn mixed(feature: &FeatureSummary) -> Error {
 
 fn too_many_names(limits: &Limits) -> Error {
     let limit = limits.features as u64;
-    Error::usage(ErrorKind::Limit { what: "different names of features", limit, found: limit + 1 })
+    Error::usage(ErrorKind::Limit { what: "different names of features (the limit columns)", limit, found: limit + 1 })
 }
 
 /// Infers the schema of a whole stream in memory.

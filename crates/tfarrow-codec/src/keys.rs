@@ -54,14 +54,8 @@ struct Guess {
 
 impl Guess {
     fn new(id: u32, name: &[u8], idle: bool) -> Self {
-        let mut prefix = vec![0x0a];
-        let mut length = name.len();
-        while length >= 0x80 {
-            prefix.push(length as u8 | 0x80);
-            length >>= 7;
-        }
-        prefix.push(length as u8);
-        prefix.extend_from_slice(name);
+        let mut prefix = Vec::new();
+        wire::put_bytes(name, &mut prefix);
         prefix.push(0x12);
         let mut head = [0; 8];
         head.iter_mut().zip(&prefix).for_each(|(to, from)| *to = *from);
@@ -121,6 +115,12 @@ impl Keys {
     pub(crate) fn with_idle(mut self, idle: Vec<bool>) -> Self {
         self.idle = idle;
         self
+    }
+
+    /// What records may have.
+    #[inline]
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// All names, by number.
@@ -228,6 +228,9 @@ impl Keys {
 
     /// The number of a key; a new one where it is new. `None` where no more names are remembered.
     pub(crate) fn find(&mut self, key: &[u8]) -> wire::Result<Option<u32>> {
+        if key.len() > self.limits.key_bytes {
+            return Err(WireError::LongKey);
+        }
         let key = simdutf8::basic::from_utf8(key).map_err(|_| WireError::Key)?;
         let id = match self.ids.get(key) {
             Some(id) => Some(*id),

@@ -5,15 +5,54 @@
 pub struct Limits {
     /// The longest record, in bytes of payload. By default 2 GiB - 1, what protobuf itself allows.
     pub record_bytes: usize,
-    /// Different feature names that are remembered, in a schema or in what a scan did not expect. By default 1 million.
+    /// Features that one record has, those included that it gives again. By default 1 million.
+    pub record_features: usize,
+    /// Values of one feature of one record. By default 2^28: as integers they take 2 GiB.
+    pub values: usize,
+    /// Bytes of one feature's name. By default 1 MiB.
+    pub key_bytes: usize,
+    /// Different feature names that are remembered, in a schema or in what a scan did not expect: the columns that a data
+    /// set can have. By default 100,000.
     pub features: usize,
     /// Bytes of all these names together. By default 64 MiB.
     pub name_bytes: usize,
+    /// How many times as long compressed bytes may become. The codec inflates nothing: this is for who does. By default
+    /// 250.
+    pub inflate_ratio: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record_bytes: i32::MAX as usize, features: 1_000_000, name_bytes: 64 << 20 }
+        Self {
+            record_bytes: i32::MAX as usize,
+            record_features: 1_000_000,
+            values: 1 << 28,
+            key_bytes: 1 << 20,
+            features: 100_000,
+            name_bytes: 64 << 20,
+            inflate_ratio: 250,
+        }
+    }
+}
+
+impl Limits {
+    /// The names that options use, in the order of the fields.
+    pub const NAMES: [&str; 7] =
+        ["record-bytes", "record-features", "values", "key-bytes", "columns", "name-bytes", "inflate-ratio"];
+
+    /// The limit of this name, to be set; `None` where there is none.
+    pub fn by_name(&mut self, name: &str) -> Option<&mut usize> {
+        let limits = [
+            &mut self.record_bytes,
+            &mut self.record_features,
+            &mut self.values,
+            &mut self.key_bytes,
+            &mut self.features,
+            &mut self.name_bytes,
+            &mut self.inflate_ratio,
+        ];
+        let named = Self::NAMES.into_iter().zip(limits).find(|(known, _)| *known == name);
+        named.map(|(_, limit)| limit)
     }
 }
 
@@ -29,12 +68,12 @@ pub enum VerifyCrc {
     Never,
 }
 
-/// What becomes of a record that is damaged, or does not fit the schema.
+/// What becomes of a record that is damaged, or does not fit the schema, and of bytes that no record can be made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
     /// It is an error, and there is no batch.
     #[default]
     Fail,
-    /// It is left out of its batch, and counted.
+    /// It is left out, and counted.
     Skip,
 }

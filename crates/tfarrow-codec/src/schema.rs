@@ -12,7 +12,7 @@ use crate::{Error, ErrorKind, Result};
 /// Metadata key of a field: the kind of its feature, in TensorFlow's words (`bytes_list`, `float_list`, `int64_list`).
 pub const KIND: &str = "tfarrow.kind";
 /// Metadata key of a field: the part it plays (`feature`, `context`, `sequence`, `record`, `unset`,
-/// `index`, `offset`).
+/// `exact`, `index`, `offset`).
 pub const ROLE: &str = "tfarrow.role";
 /// Metadata key of a field: its feature's name, where the column has another.
 pub const FEATURE: &str = "tfarrow.feature";
@@ -28,6 +28,9 @@ pub const OFFSET_COLUMN: &str = "_offset";
 pub const RAW_COLUMN: &str = "_raw";
 /// The name of the column that lists the features which a record has without a kind.
 pub const UNSET_COLUMN: &str = "_tfarrow_unset";
+
+/// The name of the column that says of each record in what it differs from its usual form.
+pub const EXACT_COLUMN: &str = "_tfarrow_exact";
 
 /// The three kinds of `tf.train.Feature`, in the order of its oneof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,6 +112,9 @@ pub enum Role {
     Record,
     /// The names of the features that a record has without a kind.
     Unset,
+    /// In what the record differs from the form that an encoder gives it: made by [`ExactColumn`](crate::ExactColumn), and
+    /// no column that records are decoded to.
+    Exact,
     /// The record's number in its shard, from 0. Not of the record itself: there only where a reader asks for it.
     Index,
     /// The offset in bytes of the record's frame in the decompressed shard. There only where a reader asks for it.
@@ -116,8 +122,16 @@ pub enum Role {
 }
 
 impl Role {
-    const ALL: [Self; 7] =
-        [Self::Feature, Self::Context, Self::Sequence, Self::Record, Self::Unset, Self::Index, Self::Offset];
+    const ALL: [Self; 8] = [
+        Self::Feature,
+        Self::Context,
+        Self::Sequence,
+        Self::Record,
+        Self::Unset,
+        Self::Exact,
+        Self::Index,
+        Self::Offset,
+    ];
 
     /// The name that metadata uses.
     pub fn name(self) -> &'static str {
@@ -127,6 +141,7 @@ impl Role {
             Self::Sequence => "sequence",
             Self::Record => "record",
             Self::Unset => "unset",
+            Self::Exact => "exact",
             Self::Index => "index",
             Self::Offset => "offset",
         }
@@ -231,6 +246,7 @@ impl Column {
             Role::Sequence => shape == Shape::Steps,
             Role::Record => shape == Shape::Scalar && matches!(values, Values::Binary | Values::BinaryView),
             Role::Unset => shape == Shape::List && values == Values::Utf8,
+            Role::Exact => false,
             Role::Index | Role::Offset => shape == Shape::Scalar && values == Values::Int64,
         };
         if !shape_fits {
@@ -259,7 +275,7 @@ impl Column {
         if self.feature != name {
             metadata.insert(FEATURE.to_owned(), self.feature.clone());
         }
-        let nullable = self.role.is_of_features() || self.role == Role::Unset;
+        let nullable = self.role.is_of_features() || matches!(self.role, Role::Unset | Role::Exact);
         Field::new(name, self.data_type(), nullable).with_metadata(metadata)
     }
 }
@@ -287,6 +303,7 @@ fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     match record_type {
         RecordType::Raw => Role::Record,
         _ if field.name() == UNSET_COLUMN => Role::Unset,
+        _ if field.name() == EXACT_COLUMN => Role::Exact,
         RecordType::Example => Role::Feature,
         RecordType::SequenceExample if shape == Shape::Steps => Role::Sequence,
         RecordType::SequenceExample => Role::Context,
@@ -325,7 +342,9 @@ pub fn place_field(role: Role) -> Field {
     let (name, values) = match role {
         Role::Index => (INDEX_COLUMN, Values::Int64),
         Role::Offset => (OFFSET_COLUMN, Values::Int64),
-        Role::Record | Role::Feature | Role::Context | Role::Sequence | Role::Unset => (RAW_COLUMN, Values::Binary),
+        Role::Record | Role::Feature | Role::Context | Role::Sequence | Role::Unset | Role::Exact => {
+            (RAW_COLUMN, Values::Binary)
+        }
     };
     Column { feature: name.to_owned(), role, shape: Shape::Scalar, values }.field(name)
 }
@@ -334,6 +353,19 @@ pub fn place_field(role: Role) -> Field {
 pub(crate) fn unset_field() -> Field {
     let feature = UNSET_COLUMN.to_owned();
     Column { feature, role: Role::Unset, shape: Shape::List, values: Values::Utf8 }.field(UNSET_COLUMN)
+}
+
+/// The column `_tfarrow_exact`.
+pub(crate) fn exact_field() -> Field {
+    let feature = EXACT_COLUMN.to_owned();
+    Column { feature, role: Role::Exact, shape: Shape::Scalar, values: Values::Binary }.field(EXACT_COLUMN)
+}
+
+/// `schema` without the columns that are no part of what records are decoded to.
+pub fn without_exact(schema: &Schema) -> SchemaRef {
+    let is_decoded = |field: &&Arc<Field>| role_of(field) != Some(Role::Exact);
+    let fields: Vec<_> = schema.fields().iter().filter(is_decoded).cloned().collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// `schema` with view types for all bytes and text, as SQL engines like them, or the other way round.

@@ -9,8 +9,8 @@ pub struct Skipped {
     pub records: u64,
     /// How many of them are damaged: their CRC does not hold.
     pub corrupt: u64,
-    /// What is wrong with the first.
-    pub first: Option<Error>,
+    /// What is wrong with each, those of a batch in the order of its columns.
+    pub errors: Vec<Error>,
 }
 
 impl Skipped {
@@ -23,6 +23,6 @@ impl Skipped {
     pub fn add(&mut self, error: Error) {
         self.records += 1;
         self.corrupt += u64::from(error.category() == Category::Corrupt);
-        self.first.get_or_insert(error);
+        self.errors.push(error);
     }
 }

@@ -270,7 +270,7 @@ fn side_of(role: Role) -> Option<Side> {
     match role {
         Role::Feature | Role::Context => Some(Side::Features),
         Role::Sequence => Some(Side::Lists),
-        Role::Record | Role::Unset | Role::Index | Role::Offset => None,
+        Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => None,
     }
 }
 
@@ -305,7 +305,11 @@ impl TapeVisitor<'_, '_> {
     #[inline]
     fn feature_slot(&mut self, id: u32, column: u32, message: &[u8]) -> wire::Result<()> {
         let (tape, chunk) = (&mut *self.tape, self.chunk);
+        let most = tape.sides[0].keys.limits().values;
         walk::feature(message, |feature| {
+            if let Some((kind, body)) = feature {
+                walk::check_values(kind, body, most)?;
+            }
             if let Some(unset) = &mut tape.unset
                 && (feature.is_none() || !unset.record.is_empty())
             {
@@ -344,6 +348,7 @@ impl Visitor for TapeVisitor<'_, '_> {
             Side::Features if column == NONE && self.tape.unset.is_none() => Ok(()),
             Side::Features => self.feature_slot(id, column, message),
             Side::Lists => {
+                walk::check_feature_list(message, self.tape.sides[1].keys.limits().values)?;
                 let slot = slot(State::Steps, message, self.chunk, &mut self.tape.joined);
                 self.tape.set(column, slot, self.chunk)
             }

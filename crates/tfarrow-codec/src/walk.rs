@@ -46,6 +46,11 @@ pub(crate) trait Visitor {
 
 /// Walks one record. `lists` tells whether field 2 is `feature_lists`, or as foreign as any other.
 pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
+    let most = visitor.keys(Side::Features).limits().record_features;
+    // A map entry takes two bytes at least.
+    if data.len() / 2 > most && count_entries(data, lists)? > most {
+        return Err(WireError::ManyFeatures);
+    }
     visitor.keys(Side::Features).begin();
     if lists {
         visitor.keys(Side::Lists).begin();
@@ -65,6 +70,22 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
         }
     }
     Ok(())
+}
+
+/// The map entries of a record.
+#[cold]
+fn count_entries(mut rest: &[u8], lists: bool) -> Result<usize> {
+    let mut count = 0;
+    while !rest.is_empty() {
+        match wire::tag(&mut rest)? {
+            (field @ (1 | 2), LEN) if lists || field == 1 => steps(wire::bytes(&mut rest)?, |_| {
+                count += 1;
+                Ok(())
+            })?,
+            tag => wire::skip(&mut rest, tag, 0)?,
+        }
+    }
+    Ok(count)
 }
 
 /// Walks a message whose field 1 is a map.
@@ -260,6 +281,55 @@ pub(crate) fn check_list(kind: Kind, body: &[u8]) -> Result<()> {
             Numbers::One(_) => Ok(()),
         }),
     }
+}
+
+/// Refuses a list of more than `most` values.
+#[inline]
+pub(crate) fn check_values(kind: Kind, body: &[u8], most: usize) -> Result<()> {
+    // A value takes a byte at least.
+    if body.len() > most && count_values(kind, body)? > most { Err(WireError::ManyValues) } else { Ok(()) }
+}
+
+#[cold]
+fn count_values(kind: Kind, body: &[u8]) -> Result<usize> {
+    let mut count = 0;
+    match kind {
+        Kind::Bytes => bytes_values(body, |_| {
+            count += 1;
+            Ok(())
+        })?,
+        Kind::Float => float_pieces(body, |piece| {
+            count += match piece {
+                Numbers::Packed(bytes) => bytes.len() / 4,
+                Numbers::One(_) => 1,
+            };
+            Ok(())
+        })?,
+        Kind::Int64 => int64_pieces(body, |piece| {
+            count += match piece {
+                Numbers::Packed(bytes) => wire::count_varints(bytes)?,
+                Numbers::One(_) => 1,
+            };
+            Ok(())
+        })?,
+    }
+    Ok(count)
+}
+
+/// Refuses a feature list of more than `most` steps and values.
+#[inline]
+pub(crate) fn check_feature_list(message: &[u8], most: usize) -> Result<()> {
+    if message.len() > most && count_steps(message)? > most { Err(WireError::ManyValues) } else { Ok(()) }
+}
+
+#[cold]
+fn count_steps(message: &[u8]) -> Result<usize> {
+    let mut count = 0;
+    steps(message, |step| {
+        count += 1 + feature(step, |list| list.map_or(Ok(0), |(kind, body)| count_values(kind, body)))?;
+        Ok(())
+    })?;
+    Ok(count)
 }
 
 /// A list's body up to its first `most` values: the fields before the one that they end in, and, where that is a packed

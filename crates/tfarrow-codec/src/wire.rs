@@ -152,13 +152,17 @@ fn skip_group(rest: &mut &[u8], group: u32, depth: usize) -> Result<()> {
 /// Writes field 1, which is these bytes.
 pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(1 << 3 | LEN);
-    let mut len = bytes.len();
-    while len >= 0x80 {
-        out.push(len as u8 | 0x80);
-        len >>= 7;
-    }
-    out.push(len as u8);
+    put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
+}
+
+/// Writes a varint in its shortest form.
+pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 /// Counts the varints of a packed list, and checks that none is cut short or longer than 10 bytes.
@@ -259,21 +263,13 @@ fn gather(x: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn put(mut value: u64, out: &mut Vec<u8>) {
-        while value >= 0x80 {
-            out.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        out.push(value as u8);
-    }
-
     #[test]
     fn unpacks_varints_of_every_length_at_every_place() {
         let values: Vec<i64> = (0..64).flat_map(|bit| [1i64 << bit, (1i64 << bit).wrapping_sub(1), -1, bit]).collect();
         for start in 0..values.len() {
             let values = &values[start..];
             let mut packed = Vec::new();
-            values.iter().for_each(|v| put(*v as u64, &mut packed));
+            values.iter().for_each(|v| put_varint(*v as u64, &mut packed));
             let mut out = Vec::new();
             assert_eq!(count_varints(&packed), Ok(values.len()));
             unpack_varints(&packed, &mut out).unwrap();

@@ -77,7 +77,7 @@ trait Family<'t> {
 /// The array of a column.
 pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
     if shape == Shape::Steps {
-        return steps(values, slots, places);
+        return steps(values, slots, places, build);
     }
     match values {
         Values::Binary => shaped(shape, slots, places, BytesFamily::binary()),
@@ -87,6 +87,16 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
         Values::Float32 => shaped(shape, slots, places, FloatFamily::default()),
         Values::Int64 => shaped(shape, slots, places, Int64Family::default()),
     }
+}
+
+/// The array of a column of a feature whose lists of other kinds stand in columns of their own: here they are null.
+pub(crate) fn build_split(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+    if shape == Shape::Steps {
+        return steps(values, slots, places, build_split);
+    }
+    let kind = State::List(values.kind());
+    let of_kind: Vec<_> = slots.iter().map(|slot| if slot.state == kind { *slot } else { Slot::default() }).collect();
+    build(shape, values, &of_kind, places)
 }
 
 fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, family: F) -> Result<ArrayRef> {
@@ -173,7 +183,13 @@ fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) ->
     Ok(())
 }
 
-fn steps(values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+/// `build` makes the array of all steps.
+fn steps(
+    values: Values,
+    slots: &[Slot],
+    places: Places<'_>,
+    build: impl Fn(Shape, Values, &[Slot], Places<'_>) -> Result<ArrayRef>,
+) -> Result<ArrayRef> {
     let mut inner = Vec::new();
     let mut joined = Vec::new();
     let mut nulls = 0;

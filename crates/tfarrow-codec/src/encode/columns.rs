@@ -1,9 +1,11 @@
 //! A batch's arrays as columns that can be measured and written, by their plans.
 
+use std::ops::Range;
+
 use arrow_array::{Array, ArrayRef, cast::AsArray, new_empty_array};
 
 use super::{
-    feature::{self, Column, Rows, UnsetColumn},
+    feature::{self, Column, Rows, Steps, UnsetColumn},
     lists::{self, Lists},
     losses::Ledger,
     normalize::{convert, unpack},
@@ -19,8 +21,8 @@ use crate::{Kind, Result, Shape, Values};
 pub(super) fn column(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
     let column = match plan.shape {
         Shape::Scalar => scalars(plan, array, ledger),
-        Shape::List => lists(plan, array, ledger).map(Some),
-        Shape::Steps => steps(plan, array, ledger).map(Some),
+        // Steps are no column of their own: a feature list may have several.
+        Shape::List | Shape::Steps => lists(plan, array, ledger).map(Some),
     };
     column.map_err(|e| e.with_feature(&plan.name))
 }
@@ -42,7 +44,15 @@ fn lists(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result
     Ok(finish(plan, Rows::Lists(lists), typed))
 }
 
-fn steps(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Column>> {
+/// The steps of a feature list that one column holds.
+///
+/// # Errors
+/// A value that would change, where no loss is allowed.
+pub(super) fn steps(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Steps>> {
+    steps_of(plan, array, ledger).map_err(|e| e.with_feature(&plan.name))
+}
+
+fn steps_of(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Steps>> {
     let (steps, inner) = lists::split(array)?;
     let (mut lists, items) = lists::split(&inner)?;
     let row_of = |step| steps.list_of(step);
@@ -52,7 +62,42 @@ fn steps(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result
         check_kind(&lists, &row_of, ledger)?;
         lists.nullify_all();
     }
-    Ok(finish(plan, Rows::Steps(steps, lists), typed))
+    let (values, items) = typed.unwrap_or_else(no_values);
+    Ok(feature::steps(steps, lists, values, &items))
+}
+
+/// Refuses columns of one feature list that do not join: with other steps, or with two lists for one step.
+pub(super) fn check_joins(parts: &[Box<dyn Steps>], rows: usize, ledger: &mut Ledger<'_>) -> Result<()> {
+    let Some((first, others)) = parts.split_first().filter(|(_, others)| !others.is_empty()) else { return Ok(()) };
+    let mut times = 0;
+    for row in 0..rows {
+        let steps = first.steps().get(row);
+        let count = steps.as_ref().map(Range::len);
+        let differs = others.iter().any(|part| part.steps().get(row).as_ref().map(Range::len) != count);
+        let lists = |step| parts.iter().filter(|part| part.list(row, step).is_some()).count();
+        if differs || (0..count.unwrap_or(0)).any(|step| lists(step) > 1) {
+            ledger.refuse(row, "steps that differ from those of its other columns", "make one of them null")?;
+            times += 1;
+        }
+    }
+    ledger.count("feature lists whose columns differ taken from the first", times);
+    Ok(())
+}
+
+/// Refuses a feature that has values in more than one of its columns.
+pub(super) fn check_kinds(
+    plan: &ColumnPlan,
+    features: &Message<'_>,
+    rows: usize,
+    ledger: &mut Ledger<'_>,
+) -> Result<()> {
+    let mut times = 0;
+    for row in (0..rows).filter(|row| features.columns_of(&plan.feature, *row) > 1) {
+        ledger.refuse(row, "values of more than one kind", "make all but one of its columns null")?;
+        times += 1;
+    }
+    ledger.count("features of more than one kind written with the last", times);
+    Ok(())
 }
 
 /// The values of all lists, which have no nulls then, of the type that the plan says.
@@ -83,8 +128,12 @@ fn typed(plan: &ColumnPlan, items: ArrayRef) -> Option<(Values, ArrayRef)> {
 
 fn finish(plan: &ColumnPlan, rows: Rows, typed: Option<(Values, ArrayRef)>) -> Box<dyn Column> {
     let has_kind = typed.is_some();
-    let (values, items) = typed.unwrap_or_else(|| (Values::Binary, new_empty_array(&Values::Binary.data_type())));
+    let (values, items) = typed.unwrap_or_else(no_values);
     feature::column(&plan.feature, rows, has_kind, values, &items)
+}
+
+fn no_values() -> (Values, ArrayRef) {
+    (Values::Binary, new_empty_array(&Values::Binary.data_type()))
 }
 
 /// Refuses lists of no kind, or counts them.
@@ -140,12 +189,20 @@ pub(super) fn unset(
     Ok(Some(Box::new(column)))
 }
 
+/// A column of single values, as the type that its plan says.
+///
+/// # Errors
+/// A value that would change, where no loss is allowed.
+pub(super) fn converted(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
+    convert(array, &plan.leaf, &Some, ledger)
+}
+
 /// The column of raw records.
 ///
 /// # Errors
 /// A null, where no loss is allowed.
 pub(super) fn records(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
-    let array = convert(array, &plan.leaf, &Some, ledger)?;
+    let array = converted(plan, array, ledger)?;
     if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
         let first = (0..nulls.len()).find(|row| nulls.is_null(*row)).unwrap_or_default();
         ledger.refuse(first, "null in place of a record", "leave the row out")?;

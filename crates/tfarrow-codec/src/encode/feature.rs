@@ -15,7 +15,7 @@ pub(super) use self::unset::UnsetColumn;
 use self::{
     bytes::{BytesFamily, ViewFamily},
     numbers::{FloatFamily, Int64Family},
-    shapes::{ListColumn, ScalarColumn, StepsColumn},
+    shapes::{ListColumn, ScalarColumn, StepsColumn, StepsPart},
 };
 use super::{entry::Entry, lists::Lists, out::Out};
 use crate::{Kind, Values};
@@ -60,8 +60,24 @@ pub(super) enum Rows {
     Scalars(Option<NullBuffer>),
     /// A list a row.
     Lists(Lists),
-    /// A list of steps a row, each a list.
-    Steps(Lists, Lists),
+}
+
+/// The steps of a feature list that are of one kind.
+pub(super) trait Steps {
+    /// Counts the bytes that each step takes. It comes before the lengths are asked for.
+    fn measure(&mut self);
+
+    /// Which steps are of which row.
+    fn steps(&self) -> &Lists;
+
+    /// The number among all of step `step` of a row, where that has a list of this kind.
+    fn list(&self, row: usize, step: usize) -> Option<usize>;
+
+    /// Bytes of the feature of a list.
+    fn feature_len(&self, list: usize) -> u64;
+
+    /// Writes a list with its kind.
+    fn write(&self, list: usize, out: &mut Out<'_>);
 }
 
 /// The column of a feature, whose values stand in `array`. Where `has_kind` is not, all its lists are empty and written without a kind.
@@ -81,6 +97,22 @@ fn shaped<F: Family + 'static>(feature: &str, rows: Rows, has_kind: bool, family
     match rows {
         Rows::Scalars(nulls) => Box::new(ScalarColumn::new(Entry::new(feature, kind), nulls, family)),
         Rows::Lists(lists) => Box::new(ListColumn::new(Entry::new(feature, kind), lists, family)),
-        Rows::Steps(steps, lists) => Box::new(StepsColumn::new(Entry::new(feature, None), steps, lists, family)),
+    }
+}
+
+/// The column of a feature list, whose steps stand in a part for each kind.
+pub(super) fn feature_list(feature: &str, parts: Vec<Box<dyn Steps>>) -> Box<dyn Column> {
+    Box::new(StepsColumn::new(Entry::new(feature, None), parts))
+}
+
+/// The steps of a feature list that are of one kind, whose values stand in `array`.
+pub(super) fn steps(steps: Lists, lists: Lists, values: Values, array: &ArrayRef) -> Box<dyn Steps> {
+    match values {
+        Values::Binary => Box::new(StepsPart::new(steps, lists, BytesFamily::new(array.as_binary::<i32>()))),
+        Values::Utf8 => Box::new(StepsPart::new(steps, lists, BytesFamily::new(array.as_string::<i32>()))),
+        Values::BinaryView => Box::new(StepsPart::new(steps, lists, ViewFamily::new(array.as_binary_view()))),
+        Values::Utf8View => Box::new(StepsPart::new(steps, lists, ViewFamily::new(array.as_string_view()))),
+        Values::Float32 => Box::new(StepsPart::new(steps, lists, FloatFamily::new(array.as_primitive()))),
+        Values::Int64 => Box::new(StepsPart::new(steps, lists, Int64Family::new(array.as_primitive()))),
     }
 }

@@ -47,7 +47,7 @@ fn highest(value: u64) -> usize {
 
 /// Bytes that `value` takes as a varint.
 #[inline]
-pub(super) fn varint_len(value: u64) -> u64 {
+pub(crate) fn varint_len(value: u64) -> u64 {
     u64::from(look_up(&LENS, highest(value)))
 }
 

@@ -3,14 +3,14 @@
 //! If you add a type, you must also add its conversion to `normalize`; the compiler finds it, since [`Leaf`] is matched
 //! exhaustively there.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
 
 use super::lists;
 use crate::{
     Error, ErrorKind, Kind, RecordType, Result, Role, Shape, Values,
-    schema::{FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
+    schema::{EXACT_COLUMN, FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
 };
 
 /// What becomes of one column.
@@ -27,6 +27,8 @@ pub(super) struct ColumnPlan {
     pub(super) leaf: Leaf,
     /// The kind that the metadata gives a column whose type gives none.
     pub(super) kind: Option<Kind>,
+    /// Whether it is one of several columns of a feature, as its name says, which is not the feature's.
+    pub(super) splits: bool,
 }
 
 /// From which type values come, and with it how they are converted.
@@ -129,6 +131,7 @@ fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> 
         shape,
         leaf,
         kind: metadata.get(KIND).and_then(|name| Kind::from_name(name)),
+        splits: metadata.contains_key(KIND) && metadata.contains_key(FEATURE),
     })
 }
 
@@ -150,6 +153,10 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         Some(role) => role == Role::Unset,
         None => field.name() == UNSET_COLUMN,
     };
+    let exact = match role_of(field) {
+        Some(role) => role == Role::Exact,
+        None => field.name() == EXACT_COLUMN,
+    };
     let wrong = |what: &str| Err(unsupported(format!("{what}, found {}", field.data_type())));
     match record_type {
         RecordType::Raw if shape == Shape::Scalar && bytes => Ok(Role::Record),
@@ -157,6 +164,10 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         RecordType::Example | RecordType::SequenceExample if role_of(field) == Some(Role::Record) => {
             Err(unsupported("this column is the whole record; write it with --record-type raw".to_owned()))
         }
+        RecordType::Example | RecordType::SequenceExample if exact => match (shape, bytes) {
+            (Shape::Scalar, true) => Ok(Role::Exact),
+            _ => wrong("this column says in which form a record was, as binary"),
+        },
         RecordType::Example | RecordType::SequenceExample if unset => match (shape, leaf) {
             (Shape::List, leaf) if matches!(leaf.values(), Some(Values::Utf8 | Values::Utf8View)) => Ok(Role::Unset),
             (Shape::List | Shape::Scalar, Leaf::Null) => Ok(Role::Unset),
@@ -173,17 +184,19 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
     }
 }
 
-/// Each feature has one column: of two, a reader would see the last.
+/// Each feature has one column, or one for each of its kinds: of two of one kind, a reader would see the last.
 fn check_names(columns: &[ColumnPlan]) -> Result<()> {
-    let mut names = HashSet::new();
-    let features = columns.iter().filter(|column| column.role != Role::Unset);
-    match features.into_iter().find(|c| !names.insert((c.role == Role::Sequence, c.feature.as_str()))) {
-        None => Ok(()),
-        Some(column) => {
+    let mut names: HashMap<_, Vec<Option<Option<Kind>>>> = HashMap::new();
+    for column in columns.iter().filter(|column| !matches!(column.role, Role::Unset | Role::Exact)) {
+        let kind = column.splits.then_some(column.leaf.values().map(Values::kind).or(column.kind));
+        let others = names.entry((column.role == Role::Sequence, column.feature.as_str())).or_default();
+        if others.iter().any(|other| kind.is_none() || other.is_none() || *other == kind) {
             let message = format!("a second column for the feature {:?}; rename one of them", column.feature);
-            Err(Error::usage(unsupported(message)).with_feature(&column.name))
+            return Err(Error::usage(unsupported(message)).with_feature(&column.name));
         }
+        others.push(kind);
     }
+    Ok(())
 }
 
 fn check_raw(columns: &[ColumnPlan]) -> Result<()> {

@@ -16,8 +16,8 @@ pub(super) struct Message<'a> {
     columns: Vec<Box<dyn Column>>,
     /// Bytes of each row's entries.
     lens: Vec<u64>,
-    /// Where the column of a feature is.
-    by_name: HashMap<&'a str, usize>,
+    /// Where the columns of a feature are.
+    by_name: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Message<'a> {
@@ -30,15 +30,20 @@ impl<'a> Message<'a> {
     pub(super) fn push(&mut self, plan: &'a ColumnPlan, column: Option<Box<dyn Column>>) {
         if let Some(mut column) = column {
             column.measure(&mut self.lens);
-            self.by_name.insert(&plan.feature, self.columns.len());
+            self.by_name.entry(&plan.feature).or_default().push(self.columns.len());
             self.columns.push(column);
         }
     }
 
     /// Whether a row has this feature.
     pub(super) fn has(&self, feature: &str, row: usize) -> bool {
-        let column = self.by_name.get(feature).and_then(|index| self.columns.get(*index));
-        column.is_some_and(|column| column.is_present(row))
+        self.columns_of(feature, row) > 0
+    }
+
+    /// In how many of its columns a feature has something in a row.
+    pub(super) fn columns_of(&self, feature: &str, row: usize) -> usize {
+        let columns = self.by_name.get(feature).into_iter().flatten().filter_map(|index| self.columns.get(*index));
+        columns.filter(|column| column.is_present(row)).count()
     }
 
     /// Bytes of a row's field. One without entries is left out.

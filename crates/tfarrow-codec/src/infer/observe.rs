@@ -163,16 +163,21 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         // Once a value was no text, the next need not be looked at.
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
         let bytes = value.unwrap_or_default();
+        let most = summary.keys.limits().values;
         let message = if O::IS_TOLD { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
         let seen = match side {
             Side::Features => Seen { side, id, message, list: one(bytes, utf8)?, steps: None },
             Side::Lists => {
+                walk::check_feature_list(bytes, most)?;
                 let all = &mut self.observer.steps;
                 let first = all.len();
                 steps(bytes, utf8, all)?;
                 Seen { side, id, message, list: List::UNSET, steps: Some((first, all.len())) }
             }
         };
+        if seen.list.len > most as u64 {
+            return Err(WireError::ManyValues);
+        }
         self.note(seen);
         Ok(())
     }

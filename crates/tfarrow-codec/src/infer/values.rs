@@ -2,6 +2,7 @@
 
 use super::{Place, SideSummary, observe::Seen};
 use crate::{
+    WireError,
     schema::{Kind, Role},
     tape::Slot,
     walk::{self, Numbers, Side},
@@ -15,6 +16,9 @@ pub trait RecordObserver {
 
     /// A record.
     fn record(&mut self, record: &mut SeenRecord<'_>);
+
+    /// A record that does not parse, of so many bytes. It is told also where [`IS_TOLD`](Self::IS_TOLD) is false.
+    fn unreadable(&mut self, _place: Place, _error: WireError, _bytes: u64) {}
 }
 
 /// Nobody.
@@ -31,6 +35,11 @@ impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         self.0.record(record);
         self.1.record(record);
+    }
+
+    fn unreadable(&mut self, place: Place, error: WireError, bytes: u64) {
+        self.0.unreadable(place, error, bytes);
+        self.1.unreadable(place, error, bytes);
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fs;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use proptest::prelude::*;
-use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Result, Values, schema};
+use tfarrow_codec::{DecoderBuilder, EncoderBuilder, OnConflict, Result, Values, schema};
 use tfarrow_testkit::{
     arrow, config, frame,
     generate::{self, DataSet},
@@ -13,7 +14,7 @@ use tfarrow_testkit::{
     oracle::{self, Cell, Row, Side, Value},
 };
 
-use crate::support::{WAYS, decode, decode_way, record_type, schema_of, small, testdata};
+use crate::support::{WAYS, decode, decode_way, record_type, schema_of, small, summary, testdata};
 
 /// Encodes batches of one schema; no batches make no file.
 fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
@@ -46,6 +47,27 @@ proptest! {
             // .. and from there the same way once more.
             let again = decode_way(&encoded, set.sequence, way).unwrap();
             prop_assert_eq!(arrow::rows_from_batches(&again).unwrap(), &set.rows[..]);
+        }
+    }
+
+    /// Features of several kinds have a column for each, from which each record comes back as it was.
+    #[test]
+    fn kinds_that_were_split_are_joined(set in generate::mixed(), tape in tapes(), batch_size in 1..20usize) {
+        let file = set.odd_file(&mut Choices::new(&tape));
+        for (layout, views) in WAYS {
+            let summary = summary(&file).unwrap();
+            let schema = summary.schema_with(layout, Some(record_type(set.sequence)), OnConflict::Split).unwrap();
+            let schema = schema::with_views(&schema, views);
+            let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_batch_size(batch_size);
+            let batches = decode(&file, builder.clone()).unwrap();
+            prop_assert_eq!(rows(&encode(&batches).unwrap(), set.sequence), &set.rows[..], "{:?}", layout);
+            // Each column alone is what it is beside the others.
+            for column in 0..schema.fields().len() {
+                let alone = decode(&file, builder.clone().with_projection(vec![column])).unwrap();
+                for (alone, all) in alone.iter().zip(&batches) {
+                    prop_assert_eq!(alone.column(0), all.column(column));
+                }
+            }
         }
     }
 

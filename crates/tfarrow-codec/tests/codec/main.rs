@@ -7,7 +7,12 @@ mod damage;
 #[cfg(test)]
 mod decode;
 #[cfg(test)]
+mod diff;
+#[cfg(test)]
 mod encode;
+#[cfg(test)]
+mod exact;
+#[cfg(test)]
 mod filter;
 #[cfg(test)]
 mod goldens;
@@ -21,6 +26,8 @@ mod odd_wire;
 mod places;
 #[cfg(test)]
 mod projection;
+#[cfg(test)]
+mod resync;
 #[cfg(test)]
 mod settled;
 #[cfg(test)]

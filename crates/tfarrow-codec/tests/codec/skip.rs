@@ -59,7 +59,7 @@ proptest! {
             let skipped = decoder.take_skipped();
             prop_assert_eq!(skipped.records, bad.len() as u64);
             prop_assert_eq!(skipped.corrupt, bad.iter().filter(|record| is_damaged(**record)).count() as u64);
-            let first = skipped.first.map(|error| error.position().record as usize);
+            let first = skipped.errors.first().map(|error| error.position().record as usize);
             prop_assert!(first.map_or(bad.is_empty(), |first| bad.contains(&first)));
         }
     }
@@ -79,7 +79,7 @@ fn where_no_column_is_wanted_damage_alone_is_bad() {
     for projection in [vec![], vec![0]] {
         let mut decoder = decoder(&file, projection);
         assert_eq!(decoder.decode(&records[0]).unwrap().num_rows(), set.rows.len() - 1);
-        assert_eq!(decoder.take_skipped().first.map(|error| error.category()), Some(Category::Corrupt));
+        assert_eq!(decoder.take_skipped().errors.first().map(|error| error.category()), Some(Category::Corrupt));
     }
     // What is no Example is a record all the same.
     let mut odd = Vec::new();

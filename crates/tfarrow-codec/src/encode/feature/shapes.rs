@@ -2,7 +2,7 @@
 
 use arrow_buffer::NullBuffer;
 
-use super::{Column, Family};
+use super::{Column, Family, Steps};
 use crate::encode::{
     entry::{Entry, field_len, kind_tag, tag},
     lists::Lists,
@@ -110,56 +110,89 @@ impl<F: Family> Column for ListColumn<F> {
     }
 }
 
-/// A list of steps a row, each a list, or null where it has no kind.
-pub(super) struct StepsColumn<F> {
-    entry: Entry,
+/// Steps of one kind, each a list, or null where it has another kind or none.
+pub(super) struct StepsPart<F> {
     steps: Lists,
     lists: Lists,
     family: F,
+    /// Bytes of each step's values.
+    lens: Vec<u32>,
+}
+
+impl<F> StepsPart<F> {
+    pub(super) fn new(steps: Lists, lists: Lists, family: F) -> Self {
+        Self { steps, lists, family, lens: Vec::new() }
+    }
+
+    fn len(&self, list: usize) -> u64 {
+        self.lens.get(list).copied().unwrap_or_default().into()
+    }
+}
+
+impl<F: Family> Steps for StepsPart<F> {
+    fn measure(&mut self) {
+        let len = |step| self.lists.get(step).map_or(0, |values| capped(self.family.all_len(values)));
+        self.lens = (0..self.lists.len()).map(len).collect();
+    }
+
+    fn steps(&self) -> &Lists {
+        &self.steps
+    }
+
+    fn list(&self, row: usize, step: usize) -> Option<usize> {
+        let list = self.steps.get(row)?.nth(step)?;
+        self.lists.get(list).map(|_| list)
+    }
+
+    fn feature_len(&self, list: usize) -> u64 {
+        field_len(body_len::<F>(self.len(list)))
+    }
+
+    fn write(&self, list: usize, out: &mut Out<'_>) {
+        let len = self.len(list);
+        out.byte(kind_tag(F::KIND));
+        out.varint(body_len::<F>(len));
+        self.family.write_all(self.lists.range(list), len, out);
+    }
+}
+
+/// A list of steps a row, whose kinds stand in a part each.
+pub(super) struct StepsColumn {
+    entry: Entry,
+    parts: Vec<Box<dyn Steps>>,
     /// Bytes of each row's steps.
     lens: Vec<u32>,
-    /// Bytes of each step's values.
-    step_lens: Vec<u32>,
 }
 
-impl<F: Family> StepsColumn<F> {
-    pub(super) fn new(entry: Entry, steps: Lists, lists: Lists, family: F) -> Self {
-        Self { entry, steps, lists, family, lens: Vec::new(), step_lens: Vec::new() }
+impl StepsColumn {
+    pub(super) fn new(entry: Entry, parts: Vec<Box<dyn Steps>>) -> Self {
+        Self { entry, parts, lens: Vec::new() }
     }
 
-    /// Bytes of the feature of a step whose values take `len` bytes.
-    #[inline]
-    fn feature_len(len: u32) -> u64 {
-        match len {
-            ABSENT => 0,
-            len => field_len(body_len::<F>(u64::from(len))),
-        }
+    /// How many steps a row has, `None` where it has no such feature list.
+    fn count(&self, row: usize) -> Option<usize> {
+        self.parts.iter().find_map(|part| part.steps().get(row)).map(|steps| steps.len())
     }
 
-    #[inline]
-    fn write_step(&self, step: usize, len: u32, out: &mut Out<'_>) {
-        out.byte(tag(1));
-        out.varint(Self::feature_len(len));
-        if len != ABSENT {
-            let len = u64::from(len);
-            out.byte(kind_tag(F::KIND));
-            out.varint(body_len::<F>(len));
-            self.family.write_all(self.lists.range(step), len, out);
-        }
+    /// The part and the list that a step has; none where it has no kind.
+    fn list(&self, row: usize, step: usize) -> Option<(&dyn Steps, usize)> {
+        self.parts.iter().find_map(|part| Some((part.as_ref(), part.list(row, step)?)))
+    }
+
+    fn feature_len(&self, row: usize, step: usize) -> u64 {
+        self.list(row, step).map_or(0, |(part, list)| part.feature_len(list))
     }
 }
 
-impl<F: Family> Column for StepsColumn<F> {
+impl Column for StepsColumn {
     fn measure(&mut self, totals: &mut [u64]) {
-        let len = |step| self.lists.get(step).map_or(ABSENT, |values| capped(self.family.all_len(values)));
-        self.step_lens = (0..self.lists.len()).map(len).collect();
+        self.parts.iter_mut().for_each(|part| part.measure());
         self.lens.reserve_exact(totals.len());
         for (row, total) in totals.iter_mut().enumerate() {
-            self.lens.push(match self.steps.get(row) {
+            self.lens.push(match self.count(row) {
                 None => ABSENT,
-                Some(steps) => {
-                    let lens = self.step_lens.get(steps).unwrap_or_default();
-                    let len = lens.iter().map(|len| field_len(Self::feature_len(*len))).sum();
+                Some(count) => {
+                    let len = (0..count).map(|step| field_len(self.feature_len(row, step))).sum();
                     *total += self.entry.len(len);
                     capped(len)
                 }
@@ -168,7 +201,7 @@ impl<F: Family> Column for StepsColumn<F> {
     }
 
     fn is_present(&self, row: usize) -> bool {
-        self.steps.get(row).is_some()
+        self.count(row).is_some()
     }
 
     fn write(&self, row: usize, out: &mut Out<'_>) {
@@ -176,9 +209,13 @@ impl<F: Family> Column for StepsColumn<F> {
             None | Some(&ABSENT) => {}
             Some(len) => {
                 self.entry.begin(u64::from(*len), out);
-                let steps = self.steps.range(row);
-                let lens = self.step_lens.get(steps.clone()).unwrap_or_default();
-                steps.zip(lens).for_each(|(step, len)| self.write_step(step, *len, out));
+                for step in 0..self.count(row).unwrap_or_default() {
+                    out.byte(tag(1));
+                    out.varint(self.feature_len(row, step));
+                    if let Some((part, list)) = self.list(row, step) {
+                        part.write(list, out);
+                    }
+                }
             }
         }
     }
