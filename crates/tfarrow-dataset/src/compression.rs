@@ -150,13 +150,13 @@ impl Stream {
     ///
     /// # Errors
     /// What the system says. Damage is not reported here, but by [`read`](Self::read).
-    pub(crate) fn new(source: Box<dyn Read + Send>) -> Result<Self, Failure> {
+    pub(crate) fn new(source: Box<dyn Read + Send>, inflate_ratio: usize) -> Result<Self, Failure> {
         let mut input = Input { source, bytes: 0 };
         let mut stored = vec![0; HEAD_BYTES];
         let count = fill(&mut stored, HEADER, |out| input.read(out))?;
         stored.truncate(count);
         let compression = Compression::of(&stored);
-        let inflate = Inflate::new(compression, &stored);
+        let inflate = Inflate::new(compression, &stored, inflate_ratio);
         let head = stored.clone();
         let mut stream = Self { input, inflate, compression, stored, head, given: 0, failure: None };
         if stream.inflate.is_some() {
@@ -248,7 +248,13 @@ struct Inflate {
     state: State,
     /// Damage found in the same step as the last bytes that could be inflated; reported after these.
     damage: Option<Damage>,
+    /// How many times as long the bytes may become, and how long they are by now.
+    ratio: u64,
+    inflated: u64,
 }
+
+/// Bytes that may come of any file, however short it is: as many as do no harm.
+const HARMLESS: u64 = 64 << 20;
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
@@ -260,11 +266,12 @@ enum State {
 }
 
 impl Inflate {
-    fn new(compression: Compression, stored: &[u8]) -> Option<Self> {
+    fn new(compression: Compression, stored: &[u8], ratio: usize) -> Option<Self> {
         let engine = engine(compression)?;
         let mut buffer = vec![0; INPUT_BYTES];
         let to = copy(stored, &mut buffer);
-        Some(Self { engine, compression, buffer, from: 0, to, state: State::Inside, damage: None })
+        let (ratio, inflated) = (ratio as u64, 0);
+        Some(Self { engine, compression, buffer, from: 0, to, state: State::Inside, damage: None, ratio, inflated })
     }
 
     fn waiting(&self) -> usize {
@@ -286,6 +293,12 @@ impl Inflate {
                 continue;
             }
             let count = self.step(out);
+            self.inflated += count as u64;
+            let used = input.bytes - self.waiting() as u64;
+            if self.inflated > HARMLESS && self.inflated / self.ratio.max(1) > used {
+                self.state = State::Ended;
+                return Err(Failure::Damage(Damage::Bomb { limit: self.ratio }));
+            }
             if count > 0 {
                 return Ok(count);
             }

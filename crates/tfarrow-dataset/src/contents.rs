@@ -32,7 +32,7 @@ impl Contents {
     /// What the system says.
     pub fn of(path: &Path) -> Result<Option<Self>> {
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let stream = Stream::new(Box::new(file)).map_err(|failure| match failure {
+        let stream = Stream::new(Box::new(file), usize::MAX).map_err(|failure| match failure {
             Failure::Io(error) => Error::io(path, error),
             Failure::Damage(_) => Error::io(path, std::io::ErrorKind::InvalidData.into()),
         })?;
@@ -41,7 +41,7 @@ impl Contents {
 
     /// What a file that begins so holds.
     pub(crate) fn of_head(head: Bytes) -> Option<Self> {
-        Self::of_stream(&Stream::new(Box::new(head.reader())).ok()?)
+        Self::of_stream(&Stream::new(Box::new(head.reader()), usize::MAX).ok()?)
     }
 
     fn of_stream(stream: &Stream) -> Option<Self> {

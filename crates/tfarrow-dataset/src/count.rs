@@ -17,8 +17,8 @@ const HOP_BYTES: u64 = 64 << 10;
 ///
 /// # Errors
 /// What the system says, damaged lengths, and a shard that is cut off.
-pub fn count(shard: &Shard) -> Result<u64> {
-    let mut reader = ShardReader::open(shard, &ReadOptions::default())?;
+pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
+    let mut reader = ShardReader::open(shard, options)?;
     let (mut records, mut bytes) = (0, 0);
     while let Some(some) = reader.next()? {
         records += some.len() as u64;

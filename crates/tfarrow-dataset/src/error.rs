@@ -78,6 +78,11 @@ pub enum Damage {
     Trailing,
     /// They do not inflate, or to other bytes than were compressed: says why.
     Corrupt(String),
+    /// They become more than this many times as long: a bomb, unless somebody knows better.
+    Bomb {
+        /// The limit.
+        limit: u64,
+    },
 }
 
 /// How many files a source named that were passed over, and why.
@@ -138,6 +143,15 @@ impl Error {
         }
     }
 
+    /// Whether bytes end too early, as those of a file do that is still being written.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        match self.kind() {
+            ErrorKind::Damaged { damage, .. } => *damage == Damage::Truncated,
+            ErrorKind::Codec(error) => error.category() == Category::Truncated,
+            _ => false,
+        }
+    }
+
     /// The number of the record to blame, where the error lies in the data; what else fails comes after all records.
     pub(crate) fn record(&self) -> u64 {
         match self.kind() {
@@ -190,6 +204,10 @@ impl fmt::Display for Damage {
             Self::Truncated => f.write_str("ends too early,"),
             Self::Trailing => f.write_str("is followed by something else,"),
             Self::Corrupt(why) => write!(f, "is damaged ({why})"),
+            Self::Bomb { limit } => write!(
+                f,
+                "becomes more than {limit} times as long, as a bomb would; if it is none, raise the limit inflate-ratio:"
+            ),
         }
     }
 }

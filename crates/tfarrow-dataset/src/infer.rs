@@ -9,18 +9,23 @@ use std::{
     cmp::Reverse,
     ops::ControlFlow,
     sync::{
-        Arc, Mutex,
+        Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    Category, FeatureSummary, Layout, OnError, Place, RecordType, Records, Role, Summary, VerifyCrc,
+    Category, FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Records, Role, Summary, VerifyCrc,
     infer::RecordObserver,
 };
 
-use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, SkippedRecords, error::shown, lock::lock};
+use crate::{
+    Error, ErrorKind, ReadOptions, Result, Segment, Shard, ShardReader, SkippedRecords,
+    error::shown,
+    fault::{Fault, Losses},
+    lock::lock,
+};
 
 /// How much of a data set is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +65,7 @@ pub struct InferOptions {
     pub jobs: usize,
     /// Whether the CRCs of the data are checked. By default always.
     pub verify: VerifyCrc,
-    /// Whether damaged records, and what comes after a broken frame, are passed over. By default they are errors.
-    pub on_error: OnError,
-    /// How the shards are read.
+    /// How the shards are read, and whether damage is passed over.
     pub read: ReadOptions,
 }
 
@@ -79,13 +82,7 @@ impl InferOptions {
 
 impl Default for InferOptions {
     fn default() -> Self {
-        Self {
-            sample: Sample::All,
-            jobs: 1,
-            verify: VerifyCrc::Always,
-            on_error: OnError::Fail,
-            read: ReadOptions::default(),
-        }
+        Self { sample: Sample::All, jobs: 1, verify: VerifyCrc::Always, read: ReadOptions::default() }
     }
 }
 
@@ -111,7 +108,20 @@ impl Inferred {
     /// # Errors
     /// [`ErrorKind::MixedKinds`] where a feature has more than one kind, with the first place of each.
     pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
-        self.summary.schema(layout, record_type).map_err(|error| {
+        self.schema_with(layout, record_type, OnConflict::Fail)
+    }
+
+    /// As [`schema`](Self::schema), where a feature of more than one kind may have a column for each of them.
+    ///
+    /// # Errors
+    /// As there, unless such features are split.
+    pub fn schema_with(
+        &self,
+        layout: Layout,
+        record_type: Option<RecordType>,
+        on_conflict: OnConflict,
+    ) -> Result<SchemaRef> {
+        self.summary.schema_with(layout, record_type, on_conflict).map_err(|error| {
             let mixed = matches!(error.kind(), tfarrow_codec::ErrorKind::MixedKinds(_));
             let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
             Error::general(match self.conflict(record_type).filter(|_| mixed) {
@@ -160,14 +170,15 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
         kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
     let count = if places.len() == 2 { "two" } else { "three" };
     format!(
-        "feature {:?} has {count} kinds: {}; one column cannot hold them: take these shards apart, or read the records as \
-         they are with the record type `raw`",
+        "feature {:?} has {count} kinds: {}; one column cannot hold them: convert --on-conflict split gives each a column, \
+         or read the records as they are with the record type `raw`",
         feature.name,
         places.join(", ")
     )
 }
 
-fn place_in(place: Place, names: &[String]) -> String {
+/// Where a record stands, in words: the name of its shard, its number and its offset.
+pub fn place_in(place: Place, names: &[String]) -> String {
     let name = names.get(place.shard as usize).map_or("?", String::as_str);
     format!("{name}: record {} (byte {})", place.record, place.offset)
 }
@@ -211,26 +222,26 @@ pub fn infer_observed<O: RecordObserver + Send>(
         Sample::All => (0..shards.len()).collect(),
         Sample::Records(_) => spread(shards),
     };
-    let mut run = look(shards, &picked, options, progress, &observer)?;
+    let look = |picked: &[usize]| look(shards, picked, options, None, progress, &observer);
+    let mut run = look(&picked)?;
     if run.summary.records() == 0 && picked.len() < shards.len() {
         // The shards that were picked hold nothing; some other may.
         let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
-        run = look(shards, &rest, options, progress, &observer)?;
+        run = look(&rest)?;
     }
-    let Run { summary, observers, losses: Losses { skipped, first: first_lost }, cut, looked } = run;
+    let Run { summary, observers, mut losses, cut, looked } = run;
     let partial = cut || looked < shards.len();
     let sampled = partial.then(|| Sampled { records: summary.records(), shards: looked, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let mut inferred = Inferred { summary, names, sampled, skipped };
-    let passes_over = options.on_error == OnError::Skip && inferred.has_strays();
+    let mut inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
+    let passes_over = options.read.on_error == OnError::Skip && inferred.has_strays();
     if let Some((strays, shard, error)) = passes_over.then(|| inferred.summary.forget_strays()).flatten() {
         let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();
-        let error = Arc::new(Error::codec(path, error));
-        inferred.skipped.records += strays;
-        let key = (shard as usize, error.record());
-        let is_first = first_lost.is_none_or(|first| key < first);
-        inferred.skipped.first = inferred.skipped.first.take().filter(|_| !is_first).or(Some(error));
+        losses.skipped.records += strays;
+        losses.faults.add(Fault::of(shard as usize, Error::codec(path, error)));
     }
+    inferred.skipped = losses.skipped;
+    inferred.skipped.first = losses.faults.into_kept().next().map(|fault| fault.error);
     Ok((inferred, observers))
 }
 
@@ -247,24 +258,30 @@ fn spread(shards: &[Shard]) -> Vec<usize> {
 }
 
 /// What one round found.
-struct Run<O> {
-    summary: Summary,
-    observers: Vec<O>,
-    losses: Losses,
+pub(crate) struct Run<O> {
+    pub(crate) summary: Summary,
+    pub(crate) observers: Vec<O>,
+    pub(crate) losses: Losses,
     /// Whether any shard was left before its end.
     cut: bool,
     looked: usize,
 }
 
-fn look<O: RecordObserver + Send>(
+/// Looks at the shards that were picked. With `faults`, nothing that is wrong with a file ends it, and so many faults are
+/// kept.
+pub(crate) fn look<O: RecordObserver + Send>(
     shards: &[Shard],
     picked: &[usize],
     options: &InferOptions,
+    faults: Option<usize>,
     progress: &OnProgress<'_>,
     observer: &(impl Fn() -> O + Sync),
 ) -> Result<Run<O>> {
-    let turns = picked.iter().filter_map(|&index| Some(Turn::new(index, shards.get(index)?, options.sample))).collect();
-    let work = Work { turns, options, next: AtomicUsize::new(0), failed: AtomicUsize::new(usize::MAX), progress };
+    let most = faults.unwrap_or(1);
+    let turn = |&index| Some(Turn::new(index, shards.get(index)?, options.sample, most));
+    let turns = picked.iter().filter_map(turn).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+    let work = Work { turns, options, faults, next, failed, progress };
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..options.jobs.max(1)).map(|_| scope.spawn(|| work.run(observer()))).collect();
         let own = work.run(observer());
@@ -276,7 +293,7 @@ fn look<O: RecordObserver + Send>(
     let first = errors.min().map(|(_, thread)| thread);
     let mut summary = Summary::with_limits(0, options.read.limits);
     let mut observers = Vec::new();
-    let mut losses = Losses::default();
+    let mut losses = Losses::new(most);
     for (thread, outcome) in outcomes.into_iter().enumerate() {
         match outcome.error {
             Some((_, error)) if first == Some(thread) => return Err(error),
@@ -288,13 +305,13 @@ fn look<O: RecordObserver + Send>(
             }
         }
     }
-    Ok(Run {
-        summary,
-        observers,
-        losses,
-        cut: work.turns.iter().any(|turn| lock(&turn.open).cut),
-        looked: picked.len(),
-    })
+    let mut cut = false;
+    for turn in work.turns {
+        let open = turn.open.into_inner().unwrap_or_else(PoisonError::into_inner);
+        cut |= open.cut;
+        losses.merge(open.losses);
+    }
+    Ok(Run { summary, observers, losses, cut, looked: picked.len() })
 }
 
 /// One shard to be looked at.
@@ -315,40 +332,57 @@ struct Open {
     bytes: usize,
     /// Stored bytes that were told.
     told: u64,
+    /// What no record could be made of.
+    losses: Losses,
 }
 
 impl<'a> Turn<'a> {
-    fn new(index: usize, shard: &'a Shard, sample: Sample) -> Self {
+    fn new(index: usize, shard: &'a Shard, sample: Sample, faults: usize) -> Self {
         let (records, bytes) = match sample {
             Sample::All => (usize::MAX, usize::MAX),
             Sample::Records(records) => (records, SAMPLE_BYTES),
         };
-        let open = Open { reader: None, begun: false, ended: false, cut: false, records, bytes, told: 0 };
+        let losses = Losses::new(faults);
+        let open = Open { reader: None, begun: false, ended: false, cut: false, records, bytes, told: 0, losses };
         Self { index, shard, open: Mutex::new(open) }
     }
 }
 
 impl Open {
     /// The next records to look at, and how many bytes were read for them.
-    fn next(&mut self, shard: &Shard, options: &ReadOptions) -> Result<Option<(Records, u64)>> {
+    fn next(&mut self, turn: &Turn<'_>, options: &ReadOptions) -> Result<Option<(Records, u64)>> {
         if self.ended {
             return Ok(None);
         }
-        let outcome = self.read(shard, options);
+        let outcome = self.read(turn, options);
         if !matches!(outcome, Ok(Some(_))) {
             self.end();
         }
         outcome
     }
 
-    fn read(&mut self, shard: &Shard, options: &ReadOptions) -> Result<Option<(Records, u64)>> {
+    fn read(&mut self, turn: &Turn<'_>, options: &ReadOptions) -> Result<Option<(Records, u64)>> {
         if !self.begun {
             self.begun = true;
-            self.reader = Some(ShardReader::open(shard, options)?);
+            self.reader = Some(ShardReader::open(turn.shard, options)?);
         }
         // Once the sample is known to be cut, the rest is nobody's business: not its time, and not its errors.
         let Some(reader) = self.reader.as_mut().filter(|_| !self.cut) else { return Ok(None) };
-        let Some(records) = reader.next()? else { return Ok(None) };
+        let records = loop {
+            match reader.segment()? {
+                None => return Ok(None),
+                Some(Segment::Records(records)) => break records,
+                Some(Segment::Lost(lost)) => {
+                    // A sample does not look for a record without end.
+                    self.bytes = self.bytes.saturating_sub(lost.bytes.len());
+                    self.losses.add_lost(turn.index, lost);
+                    if self.bytes == 0 {
+                        self.cut = true;
+                        return Ok(None);
+                    }
+                }
+            }
+        };
         let read = reader.bytes_read() - self.told;
         self.told += read;
         Ok(self.take(records).map(|records| (records, read)))
@@ -378,6 +412,8 @@ impl Open {
 struct Work<'a> {
     turns: Vec<Turn<'a>>,
     options: &'a InferOptions,
+    /// How many faults are kept, where none ends the pass.
+    faults: Option<usize>,
     /// The first shard that nobody has begun.
     next: AtomicUsize,
     /// The first shard that has failed: those after it need no look.
@@ -395,32 +431,6 @@ struct Outcome<O> {
     error: Option<(usize, Error)>,
 }
 
-/// What was passed over.
-#[derive(Default)]
-struct Losses {
-    skipped: SkippedRecords,
-    /// Where in the data set the first of it is: its shard and its record.
-    first: Option<(usize, u64)>,
-}
-
-impl Losses {
-    fn note(&mut self, shard: usize, error: Error) {
-        let key = (shard, error.record());
-        if self.first.is_none_or(|first| key < first) {
-            (self.first, self.skipped.first) = (Some(key), Some(Arc::new(error)));
-        }
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.skipped.records += other.skipped.records;
-        self.skipped.corrupt += other.skipped.corrupt;
-        self.skipped.files_cut += other.skipped.files_cut;
-        if other.first.is_some_and(|other| self.first.is_none_or(|first| other < first)) {
-            (self.first, self.skipped.first) = (other.first, other.skipped.first);
-        }
-    }
-}
-
 impl<O> Outcome<O> {
     /// Where in the data set the error is.
     fn key(&self) -> Option<(usize, u64)> {
@@ -431,7 +441,8 @@ impl<O> Outcome<O> {
 impl Work<'_> {
     fn run<O: RecordObserver>(&self, observer: O) -> Outcome<O> {
         let summary = Summary::with_limits(0, self.options.read.limits);
-        let mut outcome = Outcome { summary, observer, losses: Losses::default(), error: None };
+        let losses = Losses::new(self.faults.unwrap_or(1));
+        let mut outcome = Outcome { summary, observer, losses, error: None };
         // First each thread has shards of its own, then it helps with those that others have begun.
         while let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             self.share(turn, &mut outcome);
@@ -448,15 +459,13 @@ impl Work<'_> {
     fn share<O: RecordObserver>(&self, turn: &Turn<'_>, outcome: &mut Outcome<O>) {
         outcome.summary.set_shard(turn.index as u32);
         while turn.index <= self.failed.load(Ordering::Relaxed) {
-            let next = lock(&turn.open).next(turn.shard, &self.options.reading());
+            let next = lock(&turn.open).next(turn, &self.options.reading());
             let seen = match next {
                 Ok(None) => break,
                 Ok(Some((records, read))) => self.observe(turn, outcome, &records, read),
-                // What comes after damage in the stream itself cannot be read on.
-                Err(error) if self.passes_over(&error) => {
-                    outcome.losses.skipped.files_cut += 1;
-                    outcome.losses.note(turn.index, error);
-                    lock(&turn.open).end();
+                // Something else than damage: what the file is, or what the system says of it.
+                Err(error) if self.faults.is_some() => {
+                    outcome.losses.faults.add(Fault::of(turn.index, error));
                     break;
                 }
                 Err(error) => Err(error),
@@ -493,19 +502,14 @@ impl Work<'_> {
             let is_corrupt = error.category() == Category::Corrupt;
             let read = (error.position().record - rest.first()) as usize + 1;
             let error = Error::codec(&turn.shard.path, error);
-            if self.options.on_error == OnError::Fail || !is_corrupt {
+            if self.options.read.on_error == OnError::Fail || !is_corrupt {
                 return Err(error);
             }
-            outcome.losses.skipped.records += 1;
-            outcome.losses.skipped.corrupt += 1;
-            outcome.losses.note(turn.index, error);
+            let bytes = rest.data(read - 1).map_or(0, <[u8]>::len) as u64;
+            outcome.losses.add_record(Fault { bytes, ..Fault::of(turn.index, error) });
             rest = rest.split_at(read).1;
         }
         Ok(())
-    }
-
-    fn passes_over(&self, error: &Error) -> bool {
-        self.options.on_error == OnError::Skip && error.is_damage()
     }
 
     /// Notes an error, and leaves its shard. Chunks before it may still be with other threads, and fail there.

@@ -10,6 +10,7 @@
 //! - [`ShardReader`] reads one shard, plain or compressed, and cuts it into [`Records`](tfarrow_codec::Records).
 //!   [`SharedReader`] does so for several threads.
 //! - [`infer`] sums up what a data set holds, and [`count`] how many records a shard has.
+//!   [`verify`] finds what is wrong with it.
 //! - [`OutputFile`] and [`ShardWriter`] write; [`names`] says under which name.
 //!
 //! Compression and contents are told by a file's bytes, never by its name. Every [`Error`] names the file.
@@ -37,6 +38,7 @@ mod contents;
 mod count;
 mod credentials;
 mod error;
+mod fault;
 mod glob;
 mod guard;
 mod infer;
@@ -52,18 +54,20 @@ mod skipped;
 mod source;
 mod spec;
 mod upload;
+mod verify;
 mod writer;
 
 pub use compression::Compression;
 pub use contents::Contents;
 pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
+pub use fault::{Fault, FaultKind, Faults, Losses};
 pub use guard::guard;
 pub use infer::{
     InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer,
-    infer_observed, infer_with,
+    infer_observed, infer_with, place_in,
 };
-pub use reader::{CHUNK_BYTES, ReadOptions, ShardReader};
+pub use reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader};
 pub use remote::{is_remote, store_of};
 pub use shard::Shard;
 pub use shared::{SharedReader, Taken};
@@ -71,4 +75,5 @@ pub use skipped::SkippedRecords;
 pub use source::{Wanted, resolve, resolve_wanted};
 pub use spec::is_shard_spec;
 pub use upload::{existing, names_in};
-pub use writer::{OutputFile, ShardWriter, WholeFile};
+pub use verify::{Verified, verify};
+pub use writer::{OutputFile, ShardWriter, UNFINISHED, WholeFile};

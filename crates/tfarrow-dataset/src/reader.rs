@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tfarrow_codec::{Chunker, Limits, Records, frame};
+use arrow_buffer::Buffer;
+use tfarrow_codec::{Category, Chunker, Limits, OnError, Records, frame};
 
 use crate::{
-    Compression, Error, ErrorKind, Result, Shard,
+    Compression, Error, ErrorKind, Result, Shard, SkippedRecords,
     compression::{Failure, Stream},
     looks,
 };
@@ -24,12 +25,51 @@ pub struct ReadOptions {
     pub chunk_bytes: usize,
     /// What a shard can make the reader hold.
     pub limits: Limits,
+    /// Whether the reader goes on behind damage. By default damage is an error.
+    pub on_error: OnError,
+    /// Whether a last record that is cut short is an error, or the end: of a file that is still being written.
+    pub partial_tail: PartialTail,
+}
+
+/// What becomes of a last record that is cut short.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PartialTail {
+    /// It is an error.
+    #[default]
+    Fail,
+    /// It is not looked at, as if it were not there yet.
+    Ignore,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { chunk_bytes: CHUNK_BYTES, limits: Limits::default() }
+        Self {
+            chunk_bytes: CHUNK_BYTES,
+            limits: Limits::default(),
+            on_error: OnError::Fail,
+            partial_tail: PartialTail::Fail,
+        }
     }
+}
+
+/// What comes next in a shard.
+#[derive(Debug)]
+pub enum Segment {
+    /// Whole records.
+    Records(Records),
+    /// What no record can be made of. Only where the reader [goes on](OnError::Skip).
+    Lost(Lost),
+}
+
+/// Bytes of a shard that no record can be made of: a stretch of it, or a part of one that is long.
+#[derive(Debug)]
+pub struct Lost {
+    /// What is wrong; `None` where this goes on with the stretch that was told of before.
+    pub error: Option<Error>,
+    /// Where it lies in the decompressed shard.
+    pub offset: u64,
+    /// The bytes, decompressed. Of compressed ones that cannot be inflated there are none.
+    pub bytes: Buffer,
 }
 
 /// Reads the records of one shard, a chunk at a time.
@@ -39,6 +79,9 @@ pub struct ShardReader {
     path: PathBuf,
     stream: Stream,
     chunker: Chunker,
+    on_error: OnError,
+    partial_tail: PartialTail,
+    lost: SkippedRecords,
     /// Why the stream ended, where that was no proper end.
     failure: Option<Failure>,
     stream_ended: bool,
@@ -65,39 +108,112 @@ impl ShardReader {
     }
 
     fn new(source: Box<dyn Read + Send>, path: PathBuf, size: Option<u64>, options: &ReadOptions) -> Result<Self> {
-        let stream = match Stream::new(source) {
+        let stream = match Stream::new(source, options.limits.inflate_ratio) {
             Ok(stream) => stream,
             Err(failure) => return Err(error(path, failure, Compression::None, 0, 0)),
         };
-        if let Some(foreign) = foreign(&stream, size, &path) {
+        // A shard whose first bytes are damaged looks like nothing known.
+        let goes_on = |foreign: &ErrorKind| {
+            options.on_error == OnError::Skip && matches!(foreign, ErrorKind::NotTfRecord { is_known: false, .. })
+        };
+        if let Some(foreign) = foreign(&stream, size, &path).filter(|foreign| !goes_on(foreign)) {
             return Err(Error::new(path, foreign));
         }
         let chunker = Chunker::new(options.chunk_bytes, options.limits);
-        Ok(Self { path, stream, chunker, failure: None, stream_ended: false, done: false })
+        let ReadOptions { on_error, partial_tail, .. } = *options;
+        let lost = SkippedRecords::default();
+        Ok(Self {
+            path,
+            stream,
+            chunker,
+            on_error,
+            partial_tail,
+            lost,
+            failure: None,
+            stream_ended: false,
+            done: false,
+        })
     }
 
-    /// The next records; `None` at the end.
+    /// The next records; `None` at the end. What is lost before them is noted, see [`lost`](Self::lost).
     ///
     /// # Errors
-    /// Damage, truncation, and what the system says. The records before come first.
+    /// Damage and truncation, unless the reader goes on behind them, and what the system says. The records before come
+    /// first.
     #[expect(clippy::should_implement_trait, reason = "the iterator is this, with the two wrappers changed about")]
     pub fn next(&mut self) -> Result<Option<Records>> {
+        loop {
+            match self.segment()? {
+                None => return Ok(None),
+                Some(Segment::Records(records)) => return Ok(Some(records)),
+                Some(Segment::Lost(lost)) => self.lost.add_lost(lost),
+            }
+        }
+    }
+
+    /// What comes next, records or damage; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn segment(&mut self) -> Result<Option<Segment>> {
+        let outcome = match self.on_error {
+            OnError::Fail => self.records().map(|records| records.map(Segment::Records)),
+            OnError::Skip => self.read_on(),
+        };
+        self.done |= !matches!(outcome, Ok(Some(_)));
+        outcome
+    }
+
+    /// What [`next`](Self::next) has passed over since this was last asked.
+    pub fn lost(&mut self) -> SkippedRecords {
+        std::mem::take(&mut self.lost)
+    }
+
+    fn records(&mut self) -> Result<Option<Records>> {
         while !self.done {
             self.fill();
-            match self.chunker.cut() {
-                Ok(None) if !self.stream_ended => {}
-                Ok(None) => {
-                    self.done = true;
-                    self.finish()?;
+            match self.chunker.cut().map_err(|error| Error::codec(&self.path, error))? {
+                None if !self.stream_ended => {}
+                None => return self.finish().map(|()| None),
+                records => return Ok(records),
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_on(&mut self) -> Result<Option<Segment>> {
+        while !self.done {
+            self.fill();
+            match self.chunker.read_on(self.stream_ended) {
+                Some(tfarrow_codec::Segment::Records(records)) => return Ok(Some(Segment::Records(records))),
+                Some(tfarrow_codec::Segment::Lost(lost)) => {
+                    let tfarrow_codec::Lost { error, offset, bytes } = lost;
+                    // Where the stream is cut short, so is its last record.
+                    let tail = error.as_ref().filter(|error| error.category() == Category::Truncated);
+                    let failure = tail.and_then(|error| Some((self.failure.take()?, error.position().record)));
+                    let failure = failure.map(|(failure, record)| self.failed(failure, record)).transpose()?;
+                    let error = failure.or_else(|| error.map(|error| Error::codec(&self.path, error)));
+                    if !self.ignores(error.as_ref()) {
+                        return Ok(Some(Segment::Lost(Lost { error, offset, bytes })));
+                    }
                 }
-                Ok(records) => return Ok(records),
-                Err(error) => {
-                    self.done = true;
-                    return Err(Error::codec(&self.path, error));
+                None if !self.stream_ended => {}
+                None => {
+                    let Some(failure) = self.failure.take() else { return Ok(None) };
+                    let error = Some(self.failed(failure, self.chunker.record())?);
+                    if !self.ignores(error.as_ref()) {
+                        let (offset, bytes) = (self.chunker.offset(), Buffer::default());
+                        return Ok(Some(Segment::Lost(Lost { error, offset, bytes })));
+                    }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Whether this is how a file ends that is still being written, and nobody minds.
+    fn ignores(&self, error: Option<&Error>) -> bool {
+        self.partial_tail == PartialTail::Ignore && error.is_some_and(Error::is_cut_short)
     }
 
     /// Reads until the chunk is full or the stream ends.
@@ -115,11 +231,24 @@ impl ShardReader {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if let Some(failure) = self.failure.take() {
-            let (offset, record) = (self.stream.stored_bytes(), self.chunker.record());
-            return Err(error(self.path.clone(), failure, self.compression(), offset, record));
+        let failure = self.failure.take().map(|failure| self.failed(failure, self.chunker.record())).transpose()?;
+        let tail = || self.chunker.finish().err().map(|error| Error::codec(&self.path, error));
+        match failure.or_else(tail) {
+            Some(error) if !self.ignores(Some(&error)) => Err(error),
+            _ => Ok(()),
         }
-        self.chunker.finish().map_err(|error| Error::codec(&self.path, error))
+    }
+
+    /// The error that damage to the stream is, in the record of this number.
+    ///
+    /// # Errors
+    /// What the system says: that is no damage, and nothing is read on behind it.
+    fn failed(&self, failure: Failure, record: u64) -> Result<Error> {
+        let offset = self.stream.stored_bytes();
+        match error(self.path.clone(), failure, self.compression(), offset, record) {
+            error if error.is_damage() => Ok(error),
+            error => Err(error),
+        }
     }
 
     /// How the shard is compressed.

@@ -3,7 +3,8 @@
 //! Each takes the records that come next and works on them where they are: in its own cache. Of a plain file, threads
 //! read different pieces at once, and take turns only to find where records begin and to read the rest of the last one:
 //! the work of microseconds, unless records are longer than pieces.
-//! What is compressed, or comes through a pipe, they read in turn.
+//! What is compressed, or comes through a pipe, they read in turn; so they do where they go on behind damage, whose end has
+//! to be looked for.
 
 use std::{
     fs::File,
@@ -16,9 +17,9 @@ use std::{
     thread,
 };
 
-use tfarrow_codec::{Cut, Cutter, Records};
+use tfarrow_codec::{Cut, Cutter, OnError, Records};
 
-use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader, lock::lock};
+use crate::{Compression, Error, PartialTail, ReadOptions, Result, Shard, ShardReader, SkippedRecords, lock::lock};
 
 /// A shard that several threads read.
 pub struct SharedReader(Way);
@@ -45,7 +46,7 @@ impl SharedReader {
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
         let reader = ShardReader::open(shard, options)?;
         let is_plain = reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
-        if !is_plain || cfg!(not(unix)) {
+        if !is_plain || options.on_error == OnError::Skip || cfg!(not(unix)) {
             return Ok(reader.into());
         }
         let file = PlainFile::open(shard, options).map_err(|error| Error::io(&shard.path, error))?;
@@ -72,6 +73,16 @@ impl SharedReader {
     }
 }
 
+impl SharedReader {
+    /// What was passed over since this was last asked.
+    pub fn lost(&self) -> SkippedRecords {
+        match &self.0 {
+            Way::InTurn(reader) => lock(reader).lost(),
+            Way::AtOnce(_) => SkippedRecords::default(),
+        }
+    }
+}
+
 impl From<ShardReader> for SharedReader {
     fn from(reader: ShardReader) -> Self {
         Self(Way::InTurn(Box::new(Mutex::new(reader))))
@@ -91,6 +102,7 @@ struct PlainFile {
     turns: Mutex<Turns>,
     /// Somebody's turn is over.
     passed: Condvar,
+    partial_tail: PartialTail,
 }
 
 struct Turns {
@@ -129,6 +141,7 @@ impl PlainFile {
             front: AtomicU64::new(0),
             turns: Mutex::new(Turns { piece: 0, cutter, failure: None, done: false }),
             passed: Condvar::new(),
+            partial_tail: options.partial_tail,
         })
     }
 
@@ -219,7 +232,7 @@ impl PlainFile {
     /// Cuts the piece whose turn it is. What is wrong behind its records is kept until these have been let in.
     fn cut(&self, turns: &mut Turns, mut piece: Piece) -> Result<(Cut, Piece)> {
         let mut cut = turns.cutter.begin();
-        match self.cut_whole(&mut turns.cutter, &mut piece, &mut cut) {
+        match self.cut_whole(turns, &mut piece, &mut cut) {
             Err(error) if cut.is_empty() => return Err(error),
             outcome => turns.failure = outcome.err(),
         }
@@ -227,10 +240,10 @@ impl PlainFile {
     }
 
     /// Cuts the piece, and makes it as long as its last record.
-    fn cut_whole(&self, cutter: &mut Cutter, piece: &mut Piece, cut: &mut Cut) -> Result<()> {
+    fn cut_whole(&self, turns: &mut Turns, piece: &mut Piece, cut: &mut Cut) -> Result<()> {
         let wrap = |error| Error::codec(&self.path, error);
         loop {
-            let lacks = cutter.cut(piece.bytes(), piece.at, cut).map_err(wrap)?;
+            let lacks = turns.cutter.cut(piece.bytes(), piece.at, cut).map_err(wrap)?;
             if lacks == 0 {
                 return Ok(());
             }
@@ -245,7 +258,12 @@ impl PlainFile {
             let more = self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
             piece.filled += more;
             if more < lacks {
-                return cutter.cut_off(piece.bytes(), piece.at, end + more as u64).map_err(wrap);
+                let error = turns.cutter.cut_off(piece.bytes(), piece.at, end + more as u64).map_err(wrap);
+                if self.partial_tail == PartialTail::Ignore && error.as_ref().is_err_and(Error::is_cut_short) {
+                    turns.done = true;
+                    return Ok(());
+                }
+                return error;
             }
         }
     }

@@ -2,27 +2,57 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::Error;
+use crate::{Error, Lost};
 
-/// Records that a reader passed over.
+/// What a reader passed over.
 #[derive(Clone, Debug, Default)]
 pub struct SkippedRecords {
-    /// How many there were.
+    /// Whole records.
     pub records: u64,
     /// How many of them are damaged; the others do not fit what they were read as.
     pub corrupt: u64,
-    /// Files that could not be read on to their ends, so that it is not known how many records they have.
-    pub files_cut: u64,
+    /// Stretches that no record could be made of: each held one record or more.
+    pub stretches: u64,
+    /// Bytes of these stretches, where they could be read.
+    pub bytes: u64,
     /// What was wrong first.
     pub first: Option<Arc<Error>>,
+}
+
+impl SkippedRecords {
+    /// Whether nothing was passed over.
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Adds a stretch, or a part of one.
+    pub fn add_lost(&mut self, lost: Lost) {
+        self.bytes += lost.bytes.len() as u64;
+        if let Some(error) = lost.error {
+            self.stretches += 1;
+            self.first.get_or_insert(Arc::new(error));
+        }
+    }
+
+    /// Adds what another reader passed over, which comes after this.
+    pub fn merge(&mut self, other: Self) {
+        let Self { records, corrupt, stretches, bytes, first } = other;
+        self.records += records;
+        self.corrupt += corrupt;
+        self.stretches += stretches;
+        self.bytes += bytes;
+        self.first = self.first.take().or(first);
+    }
 }
 
 impl fmt::Display for SkippedRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = |count| if count == 1 { "" } else { "s" };
         write!(f, "passed over {} record{}", self.records, s(self.records))?;
-        if self.files_cut > 0 {
-            write!(f, ", and the rest of {} file{}", self.files_cut, s(self.files_cut))?;
+        if self.stretches > 0 {
+            let (bytes, stretches) = (self.bytes, self.stretches);
+            write!(f, ", and {bytes} byte{} in {stretches} place{}", s(bytes), s(stretches))?;
+            write!(f, " that no record can be made of")?;
         }
         match &self.first {
             Some(first) => write!(f, "; the first: {first}"),

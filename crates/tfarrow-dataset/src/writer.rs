@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What the names of unfinished files begin with: hidden, so that no source takes them for shards.
-const PREFIX: &str = ".tfarrow-";
+pub const UNFINISHED: &str = ".tfarrow-";
 const SUFFIX: &str = ".part";
 
 /// A file that is written beside its place and put there once it is whole. Dropped before, it leaves nothing.
@@ -41,11 +41,24 @@ impl OutputFile {
     /// device has its name; what the system says. Whether an object is there is asked when it is put there.
     pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
-        if let Some((store, key)) = object(&target)? {
-            return Self::create_object(store, key, target, overwrite);
+        match object(&target)? {
+            Some((store, key)) => Self::create_object(store, key, target, overwrite),
+            None => Self::create_file(target, None, overwrite),
         }
+    }
+
+    /// Begins the file `target`, and has it stand at `part`, in the same folder, until it is put in its place: for who has
+    /// to know before where that is.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and where something stands at `part`.
+    pub fn create_at(target: impl Into<PathBuf>, part: &Path, overwrite: bool) -> Result<Self> {
+        Self::create_file(target.into(), Some(part), overwrite)
+    }
+
+    fn create_file(target: PathBuf, part: Option<&Path>, overwrite: bool) -> Result<Self> {
         check_target(&target, overwrite)?;
-        match begin(&target) {
+        match begin(&target, part) {
             Ok(temp) => Ok(Self { target, object: None, temp, overwrite }),
             Err(error) => Err(Error::io(target, error)),
         }
@@ -61,13 +74,18 @@ impl OutputFile {
         target: impl Into<PathBuf>,
         overwrite: bool,
     ) -> Result<Self> {
-        let temp = NamedTempFile::with_prefix(PREFIX).map_err(|error| Error::io(std::env::temp_dir(), error))?;
+        let temp = NamedTempFile::with_prefix(UNFINISHED).map_err(|error| Error::io(std::env::temp_dir(), error))?;
         Ok(Self { target: target.into(), object: Some((store, key)), temp, overwrite })
     }
 
     /// Where the file will stand.
     pub fn path(&self) -> &Path {
         &self.target
+    }
+
+    /// Where the file stands until it is put in its place; `None` where it becomes an object.
+    pub fn part(&self) -> Option<&Path> {
+        self.object.is_none().then(|| self.temp.path())
     }
 
     /// Ends the file, once the disk has it. It still has to be put in its place.
@@ -106,6 +124,29 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
+    /// A file that another run has [left](Self::leave) at `part`, in the folder of `target`.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn found(part: &Path, target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
+        let target = target.into();
+        let found = fs::metadata(part).and_then(|metadata| Ok((TempPath::try_from_path(part)?, metadata.len())));
+        let (temp, size) = found.map_err(|error| Error::io(part, error))?;
+        Ok(Self { target, object: None, temp, overwrite, size })
+    }
+
+    /// Where the file stands until it is put in its place; `None` where it becomes an object.
+    pub fn part(&self) -> Option<&Path> {
+        self.object.is_none().then_some(&*self.temp)
+    }
+
+    /// Leaves the file where it is, for another run to find. What is to become an object is removed.
+    pub fn leave(self) {
+        if self.object.is_none() {
+            let _ = self.temp.keep();
+        }
+    }
+
     /// Its bytes.
     pub fn size(&self) -> u64 {
         self.size
@@ -182,11 +223,14 @@ fn check_target(target: &Path, overwrite: bool) -> Result<()> {
     }
 }
 
-fn begin(target: &Path) -> io::Result<NamedTempFile> {
+fn begin(target: &Path, part: Option<&Path>) -> io::Result<NamedTempFile> {
     let folder = folder_of(target);
     fs::create_dir_all(folder)?;
     let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX).suffix(SUFFIX);
+    match part.and_then(Path::file_name) {
+        Some(name) => builder.prefix(name).rand_bytes(0),
+        None => builder.prefix(UNFINISHED).suffix(SUFFIX),
+    };
     // Temporary files are private by default; this one is to be like any file that is created, as the umask says.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

@@ -227,7 +227,7 @@ fn files_that_tensorflow_wrote() {
             records += some.len() as u64;
         }
         assert!(records > 0, "{name}");
-        assert_eq!(count(&shard).unwrap(), records, "{name}");
+        assert_eq!(count(&shard, &ReadOptions::default()).unwrap(), records, "{name}");
         assert_eq!(reader.bytes_read(), shard.size, "{name}");
     }
 }
@@ -243,7 +243,11 @@ fn count_is_what_reading_gives() {
         for compression in Compression::ALL {
             let stored = compressed(&frames(records), compression);
             let path = write_file(folder.path(), name, &stored);
-            assert_eq!(count(&shard_of(&path)).unwrap(), records.len() as u64, "{name} {compression}");
+            assert_eq!(
+                count(&shard_of(&path), &ReadOptions::default()).unwrap(),
+                records.len() as u64,
+                "{name} {compression}"
+            );
         }
     }
 }
@@ -267,6 +271,6 @@ fn count_tells_what_reading_tells() {
                 Err(error) => break error.to_string(),
             }
         };
-        assert_eq!(count(&shard).unwrap_err().to_string(), expect);
+        assert_eq!(count(&shard, &ReadOptions::default()).unwrap_err().to_string(), expect);
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod compression;
+mod damage;
 mod infer;
 mod output;
 mod refusal;

@@ -1,0 +1,95 @@
+//! Whether a data set is as it was written: every CRC, and every record's message.
+
+use std::collections::BTreeMap;
+
+use tfarrow_codec::{
+    OnError, Place, Position, RecordType, WireError,
+    infer::{RecordObserver, SeenRecord},
+};
+
+use crate::{
+    Error, Fault, FaultKind, InferOptions, Inferred, OnProgress, ReadOptions, Result, Shard, SkippedRecords,
+    error::shown,
+    infer::{Run, look},
+};
+
+/// What a data set was found to be.
+#[derive(Debug)]
+pub struct Verified {
+    /// Records that are sound.
+    pub records: u64,
+    /// Bytes of their data.
+    pub bytes: u64,
+    /// What its records are.
+    pub record_type: RecordType,
+    /// The first faults, in the order of the data set.
+    pub faults: Vec<Fault>,
+    /// How many faults there are of each sort, those included that are not kept.
+    pub counts: BTreeMap<FaultKind, u64>,
+}
+
+/// Reads all of `shards`, and notes what is wrong with them: of all faults, the first `most` with their places. Nothing that
+/// is wrong with a file keeps the others from being read.
+///
+/// A record has to be a message of the type `record_type`; where none is given, of the type that the data set has.
+///
+/// # Errors
+/// [`Stopped`](crate::ErrorKind::Stopped) where `progress` breaks, and more names of features than the limits allow.
+pub fn verify(
+    shards: &[Shard],
+    record_type: Option<RecordType>,
+    jobs: usize,
+    read: ReadOptions,
+    most: usize,
+    progress: &OnProgress<'_>,
+) -> Result<Verified> {
+    let options =
+        InferOptions { jobs, read: ReadOptions { on_error: OnError::Skip, ..read }, ..InferOptions::default() };
+    let all: Vec<_> = (0..shards.len()).collect();
+    let strays = || Strays { most, first: BTreeMap::new() };
+    let Run { summary, observers, mut losses, .. } = look(shards, &all, &options, Some(most), progress, &strays)?;
+    let names = shards.iter().map(|shard| shown(&shard.path)).collect();
+    let mut inferred = Inferred { summary, names, sampled: None, skipped: SkippedRecords::default() };
+    let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
+    let strays = if has_messages { inferred.summary.forget_strays().map_or(0, |(strays, ..)| strays) } else { 0 };
+    if strays > 0 {
+        let mut kept = 0;
+        for (place, (error, bytes)) in observers.into_iter().flat_map(|strays| strays.first) {
+            let Some(shard) = shards.get(place.shard as usize) else { continue };
+            let error = Error::codec(&shard.path, tfarrow_codec::Error::wire(error, position(place)));
+            losses.faults.add(Fault { bytes, ..Fault::of(place.shard as usize, error) });
+            kept += 1;
+        }
+        losses.faults.count(FaultKind::Message, strays - kept);
+    }
+    Ok(Verified {
+        records: inferred.summary.records(),
+        bytes: inferred.summary.bytes(),
+        record_type: record_type.unwrap_or_else(|| inferred.summary.record_type()),
+        counts: losses.faults.counts().clone(),
+        faults: losses.faults.into_kept().collect(),
+    })
+}
+
+fn position(place: Place) -> Position {
+    Position { record: place.record, offset: place.offset, feature: None }
+}
+
+/// The first records that are no messages, and how many bytes each has.
+struct Strays {
+    most: usize,
+    first: BTreeMap<Place, (WireError, u64)>,
+}
+
+impl RecordObserver for Strays {
+    const IS_TOLD: bool = false;
+
+    fn record(&mut self, _: &mut SeenRecord<'_>) {}
+
+    fn unreadable(&mut self, place: Place, error: WireError, bytes: u64) {
+        self.first.insert(place, (error, bytes));
+        if self.first.len() > self.most {
+            self.first.pop_last();
+        }
+    }
+}

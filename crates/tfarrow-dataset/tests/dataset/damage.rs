@@ -1,0 +1,113 @@
+//! Reading on behind damage, and finding it: every bit of a file, every fault of a set.
+
+use std::{fs, io::Cursor, ops::ControlFlow, thread};
+
+use tfarrow_codec::{OnError, VerifyCrc};
+use tfarrow_dataset::{Compression, FaultKind, PartialTail, ReadOptions, Segment, ShardReader, resolve, verify};
+
+use crate::{compressed, frames, shard_of};
+
+fn on() -> ReadOptions {
+    ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() }
+}
+
+/// Whether anything is wrong with these bytes.
+fn is_damaged(bytes: Vec<u8>) -> bool {
+    let Ok(mut reader) = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &on()) else { return true };
+    loop {
+        match reader.segment() {
+            Ok(Some(Segment::Records(records))) if records.verify(VerifyCrc::Always).is_ok() => {}
+            Ok(None) => return false,
+            _ => return true,
+        }
+    }
+}
+
+#[test]
+fn every_flip_of_a_bit_is_found() {
+    let mut state = 1_u64;
+    let mut payloads: Vec<Vec<u8>> = Vec::new();
+    let mut size = 0;
+    while size < 100_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let payload = vec![(state >> 40) as u8; (state >> 33) as usize % 900];
+        size += payload.len() + 16;
+        payloads.push(payload);
+    }
+    let file = frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    assert!(!is_damaged(file.clone()));
+    // Without optimization each flip takes a hundred times as long.
+    let step = if cfg!(debug_assertions) { 997 } else { 1 };
+    let bits: Vec<_> = (0..8 * file.len()).step_by(step).collect();
+    thread::scope(|scope| {
+        for part in bits.chunks(bits.len().div_ceil(4)) {
+            let file = &file;
+            scope.spawn(move || {
+                for bit in part {
+                    let mut flipped = file.clone();
+                    flipped[bit / 8] ^= 1 << (bit % 8);
+                    assert!(is_damaged(flipped), "bit {bit}");
+                }
+            });
+        }
+    });
+    println!("{} flips of {} bytes", bits.len(), file.len());
+}
+
+#[test]
+fn faults_come_in_the_order_of_the_set_whoever_finds_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let payloads: Vec<Vec<u8>> = (0..5000_u32).map(|i| i.to_le_bytes().repeat(20)).collect();
+    let sound = frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    for shard in 0..4 {
+        let mut bytes = sound.clone();
+        for fault in 0..20 {
+            let at = (fault * 7919 + shard * 131) * 37 % bytes.len();
+            bytes[at] ^= 1;
+        }
+        fs::write(folder.path().join(format!("{shard}.tfrecord")), bytes).unwrap();
+    }
+    let shards = resolve(&[folder.path()]).unwrap();
+    let find = |jobs, chunk_bytes, most| {
+        let read = ReadOptions { chunk_bytes, ..on() };
+        verify(&shards, None, jobs, read, most, &|_, _| ControlFlow::Continue(())).unwrap()
+    };
+    let (one, all) = (find(1, 1 << 20, 1000), find(8, 5000, 1000));
+    let places = |faults: &[tfarrow_dataset::Fault]| {
+        faults.iter().map(|f| (f.shard, f.record, f.offset, f.bytes, f.error.to_string())).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&one.faults), places(&all.faults));
+    assert!(one.faults.is_sorted_by_key(|fault| (fault.shard, fault.offset)));
+    assert_eq!((one.records, one.bytes, &one.counts), (all.records, all.bytes, &all.counts));
+    assert!(one.counts[&FaultKind::Length] > 0 && one.counts[&FaultKind::Data] > 0);
+    let total: u64 = one.counts.values().sum();
+    assert_eq!(total, one.faults.len() as u64);
+    // Those that are kept are the first, and all are counted.
+    let few = find(8, 5000, 7);
+    assert_eq!(places(&few.faults), &places(&one.faults)[..7]);
+    assert_eq!(few.counts, one.counts);
+}
+
+#[test]
+fn a_tail_is_ignored_however_the_file_is_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let payloads: Vec<Vec<u8>> =
+        (0..2000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(20)).collect();
+    let sound = frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    for (name, stored) in [("a", sound.clone()), ("b.gz", compressed(&sound, Compression::Gzip))] {
+        let path = folder.path().join(name);
+        fs::write(&path, &stored[..stored.len() - stored.len() / 3]).unwrap();
+        let ignore = ReadOptions { partial_tail: PartialTail::Ignore, ..ReadOptions::default() };
+        let mut records = 0;
+        for some in ShardReader::open(&shard_of(&path), &ignore).unwrap() {
+            records += some.unwrap().len();
+        }
+        assert!(records > 1000 && records < 2000, "{name}: {records}");
+        let mut strict = ShardReader::open(&shard_of(&path), &ReadOptions::default()).unwrap();
+        assert!(std::iter::from_fn(|| strict.next().transpose()).any(|some| some.is_err()), "{name}");
+        let mut patient =
+            ShardReader::open(&shard_of(&path), &ReadOptions { on_error: OnError::Skip, ..ignore }).unwrap();
+        while patient.next().unwrap().is_some() {}
+        assert!(patient.lost().is_empty(), "{name}: what is not written yet is not lost");
+    }
+}
