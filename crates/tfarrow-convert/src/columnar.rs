@@ -11,8 +11,9 @@ use std::{
 
 use arrow_array::RecordBatch;
 use arrow_ipc::{
+    Block,
     reader::{FileReader, read_footer_length},
-    root_as_footer,
+    root_as_footer, root_as_message,
 };
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -21,11 +22,14 @@ use tfarrow_dataset::{Contents, Shard, guard};
 
 use crate::{Error, Result, parquet_rows};
 
+/// Batches of rows, until an error.
+pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
 /// The rows of a file: Parquet if it is, else Arrow.
 ///
 /// # Errors
 /// A file that cannot be read, at once or where its rows are damaged. Nothing comes after an error.
-pub fn rows(shard: &Shard) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+pub fn rows(shard: &Shard) -> Result<Batches> {
     if shard.contents != Contents::Parquet {
         return Ok(Box::new(arrow_batches(shard, None)?));
     }
@@ -84,7 +88,8 @@ fn arrow_reader(path: &Path, local: &Path, columns: Option<Vec<usize>>) -> Resul
     })
 }
 
-/// Holds what the footer says of the file's blocks against the file's length: the reader takes memory for it.
+/// Holds what the footer says of the file's blocks against the file's length, and what compressed buffers say of theirs
+/// against what an array can hold: the reader takes memory for it.
 fn check_blocks(file: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
     let mut end = [0; 10];
     let len = file.seek(SeekFrom::End(-10))? + 10;
@@ -93,7 +98,7 @@ fn check_blocks(file: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
     let before = len.checked_sub(10 + footer_len).ok_or_else(|| ArrowError::ParseError("no footer".to_owned()))?;
     file.seek(SeekFrom::Start(before))?;
     let mut footer = Vec::new();
-    file.take(footer_len).read_to_end(&mut footer)?;
+    file.by_ref().take(footer_len).read_to_end(&mut footer)?;
     let footer = root_as_footer(&footer).map_err(|e| ArrowError::ParseError(format!("the footer is damaged: {e}")))?;
     for block in footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten() {
         let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
@@ -101,8 +106,35 @@ fn check_blocks(file: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
         if within.is_none_or(|end| end > len) {
             return Err(ArrowError::ParseError("the footer tells of bytes past the file's end".to_owned()));
         }
+        check_buffers(file, block)?;
     }
     file.rewind()?;
+    Ok(())
+}
+
+/// Bytes that a buffer of one batch may become: values of the largest type that offsets of 32 bits can count.
+const MOST_BUFFER_BYTES: i64 = 16 << 31;
+
+/// Holds what the compressed buffers of a block say that they become against [`MOST_BUFFER_BYTES`]. What else is wrong with
+/// them, the reader says.
+fn check_buffers(file: &mut (impl Read + Seek), block: &Block) -> Result<(), ArrowError> {
+    file.seek(SeekFrom::Start(block.offset() as u64))?;
+    let mut metadata = Vec::new();
+    file.by_ref().take(block.metaDataLength() as u64).read_to_end(&mut metadata)?;
+    // A marker, which old files lack, and the message's length stand before it.
+    let start = if metadata.starts_with(&[0xff; 4]) { 8 } else { 4 };
+    let Ok(message) = root_as_message(metadata.get(start..).unwrap_or_default()) else { return Ok(()) };
+    let batch = message.header_as_record_batch();
+    let batch = batch.or_else(|| message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()));
+    let Some(batch) = batch.filter(|batch| batch.compression().is_some()) else { return Ok(()) };
+    let body = block.offset().saturating_add(block.metaDataLength().into());
+    for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() > 8) {
+        let mut becomes = [0; 8];
+        file.seek(SeekFrom::Start(body.saturating_add(buffer.offset()).max(0) as u64))?;
+        if file.read_exact(&mut becomes).is_ok() && i64::from_le_bytes(becomes) > MOST_BUFFER_BYTES {
+            return Err(ArrowError::ParseError("a compressed buffer is said to become longer than any is".to_owned()));
+        }
+    }
     Ok(())
 }
 

@@ -41,6 +41,19 @@ pub(crate) fn may_fit<'a>(begin: impl Iterator<Item = &'a ArrayRef>) -> bool {
     }
 }
 
+/// Whether a column of bytes that begins like this has few different values: most of those that were looked at were there
+/// before. For what takes hardly more bytes by itself than its number in a dictionary.
+pub(crate) fn repeats<'a>(begin: impl Iterator<Item = &'a ArrayRef>) -> bool {
+    let leaves: Vec<_> = begin.map(leaf).collect();
+    let values = leaves.iter().filter_map(|leaf| leaf.as_binary_opt::<i32>()).flatten().flatten().take(VALUES);
+    let (mut distinct, mut count) = (HashSet::<_, RandomState>::default(), 0);
+    for value in values {
+        distinct.insert(value);
+        count += 1;
+    }
+    2 * distinct.len() <= count
+}
+
 /// A value as it stands in a dictionary: after its length.
 fn sized(value: &[u8]) -> (&[u8], usize) {
     (value, value.len() + 4)

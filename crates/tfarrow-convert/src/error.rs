@@ -51,6 +51,16 @@ impl Error {
         }
     }
 
+    /// Whether the data is not to blame, so that what was done is worth keeping: someone asked to stop, or the system
+    /// refused something.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Cancelled => true,
+            Self::Dataset(e) => matches!(e.kind(), ErrorKind::Io(_)),
+            Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Data(_) => false,
+        }
+    }
+
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Dataset(tfarrow_dataset::Error::io(path, source))
     }

@@ -1,13 +1,13 @@
 //! Reading: the shards of a job, cut into units of work. Serial, and so kept to what costs next to nothing.
 
-use std::{collections::VecDeque, ops::Range, path::PathBuf, sync::Arc};
+use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, time::SystemTime};
 
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader};
+use tfarrow_dataset::{Contents, PartialTail, ReadOptions, Segment, Shard, ShardReader};
 
-use crate::{Error, Progress, Result, columnar, options::Recut};
+use crate::{Error, Progress, Result, columnar, damage::Damage, options::Recut};
 
 /// What one worker turns into output on its own.
 pub(crate) struct Unit {
@@ -15,9 +15,18 @@ pub(crate) struct Unit {
     pub(crate) number: u64,
     /// The output that it belongs to: 0, but where shards are cut anew.
     pub(crate) output: usize,
-    /// The file that it comes from, for errors.
+    /// The number of the shard that it comes from, and its path, for errors.
+    pub(crate) shard: usize,
     pub(crate) path: Arc<PathBuf>,
     pub(crate) work: Work,
+}
+
+/// How a conversion reads, and who is told of what.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'p> {
+    pub(crate) options: ReadOptions,
+    pub(crate) progress: &'p Progress,
+    pub(crate) damage: &'p Damage,
 }
 
 /// What a unit holds.
@@ -39,17 +48,22 @@ pub(crate) struct UnitSize {
 
 /// Cuts a job's shards into units.
 pub(crate) struct UnitReader<'p> {
-    shards: VecDeque<Shard>,
+    /// With their numbers in the data set.
+    shards: VecDeque<(usize, Shard)>,
     open: Option<Open>,
     size: UnitSize,
     cut: Option<Cutter>,
     number: u64,
-    progress: &'p Progress,
+    reading: Reading<'p>,
 }
 
 /// The shard in hand.
 struct Open {
+    number: usize,
     path: Arc<PathBuf>,
+    /// Where its bytes are, and what it was when it was opened.
+    local: PathBuf,
+    state: Option<State>,
     /// Bytes of it that progress knows of, and all that it has.
     told: u64,
     len: u64,
@@ -61,6 +75,10 @@ enum Input {
     Parquet { shard: Shard, metadata: ArrowReaderMetadata, groups: Range<usize> },
     Batches { batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>, pending: Option<RecordBatch> },
 }
+
+/// What tells whether a file is still what it was: its size, and when it was last written to.
+#[derive(Debug, PartialEq, Eq)]
+struct State(u64, Option<SystemTime>);
 
 /// Where new shards end.
 struct Cutter {
@@ -75,8 +93,8 @@ struct Cutter {
 }
 
 impl<'p> UnitReader<'p> {
-    pub(crate) fn new(shards: Vec<Shard>, size: UnitSize, progress: &'p Progress) -> Self {
-        Self { shards: shards.into(), open: None, size, cut: None, number: 0, progress }
+    pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, reading: Reading<'p>) -> Self {
+        Self { shards: shards.into(), open: None, size, cut: None, number: 0, reading }
     }
 
     /// Cuts all shards anew. `records` are those of all shards together.
@@ -88,20 +106,21 @@ impl<'p> UnitReader<'p> {
     /// The next unit; `None` at the end of the last shard.
     pub(crate) fn next(&mut self) -> Result<Option<Unit>> {
         loop {
-            if self.progress.is_cancelled() {
+            if self.reading.progress.is_cancelled() {
                 return Err(Error::Cancelled);
             }
             if self.open.is_none() {
-                let Some(shard) = self.shards.pop_front() else { return Ok(None) };
-                self.open = Some(Open::new(&shard, self.cut.is_some())?);
+                let Some((number, shard)) = self.shards.pop_front() else { return Ok(None) };
+                self.open = Some(Open::new(number, &shard, self.cut.is_some(), &self.reading.options)?);
             }
             let Some(open) = &mut self.open else { continue };
             let output = self.cut.as_mut().map_or(0, Cutter::output);
             let room = self.cut.as_ref().map_or(self.size, |cut| cut.room(self.size));
-            let work = open.next(room)?;
-            open.tell(self.progress, work.is_none());
-            let path = Arc::clone(&open.path);
+            let work = open.next(room, self.reading.damage)?;
+            open.tell(self.reading.progress, work.is_none());
+            let (shard, path) = (open.number, Arc::clone(&open.path));
             let Some(work) = work else {
+                open.check_state()?;
                 self.open = None;
                 continue;
             };
@@ -109,7 +128,7 @@ impl<'p> UnitReader<'p> {
                 cut.add(&work);
             }
             self.number += 1;
-            return Ok(Some(Unit { number: self.number - 1, output, path, work }));
+            return Ok(Some(Unit { number: self.number - 1, output, shard, path, work }));
         }
     }
 }
@@ -130,10 +149,12 @@ impl UnitReader<'_> {
 }
 
 impl Open {
-    fn new(shard: &Shard, in_rows: bool) -> Result<Self> {
+    fn new(number: usize, shard: &Shard, in_rows: bool, options: &ReadOptions) -> Result<Self> {
+        let may_grow = options.partial_tail == PartialTail::Ignore;
+        let state = if may_grow || shard.is_stream() || shard.is_remote() { None } else { Some(State::of(shard)?) };
         let input = match shard.contents {
             Contents::TfRecord => {
-                let reader = Box::new(ShardReader::open(shard, &ReadOptions::default())?);
+                let reader = Box::new(ShardReader::open(shard, options)?);
                 Input::TfRecord { reader, pending: None }
             }
             Contents::Parquet if !in_rows => {
@@ -143,12 +164,35 @@ impl Open {
             }
             Contents::Parquet | Contents::Arrow => Input::Batches { batches: columnar::rows(shard)?, pending: None },
         };
-        Ok(Self { path: Arc::new(shard.path.clone()), told: 0, len: shard.size, input })
+        let (path, local) = (Arc::new(shard.path.clone()), shard.local_path().to_owned());
+        Ok(Self { number, path, local, state, told: 0, len: shard.size, input })
     }
 
-    fn next(&mut self, room: UnitSize) -> Result<Option<Work>> {
+    /// Whether the file is still what it was when it was opened: who writes to a file that is read makes a mixture of it.
+    fn check_state(&self) -> Result<()> {
+        let Some(before) = &self.state else { return Ok(()) };
+        match State::at(&self.local) {
+            Ok(now) if now == *before => Ok(()),
+            Ok(_) => {
+                let why = "was changed while it was read; convert it again once nobody writes to it";
+                Err(Error::io(&self.path, io::Error::other(why)))
+            }
+            Err(e) => Err(Error::io(&self.path, io::Error::new(e.kind(), format!("vanished while it was read: {e}")))),
+        }
+    }
+
+    fn next(&mut self, room: UnitSize, damage: &Damage) -> Result<Option<Work>> {
         match &mut self.input {
-            Input::TfRecord { reader, pending } => next_records(reader, pending, room),
+            Input::TfRecord { reader, pending } => {
+                let mut next = || loop {
+                    match reader.segment()? {
+                        None => return Ok(None),
+                        Some(Segment::Records(records)) => return Ok(Some(records)),
+                        Some(Segment::Lost(lost)) => damage.lost(self.number, &self.path, lost)?,
+                    }
+                };
+                next_records(&mut next, pending, room)
+            }
             Input::Parquet { shard, metadata, groups } => {
                 Ok(groups.next().map(|group| Work::RowGroup(shard.clone(), metadata.clone(), group)))
             }
@@ -171,11 +215,15 @@ impl Open {
     }
 }
 
-fn next_records(reader: &mut ShardReader, pending: &mut Option<Records>, room: UnitSize) -> Result<Option<Work>> {
+fn next_records(
+    next: &mut impl FnMut() -> Result<Option<Records>>,
+    pending: &mut Option<Records>,
+    room: UnitSize,
+) -> Result<Option<Work>> {
     let UnitSize { mut rows, mut bytes } = room;
     let mut blocks = Vec::new();
     while rows > 0 && bytes > 0 {
-        let Some(records) = pending.take().map_or_else(|| reader.next(), |records| Ok(Some(records)))? else { break };
+        let Some(records) = pending.take().map_or_else(&mut *next, |records| Ok(Some(records)))? else { break };
         let fit = records.fit(rows, bytes);
         let (records, rest) = records.split_at(fit);
         *pending = Some(rest).filter(|rest| !rest.is_empty());
@@ -200,6 +248,17 @@ fn next_batch(
     let rest = batch.slice(rows, batch.num_rows() - rows);
     *pending = Some(rest).filter(|rest| rest.num_rows() > 0);
     Ok(Some(Work::Batches(vec![batch.slice(0, rows)])))
+}
+
+impl State {
+    fn of(shard: &Shard) -> Result<Self> {
+        Self::at(shard.local_path()).map_err(|e| Error::io(&shard.path, e))
+    }
+
+    fn at(path: &std::path::Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        Ok(Self(metadata.len(), metadata.modified().ok()))
+    }
 }
 
 impl Cutter {
@@ -252,5 +311,54 @@ impl Cutter {
         };
         self.rows += rows as u64;
         self.bytes += bytes as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tfarrow_codec::frame;
+    use tfarrow_dataset::resolve;
+
+    use super::*;
+
+    /// What reading a file says that `change` is made to once its first records were read.
+    fn read_while(partial_tail: PartialTail, change: impl Fn(&std::path::Path)) -> Result<()> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tfrecord");
+        let mut bytes = Vec::new();
+        (0..1000).for_each(|_| frame::write(&[7; 1000], &mut bytes));
+        fs::write(&path, &bytes).unwrap();
+        let shard = resolve(&[&path]).unwrap().remove(0);
+        let (progress, damage) = (Progress::default(), Damage::new(None, false));
+        let options = ReadOptions { partial_tail, ..ReadOptions::default() };
+        let reading = Reading { options, progress: &progress, damage: &damage };
+        let mut reader = UnitReader::new(vec![(0, shard)], UnitSize { rows: 10, bytes: usize::MAX }, reading);
+        assert!(reader.next()?.is_some());
+        change(&path);
+        while reader.next()?.is_some() {}
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_refused() {
+        let append = |path: &std::path::Path| {
+            let mut bytes = fs::read(path).unwrap();
+            frame::write(b"more", &mut bytes);
+            fs::write(path, bytes).unwrap();
+        };
+        assert!(read_while(PartialTail::Fail, |_| ()).is_ok());
+        let error = read_while(PartialTail::Fail, append).unwrap_err().to_string();
+        assert!(error.contains("a.tfrecord: was changed while it was read"), "{error}");
+        let error = read_while(PartialTail::Fail, |path| fs::remove_file(path).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("a.tfrecord: vanished while it was read"), "{error}");
+        // .. unless it is known to grow.
+        assert!(read_while(PartialTail::Ignore, append).is_ok());
+        // What is overwritten with other bytes of the same length has another time.
+        let overwrite = |path: &std::path::Path| {
+            let file = fs::File::options().write(true).open(path).unwrap();
+            std::io::Write::write_all(&mut &file, b"other bytes").unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        };
+        assert!(read_while(PartialTail::Fail, overwrite).is_err());
     }
 }

@@ -10,7 +10,8 @@ use tfarrow_dataset::names::tf_shard_name;
 
 use crate::{
     Error, Progress, Result,
-    input::{Unit, UnitReader},
+    input::{Reading, Unit, UnitReader},
+    journal::{Journal, Made},
     ordered::{Ordered, Ticket, Write},
     sink::{Destination, Format, Piece, Sink, Whole},
     worker::{Decoding, Encoding, Losses, Worker},
@@ -39,9 +40,11 @@ pub(crate) struct Job<'p> {
     input: Mutex<Input<'p>>,
     decoding: Option<Decoding>,
     encoding: Encoding,
-    outputs: Ordered<Outputs>,
+    outputs: Ordered<Outputs<'p>>,
     state: Mutex<State>,
-    progress: &'p Progress,
+    reading: Reading<'p>,
+    /// What its source and its columns are, for the journal.
+    source: u64,
 }
 
 #[derive(Default)]
@@ -63,6 +66,7 @@ struct Input<'p> {
 pub(crate) struct Done {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
+    pub(crate) records: u64,
     pub(crate) losses: Losses,
 }
 
@@ -70,6 +74,7 @@ impl Done {
     fn add(&mut self, other: Self) {
         self.files += other.files;
         self.bytes += other.bytes;
+        self.records += other.records;
         add(&mut self.losses, other.losses);
     }
 }
@@ -79,19 +84,20 @@ fn add(losses: &mut Losses, others: Losses) {
 }
 
 /// A unit's place in the job's outputs.
-pub(crate) struct Pieces<'o> {
-    ticket: Ticket<'o, Outputs>,
+pub(crate) struct Pieces<'o, 'p> {
+    ticket: Ticket<'o, Outputs<'p>>,
     output: usize,
 }
 
-impl Pieces<'_> {
+impl Pieces<'_, '_> {
     pub(crate) fn write(&mut self, piece: Piece) -> Result<()> {
         self.ticket.write((self.output, piece))
     }
 }
 
 /// The outputs of a job, one after the other.
-struct Outputs {
+struct Outputs<'p> {
+    journal: Option<&'p Journal>,
     naming: Naming,
     format: Format,
     schema: SchemaRef,
@@ -100,7 +106,7 @@ struct Outputs {
     finished: Vec<Whole>,
 }
 
-impl Outputs {
+impl Outputs<'_> {
     fn destination(&self, number: usize) -> Destination {
         match &self.naming {
             Naming::One(destination) => destination.clone(),
@@ -117,7 +123,7 @@ impl Outputs {
         }
         let sink = match self.open.take() {
             Some(sink) => sink,
-            None => Sink::create(&self.destination(number), &self.format, &self.schema)?,
+            None => Sink::create(&self.destination(number), &self.format, &self.schema, self.journal)?,
         };
         Ok(self.open.insert(sink))
     }
@@ -126,7 +132,7 @@ impl Outputs {
         let number = self.finished.len();
         let sink = match self.open.take() {
             Some(sink) => sink,
-            None => Sink::create(&self.destination(number), &self.format, &self.schema)?,
+            None => Sink::create(&self.destination(number), &self.format, &self.schema, self.journal)?,
         };
         self.finished.push(sink.finish()?);
         Ok(())
@@ -149,9 +155,11 @@ impl Outputs {
 
     /// Gives finished outputs their names, and notes them and their bytes.
     fn name(&mut self, done: &mut Done, progress: &Progress) -> Result<()> {
-        for (number, output) in std::mem::take(&mut self.finished).into_iter().enumerate() {
+        let mut finished = std::mem::take(&mut self.finished).into_iter().enumerate();
+        for (number, output) in finished.by_ref() {
             // In a store a name takes as long as the bytes.
             if progress.is_cancelled() {
+                self.finished = std::iter::once(output).chain(finished.map(|(_, output)| output)).collect();
                 return Err(Error::Cancelled);
             }
             let destination = self.destination(number);
@@ -160,9 +168,34 @@ impl Outputs {
         }
         Ok(())
     }
+
+    /// Leaves the outputs that are whole, and have no names, for another run to find: those that the journal knows of.
+    fn leave(&mut self) {
+        let of_use = self.journal.is_some() && matches!(self.naming, Naming::One(_));
+        std::mem::take(&mut self.finished).into_iter().filter(|_| of_use).for_each(Whole::leave);
+    }
+
+    /// Notes the output of a job of one that is whole, and has no name yet.
+    fn note(&self, source: u64, records: u64, losses: &Losses) -> Result<()> {
+        let (Some(journal), Naming::One(Destination::File(path)), [Whole::File(file, hash)]) =
+            (self.journal, &self.naming, self.finished.as_slice())
+        else {
+            return Ok(());
+        };
+        let Some(part) = file.part() else { return Ok(()) };
+        journal.made(Made {
+            output: journal.name_of(path),
+            part: journal.name_of(part),
+            bytes: file.size(),
+            hash: *hash,
+            source,
+            records,
+            losses: losses.clone().into_iter().collect(),
+        })
+    }
 }
 
-impl Write for Outputs {
+impl Write for Outputs<'_> {
     type Piece = (usize, Piece);
 
     fn write(&mut self, (number, piece): Self::Piece) -> Result<()> {
@@ -180,12 +213,32 @@ impl<'p> Job<'p> {
         decoding: Option<Decoding>,
         encoding: Encoding,
         (naming, format, schema): (Naming, Format, SchemaRef),
-        progress: &'p Progress,
+        reading: Reading<'p>,
     ) -> Self {
-        let outputs = Outputs { naming, format, schema, open: None, finished: Vec::new() };
+        let outputs = Outputs { journal: None, naming, format, schema, open: None, finished: Vec::new() };
         let outputs = Ordered::new(outputs);
         let input = Mutex::new(Input { reader, ended: false });
-        Self { input, decoding, encoding, outputs, state: Mutex::default(), progress }
+        Self { input, decoding, encoding, outputs, state: Mutex::default(), reading, source: 0 }
+    }
+
+    /// Notes its output in a journal, as made of this source.
+    pub(crate) fn with_journal(mut self, journal: &'p Journal, source: u64) -> Self {
+        self.outputs.with_output(|outputs| outputs.journal = Some(journal));
+        self.source = source;
+        self
+    }
+
+    /// A job that an earlier run has done: its output has its name, or is `whole` and gets it.
+    pub(crate) fn made(self, made: Made, whole: Option<Whole>) -> Self {
+        let Made { bytes, records, losses, .. } = made;
+        let done = Done { records, losses: losses.into_iter().collect(), ..Done::default() };
+        // What gets its name is counted then.
+        let done = if whole.is_some() { done } else { Done { files: 1, bytes, ..done } };
+        self.reading.progress.add_records(records);
+        self.reading.progress.add_files(done.files);
+        self.outputs.with_output(|outputs| outputs.finished.extend(whole));
+        lock(&self.input).ended = true;
+        Self { state: Mutex::new(State { workers: 0, over: true, done }), ..self }
     }
 
     /// Takes part until the job has no more units. The last to leave finishes the outputs.
@@ -203,12 +256,18 @@ impl<'p> Job<'p> {
         }
         let mut state = lock(&self.state);
         state.workers -= 1;
-        add(&mut state.done.losses, result?);
+        let (records, losses) = result?;
+        state.done.records += records;
+        add(&mut state.done.losses, losses);
         let last = state.workers == 0 && !state.over;
         state.over |= last;
+        let (records, losses) = (state.done.records, if last { state.done.losses.clone() } else { Losses::new() });
         drop(state);
         if last {
-            self.outputs.with_output(Outputs::finish)?;
+            self.outputs.with_output(|outputs| {
+                outputs.finish()?;
+                outputs.note(self.source, records, &losses)
+            })?;
         }
         if last && names == Names::Early { self.name() } else { Ok(()) }
     }
@@ -220,6 +279,11 @@ impl<'p> Job<'p> {
         self.outputs.fail();
     }
 
+    /// Leaves what is whole for another run to find.
+    fn leave(&self) {
+        self.outputs.with_output(Outputs::leave);
+    }
+
     /// What was done, once nobody takes part any more.
     fn into_done(self) -> Done {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).done
@@ -228,20 +292,20 @@ impl<'p> Job<'p> {
     /// Gives finished outputs their names, if they have none.
     fn name(&self) -> Result<()> {
         let mut done = Done::default();
-        let result = self.outputs.with_output(|outputs| outputs.name(&mut done, self.progress));
-        self.progress.add_files(done.files);
+        let result = self.outputs.with_output(|outputs| outputs.name(&mut done, self.reading.progress));
+        self.reading.progress.add_files(done.files);
         lock(&self.state).done.add(done);
         result
     }
 
-    fn units(&self) -> Result<Losses> {
-        let mut worker = Worker::new(self.decoding.as_ref(), &self.encoding, self.progress)?;
+    fn units(&self) -> Result<(u64, Losses)> {
+        let mut worker = Worker::new(self.decoding.as_ref(), &self.encoding, self.reading)?;
         while let Some(unit) = self.next_unit()? {
             let mut pieces = Pieces { ticket: self.outputs.ticket(unit.number), output: unit.output };
             worker.work(unit, &mut pieces)?;
             pieces.ticket.finish()?;
         }
-        Ok(worker.losses())
+        Ok(worker.done())
     }
 
     fn next_unit(&self) -> Result<Option<Unit>> {
@@ -263,11 +327,13 @@ pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize, names: Names) -> Result<Do
         }
         result
     };
-    on_threads(workers, work)?;
     let unnamed = AtomicUsize::new(0);
-    on_threads(workers, || {
-        std::iter::from_fn(|| jobs.get(unnamed.fetch_add(1, Ordering::Relaxed))).try_for_each(Job::name)
-    })?;
+    let name = || std::iter::from_fn(|| jobs.get(unnamed.fetch_add(1, Ordering::Relaxed))).try_for_each(Job::name);
+    let outcome = on_threads(workers, work).and_then(|()| on_threads(workers, name));
+    if outcome.as_ref().is_err_and(Error::is_passing) {
+        jobs.iter().for_each(Job::leave);
+    }
+    outcome?;
     let mut done = Done::default();
     jobs.into_iter().for_each(|job| done.add(job.into_done()));
     Ok(done)

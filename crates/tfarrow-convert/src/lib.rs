@@ -12,16 +12,20 @@
 //! No `async`, no DataFusion: threads and files.
 
 pub mod columnar;
+mod damage;
 mod dictionary;
+mod diff;
 mod error;
 mod input;
 mod job;
+mod journal;
 mod options;
 mod ordered;
 mod parquet_lists;
 mod parquet_rows;
 mod plan;
 mod progress;
+mod records;
 mod run;
 mod schema_file;
 pub mod schema_json;
@@ -29,8 +33,9 @@ mod sink;
 mod trial;
 mod worker;
 
+pub use diff::{DataSetDiff, DiffOptions, RecordDifference, RecordPlace, diff};
 pub use error::{Error, Result};
 pub use options::{ConvertOptions, OutputCompression, Recut, Target};
 pub use progress::Progress;
-pub use run::{Report, convert};
+pub use run::{Report, convert, repair};
 pub use schema_file::read_schema;

@@ -1,10 +1,10 @@
 //! What a conversion can be told.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Layout, RecordType, VerifyCrc};
-use tfarrow_dataset::{Compression, Sample};
+use tfarrow_codec::{Layout, OnConflict, RecordType, VerifyCrc};
+use tfarrow_dataset::{Compression, ReadOptions, Sample};
 
 use crate::{Error, Result};
 
@@ -135,6 +135,16 @@ pub struct ConvertOptions {
     pub overwrite: bool,
     /// When the CRC of a record's data is checked.
     pub verify_crc: VerifyCrc,
+    /// Whether the way back from Parquet and Arrow is to give the same bytes, and not only the same records.
+    pub exact: bool,
+    /// What becomes of features that have more than one kind.
+    pub on_conflict: OnConflict,
+    /// How TFRecord is read: what becomes of damage, and which limits there are.
+    pub read: ReadOptions,
+    /// Where what is damaged is written to, if it is passed over and anybody wants it: a TFRecord file.
+    pub quarantine: Option<PathBuf>,
+    /// Whether this goes on with a conversion that was interrupted.
+    pub resume: bool,
     /// The most rows of a Parquet row group.
     pub row_group_rows: usize,
     /// The most encoded bytes of a Parquet row group, and bytes of records that one is made of. A worker holds both.
@@ -155,6 +165,11 @@ impl Default for ConvertOptions {
             lossy: false,
             overwrite: false,
             verify_crc: VerifyCrc::Always,
+            exact: false,
+            on_conflict: OnConflict::Fail,
+            read: ReadOptions::default(),
+            quarantine: None,
+            resume: false,
             row_group_rows: 1 << 20,
             row_group_bytes: 64 << 20,
         }

@@ -158,8 +158,13 @@ impl Origin {
     }
 }
 
-/// Refuses two outputs of one name, outputs that are there already, and outputs that are their own source.
-pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> Result<()> {
+/// Refuses two outputs of one name, outputs that are there already, unless an earlier run has made them, and outputs that
+/// are their own source.
+pub(crate) fn check_outputs(
+    outputs: &[(&Shard, PathBuf)],
+    overwrite: bool,
+    is_earlier: impl Fn(&Path) -> bool,
+) -> Result<()> {
     let mut taken: HashMap<&Path, &Shard> = HashMap::new();
     for (shard, output) in outputs {
         if let Some(other) = taken.insert(output, shard) {
@@ -172,7 +177,8 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], overwrite: bool) -> R
     if overwrite {
         return Ok(());
     }
-    let there = existing(&outputs.iter().map(|(_, output)| output.as_path()).collect::<Vec<_>>())?;
+    let outputs = outputs.iter().map(|(_, output)| output.as_path()).filter(|output| !is_earlier(output));
+    let there = existing(&outputs.collect::<Vec<_>>())?;
     match there.first() {
         None => Ok(()),
         Some(first) => {

@@ -10,6 +10,7 @@ pub struct Progress {
     records: AtomicU64,
     files: AtomicU64,
     cancelled: AtomicBool,
+    resumable: AtomicBool,
 }
 
 impl Progress {
@@ -37,6 +38,15 @@ impl Progress {
     /// unfinished output.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
+    }
+
+    /// Whether a conversion that has failed can be [resumed](crate::ConvertOptions::resume), with something done already.
+    pub fn is_resumable(&self) -> bool {
+        self.resumable.load(Relaxed)
+    }
+
+    pub(crate) fn set_resumable(&self, resumable: bool) {
+        self.resumable.store(resumable, Relaxed);
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

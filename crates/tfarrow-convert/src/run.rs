@@ -1,7 +1,7 @@
 //! A whole conversion: from sources and a destination to jobs, and from these to a report.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -9,19 +9,23 @@ use std::{
 
 use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{
-    EncoderBuilder, Layout, RecordType, VerifyCrc,
-    schema::{RECORD_COLUMN, with_record_type},
+    EncoderBuilder, Layout, OnConflict, OnError, RecordType, VerifyCrc,
+    schema::{RECORD_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_dataset::{
-    Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, count, infer_with, names, resolve,
+    Contents, InferOptions, Inferred, Losses, ReadOptions, Sample, Shard, ShardReader, UNFINISHED, Wanted, WholeFile,
+    count, infer_with, is_remote, names, resolve, resolve_wanted,
 };
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, columnar,
-    input::{UnitReader, UnitSize},
+    damage::Damage,
+    input::{Reading, UnitReader, UnitSize},
     job::{self, Done, Job, Names, Naming},
+    journal::{self, Journal, hash_schema},
     plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
-    sink::{self, Destination, Format},
+    sink::{self, Destination, Format, Whole},
     trial,
     worker::{Decoding, Encoding},
 };
@@ -30,7 +34,7 @@ use crate::{
 const CHUNK_BYTES: usize = 2 << 20;
 
 /// What a conversion did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Report {
     /// Shards read.
     pub shards: u64,
@@ -48,6 +52,10 @@ pub struct Report {
     pub why_raw: Option<String>,
     /// Whether that was for the sake of a few among records with features.
     pub strays: bool,
+    /// The paths of the shards, by the numbers that faults have.
+    pub sources: Vec<String>,
+    /// What is damaged, and was passed over: nothing, unless that was asked for.
+    pub damage: Losses,
 }
 
 /// Converts the shards that `sources` name. `dest` is a folder or one file, on this machine or in a store, or `-`.
@@ -60,7 +68,41 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<Report> {
-    let mut shards = resolve(sources)?;
+    convert_shards(resolve(sources)?, dest, options, progress)
+}
+
+/// Writes the records of TFRecord shards that are sound, as they are, to shards of the same names and compression. What is
+/// damaged is passed over, and told in the [report](Report::damage). Of `options`, those are taken that say nothing of
+/// columns.
+///
+/// # Errors
+/// As [`convert`], but for damage.
+pub fn repair<S: AsRef<OsStr>>(
+    sources: &[S],
+    dest: &Path,
+    options: &ConvertOptions,
+    progress: &Progress,
+) -> Result<Report> {
+    let shards = resolve_wanted(sources, Wanted::TfRecord)?;
+    if let Some(shard) = shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
+        let (path, format) = (shard.path.display(), shard.contents.name());
+        return Err(Error::Usage(format!("{path}: is {format}; only TFRecord can be repaired")));
+    }
+    let options = ConvertOptions {
+        to: Some(Target::TfRecord),
+        compression: Some(OutputCompression::Original),
+        read: ReadOptions { on_error: OnError::Skip, ..options.read },
+        ..options.clone()
+    };
+    convert_shards(shards, dest, &options, progress)
+}
+
+fn convert_shards(
+    mut shards: Vec<Shard>,
+    dest: &Path,
+    options: &ConvertOptions,
+    progress: &Progress,
+) -> Result<Report> {
     // A pipe is read once where its columns are given. Else it is copied, which also tells what it holds.
     if options.schema.is_none() || options.recut.is_some() {
         shards.iter_mut().try_for_each(Shard::spool)?;
@@ -69,7 +111,74 @@ pub fn convert<S: AsRef<OsStr>>(
     one_kind(&shards)?;
     check_options(&shards, options)?;
     let plan = Plan::new(&shards, dest, options)?;
-    Conversion::new(shards, plan, options, progress)?.run()
+    let compression = plan.compression(options)?;
+    let journal = journal(&plan, options)?;
+    let damage = Damage::new(options.quarantine.as_deref(), options.overwrite);
+    let outcome = Conversion::new(&shards, &plan, compression, options, progress, (&damage, journal.as_ref()))
+        .and_then(|conversion| conversion.run());
+    let outcome = outcome.and_then(|report| Ok(Report { damage: damage.finish()?, ..report }));
+    let goes_on = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
+    progress.set_resumable(goes_on);
+    outcome
+}
+
+/// The journal of outputs in a folder on this machine, or of one file there.
+fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
+    let path = match &plan.place {
+        Place::Folder(folder) => Some(folder.join(format!("{UNFINISHED}convert.journal"))),
+        Place::One(Destination::File(path), _) => path.file_name().map(|name| {
+            let mut own = OsString::from(UNFINISHED);
+            own.push(name);
+            own.push(".journal");
+            path.with_file_name(own)
+        }),
+        Place::One(Destination::Stdout, _) => None,
+    };
+    match path.filter(|path| !path.to_str().is_some_and(is_remote)) {
+        Some(path) => Journal::open(&path, &asked(plan, options), options.resume, options.overwrite).map(Some),
+        None if options.resume => {
+            Err(Error::Usage("only a conversion to files on this machine can be resumed".to_owned()))
+        }
+        None => Ok(None),
+    }
+}
+
+/// What decides the outputs besides the sources, in words that only mean something to who compares them.
+fn asked(plan: &Plan, options: &ConvertOptions) -> String {
+    let ConvertOptions {
+        layout,
+        compression,
+        schema,
+        sample,
+        recut,
+        record_type,
+        lossy,
+        verify_crc,
+        exact,
+        on_conflict,
+        read,
+        row_group_rows,
+        row_group_bytes,
+        to: _,
+        jobs: _,
+        overwrite: _,
+        quarantine: _,
+        resume: _,
+    } = options;
+    let schema = schema.as_ref().map(|schema| {
+        let mut hasher = Xxh3::new();
+        hash_schema(schema, &mut hasher);
+        hasher.digest()
+    });
+    let version = env!("CARGO_PKG_VERSION");
+    let target = plan.target;
+    format!(
+        "{version} {:?}",
+        (
+            (target, layout, compression, schema, sample, recut, record_type, lossy),
+            (verify_crc, exact, on_conflict, read, row_group_rows, row_group_bytes)
+        )
+    )
 }
 
 /// Refuses sources of which some are TFRecord and some are not.
@@ -90,12 +199,20 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
         (options.schema.is_some(), "a schema says"),
         (options.sample != Sample::All, "a sample says"),
         (options.layout != Layout::Auto, "a layout says"),
+        (options.exact, "--exact says"),
+        (options.on_conflict != OnConflict::Fail, "--on-conflict says"),
     ];
     if let (Some(shard), Some((_, says))) = (columnar, said.iter().find(|(is_said, _)| *is_said)) {
         let (path, format) = (shard.path.display(), shard.contents.name());
         return Err(Error::Usage(format!(
             "{says} how TFRecord becomes columns, and {path} is {format}, which has them"
         )));
+    }
+    if options.exact && options.verify_crc != VerifyCrc::Always {
+        return Err(Error::Usage("a record whose CRC does not hold has no exact way back: check the CRCs".to_owned()));
+    }
+    if options.quarantine.is_some() && options.read.on_error == OnError::Fail {
+        return Err(Error::Usage("there is no quarantine where damage is an error: give --on-error skip".to_owned()));
     }
     let is_raw = |schema: &SchemaRef| matches!(&schema.fields()[..], [field] if field.name() == RECORD_COLUMN);
     match &options.schema {
@@ -107,14 +224,16 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
 }
 
 pub(crate) struct Conversion<'c> {
-    pub(crate) shards: Vec<Shard>,
-    plan: Plan,
+    pub(crate) shards: &'c [Shard],
+    plan: &'c Plan,
     inputs: Vec<Input>,
     /// The output of each shard; none where shards are cut anew.
     pub(crate) outputs: Vec<Destination>,
     compression: OutputCompression,
     pub(crate) options: &'c ConvertOptions,
     pub(crate) progress: &'c Progress,
+    damage: &'c Damage,
+    pub(crate) journal: Option<&'c Journal>,
 }
 
 /// What is known of a shard before it is converted.
@@ -125,11 +244,21 @@ struct Input {
 }
 
 impl<'c> Conversion<'c> {
-    fn new(shards: Vec<Shard>, plan: Plan, options: &'c ConvertOptions, progress: &'c Progress) -> Result<Self> {
-        let inputs = shards.iter().map(Input::of).collect::<Result<Vec<_>>>()?;
-        let compression = plan.compression(options)?;
-        let outputs = outputs(&shards, &inputs, &plan, compression, options)?;
-        Ok(Self { shards, plan, inputs, outputs, compression, options, progress })
+    fn new(
+        shards: &'c [Shard],
+        plan: &'c Plan,
+        compression: OutputCompression,
+        options: &'c ConvertOptions,
+        progress: &'c Progress,
+        (damage, journal): (&'c Damage, Option<&'c Journal>),
+    ) -> Result<Self> {
+        let inputs = shards.iter().map(|shard| Input::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
+        let outputs = outputs(shards, &inputs, plan, compression, options, journal)?;
+        Ok(Self { shards, plan, inputs, outputs, compression, options, progress, damage, journal })
+    }
+
+    fn reading(&self) -> Reading<'c> {
+        Reading { options: self.options.read, progress: self.progress, damage: self.damage }
     }
 }
 
@@ -146,12 +275,14 @@ impl Conversion<'_> {
         Ok(Report {
             shards: self.shards.len() as u64,
             files: done.files,
-            records: self.progress.records(),
+            records: done.records,
             bytes_in,
             bytes_out: done.bytes,
             losses: done.losses.into_iter().collect(),
             why_raw: inferred.as_ref().and_then(Inferred::why_raw),
             strays: inferred.is_some_and(|inferred| inferred.has_strays()),
+            sources: self.shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect(),
+            damage: Losses::new(0),
         })
     }
 
@@ -164,6 +295,9 @@ impl Conversion<'_> {
         if looks_at_all && let Some(done) = trial::run(self)? {
             return Ok(done);
         }
+        if let Some(journal) = self.journal.filter(|_| looks_at_all) {
+            journal.tried()?;
+        }
         self.progress.restart(bytes_in * (1 + u64::from(looks_at_all)));
         let inferred = self.infer(self.options.sample, &|bytes| self.progress.add_bytes(bytes))?;
         Ok((self.convert(Some(&inferred))?, inferred))
@@ -172,12 +306,13 @@ impl Conversion<'_> {
     /// Looks at the records, or at a sample of them. `on_bytes` is told how many bytes more were looked at.
     pub(crate) fn infer(&self, sample: Sample, on_bytes: &(dyn Fn(u64) + Sync)) -> Result<Inferred> {
         // Whole records are checked when they are converted; what is looked at here, only where it cannot be read.
+        let read = self.options.read;
         let verify = match self.options.verify_crc {
-            VerifyCrc::Always => VerifyCrc::OnParseFailure,
+            VerifyCrc::Always if read.on_error == OnError::Fail => VerifyCrc::OnParseFailure,
             other => other,
         };
-        let infer = InferOptions { sample, jobs: self.options.jobs.max(1), verify, ..Default::default() };
-        let inferred = infer_with(&self.shards, &infer, &|bytes, _| {
+        let infer = InferOptions { sample, jobs: self.options.jobs.max(1), verify, read };
+        let inferred = infer_with(self.shards, &infer, &|bytes, _| {
             on_bytes(bytes);
             if self.progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -205,12 +340,18 @@ impl Conversion<'_> {
         }
         let schema = match (&self.options.schema, inferred) {
             (Some(schema), _) => of_type(schema, self.options.record_type),
-            (None, Some(inferred)) => inferred.schema(self.options.layout, self.options.record_type)?,
+            (None, Some(inferred)) => {
+                let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
+                inferred.schema_with(*layout, *record_type, *on_conflict)?
+            }
             (None, None) => return Ok(None),
         };
         let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
         let strict = self.options.record_type.is_none();
-        Ok(Some(Decoding { schema, verify_crc: self.options.verify_crc, sampled, strict }))
+        // Raw records are what they were.
+        let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
+        let ReadOptions { on_error, limits, .. } = self.options.read;
+        Ok(Some(Decoding { schema, exact, verify_crc: self.options.verify_crc, on_error, limits, sampled, strict }))
     }
 
     fn encoding(&self, schema: &SchemaRef, format: &Format) -> Encoding {
@@ -220,7 +361,7 @@ impl Conversion<'_> {
                 Encoding::Parquet { schema: Arc::clone(schema), format: format.clone(), rows, bytes }
             }
             (Target::Arrow, _) => Encoding::Arrow(Arc::clone(schema)),
-            (Target::TfRecord, true) => Encoding::Frames(self.options.verify_crc),
+            (Target::TfRecord, true) => Encoding::Frames(self.options.verify_crc, self.options.read.on_error),
             (Target::TfRecord, false) => {
                 let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
                 let builder = match self.options.record_type {
@@ -252,16 +393,32 @@ impl Conversion<'_> {
 
     fn shard_jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
         let decoding = self.decoding(inferred)?;
-        let job = |((shard, input), output): ((&Shard, &Input), &Destination)| {
-            let schema = input.schema.as_ref().or(decoding.as_ref().map(|decoding| &decoding.schema));
-            let schema = with_origin(schema, &input.origin);
-            let format = self.format(input.origin.resolve(self.compression));
+        let columns = decoding.as_ref().map(Decoding::columns);
+        let all = self.shards.iter().zip(&self.inputs).zip(&self.outputs).enumerate();
+        let job = |(number, ((shard, input), output)): (usize, ((&Shard, &Input), &Destination))| {
+            let schema = with_origin(input.schema.as_ref().or(columns.as_ref()), &input.origin);
+            let mut format = self.format(input.origin.resolve(self.compression));
+            let source = journal::source_of(shard, &schema);
+            let known = self.journal.and_then(|journal| match output {
+                Destination::File(path) => Some((journal, path)),
+                Destination::Stdout => None,
+            });
+            // An output of an earlier run that is not to be kept.
+            format.overwrite |= known.is_some_and(|(journal, path)| journal.knows(path));
+            let overwrite = format.overwrite;
             let encoding = self.encoding(&schema, &format);
-            let reader = UnitReader::new(vec![shard.clone()], self.unit_size(), self.progress);
+            let reader = UnitReader::new(vec![(number, shard.clone())], self.unit_size(), self.reading());
             let outputs = (Naming::One(output.clone()), format, schema);
-            Ok(Job::new(reader, decoding.clone(), encoding, outputs, self.progress))
+            let job = Job::new(reader, decoding.clone(), encoding, outputs, self.reading());
+            let Some((journal, path)) = known else { return Ok(job) };
+            let job = job.with_journal(journal, source);
+            let Some((made, place)) = journal.made_before(path, source) else { return Ok(job) };
+            self.progress.add_bytes(shard.size);
+            let whole = (place != *path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
+            let whole = whole.map(|whole| Whole::File(whole, made.hash));
+            Ok(job.made(made, whole))
         };
-        self.shards.iter().zip(&self.inputs).zip(&self.outputs).map(job).collect()
+        all.map(job).collect()
     }
 
     fn recut_job(&self, recut: Recut, inferred: Option<&Inferred>) -> Result<Job<'_>> {
@@ -270,10 +427,10 @@ impl Conversion<'_> {
         };
         let decoding = self.decoding(inferred)?;
         let schema = match &decoding {
-            Some(decoding) => Some(&decoding.schema),
-            None => self.one_schema()?,
+            Some(decoding) => Some(decoding.columns()),
+            None => self.one_schema()?.cloned(),
         };
-        let schema = with_origin(schema, &Origin::default());
+        let schema = with_origin(schema.as_ref(), &Origin::default());
         let format = self.format(Origin::default().resolve(self.compression));
         let encoding = self.encoding(&schema, &format);
         let count = match recut {
@@ -286,8 +443,11 @@ impl Conversion<'_> {
             (Recut::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
             (Recut::Shards(_), _) => self.count()?,
         };
-        let reader = UnitReader::new(self.shards.clone(), self.unit_size(), self.progress).with_recut(recut, records);
-        Ok(Job::new(reader, decoding, encoding, (naming, format, schema), self.progress))
+        let shards = self.shards.iter().cloned().enumerate().collect();
+        let reader = UnitReader::new(shards, self.unit_size(), self.reading()).with_recut(recut, records);
+        let job = Job::new(reader, decoding, encoding, (naming, format, schema), self.reading());
+        // New shards are not resumed, but what is left of them is removed.
+        Ok(self.journal.into_iter().fold(job, |job, journal| job.with_journal(journal, 0)))
     }
 
     /// The names of new shards: that of the old ones without their numbers. The first must be free.
@@ -301,7 +461,7 @@ impl Conversion<'_> {
         let extension = format!("{}{suffix}", self.plan.target.extension());
         if let (Some(count), Some(shard)) = (count, self.shards.first()) {
             let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
-            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options.overwrite)?;
+            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options.overwrite, |_| false)?;
         }
         plan::check_other_cuts(folder, &stem, &extension, count)?;
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
@@ -325,22 +485,25 @@ impl Conversion<'_> {
 
     fn count(&self) -> Result<u64> {
         let (nobody, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
+        let reading = Reading { progress: &nobody, ..self.reading() };
         let rows = |shard: &Shard| match shard.contents {
-            Contents::TfRecord => Ok(count(shard)?),
-            Contents::Parquet | Contents::Arrow => UnitReader::new(vec![shard.clone()], size, &nobody).count_rows(),
+            Contents::TfRecord => Ok(count(shard, &self.options.read)?),
+            Contents::Parquet | Contents::Arrow => {
+                UnitReader::new(vec![(0, shard.clone())], size, reading).count_rows()
+            }
         };
         self.shards.iter().map(rows).sum()
     }
 }
 
 impl Input {
-    fn of(shard: &Shard) -> Result<Self> {
+    fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
         if let Some(schema) = columnar::schema(Some(shard.contents), &shard.path, shard.local_path())? {
             return Ok(Self { origin: Origin::of(&schema), schema: Some(schema) });
         }
         let compression = match shard.is_stream() {
             true => None,
-            false => Some(ShardReader::open(shard, &ReadOptions::default())?.compression()),
+            false => Some(ShardReader::open(shard, read)?.compression()),
         };
         let name = shard.name.file_name().map(|name| name.to_string_lossy().into_owned());
         Ok(Self { schema: None, origin: Origin { shard: name, compression } })
@@ -353,11 +516,13 @@ fn outputs(
     plan: &Plan,
     compression: OutputCompression,
     options: &ConvertOptions,
+    journal: Option<&Journal>,
 ) -> Result<Vec<Destination>> {
+    let is_earlier = |path: &Path| journal.is_some_and(|journal| journal.knows(path));
     let folder = match &plan.place {
         Place::One(Destination::File(path), _) => {
             let one = shards.first().map(|shard| (shard, path.clone()));
-            plan::check_outputs(&Vec::from_iter(one), options.overwrite)?;
+            plan::check_outputs(&Vec::from_iter(one), options.overwrite, is_earlier)?;
             return Ok(vec![Destination::File(path.clone())]);
         }
         Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
@@ -371,7 +536,7 @@ fn outputs(
         (shard, folder.join(input.origin.output_name(shard, plan.target, compression)))
     };
     let outputs: Vec<_> = shards.iter().zip(inputs).map(output).collect();
-    plan::check_outputs(&outputs, options.overwrite)?;
+    plan::check_outputs(&outputs, options.overwrite, is_earlier)?;
     Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::schema::with_views;
+use tfarrow_codec::schema::{with_views, without_exact};
 use tfarrow_dataset::Contents;
 
 use crate::{Error, Result, columnar, schema_json};
@@ -17,7 +17,8 @@ pub fn read_schema(path: &Path) -> Result<SchemaRef> {
         Some(schema) => schema,
         None => read_json(path)?,
     };
-    Ok(with_views(&schema, false))
+    // In which form records were is no part of what other records are decoded to.
+    Ok(with_views(&without_exact(&schema), false))
 }
 
 fn read_json(path: &Path) -> Result<SchemaRef> {

@@ -7,21 +7,25 @@ use arrow_ipc::{
     CompressionType,
     writer::{FileWriter, IpcWriteOptions},
 };
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use parquet::{
     arrow::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
         arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory},
     },
-    basic::{Compression as ParquetCompression, GzipLevel, ZstdLevel},
+    basic::{Compression as ParquetCompression, Encoding, GzipLevel, ZstdLevel},
     file::{
         properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr},
         writer::SerializedFileWriter,
     },
+    schema::types::ColumnPath,
 };
+use tfarrow_codec::{Role, schema::role_of};
 use tfarrow_dataset::{Compression, OutputFile, ShardWriter, WholeFile};
 
-use crate::{Error, OutputCompression, Result, Target, dictionary};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{Error, OutputCompression, Result, Target, dictionary, journal::Journal};
 
 /// What workers make of units, ready to be written.
 pub(crate) enum Piece {
@@ -63,12 +67,17 @@ enum Writer {
 
 impl Sink {
     /// Opens an output. `schema` is that of the rows, with the metadata that the file is to have.
-    pub(crate) fn create(destination: &Destination, format: &Format, schema: &SchemaRef) -> Result<Self> {
+    pub(crate) fn create(
+        destination: &Destination,
+        format: &Format,
+        schema: &SchemaRef,
+        journal: Option<&Journal>,
+    ) -> Result<Self> {
         let path = match destination {
             Destination::File(path) => path.clone(),
             Destination::Stdout => PathBuf::from("standard output"),
         };
-        let output = Output::create(destination, format.overwrite)?;
+        let output = Output::create(destination, format.overwrite, journal)?;
         let writer = match format.target {
             Target::Parquet => {
                 let (root, properties) =
@@ -151,8 +160,12 @@ pub(crate) fn row_group(
     format: &Format,
     begin: &[RecordBatch],
 ) -> parquet::errors::Result<Vec<ArrowColumnWriter>> {
-    let may_fit = |column| dictionary::may_fit(begin.iter().filter_map(|batch| batch.columns().get(column)));
-    let plain = schema.fields().iter().enumerate().filter(|(column, _)| !may_fit(*column));
+    let begin_of = |column: usize| begin.iter().filter_map(move |batch| batch.columns().get(column));
+    let has_dictionary = |column, field: &Field| match role_of(field) {
+        Some(Role::Exact) => dictionary::repeats(begin_of(column)),
+        _ => dictionary::may_fit(begin_of(column)),
+    };
+    let plain = schema.fields().iter().enumerate().filter(|(column, field)| !has_dictionary(*column, field));
     let plain = plain.map(|(_, field)| field.name().as_str()).collect();
     let (root, properties) = parquet_schema(schema, format, &plain)?;
     let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
@@ -180,9 +193,15 @@ fn parquet_schema(
         .iter()
         .map(|column| column.path())
         .filter(|path| path.parts().first().is_some_and(|field| plain.contains(field.as_str())));
-    let mut properties = plain
+    let exact = schema.fields().iter().filter(|field| role_of(field) == Some(Role::Exact)).map(|field| field.name());
+    let properties = plain
         .fold(WriterProperties::builder(), |builder, path| builder.set_column_dictionary_enabled(path.clone(), false))
-        .set_compression(compression)
+        .set_compression(compression);
+    // Where each record has an order of its own, a length before each number of an order would take as much again.
+    let properties = exact.fold(properties, |builder, name| {
+        builder.set_column_encoding(ColumnPath::from(name.as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
+    });
+    let mut properties = properties
         .set_created_by(concat!("tfarrow ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(format.row_group_rows))
@@ -218,28 +237,36 @@ pub(crate) fn tfrecord_compression(compression: OutputCompression) -> Compressio
 
 /// Where bytes go: a file that has its name only once it is whole, or standard output.
 pub(crate) enum Output {
-    File(OutputFile),
+    /// With the hash of the bytes that it has taken.
+    File(OutputFile, Box<Xxh3>),
     /// With the bytes that it has taken.
     Stdout(io::Stdout, u64),
 }
 
 /// An output that has all its bytes.
 pub(crate) enum Whole {
-    File(WholeFile),
+    /// With the hash of its bytes.
+    File(WholeFile, u64),
     Stdout(u64),
 }
 
 impl Output {
-    fn create(destination: &Destination, overwrite: bool) -> Result<Self> {
+    fn create(destination: &Destination, overwrite: bool, journal: Option<&Journal>) -> Result<Self> {
         Ok(match destination {
-            Destination::File(path) => Self::File(OutputFile::create(path, overwrite)?),
+            Destination::File(path) => {
+                let file = match journal {
+                    Some(journal) => OutputFile::create_at(path, &journal.begin(path)?, overwrite)?,
+                    None => OutputFile::create(path, overwrite)?,
+                };
+                Self::File(file, Box::default())
+            }
             Destination::Stdout => Self::Stdout(io::stdout(), 0),
         })
     }
 
     fn close(self) -> Result<Whole> {
         match self {
-            Self::File(file) => Ok(Whole::File(file.close()?)),
+            Self::File(file, hash) => Ok(Whole::File(file.close()?, hash.digest())),
             Self::Stdout(mut stdout, bytes) => {
                 io::Write::flush(&mut stdout).map_err(|e| Error::io("standard output".as_ref(), e))?;
                 Ok(Whole::Stdout(bytes))
@@ -249,15 +276,22 @@ impl Output {
 }
 
 impl Whole {
+    /// Leaves a file where it is, for another run to find.
+    pub(crate) fn leave(self) {
+        if let Self::File(file, _) = self {
+            file.leave();
+        }
+    }
+
     /// Gives a file its name, in the folder that it was created in. Returns its bytes.
     pub(crate) fn persist(self, destination: &Destination) -> Result<u64> {
         match (self, destination) {
-            (Self::File(file), Destination::File(path)) => {
+            (Self::File(file, _), Destination::File(path)) => {
                 let size = file.size();
                 file.persist_as(path)?;
                 Ok(size)
             }
-            (Self::File(_), Destination::Stdout) => Err(Error::Usage("a file is not standard output".to_owned())),
+            (Self::File(..), Destination::Stdout) => Err(Error::Usage("a file is not standard output".to_owned())),
             (Self::Stdout(bytes), _) => Ok(bytes),
         }
     }
@@ -266,7 +300,11 @@ impl Whole {
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File(file) => file.write(bytes),
+            Self::File(file, hash) => {
+                let count = file.write(bytes)?;
+                hash.update(bytes.get(..count).unwrap_or_default());
+                Ok(count)
+            }
             Self::Stdout(stdout, taken) => {
                 let count = stdout.write(bytes)?;
                 *taken += count as u64;
@@ -277,7 +315,7 @@ impl io::Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::File(file) => file.flush(),
+            Self::File(file, _) => file.flush(),
             Self::Stdout(stdout, _) => stdout.flush(),
         }
     }

@@ -5,9 +5,10 @@
 //! would have changed the columns is one that does not fit them. Where one is met, nothing was named yet, and all is done
 //! in two passes: the output is the same either way.
 
+use tfarrow_codec::OnError;
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
-use crate::{Recut, Result, job::Done, run::Conversion, sink::Destination};
+use crate::{Recut, Result, job::Done, journal::Journal, run::Conversion, sink::Destination};
 
 /// What was done, or `None` where it takes two passes.
 pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)>> {
@@ -33,5 +34,8 @@ fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
 /// everything does.
 fn can_be_tried(conversion: &Conversion<'_>) -> bool {
     let is_pipe = conversion.outputs.contains(&Destination::Stdout);
-    !is_pipe && !matches!(conversion.options.recut, Some(Recut::Shards(_)))
+    let was_tried = conversion.journal.is_some_and(Journal::was_tried);
+    // Where records are passed over that do not fit, nothing would prove a sample wrong.
+    let skips = conversion.options.read.on_error == OnError::Skip;
+    !is_pipe && !was_tried && !skips && !matches!(conversion.options.recut, Some(Recut::Shards(_)))
 }

@@ -5,11 +5,13 @@ use std::{collections::BTreeMap, mem, ops::Range, path::Path, sync::Arc};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, Records, VerifyCrc};
+use tfarrow_codec::{
+    BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Limits, OnError, Records, VerifyCrc, with_exact,
+};
 
 use crate::{
-    Error, Progress, Result, dictionary,
-    input::{Unit, Work},
+    Error, Result, dictionary,
+    input::{Reading, Unit, Work},
     job::Pieces,
     parquet_rows,
     sink::{self, Format, Piece},
@@ -31,7 +33,11 @@ pub(crate) type Losses = BTreeMap<String, u64>;
 #[derive(Clone, Debug)]
 pub(crate) struct Decoding {
     pub(crate) schema: SchemaRef,
+    /// Whether rows say as well in which form their records were.
+    pub(crate) exact: bool,
     pub(crate) verify_crc: VerifyCrc,
+    pub(crate) on_error: OnError,
+    pub(crate) limits: Limits,
     /// Whether the schema was made from a sample: what it does not know of is then an error.
     pub(crate) sampled: bool,
     /// Whether a record of another type is an error.
@@ -47,7 +53,14 @@ pub(crate) enum Encoding {
     /// Into frames of the rows' records.
     TfRecord(EncoderBuilder, SchemaRef),
     /// Records as they are.
-    Frames(VerifyCrc),
+    Frames(VerifyCrc, OnError),
+}
+
+impl Decoding {
+    /// The columns that rows have.
+    pub(crate) fn columns(&self) -> SchemaRef {
+        if self.exact { with_exact(&self.schema) } else { Arc::clone(&self.schema) }
+    }
 }
 
 /// One worker at one job.
@@ -55,34 +68,44 @@ pub(crate) struct Worker<'j> {
     encoding: &'j Encoding,
     sampled: bool,
     decoder: Option<BatchDecoder>,
+    exact: Option<ExactColumn>,
     encoder: Option<Encoder>,
-    progress: &'j Progress,
+    reading: Reading<'j>,
+    /// The shard of the unit in hand.
+    shard: usize,
+    records: u64,
     losses: Losses,
 }
 
 impl<'j> Worker<'j> {
-    pub(crate) fn new(decoding: Option<&Decoding>, encoding: &'j Encoding, progress: &'j Progress) -> Result<Self> {
+    pub(crate) fn new(decoding: Option<&Decoding>, encoding: &'j Encoding, reading: Reading<'j>) -> Result<Self> {
         let usage = |e: tfarrow_codec::Error| Error::Usage(e.to_string());
         let build = |decoding: &Decoding| {
             DecoderBuilder::new(Arc::clone(&decoding.schema))
                 .with_verify_crc(decoding.verify_crc)
+                .with_on_error(decoding.on_error)
+                .with_limits(decoding.limits)
                 .with_strict(decoding.strict)
                 .build_batch_decoder()
         };
         let encoder = match encoding {
             Encoding::TfRecord(builder, schema) => Some(builder.clone().build(Arc::clone(schema)).map_err(usage)?),
-            Encoding::Parquet { .. } | Encoding::Arrow(_) | Encoding::Frames(_) => None,
+            Encoding::Parquet { .. } | Encoding::Arrow(_) | Encoding::Frames(..) => None,
         };
         let sampled = decoding.is_some_and(|decoding| decoding.sampled);
         let decoder = decoding.map(build).transpose().map_err(usage)?;
-        Ok(Self { encoding, sampled, decoder, encoder, progress, losses: Losses::new() })
+        let exact = decoding.filter(|decoding| decoding.exact).map(|decoding| Arc::clone(&decoding.schema));
+        let exact = exact.map(ExactColumn::new).transpose().map_err(usage)?;
+        let losses = Losses::new();
+        Ok(Self { encoding, sampled, decoder, exact, encoder, reading, shard: 0, records: 0, losses })
     }
 
     /// Turns a unit into pieces.
-    pub(crate) fn work(&mut self, unit: Unit, pieces: &mut Pieces<'_>) -> Result<()> {
+    pub(crate) fn work(&mut self, unit: Unit, pieces: &mut Pieces<'_, '_>) -> Result<()> {
         let path = Arc::clone(&unit.path);
+        self.shard = unit.shard;
         match self.encoding {
-            Encoding::Frames(verify) => self.frames(&path, unit.work, *verify, pieces),
+            Encoding::Frames(verify, on_error) => self.frames(&path, unit.work, *verify, *on_error, pieces),
             Encoding::Parquet { schema, format, rows, bytes } => {
                 let mut group = RowGroup::new(&path, schema, format);
                 self.batches(&path, unit.work, |_, batch| {
@@ -116,26 +139,53 @@ impl<'j> Worker<'j> {
         }
     }
 
-    /// What was lost on the way, over all units.
-    pub(crate) fn losses(mut self) -> Losses {
+    /// How many records it has converted, and what was lost on the way, over all units.
+    pub(crate) fn done(mut self) -> (u64, Losses) {
         if let Some(encoder) = &self.encoder {
             for (column, what, times) in encoder.losses() {
                 *self.losses.entry(format!("column {column:?}: {what}")).or_default() += times;
             }
         }
-        self.losses.extend(self.decoder.as_ref().map(lost).into_iter().flatten());
-        self.losses
+        // With the form of records, what has no column is kept.
+        let decoder = self.decoder.as_ref().filter(|_| self.exact.is_none());
+        self.losses.extend(decoder.map(lost).into_iter().flatten());
+        (self.records, self.losses)
     }
 
-    fn frames(&self, path: &Path, work: Work, verify: VerifyCrc, pieces: &mut Pieces<'_>) -> Result<()> {
+    fn count(&mut self, records: usize) {
+        self.records += records as u64;
+        self.reading.progress.add_records(records as u64);
+    }
+
+    fn frames(
+        &mut self,
+        path: &Path,
+        work: Work,
+        verify: VerifyCrc,
+        on_error: OnError,
+        pieces: &mut Pieces<'_, '_>,
+    ) -> Result<()> {
         let Work::Records(blocks) = work else { return Err(Error::Usage("only records have frames".to_owned())) };
-        for records in blocks {
-            records.verify(verify).map_err(|e| Error::codec(path, e))?;
-            self.progress.add_records(records.len() as u64);
-            // As they are: a record whose CRC was not asked for must not get one that holds.
-            pieces.write(Piece::Frames(records.frames().to_vec()))?;
+        for mut records in blocks {
+            while let Err(error) = records.verify(verify) {
+                if on_error == OnError::Fail {
+                    return Err(Error::codec(path, error));
+                }
+                let bad = (error.position().record - records.first()) as usize;
+                let (good, rest) = records.split_at(bad);
+                self.write_frames(&good, pieces)?;
+                self.reading.damage.record(self.shard, path, &rest, error)?;
+                records = rest.split_at(1).1;
+            }
+            self.write_frames(&records, pieces)?;
         }
         Ok(())
+    }
+
+    /// Records as they are: one whose CRC was not asked for must not get one that holds.
+    fn write_frames(&mut self, records: &Records, pieces: &mut Pieces<'_, '_>) -> Result<()> {
+        self.count(records.len());
+        if records.is_empty() { Ok(()) } else { pieces.write(Piece::Frames(records.frames().to_vec())) }
     }
 
     /// Calls `each` with the rows of a unit.
@@ -154,13 +204,13 @@ impl<'j> Worker<'j> {
             Work::RowGroup(shard, metadata, group) => {
                 for batch in parquet_rows::rows(&shard, &metadata, group..group + 1)? {
                     let batch = batch?;
-                    self.progress.add_records(batch.num_rows() as u64);
+                    self.count(batch.num_rows());
                     each(self.encoder.as_mut(), batch)?;
                 }
             }
             Work::Batches(batches) => {
                 for batch in batches {
-                    self.progress.add_records(batch.num_rows() as u64);
+                    self.count(batch.num_rows());
                     each(self.encoder.as_mut(), batch)?;
                 }
             }
@@ -176,17 +226,27 @@ impl<'j> Worker<'j> {
     ) -> Result<()> {
         let Some(decoder) = &mut self.decoder else { return Ok(()) };
         let rows = BATCH_CELLS / decoder.schema().fields().len().max(1);
+        let mut count = 0;
         while !records.is_empty() {
             let (now, later) = {
                 let fit = records.fit(rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
                 records.split_at(fit)
             };
-            let batch = decoder.decode(&now).map_err(|e| Error::codec(path, e))?;
-            self.progress.add_records(now.len() as u64);
+            let mut batch = decoder.decode(&now).map_err(|e| Error::codec(path, e))?;
+            for error in decoder.take_skipped().errors {
+                self.reading.damage.record(self.shard, path, &now, error)?;
+            }
+            if let Some(exact) = &mut self.exact {
+                let added = exact.add(&batch, &now, |row| decoder.record_of(row));
+                batch = added.map_err(|e| Error::codec(path, e))?;
+            }
+            count += batch.num_rows();
             records = later;
             each(self.encoder.as_mut(), batch)?;
         }
-        match homeless(decoder).next().filter(|_| self.sampled) {
+        let homeless = homeless(decoder).next().filter(|_| self.sampled);
+        self.count(count);
+        match homeless {
             Some((what, _)) => {
                 let way_out = "the sample did not see it; raise --sample, or leave it out to look at all records";
                 Err(Error::Data(format!("{}: {what}: {way_out}", path.display())))

@@ -1,0 +1,133 @@
+//! What a conversion goes on behind: counted, told with its place, and kept where somebody wants to see it.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
+use tfarrow_codec::{EncoderBuilder, Records};
+use tfarrow_dataset::{Compression, Fault, Losses, Lost, OutputFile, ShardWriter};
+
+use crate::{Error, Result};
+
+/// Faults that a report keeps with their places.
+pub(crate) const FAULTS: usize = 10_000;
+
+/// Bytes of a stretch that one record of the quarantine holds.
+const PIECE: usize = 64 << 20;
+
+/// What all workers of a conversion went on behind.
+pub(crate) struct Damage {
+    state: Mutex<State>,
+}
+
+struct State {
+    losses: Losses,
+    quarantine: Option<Quarantine>,
+}
+
+impl Damage {
+    /// Nothing yet. What is lost goes to the file `quarantine`, where one is given.
+    pub(crate) fn new(quarantine: Option<&Path>, overwrite: bool) -> Self {
+        let quarantine = quarantine.map(|path| Quarantine {
+            path: path.to_owned(),
+            overwrite,
+            file: None,
+            stretches: HashMap::new(),
+        });
+        Self { state: Mutex::new(State { losses: Losses::new(FAULTS), quarantine }) }
+    }
+
+    /// Notes a stretch, or a part of one, of the shard of this number.
+    pub(crate) fn lost(&self, shard: usize, path: &Path, lost: Lost) -> Result<()> {
+        let mut state = self.lock();
+        if let Some(quarantine) = &mut state.quarantine {
+            if let Some(error) = &lost.error {
+                quarantine.stretches.insert(shard, (Fault::record_of(error), error.to_string()));
+            }
+            let (record, what) = quarantine.stretches.get(&shard).cloned().unwrap_or_default();
+            for (index, piece) in lost.bytes.chunks(PIECE).enumerate() {
+                let offset = lost.offset + (index * PIECE) as u64;
+                quarantine.add(path, offset, record, &what, piece)?;
+            }
+        }
+        state.losses.add_lost(shard, lost);
+        Ok(())
+    }
+
+    /// Notes a record of a shard that is damaged, or does not fit.
+    pub(crate) fn record(
+        &self,
+        shard: usize,
+        path: &Path,
+        records: &Records,
+        error: tfarrow_codec::Error,
+    ) -> Result<()> {
+        let (record, offset) = (error.position().record, error.position().offset);
+        let data = records.data(record.saturating_sub(records.first()) as usize).unwrap_or_default();
+        let fault = Fault::of(shard, tfarrow_dataset::Error::codec(path, error));
+        let mut state = self.lock();
+        if let Some(quarantine) = &mut state.quarantine {
+            quarantine.add(path, offset, record, &fault.error.to_string(), data)?;
+        }
+        state.losses.add_record(Fault { bytes: data.len() as u64, ..fault });
+        Ok(())
+    }
+
+    /// Ends the quarantine, which has its name now if anything is in it, and hands over what was lost.
+    pub(crate) fn finish(self) -> Result<Losses> {
+        let State { losses, quarantine } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(quarantine) = quarantine {
+            quarantine.finish()?;
+        }
+        Ok(losses)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A TFRecord file of Examples, one for each piece of what was lost: `data`, `fault`, `file`, `offset` and `record`. It is
+/// made once something is lost.
+struct Quarantine {
+    path: PathBuf,
+    overwrite: bool,
+    file: Option<ShardWriter<OutputFile>>,
+    /// The record and the fault of the stretch of each shard that was told of last: it may go on.
+    stretches: HashMap<usize, (u64, String)>,
+}
+
+impl Quarantine {
+    fn add(&mut self, file: &Path, offset: u64, record: u64, fault: &str, data: &[u8]) -> Result<()> {
+        let columns: [(&str, ArrayRef); 5] = [
+            ("data", Arc::new(BinaryArray::from_iter_values([data]))),
+            ("fault", Arc::new(StringArray::from_iter_values([fault]))),
+            ("file", Arc::new(StringArray::from_iter_values([file.to_string_lossy()]))),
+            ("offset", Arc::new(Int64Array::from_iter_values([offset as i64]))),
+            ("record", Arc::new(Int64Array::from_iter_values([record as i64]))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).map_err(|e| Error::arrow(&self.path, e))?;
+        let mut frame = Vec::new();
+        let encoder = EncoderBuilder::new().build(batch.schema());
+        let encoded = encoder.and_then(|mut encoder| encoder.encode(&batch, &mut frame));
+        encoded.map_err(|e| Error::codec(&self.path, e))?;
+        let writer = match &mut self.file {
+            Some(writer) => writer,
+            None => {
+                let (_, compression) = Compression::of_name(self.path.to_str().unwrap_or_default());
+                let output = OutputFile::create(&self.path, self.overwrite)?;
+                self.file.insert(ShardWriter::new(output, compression.unwrap_or_default()))
+            }
+        };
+        std::io::Write::write_all(writer, &frame).map_err(|e| Error::io(&self.path, e))
+    }
+
+    fn finish(self) -> Result<()> {
+        let Some(writer) = self.file else { return Ok(()) };
+        let output = writer.finish().map_err(|e| Error::io(&self.path, e))?;
+        Ok(output.persist()?)
+    }
+}

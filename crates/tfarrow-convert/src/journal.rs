@@ -1,0 +1,316 @@
+//! What a conversion has done, beside its outputs, so that one that was killed can go on where it was.
+//!
+//! The journal is a hidden file in the folder of the outputs: a line of JSON for the conversion, one for each unfinished
+//! file that is begun, and one for each output that is whole, which is on the disk before the output has its name. It is locked as long as
+//! the conversion runs; the system lets go of the lock when its holder dies. At the end it is removed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File, OpenOptions, TryLockError},
+    hash::{Hash, Hasher},
+    io::{self, BufRead, BufReader, Read as _, Seek, SeekFrom, Write},
+    path::{Component, Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use arrow_schema::Schema;
+use serde::{Deserialize, Serialize};
+use tfarrow_dataset::{Shard, UNFINISHED};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{Error, Result};
+
+/// The journal of a conversion that runs.
+pub(crate) struct Journal {
+    path: PathBuf,
+    /// The folder that it stands in, which names in it are relative to.
+    folder: PathBuf,
+    /// The folders that were not there, the deepest first.
+    new_folders: Vec<PathBuf>,
+    state: Mutex<State>,
+    /// What an earlier run has made, by the name of the output.
+    earlier: HashMap<String, Made>,
+    /// Whether an earlier run has found that the columns have to be looked for in all records.
+    tried: bool,
+}
+
+struct State {
+    file: File,
+    /// How many outputs this run has begun.
+    begun: u64,
+    /// What this run has made.
+    made: Vec<Made>,
+}
+
+/// A line of it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// What was asked for.
+    Conversion(String),
+    /// An unfinished file is begun.
+    Begun(String),
+    /// The columns were not those of a sample.
+    Tried,
+    /// An output is whole.
+    Made(Made),
+}
+
+/// An output that is whole: under its name, or still under that of the unfinished file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Made {
+    pub(crate) output: String,
+    /// The name that it had before.
+    pub(crate) part: String,
+    pub(crate) bytes: u64,
+    /// XXH3 of its bytes.
+    pub(crate) hash: u64,
+    /// What it was made of, and into which columns: another source, or other columns, make another output.
+    pub(crate) source: u64,
+    pub(crate) records: u64,
+    pub(crate) losses: Vec<(String, u64)>,
+}
+
+impl Journal {
+    /// Locks the journal at `path`, of a conversion that `asked` describes. With `resume` it goes on where an earlier run
+    /// of the same was; with `overwrite` what is left of one is removed.
+    ///
+    /// # Errors
+    /// Another conversion that runs there, one that was interrupted and is neither resumed nor overwritten, one that was
+    /// asked for otherwise; what the system says.
+    pub(crate) fn open(path: &Path, asked: &str, resume: bool, overwrite: bool) -> Result<Self> {
+        let folder = folder_of(path).to_owned();
+        let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let new_folders = folder.ancestors().take_while(is_new).map(Path::to_owned).collect();
+        let wrap = |e| Error::io(&folder, e);
+        fs::create_dir_all(&folder).map_err(wrap)?;
+        let mut file = lock(path, &folder)?;
+        let Read { asked: known, begun, mut made, tried } = Read::from(&mut file).map_err(wrap)?;
+        let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", folder.display())));
+        match known {
+            Some(known) if resume && known != asked => {
+                return refuse(
+                    "the conversion that was interrupted here was asked for otherwise, or by another version; give it the \
+                     same options, or begin anew with --overwrite",
+                );
+            }
+            Some(_) if !resume && !overwrite => {
+                return refuse("a conversion was interrupted here: --resume goes on with it, --overwrite begins anew");
+            }
+            _ => {}
+        }
+        if !resume {
+            made.clear();
+        }
+        // What was begun and is not whole is of no use.
+        let of_use: HashSet<_> = made.values().map(|made| made.part.as_str()).collect();
+        begun.iter().filter(|part| !of_use.contains(part.as_str())).for_each(|part| remove(&folder, part));
+        rewrite(&mut file, asked, made.values()).map_err(wrap)?;
+        let state = Mutex::new(State { file, begun: 0, made: Vec::new() });
+        Ok(Self { path: path.to_owned(), folder, new_folders, state, earlier: made, tried: tried && resume })
+    }
+
+    /// Notes that an output is begun, and says under which name, beside its own.
+    pub(crate) fn begin(&self, output: &Path) -> Result<PathBuf> {
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let number = {
+            let mut state = self.lock();
+            state.begun += 1;
+            state.begun
+        };
+        let part = output.with_file_name(format!("{UNFINISHED}{time:x}-{number}.part"));
+        self.note(&Line::Begun(self.name_of(&part)))?;
+        Ok(part)
+    }
+
+    /// Notes that the columns have to be looked for in all records.
+    pub(crate) fn tried(&self) -> Result<()> {
+        self.note(&Line::Tried)
+    }
+
+    /// Whether an earlier run has noted that.
+    pub(crate) fn was_tried(&self) -> bool {
+        self.tried
+    }
+
+    /// Notes that an output is whole, before it gets its name.
+    pub(crate) fn made(&self, made: Made) -> Result<()> {
+        self.note(&Line::Made(made.clone()))?;
+        let mut state = self.lock();
+        // The other lines may be lost with the machine: then a file is left behind, or a shard done again.
+        state.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
+        state.made.push(made);
+        Ok(())
+    }
+
+    fn note(&self, line: &Line) -> Result<()> {
+        self.lock().file.write_all(to_text(line).as_bytes()).map_err(|e| Error::io(&self.path, e))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What an earlier run has made of the same source under the name of `output`, if its bytes are still what they were;
+    /// and where they are.
+    pub(crate) fn made_before(&self, output: &Path, source: u64) -> Option<(Made, PathBuf)> {
+        let made = self.earlier.get(&self.name_of(output)).filter(|made| made.source == source)?;
+        let part = self.folder.join(&made.part);
+        let place = [output, &part].into_iter().find(|path| is_as_made(path, made))?;
+        Some((made.clone(), place.to_owned()))
+    }
+
+    /// Whether an earlier run says that it has made this output.
+    pub(crate) fn knows(&self, output: &Path) -> bool {
+        self.earlier.contains_key(&self.name_of(output))
+    }
+
+    /// The name of a file below the folder of the outputs.
+    pub(crate) fn name_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// Ends the journal where nothing is left to be resumed: all is `done`, or nothing is. Whether it goes on.
+    pub(crate) fn close(self, done: bool) -> bool {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let is_there = |made: &Made| [&made.output, &made.part].iter().any(|name| self.folder.join(name).exists());
+        if !done && self.earlier.values().chain(&state.made).any(is_there) {
+            return true;
+        }
+        let _ = fs::remove_file(&self.path);
+        for folder in &self.new_folders {
+            // A folder that holds nothing was made in vain; any other stays.
+            let _ = fs::remove_dir(folder);
+        }
+        false
+    }
+}
+
+/// Begins a journal anew, with what of an earlier run is still good.
+fn rewrite<'m>(file: &mut File, asked: &str, made: impl Iterator<Item = &'m Made>) -> io::Result<()> {
+    let lines = [Line::Conversion(asked.to_owned())].into_iter().chain(made.cloned().map(Line::Made));
+    let text: Vec<_> = lines.map(|line| to_text(&line)).collect();
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text.concat().as_bytes())?;
+    file.sync_all()
+}
+
+/// What a source and the columns of its output are, in one number.
+pub(crate) fn source_of(shard: &Shard, schema: &Schema) -> u64 {
+    let modified = fs::metadata(shard.local_path()).and_then(|metadata| metadata.modified());
+    let modified = modified.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let mut hasher = Xxh3::new();
+    (&shard.path, shard.size, modified).hash(&mut hasher);
+    hash_schema(schema, &mut hasher);
+    hasher.finish()
+}
+
+/// Adds a schema to a hash, whatever the order of its metadata.
+pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
+    schema.fields().hash(hasher);
+    let mut metadata: Vec<_> = schema.metadata().iter().collect();
+    metadata.sort();
+    metadata.hash(hasher);
+}
+
+/// The file at `path`, locked.
+fn lock(path: &Path, folder: &Path) -> Result<File> {
+    let wrap = |e| Error::io(folder, e);
+    loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(wrap)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let folder = folder.display();
+                return Err(Error::Usage(format!("{folder}: another conversion is at work here; wait for its end")));
+            }
+            // Not every file system has locks.
+            Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(e)) => return Err(wrap(e)),
+        }
+        // Who had it before may have removed it in the meantime; then this is no longer the file of that name.
+        if is_same_file(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+/// What a journal says. Its last line may be cut short.
+#[derive(Default)]
+struct Read {
+    asked: Option<String>,
+    begun: Vec<String>,
+    made: HashMap<String, Made>,
+    tried: bool,
+}
+
+impl Read {
+    fn from(file: &mut File) -> io::Result<Self> {
+        let mut read = Self::default();
+        for line in BufReader::new(file).lines() {
+            match serde_json::from_str(&line?) {
+                Ok(Line::Conversion(asked)) => read.asked = Some(asked),
+                Ok(Line::Begun(part)) => read.begun.push(part),
+                Ok(Line::Tried) => read.tried = true,
+                Ok(Line::Made(made)) if is_below(&made.output) && is_below(&made.part) => {
+                    read.made.insert(made.output.clone(), made);
+                }
+                Ok(Line::Made(_)) | Err(_) => break,
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// Whether a name leads nowhere but below the folder.
+fn is_below(name: &str) -> bool {
+    Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
+}
+
+fn to_text(line: &Line) -> String {
+    serde_json::to_string(line).unwrap_or_default() + "\n"
+}
+
+/// Removes an unfinished file, and no other, whatever a journal says.
+fn remove(folder: &Path, part: &str) {
+    let name = Path::new(part).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if is_below(part) && name.starts_with(UNFINISHED) {
+        let _ = fs::remove_file(folder.join(part));
+    }
+}
+
+fn is_as_made(path: &Path, made: &Made) -> bool {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == made.bytes);
+    is_file && hash_of(path).is_ok_and(|hash| hash == made.hash)
+}
+
+fn hash_of(path: &Path) -> io::Result<u64> {
+    let mut file = File::open(path)?;
+    let (mut hasher, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.digest()),
+            count => hasher.update(buffer.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
