@@ -88,26 +88,17 @@ impl Decoders {
         Ok(decode(&self.lane, Some(&kept))?.batch)
     }
 
-    /// Whether what is bad is passed over; then the rest of a file that is damaged between its records is so too.
-    pub(crate) fn passes_over(&self, error: &Error) -> bool {
-        self.on_error == OnError::Skip && error.is_damage()
-    }
-
-    /// Notes that a file cannot be read on.
-    pub(crate) fn note_cut(&self, error: Error) {
-        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        skipped.files_cut += 1;
-        skipped.first.get_or_insert(Arc::new(error));
+    /// Notes what a reader has passed over.
+    pub(crate) fn note_lost(&self, lost: SkippedRecords) {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).merge(lost);
     }
 
     fn note(&self, new: Skipped, path: &Path, metrics: &ScanMetrics) {
-        let Some(first) = new.first else { return };
+        let Some(first) = new.errors.into_iter().next() else { return };
         metrics.records_skipped.add(new.records as usize);
         metrics.crc_errors.add(new.corrupt as usize);
-        let mut skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
-        skipped.records += new.records;
-        skipped.corrupt += new.corrupt;
-        skipped.first.get_or_insert_with(|| Arc::new(Error::codec(path, first)));
+        let first = Some(Arc::new(Error::codec(path, first)));
+        self.note_lost(SkippedRecords { records: new.records, corrupt: new.corrupt, first, ..Default::default() });
     }
 }
 

@@ -9,10 +9,10 @@ use datafusion::{
     execution::config::SessionConfig,
 };
 use tfarrow_codec::{
-    Layout, OnError, RecordType, Role, VerifyCrc,
+    Layout, Limits, OnError, RecordType, Role, VerifyCrc,
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
-use tfarrow_dataset::{Compression, SAMPLE_RECORDS, Sample};
+use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
 
 /// What the names of our options begin with in SQL.
 const PREFIX: &str = "tfarrow";
@@ -31,6 +31,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `sample_records` | a number, `all` | `1000` |
 /// | `verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
 /// | `on_error` | `fail`, `skip` | `fail` |
+/// | `partial_tail` | `fail`, `ignore` | `fail` |
 /// | `bytes_type` | `auto`, `binary`, `binary_view` | `auto` |
 /// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
 /// | `pushdown_filters` | `true`, `false` | `true` |
@@ -63,6 +64,10 @@ pub struct TfRecordOptions {
     pub verify_crc: VerifyCrc,
     /// What becomes of a record that is damaged or does not fit its table.
     pub on_error: OnError,
+    /// What becomes of a last record that is cut short.
+    pub partial_tail: PartialTail,
+    /// What records can make a scan hold. Of the session: no option of a statement.
+    pub limits: Limits,
     /// Which Arrow types bytes and text have.
     pub bytes_type: BytesType,
     /// Columns besides the features.
@@ -162,6 +167,8 @@ impl Default for TfRecordOptions {
             sample: Sample::Records(SAMPLE_RECORDS),
             verify_crc: VerifyCrc::Always,
             on_error: OnError::Fail,
+            partial_tail: PartialTail::Fail,
+            limits: Limits::default(),
             bytes_type: BytesType::Auto,
             metadata_columns: MetadataColumns::NONE,
             pushdown_filters: true,
@@ -224,6 +231,11 @@ const ON_ERROR: Known = Known {
     values: "fail, skip",
     description: "What becomes of a record that is damaged or does not fit its table: an error, or left out and counted",
 };
+const PARTIAL_TAIL: Known = Known {
+    name: "partial_tail",
+    values: "fail, ignore",
+    description: "What becomes of a last record that is cut short, as of a file that is still being written",
+};
 const BYTES_TYPE: Known = Known {
     name: "bytes_type",
     values: "auto, binary, binary_view",
@@ -256,12 +268,13 @@ const LOSSY: Known = Known {
     values: "true, false",
     description: "Whether values that TFRecord can only hold changed are written changed",
 };
-const KNOWN: [Known; 12] = [
+const KNOWN: [Known; 13] = [
     LAYOUT,
     RECORD_TYPE,
     SAMPLE,
     VERIFY_CRC,
     ON_ERROR,
+    PARTIAL_TAIL,
     BYTES_TYPE,
     METADATA_COLUMNS,
     PUSHDOWN_FILTERS,
@@ -312,6 +325,7 @@ impl ExtensionOptions for TfRecordOptions {
             "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
             "verify_crc" => self.verify_crc = VERIFY_CRC.take(verify_crc_of(&word), value)?,
             "on_error" => self.on_error = ON_ERROR.take(on_error_of(&word), value)?,
+            "partial_tail" => self.partial_tail = PARTIAL_TAIL.take(partial_tail_of(&word), value)?,
             "bytes_type" => self.bytes_type = BYTES_TYPE.take(bytes_type_of(&word), value)?,
             "metadata_columns" => {
                 self.metadata_columns = METADATA_COLUMNS.take(MetadataColumns::from_words(&word), value)?;
@@ -338,6 +352,7 @@ impl ExtensionOptions for TfRecordOptions {
             SAMPLE.entry(sample_name(&self.sample)),
             VERIFY_CRC.entry(verify_crc_name(self.verify_crc).to_owned()),
             ON_ERROR.entry(on_error_name(self.on_error).to_owned()),
+            PARTIAL_TAIL.entry(partial_tail_name(self.partial_tail).to_owned()),
             BYTES_TYPE.entry(bytes_type_name(self.bytes_type).to_owned()),
             METADATA_COLUMNS.entry(self.metadata_columns.words()),
             PUSHDOWN_FILTERS.entry(self.pushdown_filters.to_string()),
@@ -406,6 +421,17 @@ fn on_error_name(on_error: OnError) -> &'static str {
     }
 }
 
+fn partial_tail_of(word: &str) -> Option<PartialTail> {
+    named(&[PartialTail::Fail, PartialTail::Ignore], partial_tail_name, word)
+}
+
+fn partial_tail_name(partial_tail: PartialTail) -> &'static str {
+    match partial_tail {
+        PartialTail::Fail => "fail",
+        PartialTail::Ignore => "ignore",
+    }
+}
+
 fn bytes_type_of(word: &str) -> Option<BytesType> {
     named(&[BytesType::Auto, BytesType::Binary, BytesType::BinaryView], bytes_type_name, &word.replace('-', "_"))
 }
@@ -453,6 +479,7 @@ mod tests {
         check("verify_crc", "never", Ok("never"));
         check("pushdown_filters", "FALSE", Ok("false"));
         check("on_error", "skip", Ok("skip"));
+        check("partial_tail", "ignore", Ok("ignore"));
         check("bytes_type", "binary_view", Ok("binary_view"));
         check("metadata_columns", "_record,_file", Ok("_file, _record"));
         check("metadata_columns", "all", Ok("_file, _record, _offset, _raw"));
@@ -471,8 +498,8 @@ mod tests {
                      a number of records, all";
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
-                     record_type, sample_records, verify_crc, on_error, bytes_type, metadata_columns, \
-                     pushdown_filters, compression, shards, overwrite, lossy";
+                     record_type, sample_records, verify_crc, on_error, partial_tail, bytes_type, \
+                     metadata_columns, pushdown_filters, compression, shards, overwrite, lossy";
         check("layuot", "list", Err(error));
     }
 }

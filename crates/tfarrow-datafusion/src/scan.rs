@@ -81,8 +81,6 @@ impl Scan {
     fn run(self, input: &Input, queue: Sender<Place>, active: Active, cores: usize, runtime: &Handle) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
-            // Where the very first bytes are damaged, nothing of the file is left.
-            Err(error) if self.decoders.passes_over(&error) => return self.decoders.note_cut(error),
             Err(error) => return send_error(&queue, explained(error, &self.origin)),
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
@@ -183,6 +181,13 @@ struct Reading {
     left: AtomicUsize,
 }
 
+/// What was passed over between records is told with what decoders have passed over.
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.scan.decoders.note_lost(self.reader.lost());
+    }
+}
+
 impl Reading {
     /// Takes the next records and decodes them. Whether there may be more.
     ///
@@ -218,11 +223,7 @@ impl Reading {
         let Taken { records, bytes } = match taken {
             Ok(taken) => taken,
             Err(error) => {
-                if self.scan.decoders.passes_over(&error) {
-                    self.scan.decoders.note_cut(error);
-                } else {
-                    send_error(queue, explained(error, &self.scan.origin));
-                }
+                send_error(queue, explained(error, &self.scan.origin));
                 return None;
             }
         };

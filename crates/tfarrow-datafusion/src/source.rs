@@ -22,8 +22,8 @@ use datafusion::{
     },
 };
 use object_store::ObjectStore;
-use tfarrow_codec::{DecoderBuilder, OnError, VerifyCrc};
-use tfarrow_dataset::ReadOptions;
+use tfarrow_codec::{DecoderBuilder, Limits, OnError, VerifyCrc};
+use tfarrow_dataset::{PartialTail, ReadOptions};
 
 use crate::{
     columns::Columns,
@@ -51,7 +51,7 @@ pub struct TfRecordSource {
     metrics: ExecutionPlanMetricsSet,
     columns: Arc<Columns>,
     verify_crc: VerifyCrc,
-    on_error: OnError,
+    read: ReadOptions,
     pushdown_filters: bool,
     /// What the scan's rows have to meet, in terms of the table's schema.
     predicate: Option<Arc<dyn PhysicalExpr>>,
@@ -97,7 +97,7 @@ impl TfRecordSource {
             metrics: ExecutionPlanMetricsSet::new(),
             columns,
             verify_crc: VerifyCrc::Always,
-            on_error: OnError::Fail,
+            read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
             pushdown_filters: true,
             predicate: None,
             strict: false,
@@ -115,7 +115,19 @@ impl TfRecordSource {
 
     /// What becomes of a record that is damaged or does not fit; by default it is an error.
     pub fn with_on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = on_error;
+        self.read.on_error = on_error;
+        self
+    }
+
+    /// What becomes of a last record that is cut short; by default it is an error.
+    pub fn with_partial_tail(mut self, partial_tail: PartialTail) -> Self {
+        self.read.partial_tail = partial_tail;
+        self
+    }
+
+    /// What records can make a scan hold.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.read.limits = limits;
         self
     }
 
@@ -145,11 +157,12 @@ impl TfRecordSource {
         }
         let builder = DecoderBuilder::new(Arc::clone(self.columns.decoded_schema()))
             .with_verify_crc(self.verify_crc)
+            .with_limits(self.read.limits)
             .with_strict(self.strict);
         let filter =
             self.predicate.as_ref().map(|predicate| Filter::new(predicate, self.columns.schema())).transpose()?;
         let projection = self.projection.file_indices.clone();
-        let decoders = Decoders::new(&builder, &self.columns, projection, self.on_error, filter)
+        let decoders = Decoders::new(&builder, &self.columns, projection, self.read.on_error, filter)
             .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller));
         let decoders = Arc::new(decoders);
         *shared = Arc::downgrade(&decoders);
@@ -171,10 +184,10 @@ impl TfRecordSource {
         Ok(Scan {
             decoders: self.decoders()?,
             origin: Arc::clone(&self.origin),
-            read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
+            read: self.read,
             batch_size: self.batch_size,
             // How many records it takes to so many rows is not known before they are filtered, or passed over.
-            limit: config.limit.filter(|_| self.predicate.is_none() && self.on_error == OnError::Fail),
+            limit: config.limit.filter(|_| self.predicate.is_none() && self.read.on_error == OnError::Fail),
             partitions: config.file_groups.len(),
             active: Arc::clone(&self.execution.active),
             metrics: ScanMetrics::new(&self.metrics, partition),

@@ -28,8 +28,8 @@ use tfarrow_codec::{
     schema::{role_of, with_views},
 };
 use tfarrow_dataset::{
-    Error, ErrorKind, InferOptions, Inferred, Sample, Shard, Wanted, infer_with, is_remote, is_shard_spec, names,
-    resolve, resolve_wanted,
+    Error, ErrorKind, InferOptions, Inferred, ReadOptions, Sample, Shard, Wanted, infer_with, is_remote, is_shard_spec,
+    names, resolve, resolve_wanted,
 };
 
 use crate::{
@@ -275,6 +275,8 @@ impl TfRecordTable {
         TfRecordSource::of_columns(Arc::clone(&self.columns), self.partitions.fields())
             .with_verify_crc(self.options.verify_crc)
             .with_on_error(self.options.on_error)
+            .with_partial_tail(self.options.partial_tail)
+            .with_limits(self.options.limits)
             .with_pushdown_filters(self.options.pushdown_filters)
             .with_strict(guessed)
             .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller))
@@ -295,8 +297,9 @@ impl TfRecordTable {
 /// What is in these shards.
 pub(crate) fn look(shards: &[Shard], options: &TfRecordOptions, sample: Sample) -> Result<Inferred> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let (verify, on_error) = (options.verify_crc, options.on_error);
-    let infer = InferOptions { sample, jobs, verify, on_error, ..InferOptions::default() };
+    let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, .. } = *options;
+    let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
+    let infer = InferOptions { sample, jobs, verify, read };
     infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 

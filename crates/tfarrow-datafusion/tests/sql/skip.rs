@@ -38,7 +38,7 @@ async fn what_is_bad_is_passed_over_and_told() {
     let (found, heard) = skipped("SELECT count(x), sum(x) FROM 'FILE'", &[]).await;
     assert_eq!(found, ["7 | 30"]);
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((skipped.records, skipped.corrupt, skipped.files_cut), (3, 1, 0));
+    assert_eq!((skipped.records, skipped.corrupt, skipped.stretches), (3, 1, 0));
     let said = skipped.to_string();
     assert!(said.starts_with("passed over 3 records; the first: "), "{said}");
     assert!(said.contains("a.tfrecord: record 3 (byte "), "{said}");
@@ -87,8 +87,32 @@ async fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     check(rows(&context, &query).await, ["0", "1", "2"]);
     let heard = heard.lock().unwrap().clone();
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((skipped.records, skipped.files_cut), (0, 1));
-    assert!(skipped.to_string().starts_with("passed over 0 records, and the rest of 1 file; the first: "), "{skipped}");
+    assert_eq!((skipped.records, skipped.stretches), (0, 1));
+    let says = format!("passed over 0 records, and {} bytes in 1 place that no record can be made of", skipped.bytes);
+    assert!(skipped.to_string().starts_with(&says), "{skipped}");
+    assert_eq!(skipped.bytes as usize, bytes.len() / 4 - 1);
+    let query = format!("SELECT x FROM read_tfrecord('{}', partial_tail => 'ignore')", path.display());
+    let (context, heard) = session_that_listens();
+    check(rows(&context, &query).await, ["0", "1", "2"]);
+    assert!(heard.lock().unwrap().is_empty(), "nothing is lost");
+}
+
+#[tokio::test]
+async fn a_file_is_read_on_behind_a_length_that_cannot_be_believed() {
+    let folder = Folder::new();
+    let record = |i: i64| example(&[("x", Value::Ints(&[i]))]);
+    let path = folder.shard("a.tfrecord", (0..40).map(record));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let frame = bytes.len() / 40;
+    bytes[0] ^= 1;
+    bytes[20 * frame + 9] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let (context, heard) = session_that_listens();
+    let query = format!("SELECT count(*), sum(x) FROM read_tfrecord('{}', on_error => 'skip')", path.display());
+    check(rows(&context, &query).await, [&*format!("38 | {}", (0..40).sum::<i64>() - 20)]);
+    let heard = heard.lock().unwrap().clone();
+    let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
+    assert_eq!((skipped.stretches, skipped.bytes as usize), (2, 2 * frame));
 }
 
 #[tokio::test]
