@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use tfarrow_codec::{Layout, OnError, RecordType, VerifyCrc};
+use tfarrow_codec::{Layout, Limits, OnConflict, OnError, RecordType, VerifyCrc};
 use tfarrow_convert::OutputCompression;
-use tfarrow_dataset::Sample;
+use tfarrow_dataset::{PartialTail, ReadOptions, Sample};
 
 /// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
 #[derive(Debug, Parser)]
@@ -46,6 +46,12 @@ pub(crate) enum Command {
     Head(Head),
     /// Count records
     Count(Count),
+    /// Say whether files are as they were written: every CRC, every record
+    Verify(Verify),
+    /// Save what is sound of damaged files
+    Repair(Repair),
+    /// Say in which records two data sets differ
+    Diff(Diff),
 }
 
 /// Arguments of `sql`.
@@ -87,9 +93,8 @@ pub(crate) struct Sql {
     /// When the CRC of a record's data is checked
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Crc::Always)]
     pub(crate) verify_crc: Crc,
-    /// What becomes of records that are damaged or do not fit: skip counts them, and ends with status 3
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnErrorArg::Fail)]
-    pub(crate) on_error: OnErrorArg,
+    #[command(flatten)]
+    pub(crate) damage: Damage,
     /// Memory that sorts, joins and groups may take together, such as 4GB; what needs more goes to temporary files
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
@@ -163,6 +168,12 @@ pub(crate) struct Convert {
     /// Cut the output into shards of about this size, such as 512MB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) shard_size: Option<u64>,
+    /// Keep in one column more what the way back needs to give the same bytes: the order of features, the form of lists
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// What becomes of a feature that has more than one kind: split gives each kind a column, which the way back joins
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnConflictArg::Error)]
+    pub(crate) on_conflict: OnConflictArg,
     /// Write values that TFRecord can only hold changed, and say which
     #[arg(long)]
     pub(crate) lossy: bool,
@@ -175,6 +186,14 @@ pub(crate) struct Convert {
     /// Rows of a Parquet row group, at most
     #[arg(long, value_name = "ROWS")]
     pub(crate) row_group_rows: Option<std::num::NonZeroUsize>,
+    /// Go on with a conversion that was interrupted: what is whole is not done again
+    #[arg(long)]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) damage: Damage,
+    /// With --on-error skip, write what is damaged to this TFRecord file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) quarantine: Option<PathBuf>,
 }
 
 /// Arguments of `schema`.
@@ -202,14 +221,55 @@ pub(crate) struct SchemaArgs {
 }
 
 /// How much of a data set is looked at.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Looking {
     /// Look at up to N records of each of up to 16 shards only
     #[arg(long, value_name = "N|all", value_parser = sample, default_value = "all")]
     pub(crate) sample: Sample,
-    /// What becomes of damaged records: skip counts them, and ends with status 3
+    #[command(flatten)]
+    pub(crate) damage: Damage,
+}
+
+/// How TFRecord is read that may be damaged, unfinished or hostile.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Damage {
+    /// What becomes of what is damaged or does not fit: skip reads on behind it, counts it, and ends with status 3
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnErrorArg::Fail)]
     pub(crate) on_error: OnErrorArg,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// Where reading ends.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Bounds {
+    /// What becomes of a last record that is cut short: ignore takes it for not yet written
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PartialTailArg::Fail)]
+    pub(crate) partial_tail: PartialTailArg,
+    /// What input may make the program hold: record-bytes, record-features, values, key-bytes, columns, name-bytes,
+    /// inflate-ratio; may be given again
+    #[arg(long, value_name = "NAME=N", value_parser = limit)]
+    pub(crate) limit: Vec<(String, usize)>,
+}
+
+impl Bounds {
+    /// How files are read within them.
+    pub(crate) fn read(&self, on_error: OnError) -> ReadOptions {
+        let mut limits = Limits::default();
+        for (name, value) in &self.limit {
+            if let Some(limit) = limits.by_name(name) {
+                *limit = *value;
+            }
+        }
+        ReadOptions { on_error, partial_tail: self.partial_tail.into(), limits, ..ReadOptions::default() }
+    }
+}
+
+impl Damage {
+    /// How files are read.
+    pub(crate) fn read(&self) -> ReadOptions {
+        self.bounds.read(self.on_error.into())
+    }
 }
 
 /// What a data set is held against.
@@ -343,6 +403,8 @@ pub(crate) struct Head {
     /// What the records are, instead of what they look like
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) record_type: Option<RecordTypeArg>,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
 }
 
 /// Arguments of `count`.
@@ -360,6 +422,105 @@ pub(crate) struct Count {
     /// A line a file: its number of records, a tab, its path
     #[arg(long)]
     pub(crate) per_file: bool,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each line is a fault: the file, the record, the byte where it begins (decompressed), and what is wrong. Behind a length
+that cannot be believed, records go on where both CRCs of a frame hold.
+Exit status: 0 nothing is wrong; 3 something is.
+
+Examples:
+  tfarrow verify shards/
+  tfarrow verify shards/ --format json | jq '.faults[] | {file, offset, kind}'
+  tfarrow verify growing.tfrecord --partial-tail ignore")]
+pub(crate) struct Verify {
+    /// Files, folders, globs, URLs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// How to say it
+    #[arg(long, value_enum, default_value_t = FaultFormat::Table)]
+    pub(crate) format: FaultFormat,
+    /// Faults that are told with their places; others are counted
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) max_faults: usize,
+    /// What the records are: one that is no such message is a fault [default: what most of them look like]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) record_type: Option<RecordTypeArg>,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// Arguments of `repair`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Records whose CRCs hold are written as they are, to files of the same names and compression. Behind a length that cannot
+be believed, records go on where both CRCs of a frame hold; within a record whose length could be read, nothing is looked
+for. What is lost is told as `verify` tells it.
+The quarantine is a TFRecord file of Examples: data, fault, file, offset, record.
+Exit status: 0 nothing was lost; 3 something was.
+
+Examples:
+  tfarrow repair damaged.tfrecord sound.tfrecord
+  tfarrow repair shards/ sound/ --quarantine lost.tfrecord
+  tfarrow sql \"SELECT file, \\\"offset\\\", fault FROM 'lost.tfrecord'\"")]
+pub(crate) struct Repair {
+    /// Files, folders, globs, URLs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// A folder, or a TFRecord file
+    #[arg(value_name = "DEST", required = true)]
+    pub(crate) dest: String,
+    /// Write what is lost to this TFRecord file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) quarantine: Option<PathBuf>,
+    /// How to say what is lost
+    #[arg(long, value_enum, default_value_t = FaultFormat::Table)]
+    pub(crate) format: FaultFormat,
+    /// Threads to work with [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Replace outputs that exist
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Go on with a repair that was interrupted: what is whole is not done again
+    #[arg(long)]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The first record of A is held against the first of B, and so on, whatever formats and shards they are in. Records are equal
+if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at.
+Exit status: 0 the data sets are equal; 3 they differ.
+
+Examples:
+  tfarrow diff shards/ parquet/
+  tfarrow diff before.tfrecord after.tfrecord -n 100 --format json")]
+pub(crate) struct Diff {
+    /// A file, folder, glob or URL
+    #[arg(value_name = "A", required = true)]
+    pub(crate) left: String,
+    /// Another
+    #[arg(value_name = "B", required = true)]
+    pub(crate) right: String,
+    /// How many records that differ are told
+    #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10)]
+    pub(crate) records: usize,
+    /// How to say it
+    #[arg(long, value_enum, default_value_t = FaultFormat::Table)]
+    pub(crate) format: FaultFormat,
+    /// What the records are, instead of what they look like
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub(crate) record_type: Option<RecordTypeArg>,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
 }
 
 /// How rows are printed.
@@ -432,6 +593,15 @@ pub(crate) enum ValidateFormat {
     Json,
     /// For TensorFlow Data Validation: a tensorflow.metadata.v0.Anomalies, without places
     Pbtxt,
+}
+
+/// How faults and differences are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FaultFormat {
+    /// For people
+    Table,
+    /// Everything, for programs
+    Json,
 }
 
 /// What `convert` writes.
@@ -547,6 +717,53 @@ impl From<OnErrorArg> for OnError {
             OnErrorArg::Skip => Self::Skip,
         }
     }
+}
+
+/// A [`PartialTail`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PartialTailArg {
+    /// It is an error
+    Fail,
+    /// It is not looked at
+    Ignore,
+}
+
+impl From<PartialTailArg> for PartialTail {
+    fn from(partial_tail: PartialTailArg) -> Self {
+        match partial_tail {
+            PartialTailArg::Fail => Self::Fail,
+            PartialTailArg::Ignore => Self::Ignore,
+        }
+    }
+}
+
+/// An [`OnConflict`] by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnConflictArg {
+    /// It is an error
+    Error,
+    /// Each kind gets a column
+    Split,
+}
+
+impl From<OnConflictArg> for OnConflict {
+    fn from(on_conflict: OnConflictArg) -> Self {
+        match on_conflict {
+            OnConflictArg::Error => Self::Fail,
+            OnConflictArg::Split => Self::Split,
+        }
+    }
+}
+
+/// The name of a limit, and how much it is: a number, or a size.
+fn limit(text: &str) -> Result<(String, usize), String> {
+    let known = || format!("expected NAME=N, such as record-bytes=64MB; there are {}", Limits::NAMES.join(", "));
+    let (name, value) = text.split_once('=').ok_or_else(known)?;
+    let name = name.trim().replace('_', "-");
+    if !Limits::NAMES.contains(&name.as_str()) {
+        return Err(known());
+    }
+    Ok((name, usize::try_from(size(value.trim())?).unwrap_or(usize::MAX)))
 }
 
 fn option(text: &str) -> Result<(String, String), String> {

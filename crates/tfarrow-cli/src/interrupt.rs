@@ -12,33 +12,61 @@ static STATUS: AtomicU8 = AtomicU8::new(130);
 
 /// Calls `act` when the program is asked to end, and ends it at once when it is asked again.
 pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
+    let (ready, is_ready) = std::sync::mpsc::channel();
     let watch = move || {
         // Without a runtime signals end the program as they always do.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
-        if let Ok(status) = runtime.block_on(asked()) {
+        let _entered = runtime.enter();
+        let Ok(mut signals) = Signals::new() else { return };
+        let _ = ready.send(());
+        if let Some(status) = runtime.block_on(signals.next()) {
             STATUS.store(status, Ordering::Relaxed);
             act();
-            let _ = runtime.block_on(asked());
+            let _ = runtime.block_on(signals.next());
             end();
         }
     };
     std::thread::spawn(watch);
+    // From here on nothing is begun that a signal could leave behind.
+    let _ = is_ready.recv();
 }
 
+/// The ways to ask a program to end.
 #[cfg(unix)]
-async fn asked() -> io::Result<u8> {
-    use signal::unix::{SignalKind, signal};
-    let (mut hangup, mut terminate) = (signal(SignalKind::hangup())?, signal(SignalKind::terminate())?);
-    tokio::select! {
-        pressed = signal::ctrl_c() => pressed.map(|()| 130),
-        _ = hangup.recv() => Ok(129),
-        _ = terminate.recv() => Ok(143),
+struct Signals([(signal::unix::Signal, u8); 3]);
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use signal::unix::{SignalKind, signal};
+        let all = [(SignalKind::interrupt(), 130), (SignalKind::hangup(), 129), (SignalKind::terminate(), 143)];
+        let [interrupt, hangup, terminate] = all.map(|(kind, status)| signal(kind).map(|signal| (signal, status)));
+        Ok(Self([interrupt?, hangup?, terminate?]))
+    }
+
+    /// The exit status that the next one asks for.
+    async fn next(&mut self) -> Option<u8> {
+        let [(interrupt, on_interrupt), (hangup, on_hangup), (terminate, on_terminate)] = &mut self.0;
+        tokio::select! {
+            asked = interrupt.recv() => asked.map(|()| *on_interrupt),
+            asked = hangup.recv() => asked.map(|()| *on_hangup),
+            asked = terminate.recv() => asked.map(|()| *on_terminate),
+        }
     }
 }
 
 #[cfg(not(unix))]
-async fn asked() -> io::Result<u8> {
-    signal::ctrl_c().await.map(|()| 130)
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) -> Option<u8> {
+        signal::ctrl_c().await.ok().map(|()| 130)
+    }
 }
 
 /// The exit status of a program that was asked to end.

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode> {
     // The others end in good order.
-    if !matches!(cli.command, Command::Sql(_) | Command::Convert(_)) {
+    if !matches!(cli.command, Command::Sql(_) | Command::Convert(_) | Command::Repair(_)) {
         interrupt::on_interrupt(interrupt::end);
     }
     match cli.command {
@@ -41,5 +41,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Report(args) => commands::report::run(&args),
         Command::Head(args) => commands::head::run(&args),
         Command::Count(args) => commands::count::run(&args),
+        Command::Verify(args) => commands::verify::run(&args),
+        Command::Repair(args) => commands::repair::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Serialize, Serializer};
 use tfarrow_codec::{
-    Place, Role, Summary,
+    Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
 use tfarrow_dataset::{Error, InferOptions, Inferred, OnProgress, Shard, SkippedRecords};
@@ -143,7 +143,8 @@ impl Statistics {
             Some(_) => ControlFlow::Break(()),
             None => progress(bytes, records),
         };
-        let begin = || Slicer { by, options, trouble: &trouble, slices: BTreeMap::new(), inside: 0 };
+        let limits = options.read.limits;
+        let begin = || Slicer { by, limits, trouble: &trouble, slices: BTreeMap::new(), inside: 0 };
         let counted = Self::collect_with(shards, options, &on_progress, begin);
         if let Some(trouble) = told() {
             return Err(trouble.told(by, shards));
@@ -212,7 +213,8 @@ impl Trouble {
 /// Cuts the records that one thread sees.
 struct Slicer<'a> {
     by: &'a str,
-    options: &'a InferOptions,
+    /// Of each part's summary.
+    limits: Limits,
     /// Why all threads give up.
     trouble: &'a Mutex<Option<Trouble>>,
     slices: BTreeMap<SliceValue, Part>,
@@ -263,7 +265,7 @@ impl RecordObserver for Slicer<'_> {
             if count >= MOST_SLICES && !self.slices.contains_key(&value) {
                 return self.give_up(Trouble::TooMany);
             }
-            let limits = self.options.read.limits;
+            let limits = self.limits;
             let new = || Part { summary: Summary::with_limits(0, limits), counter: Counter::default() };
             let part = self.slices.entry(value).or_insert_with(new);
             part.counter.others = count;

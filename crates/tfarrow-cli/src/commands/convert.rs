@@ -10,12 +10,13 @@ use std::{
 
 use anyhow::Result;
 use tfarrow_convert::{ConvertOptions, Error, Progress, Recut, Report, Target, convert, read_schema};
+use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::{Convert, To},
     failure::{self, FOUND, Usage},
     interrupt::{self, on_interrupt},
-    output::{count, size},
+    output::{plural, size},
     progress::Bar,
 };
 
@@ -24,20 +25,38 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Converts, and says in one line what was done.
 pub(crate) fn run(args: &Convert) -> Result<ExitCode> {
-    if args.dest == "-" && std::io::stdout().is_terminal() {
+    run_with(&args.dest, &options(args)?, convert, &args.sources, |run| Ok(run.status()))
+}
+
+/// A conversion that has ended well.
+pub(super) struct Run {
+    pub(super) report: Report,
+}
+
+/// Does with the sources what `convert` does, and says in one line what that was; `close` says the rest.
+pub(super) fn run_with(
+    dest: &str,
+    options: &ConvertOptions,
+    convert: impl Fn(&[String], &Path, &ConvertOptions, &Progress) -> tfarrow_convert::Result<Report>,
+    sources: &[String],
+    close: impl FnOnce(Run) -> Result<ExitCode>,
+) -> Result<ExitCode> {
+    if dest == "-" && std::io::stdout().is_terminal() {
         return Err(Usage("standard output is a terminal: send it to a file or a program".to_owned()).into());
     }
-    let options = options(args)?;
     let start = Instant::now();
     let progress = Arc::new(Progress::default());
     let cancel = Arc::clone(&progress);
     on_interrupt(move || cancel.cancel());
-    let outcome = watched(args, &options, &progress);
-    if let (Err(_), files @ 1..) = (&outcome, progress.files()) {
-        failure::say(&format!("{} finished before this, and stayed", plural(files, "file")));
+    let outcome = watched(&progress, || convert(sources, Path::new(dest), options, &progress));
+    if outcome.is_err() && progress.is_resumable() {
+        failure::say("what is whole was kept: the same command with --resume goes on behind it");
     }
     match outcome {
-        Ok(report) => Ok(close(&report, start.elapsed())),
+        Ok(report) => {
+            tell(&report, start.elapsed());
+            close(Run { report })
+        }
         Err(Error::Cancelled) => Ok(ExitCode::from(interrupt::status())),
         Err(Error::Usage(message)) => Err(Usage(message).into()),
         Err(error) => Err(error.into()),
@@ -60,6 +79,11 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         overwrite: args.overwrite,
         verify_crc: args.verify_crc.into(),
         row_group_rows: args.row_group_rows.map_or(defaults.row_group_rows, usize::from),
+        exact: args.exact,
+        on_conflict: args.on_conflict.into(),
+        read: args.damage.read(),
+        quarantine: args.quarantine.clone(),
+        resume: args.resume,
         ..defaults
     })
 }
@@ -75,7 +99,10 @@ impl From<To> for Target {
 }
 
 /// Converts, with a bar on the terminal.
-fn watched(args: &Convert, options: &ConvertOptions, progress: &Progress) -> Result<Report, Error> {
+fn watched(
+    progress: &Progress,
+    convert: impl FnOnce() -> tfarrow_convert::Result<Report>,
+) -> tfarrow_convert::Result<Report> {
     let bar = Bar::new(0);
     std::thread::scope(|scope| {
         let (done, ended) = std::sync::mpsc::channel::<()>();
@@ -87,15 +114,15 @@ fn watched(args: &Convert, options: &ConvertOptions, progress: &Progress) -> Res
                 }
             });
         }
-        let outcome = convert(&args.sources, Path::new(&args.dest), options, progress);
+        let outcome = convert();
         drop(done);
         outcome
     })
 }
 
-/// The closing lines, and the exit status that they stand for.
-fn close(report: &Report, took: Duration) -> ExitCode {
-    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, strays } = report;
+/// The closing lines.
+fn tell(report: &Report, took: Duration) {
+    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, damage, .. } = report;
     let written = match files {
         0 => "to standard output".to_owned(),
         files => format!("in {}", plural(*files, "file")),
@@ -107,9 +134,17 @@ fn close(report: &Report, took: Duration) -> ExitCode {
         failure::say(&format!("{what}: {}", plural(*times, "time")));
     }
     why_raw.iter().for_each(|why| failure::say(why));
-    if !losses.is_empty() || *strays { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+    if let Some(first) = damage.faults.kept().next() {
+        let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
+        failure::say(&skipped.to_string());
+    }
 }
 
-fn plural(number: u64, word: &str) -> String {
-    format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
+impl Run {
+    /// The exit status that the closing lines stand for.
+    fn status(&self) -> ExitCode {
+        let Report { losses, strays, damage, .. } = &self.report;
+        let found = !losses.is_empty() || *strays || damage.faults.kept().next().is_some();
+        if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+    }
 }

@@ -6,8 +6,9 @@ use std::{
 };
 
 use anyhow::Result;
+use tfarrow_codec::OnError;
 use tfarrow_convert::columnar;
-use tfarrow_dataset::{Contents, Shard, resolve};
+use tfarrow_dataset::{Contents, ReadOptions, Shard, resolve};
 
 use crate::{args::Count, output, progress::Bar};
 
@@ -15,7 +16,7 @@ use crate::{args::Count, output, progress::Bar};
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     let mut shards = resolve(&args.sources)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
-    let counts = count_all(&shards)?;
+    let counts = count_all(&shards, &args.bounds.read(OnError::Fail))?;
     if args.per_file {
         let line =
             |(shard, count): (&Shard, &u64)| format!("{count}\t{}", output::escape(&shard.path.to_string_lossy()));
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
 }
 
 /// The records of each shard. As many shards are counted at once as there are cores.
-fn count_all(shards: &[Shard]) -> Result<Vec<u64>> {
+fn count_all(shards: &[Shard], read: &ReadOptions) -> Result<Vec<u64>> {
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let next = AtomicUsize::new(0);
     let work = || {
@@ -36,7 +37,7 @@ fn count_all(shards: &[Shard]) -> Result<Vec<u64>> {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(shard) = shards.get(index) else { return counts };
-            let count = count(shard);
+            let count = count(shard, read);
             match &count {
                 Ok(count) => progress.add(shard.size, *count),
                 Err(_) => next.store(shards.len(), Ordering::Relaxed),
@@ -56,9 +57,9 @@ fn count_all(shards: &[Shard]) -> Result<Vec<u64>> {
     counts.into_iter().map(|(_, count)| count).collect()
 }
 
-fn count(shard: &Shard) -> Result<u64> {
+fn count(shard: &Shard, read: &ReadOptions) -> Result<u64> {
     match shard.contents {
-        Contents::TfRecord => Ok(tfarrow_dataset::count(shard)?),
+        Contents::TfRecord => Ok(tfarrow_dataset::count(shard, read)?),
         Contents::Parquet | Contents::Arrow => Ok(columnar::count(shard)?),
     }
 }

@@ -11,7 +11,7 @@ use serde::{
     ser::{SerializeMap, SerializeSeq},
 };
 use tfarrow_codec::{
-    DecoderBuilder, Layout, RecordType, Records, Role, Summary, VerifyCrc,
+    DecoderBuilder, Layout, OnError, RecordType, Records, Role, Summary, VerifyCrc,
     schema::{FEATURE, role_of},
 };
 use tfarrow_convert::columnar;
@@ -28,8 +28,8 @@ const LOOKED_AT: usize = 1000;
 /// Prints the first records.
 pub(crate) fn run(args: &Head) -> Result<ExitCode> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
-    let mut printer =
-        Printer { out: output::stdout(), style, record_type: args.record_type.and_then(RecordTypeArg::record_type) };
+    let record_type = args.record_type.and_then(RecordTypeArg::record_type);
+    let mut printer = Printer { out: output::stdout(), style, record_type, read: args.bounds.read(OnError::Fail) };
     let mut left = args.records;
     for mut shard in resolve(&args.sources)? {
         if left == 0 {
@@ -52,12 +52,13 @@ struct Printer {
     style: Style,
     /// What the user says that the records are.
     record_type: Option<RecordType>,
+    read: ReadOptions,
 }
 
 impl Printer {
     /// Prints the first records of a TFRecord file, `left` at most.
     fn records(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
-        let mut reader = ShardReader::open(shard, &ReadOptions::default())?;
+        let mut reader = ShardReader::open(shard, &self.read)?;
         while *left > 0
             && let Some(records) = reader.next()?
         {

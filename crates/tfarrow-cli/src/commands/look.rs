@@ -25,9 +25,9 @@ pub(super) fn told(progress: &Bar) -> impl Fn(u64, u64) -> ControlFlow<()> + Syn
 }
 
 /// All cores, for so much of the data set.
-pub(super) fn options(looking: Looking) -> InferOptions {
+pub(super) fn options(looking: &Looking) -> InferOptions {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    InferOptions { sample: looking.sample, on_error: looking.on_error.into(), jobs, ..InferOptions::default() }
+    InferOptions { sample: looking.sample, jobs, read: looking.damage.read(), ..InferOptions::default() }
 }
 
 /// Says what was passed over, and whether there is any.

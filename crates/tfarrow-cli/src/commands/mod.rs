@@ -2,10 +2,14 @@
 
 pub(crate) mod convert;
 pub(crate) mod count;
+pub(crate) mod diff;
+mod faults;
 pub(crate) mod head;
 mod look;
+pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod schema;
 pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod validate;
+pub(crate) mod verify;

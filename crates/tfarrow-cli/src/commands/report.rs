@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
     if !to_stdout {
         refuse_other(&args.output)?;
     }
-    let (held, parts) = hold(&args.sources, &args.against, None, args.looking, || Examples::new(args.examples))?;
+    let (held, parts) = hold(&args.sources, &args.against, None, &args.looking, || Examples::new(args.examples))?;
     let found = &held.found;
     let inferred = &found.statistics.inferred;
     let (figures, before) = (found.statistics.figures(), held.baseline.as_ref().map(Statistics::figures));

@@ -6,15 +6,15 @@ use anyhow::Result;
 use prost::Message;
 use serde::Serialize;
 use tfarrow_stats::{
-    Bucket, DatasetFigures, FeatureFigures, ImageFigures, KindFigures, NumberFigures, Slice, SliceValue, Sliced,
-    Statistics, StringFigures, proto::DatasetFeatureStatisticsList,
+    Bucket, DatasetFigures, FeatureFigures, KindFigures, NumberFigures, Slice, SliceValue, Sliced, Statistics,
+    StringFigures, proto::DatasetFeatureStatisticsList,
 };
 
 use crate::{
     args::{Looking, Stats, StatsFormat},
     commands::look,
     failure::FOUND,
-    output::{self, TITLE, coloured, count, escape, range, short},
+    output::{self, TITLE, coloured, count, escape, image_sizes, range, short},
 };
 
 /// Characters of a frequent value that the table shows.
@@ -26,9 +26,9 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
         output::refuse_terminal()?;
     }
     let (all, slices) = match &args.by {
-        None => (collect(&args.sources, args.looking)?, None),
+        None => (collect(&args.sources, &args.looking)?, None),
         Some(by) => {
-            let Sliced { all, slices, without } = collect_sliced(&args.sources, args.looking, by)?;
+            let Sliced { all, slices, without } = collect_sliced(&args.sources, &args.looking, by)?;
             let slices = slices.into_iter().map(SliceFigures::new).collect();
             (all, Some(Slices { by: by.clone(), without, slices }))
         }
@@ -44,12 +44,12 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
 }
 
 /// Counts what the sources hold, with a bar.
-pub(super) fn collect(sources: &[String], looking: Looking) -> Result<Statistics> {
+pub(super) fn collect(sources: &[String], looking: &Looking) -> Result<Statistics> {
     let (shards, progress) = look::shards(sources)?;
     Ok(Statistics::collect(&shards, &look::options(looking), &look::told(&progress))?)
 }
 
-fn collect_sliced(sources: &[String], looking: Looking, by: &str) -> Result<Sliced> {
+fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<Sliced> {
     let (shards, progress) = look::shards(sources)?;
     Ok(Statistics::collect_sliced(&shards, &look::options(looking), &look::told(&progress), by)?)
 }
@@ -157,12 +157,6 @@ fn shown(text: &str) -> String {
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
     format!("{}{more}", escape(&shown))
-}
-
-/// How large images are: `28×28`, or `32..640×24..480`.
-pub(crate) fn image_sizes(images: ImageFigures) -> Option<String> {
-    let side = |(least, most): (u32, u32)| range(least.into(), most.into());
-    Some(format!("{}×{}", side(images.width?), side(images.height?)))
 }
 
 fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigures) -> Vec<String> {

@@ -21,7 +21,7 @@ use crate::{
 pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
     let update = args.update.as_deref().map(begin_update).transpose()?;
     let environment = args.environment.as_deref();
-    let (held, _) = hold(&args.sources, &args.against, environment, args.looking, || ())?;
+    let (held, _) = hold(&args.sources, &args.against, environment, &args.looking, || ())?;
     if let Some(mut file) = update {
         file.write_all(schema_to_text(&held.found.updated)?.as_bytes())?;
         file.persist()?;
@@ -57,7 +57,7 @@ pub(super) fn hold<O: RecordObserver + Send>(
     sources: &[String],
     against: &HeldAgainst,
     environment: Option<&str>,
-    looking: Looking,
+    looking: &Looking,
     others: impl Fn() -> O + Sync,
 ) -> Result<(Held, Vec<O>)> {
     let written = against.schema.as_deref().map(read_schema).transpose()?;
@@ -81,7 +81,7 @@ impl Held {
 }
 
 /// The data set that another is held against.
-fn baseline(sources: &[String], baseline: &[String], looking: Looking) -> Result<Option<Statistics>> {
+fn baseline(sources: &[String], baseline: &[String], looking: &Looking) -> Result<Option<Statistics>> {
     let has_input = |sources: &[String]| sources.iter().any(|source| source == "-");
     if has_input(sources) && has_input(baseline) {
         return Err(Usage("standard input is either the data or the baseline".to_owned()).into());

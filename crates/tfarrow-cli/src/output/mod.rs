@@ -16,7 +16,7 @@ use arrow_schema::SchemaRef;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use json::{Cell, Style, write_to};
-pub(crate) use words::{blob, count, escape, percent, range, short, size};
+pub(crate) use words::{blob, count, escape, image_sizes, percent, plural, range, short, size};
 
 use crate::{args::Format, failure::Usage};
 

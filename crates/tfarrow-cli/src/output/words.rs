@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use tfarrow_stats::ImageFigures;
+
 /// What bytes are, by how they begin: the offset, the bytes there, and the word.
 const MAGICS: [(usize, &[u8], &str); 19] = [
     (0, b"\xff\xd8\xff", "JPEG"),
@@ -73,6 +75,17 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
         percent if percent > 99.9 => "99.9 %".to_owned(),
         percent => format!("{percent:.1} %"),
     }
+}
+
+/// So many things of one sort: `1 file`, `1,000 files`.
+pub(crate) fn plural(number: u64, word: &str) -> String {
+    format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// How large images are: `28×28`, or `32..640×24..480`.
+pub(crate) fn image_sizes(images: ImageFigures) -> Option<String> {
+    let side = |(least, most): (u32, u32)| range(least.into(), most.into());
+    Some(format!("{}×{}", side(images.width?), side(images.height?)))
 }
 
 /// What numbers of things there are, from the fewest to the most.

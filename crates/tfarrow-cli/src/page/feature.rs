@@ -6,10 +6,7 @@ use super::{
     NAME, chart,
     html::{beginning, bytes, text},
 };
-use crate::{
-    commands::stats::image_sizes,
-    output::{count, percent, range, short},
-};
+use crate::output::{count, image_sizes, percent, range, short};
 
 /// The columns, and whether each is of numbers.
 pub(super) const HEADS: [(&str, bool); 10] = [

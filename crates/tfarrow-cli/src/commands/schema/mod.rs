@@ -45,7 +45,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 /// Prints the columns that a data set has.
 fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
     let (shards, progress) = look::shards(&args.sources)?;
-    let inferred = infer_with(&shards, &look::options(args.looking), &look::told(&progress))?;
+    let inferred = infer_with(&shards, &look::options(&args.looking), &look::told(&progress))?;
     drop(progress);
     let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
     print(&found)?;
@@ -56,7 +56,7 @@ fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> R
 
 /// Prints what TensorFlow Data Validation would infer, which takes the values into account.
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
-    let statistics = stats::collect(&args.sources, args.looking)?;
+    let statistics = stats::collect(&args.sources, &args.looking)?;
     output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
     let has_lost = look::tell_all([Some(&statistics)]);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());

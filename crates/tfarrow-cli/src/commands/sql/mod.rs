@@ -29,6 +29,7 @@ use datafusion::{
     },
 };
 use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, session_context};
+use tfarrow_dataset::ReadOptions;
 use tokio::{runtime::Runtime, sync::Notify};
 
 use self::answer::Answers;
@@ -166,11 +167,14 @@ fn read(path: &Path) -> Result<String> {
 }
 
 fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext, DataFusionError> {
+    let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout(),
         record_type: args.reading.record_type(),
         verify_crc: args.verify_crc.into(),
-        on_error: args.on_error.into(),
+        on_error,
+        partial_tail,
+        limits,
         ..TfRecordOptions::default()
     };
     if let Some(sample) = args.sample {

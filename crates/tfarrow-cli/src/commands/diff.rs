@@ -1,0 +1,141 @@
+//! `tfarrow diff`: in which records two data sets differ.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tfarrow_codec::{
+    Kind, OnError, Role,
+    diff::{Difference, DifferenceKind, Value as FeatureValue},
+};
+use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff};
+
+use crate::{
+    args::{Diff, FaultFormat, RecordTypeArg},
+    failure::FOUND,
+    output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
+};
+
+/// Characters of a value that a table shows.
+const SHOWN: usize = 60;
+
+/// Compares, and tells the first differences.
+pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
+    let options = DiffOptions {
+        record_type: args.record_type.and_then(RecordTypeArg::record_type),
+        read: args.bounds.read(OnError::Fail),
+        most: args.records,
+    };
+    let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
+    match args.format {
+        FaultFormat::Table => output::line(table(args, &found).trim_end())?,
+        FaultFormat::Json => output::line(&serde_json::to_string_pretty(&json(&found))?)?,
+    }
+    Ok(if found.is_equal() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+}
+
+fn table(args: &Diff, found: &DataSetDiff) -> String {
+    let [left, right] = found.records;
+    let mut text = String::new();
+    for difference in &found.first {
+        text.push_str(&record(difference));
+    }
+    let total = found.features.len();
+    for ((role, name), times) in &found.features {
+        text.push_str(&format!("{}: differs in {}\n", feature(*role, name), plural(*times, "record")));
+    }
+    if total > 0 {
+        text.push('\n');
+    }
+    text.push_str(&format!(
+        "{}: {}\n{}: {}\n",
+        escape(&args.left),
+        plural(left, "record"),
+        escape(&args.right),
+        plural(right, "record")
+    ));
+    text.push_str(&match found.is_equal() {
+        true => coloured(GOOD, "equal"),
+        false => {
+            let without = left.abs_diff(right);
+            let without = if without > 0 { format!(", {} without a partner", count(without)) } else { String::new() };
+            let (equal, different) = (plural(found.equal, "record"), count(found.different));
+            coloured(BAD, &format!("{equal} equal, {different} different{without}"))
+        }
+    });
+    text
+}
+
+/// Two records that differ, or the first that has no partner.
+fn record(difference: &RecordDifference) -> String {
+    let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
+    let [left, right] = difference.places.each_ref().map(place);
+    let mut text = coloured(TITLE, &format!("record {}", count(difference.number)));
+    text.push_str(&format!("\n  - {left}\n  + {right}\n"));
+    for Difference { feature: of, what } in &difference.differences {
+        let of = of.as_ref().map_or("the records".to_owned(), |(role, name)| feature(*role, name));
+        text.push_str(&format!("  {of}: {}\n", words(what)));
+    }
+    text.push('\n');
+    text
+}
+
+fn feature(role: Role, name: &str) -> String {
+    let what = if role == Role::Sequence { "feature list" } else { "feature" };
+    format!("{what} \"{}\"", escape(name))
+}
+
+fn kind(kind: Option<Kind>) -> &'static str {
+    kind.map_or("no kind", Kind::name)
+}
+
+fn words(what: &DifferenceKind) -> String {
+    match what {
+        DifferenceKind::OnlyLeft => "not in the second".to_owned(),
+        DifferenceKind::OnlyRight => "not in the first".to_owned(),
+        DifferenceKind::Kinds(left, right) => format!("{} and {}", kind(*left), kind(*right)),
+        DifferenceKind::Steps(left, right) => format!("{left} and {right} steps"),
+        DifferenceKind::Lengths(left, right) => format!("{left} and {right} values"),
+        DifferenceKind::Values { step, index, values: [left, right] } => {
+            let step = step.map_or(String::new(), |step| format!("step {step}, "));
+            format!("{step}value {index}: {} and {}", shown(left), shown(right))
+        }
+        DifferenceKind::Bytes => "other bytes".to_owned(),
+    }
+}
+
+fn shown(value: &FeatureValue) -> String {
+    let text = escape(&value.to_string());
+    let shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() { format!("{shown}…") } else { text }
+}
+
+fn json(found: &DataSetDiff) -> Value {
+    let features =
+        found.features.iter().map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
+    json!({
+        "equal": found.is_equal(),
+        "records": found.records,
+        "pairs": {"equal": found.equal, "different": found.different},
+        "features": features.collect::<Vec<_>>(),
+        "first": found.first.iter().map(record_json).collect::<Vec<_>>(),
+    })
+}
+
+fn record_json(difference: &RecordDifference) -> Value {
+    let place = |place: &Option<tfarrow_convert::RecordPlace>| {
+        place.as_ref().map(|place| json!({"file": place.path, "record": place.record, "offset": place.offset}))
+    };
+    let differences = difference.differences.iter().map(|Difference { feature, what }| {
+        json!({
+            "feature": feature.as_ref().map(|(_, name)| name),
+            "role": feature.as_ref().map(|(role, _)| role.name()),
+            "what": words(what),
+        })
+    });
+    json!({
+        "record": difference.number,
+        "places": difference.places.each_ref().map(place),
+        "differences": differences.collect::<Vec<_>>(),
+    })
+}

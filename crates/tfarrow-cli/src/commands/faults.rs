@@ -1,0 +1,87 @@
+//! How what is wrong with files is told: a line a fault, or JSON.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tfarrow_dataset::{Fault, FaultKind, Shard};
+
+use crate::{
+    args::FaultFormat,
+    failure,
+    output::{self, BAD, coloured, count, escape, plural},
+};
+
+/// What was found in files.
+pub(super) struct Found<'f> {
+    /// The names of the files, by the numbers that faults have.
+    pub(super) files: &'f [String],
+    pub(super) faults: &'f [Fault],
+    pub(super) counts: &'f BTreeMap<FaultKind, u64>,
+}
+
+impl Found<'_> {
+    /// How many faults there are.
+    pub(super) fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// Tells them on standard output; `summary` is what else is known, for JSON.
+    pub(super) fn tell(&self, format: FaultFormat, summary: Value) -> Result<()> {
+        match format {
+            FaultFormat::Table => self.faults.iter().try_for_each(|fault| output::line(&line(fault)))?,
+            FaultFormat::Json => output::line(&serde_json::to_string_pretty(&self.json(summary))?)?,
+        }
+        let more = self.total() - self.faults.len() as u64;
+        if more > 0 {
+            failure::say(&format!("{} more faults are counted, and not told", count(more)));
+        }
+        Ok(())
+    }
+
+    /// Tells them on standard error, where standard output has other bytes.
+    pub(super) fn say(&self) {
+        self.faults.iter().for_each(|fault| failure::say(&escape(&fault.error.to_string())));
+    }
+
+    fn json(&self, mut summary: Value) -> Value {
+        let counts = FaultKind::ALL.iter().filter_map(|kind| Some((kind.name(), *self.counts.get(kind)?)));
+        summary["counts"] = counts.collect::<BTreeMap<_, _>>().into_iter().collect();
+        summary["faults"] = self.faults.iter().map(|fault| self.fault(fault)).collect();
+        summary
+    }
+
+    fn fault(&self, fault: &Fault) -> Value {
+        json!({
+            "file": self.files.get(fault.shard),
+            "record": fault.record,
+            "offset": fault.offset,
+            "bytes": fault.bytes,
+            "kind": fault.kind().name(),
+            "message": fault.error.to_string(),
+        })
+    }
+
+    /// What sorts of faults there are, and how many: `3 faults (2 data, 1 length)`.
+    pub(super) fn words(&self) -> String {
+        let total = self.total();
+        let kinds: Vec<_> =
+            self.counts.iter().map(|(kind, times)| format!("{} {}", count(*times), kind.name())).collect();
+        if total == 0 { "no faults".to_owned() } else { format!("{} ({})", plural(total, "fault"), kinds.join(", ")) }
+    }
+}
+
+/// A fault as a line. Bytes are told where they are no record's own.
+fn line(fault: &Fault) -> String {
+    let text = escape(&fault.error.to_string());
+    let lost = match fault.kind() {
+        FaultKind::Length | FaultKind::Limit | FaultKind::Tail => format!(" ({} bytes lost)", count(fault.bytes)),
+        FaultKind::Data | FaultKind::Message | FaultKind::Compression | FaultKind::File => String::new(),
+    };
+    format!("{}{lost}", coloured(BAD, &text))
+}
+
+/// The names of shards.
+pub(super) fn names(shards: &[Shard]) -> Vec<String> {
+    shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,57 @@
+//! `tfarrow repair`: what is sound of damaged files, as files that are.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::json;
+use tfarrow_codec::OnError;
+use tfarrow_convert::{ConvertOptions, repair};
+
+use crate::{
+    args::{FaultFormat, Repair},
+    commands::{
+        convert::{self, Run},
+        faults::Found,
+    },
+    failure::{FOUND, Usage},
+};
+
+/// Repairs, and tells what is lost.
+pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
+    let defaults = ConvertOptions::default();
+    let options = ConvertOptions {
+        jobs: args.jobs.map_or(defaults.jobs, usize::from),
+        overwrite: args.overwrite,
+        quarantine: args.quarantine.clone(),
+        read: args.bounds.read(OnError::Skip),
+        resume: args.resume,
+        ..defaults
+    };
+    let is_pipe = args.dest == "-";
+    if is_pipe && args.format == FaultFormat::Json {
+        return Err(Usage(
+            "standard output takes the records: what is lost is told on standard error, as lines".to_owned(),
+        )
+        .into());
+    }
+    convert::run_with(&args.dest, &options, repair, &args.sources, |Run { report, .. }| {
+        let damage = &report.damage;
+        let faults: Vec<_> = damage.faults.kept().cloned().collect();
+        let found = Found { files: &report.sources, faults: &faults, counts: damage.faults.counts() };
+        let summary = json!({
+            "files": report.shards,
+            "records": report.records,
+            "lost": {
+                "records": damage.skipped.records,
+                "stretches": damage.skipped.stretches,
+                "bytes": damage.faults.kept().map(|fault| fault.bytes).sum::<u64>(),
+            },
+        });
+        if is_pipe {
+            found.say();
+        } else {
+            found.tell(args.format, summary)?;
+        }
+        Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    })
+}
