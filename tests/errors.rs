@@ -23,7 +23,7 @@ fn wrong_usage_ends_with_2() {
 
 #[test]
 fn help_has_an_example_for_every_command() {
-    for command in ["sql", "convert", "schema", "head", "count"] {
+    for command in ["sql", "convert", "schema", "head", "count", "verify", "repair", "diff"] {
         let help = tfarrow(&[command, "--help"]).prints();
         assert!(help.contains(&format!("Examples:\n  tfarrow {command} ")), "{help}");
     }

@@ -5,7 +5,10 @@ mod support;
 
 mod convert;
 mod count;
+mod crashes;
+mod damage;
 mod errors;
+mod exact;
 mod head;
 mod output;
 mod recipes;

@@ -1,0 +1,289 @@
+//! What any input must leave standing: one function an attack, which takes bytes that anyone may have made, and panics
+//! where something does not hold.
+//!
+//! The fuzz targets in `fuzz/` call these, and so does a test that mutates TensorFlow's own files, on stable Rust. Most
+//! take the bytes as a stream; where records are of more interest than frames, [`framed`] makes a stream of them first, so
+//! that no fuzzer has to find CRCs.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a failure is told")]
+
+use std::{io::Cursor, path::Path};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{
+    Chunker, DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Limits, OnConflict, OnError, RecordType, Records,
+    Segment, Summary, VerifyCrc, diff::Differ,
+};
+use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
+use tfarrow_dataset::{ReadOptions, ShardReader};
+use tfarrow_testkit::{frame, oracle};
+
+/// Limits that a small input can pass.
+const LIMITS: Limits = Limits {
+    record_bytes: 1 << 16,
+    record_features: 1 << 10,
+    values: 1 << 14,
+    key_bytes: 1 << 8,
+    features: 1 << 8,
+    name_bytes: 1 << 12,
+    inflate_ratio: 250,
+};
+
+/// What is done to input: panics where something does not hold.
+pub type Attack = fn(&[u8]);
+
+/// Each attack, by name.
+pub const ALL: [(&str, Attack); 10] = [
+    ("frame", frame),
+    ("resync", resync),
+    ("example", example),
+    ("sequence", sequence),
+    ("infer", infer),
+    ("inflate", inflate),
+    ("roundtrip", roundtrip),
+    ("oracle", against_oracle),
+    ("difference", difference),
+    ("parquet", parquet),
+];
+
+/// A stream of records, each as long as the byte before it says, or all of the rest.
+pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
+    let mut payloads = Vec::new();
+    while let Some((length, rest)) = bytes.split_first() {
+        let length = if *length == 255 { rest.len() } else { usize::from(*length).min(rest.len()) };
+        let (payload, rest) = rest.split_at(length);
+        payloads.push(payload);
+        bytes = rest;
+    }
+    frame::file(payloads)
+}
+
+/// The chunks of a stream, as far as it can be framed.
+fn chunks(stream: &[u8], target: usize) -> (Vec<Records>, bool) {
+    let mut chunker = Chunker::new(target, LIMITS);
+    let (mut all, mut rest) = (Vec::new(), stream);
+    while !rest.is_empty() {
+        let taken = chunker.fill(rest);
+        rest = rest.get(taken..).unwrap_or_default();
+        loop {
+            match chunker.cut() {
+                Ok(Some(records)) => all.push(records),
+                Ok(None) => break,
+                Err(_) => return (all, false),
+            }
+        }
+    }
+    let whole = chunker.finish().is_ok();
+    (all, whole)
+}
+
+fn payloads(chunks: &[Records]) -> Vec<Vec<u8>> {
+    chunks.iter().flat_map(|records| records.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()).collect()
+}
+
+/// Any cut of the stream gives the same records, and frames are what another reader takes them for.
+pub fn frame(stream: &[u8]) {
+    let ((small, whole), (large, _)) = (chunks(stream, 0), chunks(stream, stream.len() + 1));
+    assert_eq!(payloads(&small), payloads(&large));
+    let sound = small.iter().all(|records| records.verify(VerifyCrc::Always).is_ok());
+    if let (Ok(read), true) = (frame::read(stream), whole) {
+        assert!(sound && payloads(&small) == read);
+    }
+}
+
+/// Behind damage, every byte is in a record or lost, at any cut of the stream.
+pub fn resync(stream: &[u8]) {
+    let read = |target| {
+        let mut chunker = Chunker::new(target, LIMITS);
+        let (mut rest, mut at, mut found) = (stream, 0, Vec::new());
+        loop {
+            let taken = chunker.fill(rest);
+            rest = rest.get(taken..).unwrap_or_default();
+            while let Some(segment) = chunker.read_on(rest.is_empty()) {
+                match segment {
+                    Segment::Records(records) => {
+                        assert_eq!(records.position(0).offset, at);
+                        at += records.bytes() as u64;
+                        found.extend(payloads(&[records]));
+                    }
+                    Segment::Lost(lost) => {
+                        assert_eq!(lost.offset, at);
+                        at += lost.bytes.len() as u64;
+                    }
+                }
+            }
+            if rest.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(at, stream.len() as u64);
+        found
+    };
+    assert_eq!(read(0), read(stream.len() + 1));
+}
+
+/// Examples in both layouts, with views and without, all or nothing passed over.
+pub fn example(bytes: &[u8]) {
+    decode(&framed(bytes), RecordType::Example);
+}
+
+/// SequenceExamples likewise.
+pub fn sequence(bytes: &[u8]) {
+    decode(&framed(bytes), RecordType::SequenceExample);
+}
+
+fn schemas(chunks: &[Records], record_type: RecordType) -> Vec<SchemaRef> {
+    let mut summary = Summary::with_limits(0, LIMITS);
+    if chunks.iter().any(|records| summary.observe(records, VerifyCrc::Always).is_err()) {
+        return Vec::new();
+    }
+    let schema = |layout| summary.schema_with(layout, Some(record_type), OnConflict::Split).unwrap();
+    let views = |schema: &SchemaRef| tfarrow_codec::schema::with_views(schema, true);
+    let plain = [schema(Layout::List), schema(Layout::Auto)];
+    plain.iter().map(views).chain(plain.clone()).collect()
+}
+
+fn decode(stream: &[u8], record_type: RecordType) {
+    let (chunks, _) = chunks(stream, 1 << 20);
+    let schemas = schemas(&chunks, record_type);
+    for (index, schema) in schemas.iter().enumerate() {
+        // Records of one data set, and those of a schema that was made of others.
+        let first = if index % 2 == 0 { chunks.len() } else { chunks.len().min(1) };
+        for on_error in [OnError::Fail, OnError::Skip] {
+            let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS).with_on_error(on_error);
+            let mut decoder = builder.build_batch_decoder().unwrap();
+            for records in chunks.iter().take(first) {
+                if let Ok(batch) = decoder.decode(records) {
+                    check(&batch);
+                }
+            }
+        }
+    }
+}
+
+/// Arrow's own word on whether arrays are what they should be.
+fn check(batch: &RecordBatch) {
+    batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+}
+
+/// What is seen of records does not depend on how they are shared out.
+pub fn infer(bytes: &[u8]) {
+    let (chunks, _) = chunks(&framed(bytes), 1 << 20);
+    let mut all = Summary::with_limits(0, LIMITS);
+    let mut parts = Summary::with_limits(0, LIMITS);
+    for records in &chunks {
+        let (one, other) = records.clone().split_at(records.len() / 2);
+        let seen = all.observe(records, VerifyCrc::Always);
+        for part in [other, one] {
+            let mut summary = Summary::with_limits(0, LIMITS);
+            if summary.observe(&part, VerifyCrc::Always).and_then(|()| parts.merge(&summary)).is_err() || seen.is_err()
+            {
+                return;
+            }
+        }
+    }
+    assert_eq!(all.records(), parts.records());
+    assert_eq!(all.record_type(), parts.record_type());
+    assert!(all.features().eq(parts.features()));
+}
+
+/// Whatever the bytes are compressed with, or not at all: records, or an error, and the same with and without damage passed
+/// over as far as there is none.
+pub fn inflate(stored: &[u8]) {
+    let read = |on_error| {
+        let options = ReadOptions { limits: LIMITS, on_error, chunk_bytes: 4096, ..ReadOptions::default() };
+        let source = Box::new(Cursor::new(stored.to_vec()));
+        let mut found = Vec::new();
+        let Ok(mut reader) = ShardReader::from_read(source, "attack", &options) else { return (found, false) };
+        loop {
+            match reader.next() {
+                Ok(Some(records)) => found.extend(payloads(&[records])),
+                Ok(None) => return (found, reader.lost().is_empty()),
+                Err(_) => return (found, false),
+            }
+        }
+    };
+    let ((strict, whole), (patient, nothing_lost)) = (read(OnError::Fail), read(OnError::Skip));
+    assert!(patient.starts_with(&strict));
+    assert!(!whole || nothing_lost && patient.len() == strict.len());
+}
+
+/// What was decoded encodes to the same bytes, with the form of the records, and to records that are equal without.
+pub fn roundtrip(bytes: &[u8]) {
+    let (chunks, _) = chunks(&framed(bytes), 1 << 20);
+    for record_type in [RecordType::Example, RecordType::SequenceExample] {
+        for schema in schemas(&chunks, record_type) {
+            for records in &chunks {
+                there_and_back(records, &schema, record_type);
+            }
+        }
+    }
+}
+
+fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType) {
+    let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS);
+    let mut decoder = builder.build_batch_decoder().unwrap();
+    let Ok(batch) = decoder.decode(records) else { return };
+    let lost = decoder.forgotten_features() + decoder.lost_unset();
+    let is_told = lost > 0 || decoder.unknown_features().next().is_some();
+    let (mut plain, mut exact) = (Vec::new(), Vec::new());
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut plain).unwrap();
+    let with_form = ExactColumn::new(SchemaRef::clone(schema)).unwrap().add(&batch, records, |row| row).unwrap();
+    EncoderBuilder::new().build(with_form.schema()).unwrap().encode(&with_form, &mut exact).unwrap();
+    assert_eq!(exact, records.frames());
+    let mut differ = Differ::new(record_type, Limits::default());
+    for (left, right) in records.iter().zip(frame::read(&plain).unwrap()) {
+        // Where there are no columns, records were not looked into.
+        if batch.num_columns() == 0 {
+            continue;
+        }
+        let different = differ.compare(left, right).unwrap();
+        // Fields of no feature's are not in columns; features that have none are told.
+        assert!(is_told || different.iter().all(|difference| difference.feature.is_none()), "{different:?}");
+    }
+}
+
+/// What a model that is built with `prost` reads is what is read here.
+pub fn against_oracle(bytes: &[u8]) {
+    let (chunks, _) = chunks(&framed(bytes), 1 << 20);
+    for records in &chunks {
+        for (index, payload) in records.iter().enumerate() {
+            let Ok(row) = oracle::row_from_example(payload) else { continue };
+            let (_, rest) = records.clone().split_at(index);
+            let (one, _) = rest.split_at(1);
+            // What cannot be read as a SequenceExample is not known for an Example by looking at it: it has no columns.
+            let schema = schemas(std::slice::from_ref(&one), RecordType::Example).pop();
+            let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else { continue };
+            let mut decoder = DecoderBuilder::new(schema).with_limits(LIMITS).build_batch_decoder().unwrap();
+            // TensorFlow skips a known field of another wire type, and prost refuses it, never the other way round.
+            let Ok(batch) = decoder.decode(&one) else { panic!("prost reads what is refused here: {payload:?}") };
+            let mut again = Vec::new();
+            EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut again).unwrap();
+            let again = oracle::row_from_example(frame::read(&again).unwrap()[0]).unwrap();
+            assert_eq!(again, row);
+        }
+    }
+}
+
+/// The first half of the bytes against the second: none differs from itself, and no order of the two matters.
+pub fn difference(bytes: &[u8]) {
+    let (left, right) = bytes.split_at(bytes.len() / 2);
+    for record_type in [RecordType::Example, RecordType::SequenceExample] {
+        let mut differ = Differ::new(record_type, LIMITS);
+        assert!(differ.compare(left, left).is_ok_and(|found| found.is_empty()));
+        let (one, other) = (differ.compare(left, right), differ.compare(right, left));
+        assert_eq!(one.is_ok_and(|found| found.is_empty()), other.is_ok_and(|found| found.is_empty()));
+    }
+}
+
+/// A Parquet or an Arrow file that a stranger has made becomes records, or an error.
+pub fn parquet(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, dest] = ["a", "b.tfrecord"].map(|name| folder.path().join(name));
+    std::fs::write(&source, bytes).unwrap();
+    let options = ConvertOptions { to: Some(Target::TfRecord), jobs: 1, ..ConvertOptions::default() };
+    let columnar = bytes.starts_with(b"PAR1") || bytes.starts_with(b"ARROW1");
+    if columnar && convert(&[&source], &dest, &options, &Progress::default()).is_err() {
+        assert!(!Path::new(&dest).exists());
+    }
+}

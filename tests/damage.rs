@@ -1,0 +1,269 @@
+//! Damaged files: what `verify` finds, what `repair` saves, and what is read on behind damage.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tfarrow_testkit::frame;
+
+use crate::support::tfarrow;
+
+/// Records that are Examples with one integer, `x`, and so much padding.
+fn example(x: u8, padding: usize) -> Vec<u8> {
+    let field = |tag: u8, body: &[u8]| {
+        let mut field = vec![tag];
+        let mut len = body.len();
+        while len >= 0x80 {
+            field.push(len as u8 | 0x80);
+            len >>= 7;
+        }
+        field.push(len as u8);
+        field.extend_from_slice(body);
+        field
+    };
+    let entry = |name: &[u8], list: &[u8]| field(0x0a, &[field(0x0a, name), field(0x12, list)].concat());
+    let pad = field(0x0a, &field(0x0a, &vec![b'.'; padding]));
+    field(0x0a, &[entry(b"pad", &pad), entry(b"x", &[0x1a, 3, 0x0a, 1, x & 0x7f])].concat())
+}
+
+/// Numbers that look random.
+fn random(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % below.max(1)
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn json(args: &[&str]) -> Value {
+    let run = tfarrow(args);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", run.stderr))
+}
+
+#[test]
+fn verify_tells_each_fault_with_its_place() {
+    let run = tfarrow(&["verify", "testdata/corrupt/length.tfrecord", "testdata/corrupt/data.tfrecord"]);
+    let lines: Vec<_> = run.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("testdata/corrupt/length.tfrecord: record 1 (byte 72): the length's CRC is "),
+        "{lines:?}"
+    );
+    assert!(lines[0].ends_with("(72 bytes lost)"), "{lines:?}");
+    assert!(
+        lines[1].starts_with("testdata/corrupt/data.tfrecord: record 1 (byte 72): the data's CRC is "),
+        "{lines:?}"
+    );
+    let said = run.ends(3);
+    assert_eq!(said, "tfarrow: 2 files, 4 sound records, 224 B: 2 faults (1 length, 1 data)\n");
+    let found = json(&["verify", "testdata/corrupt/", "--format", "json"]);
+    let kinds: Vec<_> =
+        found["counts"].as_object().unwrap().iter().map(|(k, v)| (k.as_str(), v.as_u64().unwrap())).collect();
+    assert_eq!(kinds, [("compression", 5), ("data", 2), ("length", 4), ("tail", 4)]);
+    assert_eq!(found["faults"].as_array().unwrap().len(), 15);
+    let sound = tfarrow(&["verify", "testdata/shards", "testdata/wire", "testdata/sequence.tfrecord"]);
+    assert_eq!(sound.stdout, "");
+    assert!(sound.ends(0).ends_with(": no faults\n"));
+}
+
+#[test]
+fn verify_goes_on_behind_what_is_no_tfrecord() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("a.tfrecord"), b"{\"not\": \"TFRecord\", \"and\": \"long enough to tell\"}").unwrap();
+    fs::write(folder.path().join("b.tfrecord"), frame::file([example(1, 10)])).unwrap();
+    let run = tfarrow(&["verify", text(folder.path())]);
+    assert!(run.stdout.contains("a.tfrecord: "), "{}", run.stdout);
+    assert!(run.ends(3).contains("2 files, 1 sound record"));
+    // A message of another type is a fault where the others are Examples, or where it is said what they are.
+    let odd = [example(1, 10), b"\xff\xff".to_vec(), example(2, 10)];
+    fs::write(folder.path().join("a.tfrecord"), frame::file(odd)).unwrap();
+    let run = tfarrow(&["verify", text(&folder.path().join("a.tfrecord"))]);
+    assert!(run.stdout.contains("record 1 (byte "), "{}", run.stdout);
+    assert!(run.ends(3).contains("(1 message)"));
+    fs::write(folder.path().join("raw.tfrecord"), frame::file([b"\xff\xff", b"\xff\xfe"])).unwrap();
+    let raw = folder.path().join("raw.tfrecord");
+    tfarrow(&["verify", text(&raw)]).ends(0);
+    tfarrow(&["verify", text(&raw), "--record-type", "example"]).ends(3);
+}
+
+/// A hundred damages of all sorts that leave the length of the file: every record that none of them hit is saved.
+#[test]
+fn repair_loses_no_record_that_was_not_hit() {
+    for seed in 1..6 {
+        let folder = TempDir::new().unwrap();
+        let mut pick = random(seed);
+        let payloads: Vec<_> = (0..2000).map(|i| example(i as u8, pick(400))).collect();
+        let sound = frame::file(&payloads);
+        let mut damaged = sound.clone();
+        for _ in 0..100 {
+            let at = pick(damaged.len());
+            let len = [1, 1, 4, 30, 300][pick(5)].min(damaged.len() - at);
+            let zeros = pick(3) == 0;
+            for byte in &mut damaged[at..at + len] {
+                *byte = if zeros { 0 } else { *byte ^ (1 << pick(8)) };
+            }
+        }
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        fs::write(path("damaged.tfrecord"), &damaged).unwrap();
+        let run = tfarrow(&[
+            "repair",
+            &path("damaged.tfrecord"),
+            &path("saved.tfrecord"),
+            "--quarantine",
+            &path("lost.tfrecord"),
+        ]);
+        assert!(!run.stdout.is_empty());
+        run.ends(3);
+        let mut at = 0;
+        let untouched: Vec<_> = payloads
+            .iter()
+            .filter(|payload| {
+                let frame = at..at + payload.len() + 16;
+                at = frame.end;
+                damaged[frame.clone()] == sound[frame]
+            })
+            .collect();
+        assert!(untouched.len() < payloads.len() && untouched.len() > payloads.len() / 2);
+        let saved = fs::read(path("saved.tfrecord")).unwrap();
+        let saved = frame::read(&saved).unwrap();
+        assert!(saved.iter().eq(untouched.iter().map(|payload| payload.as_slice()).collect::<Vec<_>>().iter()));
+        // What is saved and what is lost make up the file; data of lost records stands there without its frame.
+        let lost = json(&["verify", &path("damaged.tfrecord"), "--format", "json"]);
+        let bytes = |kind: &str, frame: u64| -> u64 {
+            let faults = lost["faults"].as_array().unwrap().iter().filter(|fault| fault["kind"] == kind);
+            faults.map(|fault| fault["bytes"].as_u64().unwrap() + frame).sum()
+        };
+        let saved: u64 = saved.iter().map(|payload| payload.len() as u64 + 16).sum();
+        assert_eq!(saved + bytes("length", 0) + bytes("tail", 0) + bytes("data", 16), damaged.len() as u64);
+        // A long stretch may come in several pieces.
+        let query = format!("SELECT sum(octet_length(data)) FROM '{}'", path("lost.tfrecord"));
+        let kept = tfarrow(&["sql", &query, "--format", "csv"]).prints();
+        let all = bytes("length", 0) + bytes("tail", 0) + bytes("data", 0);
+        assert_eq!(kept.lines().nth(1).unwrap(), all.to_string());
+    }
+}
+
+/// Records within a record that is damaged are none of the file's.
+#[test]
+fn records_within_a_damaged_record_are_not_taken_for_records() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let inner = frame::file([example(1, 5), example(2, 5)]);
+    let mut file = frame::file([example(3, 5), inner, example(4, 5)]);
+    let at = frame::file([example(3, 5)]).len() + 12 + 20;
+    file[at] ^= 1;
+    fs::write(path("a.tfrecord"), &file).unwrap();
+    tfarrow(&["repair", &path("a.tfrecord"), &path("b.tfrecord")]).ends(3);
+    let saved = fs::read(path("b.tfrecord")).unwrap();
+    assert_eq!(frame::read(&saved).unwrap(), [example(3, 5), example(4, 5)]);
+}
+
+#[test]
+fn what_is_saved_goes_down_a_pipe_alone() {
+    let output = crate::support::command(&["repair", "testdata/corrupt/length.tfrecord", "-"]).output().unwrap();
+    assert_eq!(frame::read(&output.stdout).unwrap().len(), 2);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("record 1 (byte 72)"));
+    tfarrow(&["repair", "testdata/corrupt/length.tfrecord", "-", "--format", "json"]).ends(2);
+}
+
+#[test]
+fn a_file_that_is_whole_is_repaired_to_itself() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out/");
+    let run = tfarrow(&[
+        "repair",
+        "testdata/compressed",
+        &format!("{}/", text(&out)),
+        "--quarantine",
+        text(&folder.path().join("q")),
+    ]);
+    run.ends(0);
+    assert!(!folder.path().join("q").exists(), "nothing was lost");
+    for entry in fs::read_dir("../../testdata/compressed").unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.contains("tfrecord") && !name.ends_with(".json") {
+            let (before, after) = (format!("testdata/compressed/{name}"), out.join(&name));
+            tfarrow(&["diff", &before, text(&after)]).prints();
+        }
+    }
+    let said = tfarrow(&["repair", "testdata/shards", text(&folder.path().join("x.parquet"))]).ends(2);
+    assert!(said.contains("x.parquet"), "{said}");
+}
+
+#[test]
+fn a_tail_that_is_not_yet_written_is_ignored_where_asked() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let whole = frame::file((0..50).map(|i| example(i, 100)));
+    for cut in [1, 5, 12, 60, 120] {
+        fs::write(path("a.tfrecord"), &whole[..whole.len() - cut]).unwrap();
+        let (file, dest) = (path("a.tfrecord"), path("a.parquet"));
+        let query = format!("SELECT count(*) FROM '{file}'");
+        let ways: [&[&str]; 6] = [
+            &["count", &file],
+            &["sql", &query, "--format", "csv"],
+            &["schema", &file],
+            &["stats", &file],
+            &["verify", &file],
+            &["convert", &file, &dest, "--overwrite"],
+        ];
+        for way in ways {
+            let failed = tfarrow(way);
+            assert!([Some(1), Some(3)].contains(&failed.status), "{way:?}");
+            let run = tfarrow(&[way, &["--partial-tail", "ignore"]].concat());
+            assert_eq!(run.status, Some(0), "{way:?}: {}", run.stderr);
+        }
+        assert_eq!(tfarrow(&["count", &file, "--partial-tail", "ignore"]).prints(), "49\n");
+        assert_eq!(tfarrow(&["count", &dest]).prints(), "49\n");
+    }
+}
+
+/// Two files, the first cut off, put one behind the other: what begins behind the cut record's end is found again.
+#[test]
+fn files_that_were_joined_are_read_on() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (one, other) = (frame::file((0..10).map(|i| example(i, 100))), frame::file((0..10).map(|i| example(i, 100))));
+    fs::write(path("a.tfrecord"), [&one[..one.len() - 20], &other].concat()).unwrap();
+    let found = json(&["verify", &path("a.tfrecord"), "--format", "json"]);
+    // The last record of the first reaches into the first of the other by its length, which is sound.
+    assert_eq!(found["records"], 9 + 9);
+    fs::write(path("b.tfrecord"), [&one[..], &other].concat()).unwrap();
+    assert_eq!(tfarrow(&["count", &path("b.tfrecord")]).prints(), "20\n");
+}
+
+#[test]
+fn all_commands_read_on_and_say_so() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mut bytes = frame::file((0..100).map(|i| example(i, 100)));
+    let frame = bytes.len() / 100;
+    bytes[3 * frame + 2] ^= 1;
+    bytes[50 * frame + 40] ^= 1;
+    bytes.truncate(bytes.len() - 9);
+    fs::write(path("a.tfrecord"), &bytes).unwrap();
+    let (file, dest) = (path("a.tfrecord"), path("a.parquet"));
+    let query = format!("SELECT count(*) FROM '{file}'");
+    for way in [
+        &["sql", &query, "--format", "csv"][..],
+        &["schema", &file],
+        &["stats", &file],
+        &["convert", &file, &dest],
+        &["convert", &file, &path("b.tfrecord")],
+    ] {
+        let said = tfarrow(&[way, &["--on-error", "skip"]].concat()).ends(3);
+        assert!(said.contains("passed over 1 record, and "), "{way:?}: {said}");
+        assert!(said.contains(" bytes in 2 places"), "{way:?}: {said}");
+    }
+    for made in [&dest, &path("b.tfrecord")] {
+        assert_eq!(tfarrow(&["count", made]).prints(), "97\n");
+    }
+    let said = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
+    assert!(said.contains("--on-error skip"), "{said}");
+}

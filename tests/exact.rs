@@ -1,0 +1,160 @@
+//! Exact round trips: the same bytes come back, and what that costs.
+
+use std::fs;
+
+use tempfile::TempDir;
+use tfarrow_testkit::{frame, golden};
+
+use crate::support::{path, tfarrow};
+
+fn field(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut field = vec![tag];
+    let mut len = body.len();
+    while len >= 0x80 {
+        field.push(len as u8 | 0x80);
+        len >>= 7;
+    }
+    field.push(len as u8);
+    field.extend_from_slice(body);
+    field
+}
+
+/// A number that looks random, below `most`.
+fn random(a: usize, b: usize, most: usize) -> usize {
+    let mut x = (a as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (b as u64 + 7).wrapping_mul(0xd1b5_4a32_d192_ed03);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^= x >> 32;
+    (x % most as u64) as usize
+}
+
+/// Records of so many integers, each record in an order that `order` gives: a number that the order is made of.
+fn shard(records: usize, keys: usize, order: impl Fn(usize) -> usize) -> Vec<u8> {
+    let record = |row: usize| {
+        let mut places: Vec<_> = (0..keys).collect();
+        for last in (1..keys).rev() {
+            places.swap(last, random(order(row), last, last + 1));
+        }
+        let entry = |key: usize| {
+            let mut value = random(row, key, 1 << 20);
+            let mut packed = Vec::new();
+            while value >= 0x80 {
+                packed.push(value as u8 | 0x80);
+                value >>= 7;
+            }
+            packed.push(value as u8);
+            let name = format!("feature_{key:02}");
+            field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, &field(0x1a, &field(0x0a, &packed)))].concat())
+        };
+        field(0x0a, &places.into_iter().flat_map(entry).collect::<Vec<_>>())
+    };
+    frame::file((0..records).map(record))
+}
+
+/// Bytes of the Parquet file without `--exact`, and with it. The same bytes come back of the latter.
+fn sizes(folder: &TempDir, stream: &[u8]) -> (u64, u64) {
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(name("a.tfrecord"), stream).unwrap();
+    tfarrow(&["convert", &name("a.tfrecord"), &name("plain.parquet"), "--overwrite"]).ends(0);
+    tfarrow(&["convert", &name("a.tfrecord"), &name("exact.parquet"), "--overwrite", "--exact"]).ends(0);
+    tfarrow(&["convert", &name("exact.parquet"), &name("back.tfrecord"), "--overwrite"]).ends(0);
+    assert!(fs::read(name("back.tfrecord")).unwrap() == stream, "the same bytes come back");
+    let size = |file: &str| fs::metadata(name(file)).unwrap().len();
+    (size("plain.parquet"), size("exact.parquet"))
+}
+
+#[test]
+fn few_orders_cost_three_percent_at_most() {
+    let folder = TempDir::new().unwrap();
+    for keys in [5, 10, 40] {
+        let (plain, exact) = sizes(&folder, &shard(20_000, keys, |row| random(row, 99, 16)));
+        let share = exact as f64 / plain as f64 - 1.0;
+        println!("{keys} keys in 16 orders: {:.2} % more", 100.0 * share);
+        assert!(share <= 0.03, "{keys} keys: {plain} and {exact} bytes");
+    }
+}
+
+#[test]
+fn an_order_costs_hardly_more_than_its_number() {
+    let folder = TempDir::new().unwrap();
+    const RECORDS: usize = 100_000;
+    for keys in [3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 40] {
+        let records = if keys > 12 { RECORDS / 4 } else { RECORDS };
+        let (plain, exact) = sizes(&folder, &shard(records, keys, |row| row));
+        let bits = 8.0 * (exact - plain) as f64 / records as f64;
+        let needed = (2..=keys).map(|n| (n as f64).log2()).sum::<f64>().ceil();
+        println!("{keys} keys, each record in an order of its own: {bits:.2} bits, {:.3} of {needed}", bits / needed);
+        assert!(bits <= 1.15 * needed, "{keys} keys: {bits} bits for {needed}");
+    }
+}
+
+#[test]
+fn tensorflows_files_come_back_to_the_byte() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for part in ["", "shards", "mixed_kinds", "wire", "wire_disputed"] {
+        let files = golden::files(&path("testdata").join(part)).unwrap().into_iter();
+        for file in files.filter(|file| file.extension().is_some_and(|own| own == "tfrecord")) {
+            let (source, stored) = (file.to_str().unwrap(), fs::read(&file).unwrap());
+            if frame::read(&stored).is_err() {
+                continue;
+            }
+            for layout in ["auto", "list"] {
+                for made in ["a.parquet", "a.arrow"] {
+                    let args = ["convert", source, &name(made), "--overwrite", "--exact", "--layout", layout];
+                    let run = tfarrow(&[&args[..], &["--on-conflict", "split"]].concat());
+                    // What is taken as it is for the sake of a few records is told.
+                    assert!([Some(0), Some(3)].contains(&run.status), "{source}: {}", run.stderr);
+                    tfarrow(&["convert", &name(made), &name("back.tfrecord"), "--overwrite", "--compression", "none"])
+                        .ends(0);
+                    assert!(fs::read(name("back.tfrecord")).unwrap() == stored, "{source} {layout} {made}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn kinds_are_split_and_joined() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mixed = "testdata/mixed_kinds/";
+    let said = tfarrow(&["convert", mixed, &name("out/")]).ends(1);
+    assert!(said.contains("--on-conflict split"), "{said}");
+    tfarrow(&["convert", mixed, &name("out/"), "--on-conflict", "split"]).ends(0);
+    let query = format!("SELECT * FROM '{}' LIMIT 0", name("out/"));
+    let columns = tfarrow(&["sql", &query, "--format", "csv"]).prints();
+    assert!(columns.contains("x/float_list,x/int64_list"), "{columns}");
+    tfarrow(&["convert", &name("out/"), &name("back/"), "--to", "tfrecord"]).ends(0);
+    assert!(tfarrow(&["diff", mixed, &name("back/")]).prints().ends_with("equal\n"));
+    assert!(tfarrow(&["diff", mixed, &name("out/")]).prints().ends_with("equal\n"));
+}
+
+#[test]
+fn differences_are_told_with_their_places() {
+    let folder = TempDir::new().unwrap();
+    let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let one = shard(50, 3, |_| 0);
+    let payloads = frame::read(&one).unwrap();
+    let mut changed: Vec<Vec<u8>> = payloads.iter().map(|payload| payload.to_vec()).collect();
+    // Another order is no difference; another value is, and a record too few.
+    changed[7] = frame::read(&shard(50, 3, |_| 5)).unwrap()[7].to_vec();
+    let last = changed[9].len() - 1;
+    changed[9][last] ^= 1;
+    changed.pop();
+    fs::write(name("a.tfrecord"), &one).unwrap();
+    fs::write(name("b.tfrecord"), frame::file(&changed)).unwrap();
+    let run = tfarrow(&["diff", &name("a.tfrecord"), &name("b.tfrecord")]);
+    assert!(run.stdout.contains("record 9\n  - "), "{}", run.stdout);
+    assert!(run.stdout.contains("48 records equal, 1 different, 1 without a partner"), "{}", run.stdout);
+    assert!(run.stdout.contains("feature \"feature_0"), "{}", run.stdout);
+    run.ends(3);
+    let json = tfarrow(&["diff", &name("a.tfrecord"), &name("b.tfrecord"), "--format", "json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["pairs"]["equal"], &json["pairs"]["different"]), (&48.into(), &1.into()));
+    assert_eq!(json["first"][0]["record"], 9);
+    assert_eq!(json["first"][1]["places"][1], serde_json::Value::Null);
+    tfarrow(&["convert", &name("a.tfrecord"), &name("a.parquet")]).ends(0);
+    assert!(tfarrow(&["diff", &name("a.parquet"), &name("a.tfrecord")]).prints().ends_with("equal\n"));
+    tfarrow(&["diff", &name("a.parquet"), &name("nothing")]).fails();
+}

@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Hostile files and full disks, and what they cost: time, memory, an error message.
+
+    hostile.py PROGRAM
+
+Each attack runs the program on a file that was made to hurt it, and says how it ended, how long that took and how much memory
+it had at its peak. None may take longer than a minute, have more than 256 MB above the limit that it is about, end by a
+signal, or leave anything behind. The disks are small ones in memory, which takes the right to mount them: root's, or a
+user namespace's. Needs Python alone.
+"""
+import gzip, json, os, random, shutil, struct, subprocess, sys, tempfile, time
+
+
+def serve():
+    """Runs programs for another process: a child begins with the memory of its parent, and this one has little."""
+    for line in sys.stdin:
+        start = time.time()
+        with tempfile.TemporaryFile() as said:
+            child = subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
+            pid = 0
+            while not pid:
+                pid, status, usage = os.wait4(child.pid, os.WNOHANG if time.time() < start + 60 else 0)
+                if not pid:
+                    time.sleep(0.005)
+                    if time.time() >= start + 60:
+                        child.kill()
+            child.returncode = 0
+            said.seek(0)
+            text = said.read().decode(errors="replace").strip()
+        print(json.dumps([os.waitstatus_to_exitcode(status), text, time.time() - start, usage.ru_maxrss * 1024]), flush=True)
+
+
+if sys.argv[1:] == ["--serve"]:
+    serve()
+    sys.exit()
+
+program = os.path.abspath(sys.argv[1])
+if os.geteuid() != 0 and os.environ.get("TFARROW_UNSHARED") is None:
+    os.environ["TFARROW_UNSHARED"] = "1"
+    os.execvp("unshare", ["unshare", "--user", "--map-root-user", "--mount", sys.executable, *sys.argv])
+
+TABLE = []
+for i in range(256):
+    for _ in range(8):
+        i = (i >> 1) ^ (0x82F63B78 if i & 1 else 0)
+    TABLE.append(i)
+
+
+def masked(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    crc ^= 0xFFFFFFFF
+    return struct.pack("<I", (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def header(length):
+    length = struct.pack("<Q", length)
+    return length + masked(length)
+
+
+def frame(data):
+    return header(len(data)) + data + masked(data)
+
+
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
+    return out + bytes([value])
+
+
+def field(number, data):
+    return bytes([number << 3 | 2]) + varint(len(data)) + data
+
+
+def entry(name, feature):
+    return field(1, field(1, name) + field(2, feature))
+
+
+def example(*entries):
+    return field(1, b"".join(entries))
+
+
+def ints(*values):
+    return field(3, field(1, b"".join(varint(value) for value in values)))
+
+
+failures = []
+MB = 1 << 20
+
+
+server = subprocess.Popen([sys.executable, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def run(arguments):
+    """How a run ends: status, what it says, seconds, peak memory in bytes."""
+    server.stdin.write(json.dumps([program, *arguments]) + "\n")
+    server.stdin.flush()
+    return json.loads(server.stdout.readline())
+
+
+def attack(what, arguments, expect, limit=0, says=""):
+    """`limit` is what the file may make the program hold, in bytes."""
+    status, text, seconds, peak = run(arguments)
+    last = text.splitlines()[-1] if text else ""
+    print(f"{what:58} exit {status}  {seconds:5.1f} s  {peak / MB:6.0f} MB  {last[:110]}", flush=True)
+    if status not in expect:
+        failures.append(f"{what}: ended with {status}: {text[-300:]}")
+    if peak > limit + 256 * MB:
+        failures.append(f"{what}: {peak / MB:.0f} MB, {limit / MB:.0f} are allowed and 256 above")
+    if says not in text:
+        failures.append(f"{what}: does not say {says!r}: {text[-300:]}")
+
+
+def check(what, holds):
+    if not holds:
+        failures.append(what)
+
+
+def left(folder):
+    """What stands in a folder and below."""
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
+
+
+folder = tempfile.mkdtemp(prefix="tfarrow-hostile-")
+at = lambda name: os.path.join(folder, name)
+
+
+def write(name, data):
+    with open(at(name), "wb") as file:
+        file.write(data)
+    return at(name)
+
+
+def bombs():
+    # 10 GB of zeros in 10 MB, as gzip has it: members one behind the other.
+    first = gzip.compress(frame(example(entry(b"x", ints(1)))), 9)
+    with open(at("bomb.tfrecord.gz"), "wb") as file:
+        file.write(first)
+        zeros = gzip.compress(bytes(100_000_000), 9)
+        for _ in range(100):
+            file.write(zeros)
+    size = os.path.getsize(at("bomb.tfrecord.gz"))
+    check(f"a bomb of 10 GB has {size} bytes", 9e6 < size < 11e6)
+    commands = [["count"], ["schema"], ["verify"], ["convert", at("x.parquet")], ["repair", at("x.tfrecord")]]
+    for command, *dest in commands:
+        attack(f"{command}: 10 GB in 10 MB of gzip", [command, at("bomb.tfrecord.gz"), *dest], (1, 3), says="")
+        for name in dest:
+            if os.path.exists(name):
+                os.remove(name)
+    # One record of the same, whose length is sound.
+    write("long.gz", gzip.compress(header(1 << 30) + bytes(1 << 28), 9))
+    # Half of it, since a chunk grows by doubling.
+    attack("schema: a record of 1 GB of zeros in gzip", ["schema", at("long.gz")], (1,), limit=64 * MB, says="inflate-ratio")
+    attack("sql: the same", ["sql", f"SELECT count(*) FROM '{at('bomb.tfrecord.gz')}'"], (1,))
+
+
+def lengths():
+    write("length.tfrecord", header(1 << 62) + b"short")
+    attack("schema: a record that says it has 2^62 bytes", ["schema", at("length.tfrecord")], (1,), says="bytes in one record")
+    write("length.tfrecord", header((1 << 31) - 2) + bytes(100))
+    attack("convert: a record of 2 GB that is not there", ["convert", at("length.tfrecord"), at("x.parquet")], (1,))
+    heads = header(1 << 28)
+    write("heads.tfrecord", b"\xff" + heads * (8 * MB // len(heads)))
+    attack("verify: 700,000 headers of records of 256 MB", ["verify", at("heads.tfrecord")], (3,))
+    attack("repair: the same", ["repair", at("heads.tfrecord"), at("x.tfrecord")], (3,))
+    os.remove(at("x.tfrecord"))
+    write("garbage.tfrecord", random.Random(1).randbytes(64 * MB))
+    attack("verify: 64 MB of noise", ["verify", at("garbage.tfrecord")], (3,))
+    write("tiny.tfrecord", (frame(b"") + b"\xff") * 1_000_000)
+    attack("verify: a million faults", ["verify", at("tiny.tfrecord")], (3,))
+    attack("convert: the same, passed over", ["convert", at("tiny.tfrecord"), at("x.parquet"), "--on-error", "skip"], (0, 1, 3))
+    if os.path.exists(at("x.parquet")):
+        os.remove(at("x.parquet"))
+
+
+def records():
+    values = bytes([1]) * (32 * MB)
+    write("values.tfrecord", frame(example(entry(b"x", field(3, field(1, values))))))
+    attack("convert: 32 million values in one list", ["convert", at("values.tfrecord"), at("x.parquet"), "--overwrite"], (0,), limit=8 * 4 * 32 * MB)
+    bound = ["--limit", "values=1MB"]
+    attack("convert: the same, values=1MB", ["convert", at("values.tfrecord"), at("y.parquet"), *bound], (1,), limit=32 * MB, says="values")
+    attack("sql: the same", ["sql", f"SELECT sum(x[1]) FROM '{at('values.tfrecord')}'", *bound], (1,), limit=32 * MB)
+    attack("convert: the same, record-bytes=1MB", ["convert", at("values.tfrecord"), at("y.parquet"), "--limit", "record-bytes=1MB"], (1,), limit=MB, says="bytes in one record")
+    empty = field(1, b"")
+    write("steps.tfrecord", frame(field(2, field(1, field(1, b"x") + field(2, empty * 4_000_000)))))
+    attack("convert: four million empty steps, values=1MB", ["convert", at("steps.tfrecord"), at("y.parquet"), *bound], (1,), limit=8 * MB)
+    write("entries.tfrecord", frame(example(*[empty * 3_000_000])))
+    attack("schema: three million features in one record", ["schema", at("entries.tfrecord")], (1,), limit=8 * MB, says="record-features")
+    write("key.tfrecord", frame(example(entry(b"k" * (2 * MB), ints(1)))))
+    attack("schema: a name of 2 MB", ["schema", at("key.tfrecord")], (1,), limit=8 * MB, says="key-bytes")
+    write("group.tfrecord", frame(b"\x0b" * 1_000_000))
+    attack("schema: a million groups in each other", ["schema", at("group.tfrecord")], (0, 1, 3))
+    with open(at("names.tfrecord"), "wb") as file:
+        for row in range(150_000):
+            file.write(frame(example(entry(b"name %d" % row, ints(row)))))
+    attack("schema: each of 150,000 records has a name of its own", ["schema", at("names.tfrecord")], (1,), limit=64 * MB, says="columns")
+    attack("convert: the same", ["convert", at("names.tfrecord"), at("y.parquet")], (1,), limit=64 * MB)
+    attack("convert: the same, columns=1000", ["convert", at("names.tfrecord"), at("y.parquet"), "--limit", "columns=1000"], (1,), limit=MB)
+    attack("sql: the same, columns of a sample", ["sql", f"SELECT count(*) FROM '{at('names.tfrecord')}'"], (0,))
+    check("nothing of what was refused is there", not os.path.exists(at("y.parquet")))
+
+
+def names():
+    out = at("names-out/")
+    odd = [b"../../x", b"", b"'\"`;--", b"a\nb\tc", b"_tfarrow_unset", b"_tfarrow_exact", b"_file", b"x" * 1_000_000, "größe \U0001f600".encode(), b"a\0b"]
+    for place, name in enumerate(odd):
+        shown = name[:20]
+        source = write("a.tfrecord", frame(example(entry(name, ints(place)))))
+        shutil.rmtree(out, ignore_errors=True)
+        attack(f"convert: a feature named {shown!r}", ["convert", source, out, "--exact"], (0,), limit=16 * MB)
+        attack(f"  and back", ["convert", out, at("names-back/"), "--to", "tfrecord", "--overwrite"], (0,), limit=16 * MB)
+        check(f"{shown!r}: comes back", open(at("names-back/a.tfrecord"), "rb").read() == open(source, "rb").read())
+        check(f"{shown!r}: writes where it may", left(out) == ["a.parquet"])
+        attack(f"  sql, schema, stats, head", ["head", source], (0,))
+        for command in (["schema", source], ["stats", source], ["schema", source, "--format", "sql"], ["schema", source, "--format", "rust"], ["schema", source, "--format", "python"]):
+            status, text, *_ = run(command)
+            check(f"{shown!r}: {command[0]}: {status}: {text[-200:]}", status == 0)
+    # Files that are called like options, and links that lead out.
+    os.makedirs(at("shards/sub"), exist_ok=True)
+    os.makedirs(at("elsewhere"), exist_ok=True)
+    payload = frame(example(entry(b"x", ints(1))))
+    write("shards/--overwrite.tfrecord", payload)
+    write("elsewhere/b.tfrecord", payload)
+    os.symlink(at("elsewhere"), at("shards/link"))
+    attack("convert: a shard called --overwrite, a link out", ["convert", at("shards"), at("linked/")], (0,))
+    check("what is written stays in DEST", left(at("linked")) == ["--overwrite.parquet", "link/b.parquet"] and not os.path.islink(at("linked/link")))
+    os.makedirs(at("trap"), exist_ok=True)
+    os.symlink(at("elsewhere/b.tfrecord"), at("trap/a.tfrecord"))
+    status, text, *_ = run(["repair", at("shards/--overwrite.tfrecord"), at("trap/a.tfrecord")])
+    check(f"an output that is a link is refused: {status}", status == 2)
+    status, text, *_ = run(["repair", at("shards/--overwrite.tfrecord"), at("trap/a.tfrecord"), "--overwrite"])
+    check(f"a link is replaced, and what it leads to stays: {status}", status == 0 and not os.path.islink(at("trap/a.tfrecord")) and open(at("elsewhere/b.tfrecord"), "rb").read() == payload)
+
+
+def columnar():
+    """Parquet and Arrow files of strangers: cut, flipped, overwritten."""
+    source = write("p.tfrecord", b"".join(frame(example(entry(b"x", ints(row, row + 1)), entry(b"t", field(1, field(1, b"text %d" % row))))) for row in range(2000)))
+    pick = random.Random(7)
+    statuses = {}
+    for name in ("p.parquet", "p.arrow", "zstd.arrow"):
+        zstd = ["--compression", "zstd"] if name == "zstd.arrow" else []
+        check(name, run(["convert", source, at(name), "--exact", *zstd])[0] == 0)
+        whole = open(at(name), "rb").read()
+        worst = 0
+        for turn in range(120):
+            data = bytearray(whole)
+            for _ in range(pick.randrange(1, 4)):
+                place = pick.randrange(len(data)) if pick.random() < 0.5 else len(data) - 1 - pick.randrange(min(2000, len(data)))
+                kind = pick.randrange(4)
+                if kind == 0:
+                    data[place] ^= 1 << pick.randrange(8)
+                elif kind == 1:
+                    data[place:place + 8] = pick.choice([b"\xff" * 8, bytes(8), struct.pack("<q", 1 << 40), struct.pack("<q", -1)])
+                elif kind == 2:
+                    del data[place:place + pick.randrange(1, 50)]
+                else:
+                    data[place:place] = pick.randbytes(4)
+            write("stranger", bytes(data))
+            status, text, seconds, peak = run(["convert", at("stranger"), at("stranger.tfrecord"), "--to", "tfrecord", "--overwrite"])
+            statuses[status] = statuses.get(status, 0) + 1
+            worst = max(worst, peak)
+            check(f"{name}, turn {turn}: exit {status} after {seconds:.1f} s, {peak / MB:.0f} MB: {text[-200:]}", status in (0, 1, 2) and peak < 512 * MB)
+        print(f"{'convert: 120 damaged copies of ' + name:58} exit {dict(sorted(statuses.items()))}, {worst / MB:.0f} MB at most", flush=True)
+
+
+def disks():
+    disk = at("disk")
+    os.makedirs(disk)
+    payload = example(entry(b"x", field(1, field(1, random.Random(3).randbytes(500)))))
+    for shard in range(8):
+        write(f"d-{shard:05}-of-00008.tfrecord", frame(payload) * 1000)
+    sources = [at(f"d-{shard:05}-of-00008.tfrecord") for shard in range(8)]
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", disk], check=True)
+    try:
+        for more in ([], ["--compression", "none", "--jobs", "1"]):
+            status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more, "--to", "tfrecord"])
+            print(f"{'convert: to a disk of 1.5 MB, ' + ' '.join(more):58} exit {status}  {text.splitlines()[-1][:110]}", flush=True)
+            check(f"a full disk: {status}: {text}", status == 1 and "No space left" in text)
+            names = [name for name in left(disk) if not os.path.basename(name).startswith(".tfarrow-")]
+            for name in names:
+                whole = open(os.path.join(disk, name), "rb").read()
+                check(f"{name} has its name, and is not whole", whole == frame(payload) * 1000)
+            check("what was done is kept", not names or "--resume" in text)
+            subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+            resume = ["--resume"] if "--resume" in text else []
+            status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more, "--to", "tfrecord", *resume])
+            check(f"once there is room: {status}: {text}", status == 0 and len(left(disk)) == 8)
+            shutil.rmtree(os.path.join(disk, "out"))
+            subprocess.run(["mount", "-o", "remount,size=1500k", disk], check=True)
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        for command in (["convert", sources[0], os.path.join(disk, "x.parquet")], ["convert", *sources, os.path.join(disk, "out/")], ["repair", sources[0], os.path.join(disk, "y.tfrecord")]):
+            status, text, *_ = run(command)
+            print(f"{command[0] + ': to a disk that cannot be written':58} exit {status}  {text[:110]}", flush=True)
+            check(f"a read-only disk: {status}: {text}", status == 1 and "Read-only" in text and disk in text)
+        check("nothing was written", left(disk) == [])
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    with open("/dev/full", "wb") as full:
+        child = subprocess.run([program, "convert", sources[0], "-", "--to", "parquet"], stdout=full, stderr=subprocess.PIPE, text=True)
+    check(f"standard output that is full: {child.returncode}: {child.stderr}", child.returncode == 1 and "No space left" in child.stderr)
+
+
+try:
+    for part in (bombs, lengths, records, names, columnar, disks):
+        print(f"-- {part.__name__}", flush=True)
+        part()
+finally:
+    shutil.rmtree(folder)
+for failure in failures:
+    print("FAILED", failure)
+print(f"hostile files: {'all hold' if not failures else str(len(failures)) + ' do not hold'}")
+sys.exit(bool(failures))
