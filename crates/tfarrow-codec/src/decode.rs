@@ -1,7 +1,7 @@
 //! From whole records to one batch: the loop that everything drives.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     mem,
     sync::Arc,
 };
@@ -71,10 +71,11 @@ impl BatchDecoder {
         let lanes =
             wanted.iter().enumerate().map(|(lane, index)| *lane_of.entry(first(index)).or_insert(lane)).collect();
         let lane_of = (0..all.len()).filter_map(|index| Some((index, *lane_of.get(&first(&index))?))).collect();
-        let columns_of = |index: &usize| firsts.iter().filter(|other| **other == first(index)).count();
-        let split: Vec<_> = wanted.iter().map(|index| columns_of(index) > 1).collect();
-        let whole =
-            |index: &usize| all.get(*index).is_none_or(|column| column.shape != Shape::List) || columns_of(index) > 1;
+        let shared: HashSet<_> =
+            firsts.iter().enumerate().filter(|(index, first)| index != *first).map(|(_, first)| *first).collect();
+        let is_split = |index: &usize| shared.contains(&first(index));
+        let split = wanted.iter().map(is_split).collect();
+        let whole = |index: &usize| is_split(index) || all.get(*index).is_none_or(|column| column.shape != Shape::List);
         let first_values =
             wanted.iter().map(|index| options.first_values.get(index).copied().filter(|_| !whole(index)));
         let first_values = first_values.collect();
