@@ -192,14 +192,26 @@ def records():
     attack("schema: a name of 2 MB", ["schema", at("key.tfrecord")], (1,), limit=8 * MB, says="key-bytes")
     write("group.tfrecord", frame(b"\x0b" * 1_000_000))
     attack("schema: a million groups in each other", ["schema", at("group.tfrecord")], (0, 1, 3))
-    with open(at("names.tfrecord"), "wb") as file:
-        for row in range(150_000):
-            file.write(frame(example(entry(b"name %d" % row, ints(row)))))
-    attack("schema: each of 150,000 records has a name of its own", ["schema", at("names.tfrecord")], (1,), limit=64 * MB, says="columns")
-    attack("convert: the same", ["convert", at("names.tfrecord"), at("y.parquet")], (1,), limit=64 * MB)
-    attack("convert: the same, columns=1000", ["convert", at("names.tfrecord"), at("y.parquet"), "--limit", "columns=1000"], (1,), limit=MB)
-    attack("sql: the same, columns of a sample", ["sql", f"SELECT count(*) FROM '{at('names.tfrecord')}'"], (0,))
+    def named(name, count, names, length=400):
+        with open(at(name), "wb") as file:
+            for row in range(count):
+                file.write(frame(example(entry(b"name %0*d" % (length, row % names), ints(row)))))
+        return at(name)
+    names = named("names.tfrecord", 15_000, 15_000)
+    attack("schema: each of 15,000 records has a name of its own", ["schema", names], (1,), limit=4 * MB, says="columns")
+    attack("convert: the same", ["convert", names, at("y.parquet")], (1,), limit=4 * MB)
+    attack("convert: the same, columns=1000", ["convert", names, at("y.parquet"), "--limit", "columns=1000"], (1,), limit=MB)
+    attack("sql: the same, columns of a sample", ["sql", f"SELECT count(*) FROM '{names}'"], (0,))
     check("nothing of what was refused is there", not os.path.exists(at("y.parquet")))
+    # As many columns as there may be, which take some room in every file and in every batch.
+    names, room = named("many.tfrecord", 10_000, 10_000), 10_000 * 16_000
+    attack("schema: 10,000 records, each has a name of its own", ["schema", names], (0,), limit=room)
+    attack("stats: the same", ["stats", names], (0,), limit=room)
+    attack("convert: the same", ["convert", names, at("many.parquet"), "--exact"], (0,), limit=room)
+    attack("  and back", ["convert", at("many.parquet"), at("many-back.tfrecord")], (0,), limit=room)
+    check("10,000 columns come back", open(at("many-back.tfrecord"), "rb").read() == open(names, "rb").read())
+    names = named("wide.tfrecord", 40_000, 2_000, length=4)
+    attack("sql: 2,000 columns of 40,000 rows", ["sql", "--option", "sample_records=all", "--format", "csv", f"SELECT * FROM '{names}'"], (0,))
 
 
 def names():

@@ -105,6 +105,14 @@ pub enum ErrorKind {
         /// What was found.
         found: u64,
     },
+    /// A data set has more different names of features than [`Limits`](crate::Limits) allow, which no one record is to
+    /// blame for.
+    ManyNames {
+        /// How many there may be.
+        columns: usize,
+        /// How many bytes they may have together.
+        name_bytes: usize,
+    },
     /// A column cannot be decoded to or encoded from: says which, and what helps.
     Unsupported(String),
     /// A value would change on its way: says which, and what helps.
@@ -197,7 +205,7 @@ impl Error {
             | ErrorKind::Declared { .. }
             | ErrorKind::Lossy(_)
             | ErrorKind::MixedKinds(_) => Category::Data,
-            ErrorKind::Limit { .. } => Category::Limit,
+            ErrorKind::Limit { .. } | ErrorKind::ManyNames { .. } => Category::Limit,
             ErrorKind::Unsupported(_) | ErrorKind::Arrow(_) => Category::Usage,
         }
     }
@@ -207,7 +215,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { kind, position } = &*self.0;
         match kind {
-            ErrorKind::Unsupported(_) | ErrorKind::Lossy(_) | ErrorKind::MixedKinds(_) | ErrorKind::Arrow(_) => {}
+            ErrorKind::ManyNames { .. }
+            | ErrorKind::Unsupported(_)
+            | ErrorKind::Lossy(_)
+            | ErrorKind::MixedKinds(_)
+            | ErrorKind::Arrow(_) => {}
             _ => write!(f, "record {} (byte {}): ", position.record, position.offset)?,
         }
         if let Some(feature) = &position.feature {
@@ -255,6 +267,10 @@ impl fmt::Display for ErrorKind {
             ),
             Self::Declared { expected, found } => write!(f, "declared as {expected}, found {found}"),
             Self::Limit { what, limit, found } => write!(f, "{what}: found {found}, the limit is {limit}"),
+            Self::ManyNames { columns, name_bytes } => write!(
+                f,
+                "the features have more names than the limits columns ({columns}) and name-bytes ({name_bytes}) allow"
+            ),
             Self::Unsupported(message) | Self::Lossy(message) | Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),
         }

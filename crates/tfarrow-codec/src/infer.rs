@@ -519,8 +519,7 @@ fn mixed(feature: &FeatureSummary) -> Error {
 }
 
 fn too_many_names(limits: &Limits) -> Error {
-    let limit = limits.features as u64;
-    Error::usage(ErrorKind::Limit { what: "different names of features (the limit columns)", limit, found: limit + 1 })
+    Error::usage(ErrorKind::ManyNames { columns: limits.features, name_bytes: limits.name_bytes })
 }
 
 /// Infers the schema of a whole stream in memory.

@@ -12,9 +12,9 @@ pub struct Limits {
     /// Bytes of one feature's name. By default 1 MiB.
     pub key_bytes: usize,
     /// Different feature names that are remembered, in a schema or in what a scan did not expect: the columns that a data
-    /// set can have. By default 100,000.
+    /// set can have. By default 10,000.
     pub features: usize,
-    /// Bytes of all these names together. By default 64 MiB.
+    /// Bytes of all these names together. By default 4 MiB.
     pub name_bytes: usize,
     /// How many times as long compressed bytes may become. The codec inflates nothing: this is for who does. By default
     /// 250.
@@ -28,8 +28,8 @@ impl Default for Limits {
             record_features: 1_000_000,
             values: 1 << 28,
             key_bytes: 1 << 20,
-            features: 100_000,
-            name_bytes: 64 << 20,
+            features: 10_000,
+            name_bytes: 4 << 20,
             inflate_ratio: 250,
         }
     }

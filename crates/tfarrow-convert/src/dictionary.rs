@@ -15,9 +15,14 @@ use arrow_schema::DataType;
 use foldhash::fast::RandomState;
 use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
+/// Columns of a row group that have one, at most: each takes 72 kB to begin with.
+pub(crate) const MOST: usize = 1024;
+
 /// Values that are looked at, if there are as many, and bytes of them.
 pub(crate) const VALUES: usize = 4096;
 const BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
+/// Of fewer values than these, a dictionary saves nothing that is worth the memory it takes.
+const FEW: usize = 16;
 
 /// Whether the values of a column that begins like this are likely to fit into a dictionary. So they are where the column
 /// is of a type that none of ours has: then Parquet finds out.
@@ -85,6 +90,9 @@ fn fits<T: Hash + Eq>(values: impl Iterator<Item = (T, usize)>) -> bool {
             break;
         }
     }
+    if count < FEW && bytes < BYTES {
+        return false;
+    }
     let again = (count - distinct.len()).max(1);
     // All of them have count / (2 * again) times the bytes of those that were looked at.
     bytes.saturating_mul(count) / (2 * again) <= DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT
@@ -118,7 +126,7 @@ mod tests {
         assert!(!one_may_fit(&ints(8192, 1 << 20)), "8 MB");
         assert!(!one_may_fit(&ints(8192, u64::MAX)));
         assert!(one_may_fit(&ints(50, u64::MAX)), "too few to tell");
-        assert!(one_may_fit(&ints(0, 1)));
+        assert!(!one_may_fit(&ints(0, 1)) && !one_may_fit(&ints(15, 1)), "too few to be worth one");
         let all = ints(8192, u64::MAX);
         let parts = [all.slice(0, 0), all.slice(0, 100), all.slice(100, 4096)];
         assert!(may_fit(parts[..2].iter()) && !may_fit(parts.iter()), "all parts count");

@@ -17,11 +17,11 @@ use crate::{
     Error, Result,
     columnar::{guarded, until_error},
     parquet_lists::{self, ListReader},
+    worker::{BATCH_CELLS, BATCH_ROWS},
 };
 
 /// Bytes of rows in one batch that is read from Parquet.
 const READ_BYTES: i64 = 4 << 20;
-const BATCH_ROWS: i64 = 8192;
 
 /// The rows of some row groups of a Parquet file, in batches of bounded size.
 pub(crate) fn rows(
@@ -67,13 +67,15 @@ impl Rows {
         let others = ProjectionMask::roots(metadata.parquet_schema(), others);
         let row_group = metadata.metadata().row_group(group);
         let bytes_a_row = row_group.total_byte_size() / row_group.num_rows().max(1);
+        let rows = (BATCH_CELLS / row_group.num_columns().max(1)).clamp(1, BATCH_ROWS);
+        let rows = usize::try_from(READ_BYTES / bytes_a_row.max(1)).unwrap_or_default().clamp(1, rows);
         let others = file
             .try_clone()
             .map_err(|e| Error::io(path, e))
             .map(|file| ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()))?
             .with_projection(others)
             .with_row_groups(vec![group])
-            .with_batch_size((READ_BYTES / bytes_a_row.max(1)).clamp(1, BATCH_ROWS) as usize)
+            .with_batch_size(rows)
             .build()
             .map_err(parquet)?;
         Ok(Self { path: path.into(), schema: Arc::clone(metadata.schema()), others, lists })

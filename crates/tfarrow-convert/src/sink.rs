@@ -7,7 +7,7 @@ use arrow_ipc::{
     CompressionType,
     writer::{FileWriter, IpcWriteOptions},
 };
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use parquet::{
     arrow::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
@@ -165,7 +165,13 @@ pub(crate) fn row_group(
         Some(Role::Exact) => dictionary::repeats(begin_of(column)),
         _ => dictionary::may_fit(begin_of(column)),
     };
-    let plain = schema.fields().iter().enumerate().filter(|(column, field)| !has_dictionary(*column, field));
+    let mut dictionaries = 0;
+    let is_plain = |(column, field): &(usize, &FieldRef)| {
+        let has_dictionary = dictionaries < dictionary::MOST && has_dictionary(*column, field);
+        dictionaries += usize::from(has_dictionary);
+        !has_dictionary
+    };
+    let plain = schema.fields().iter().enumerate().filter(is_plain);
     let plain = plain.map(|(_, field)| field.name().as_str()).collect();
     let (root, properties) = parquet_schema(schema, format, &plain)?;
     let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;

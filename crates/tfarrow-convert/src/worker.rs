@@ -17,11 +17,11 @@ use crate::{
     sink::{self, Format, Piece},
 };
 
-/// Rows and bytes of records that are decoded at once.
-const BATCH_ROWS: usize = 8192;
+/// Rows of a batch, and bytes of records that are decoded at once.
+pub(crate) const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
-/// Rows times columns of these: each takes memory, also where a record has nothing.
-const BATCH_CELLS: usize = 4 << 20;
+/// Rows times columns of a batch: each takes memory, also where a record has nothing.
+pub(crate) const BATCH_CELLS: usize = 1 << 20;
 
 /// Bytes of frames that are written at once.
 const FRAMES_BYTES: usize = 4 << 20;

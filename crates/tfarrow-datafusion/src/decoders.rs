@@ -65,6 +65,12 @@ impl Decoders {
         self
     }
 
+    /// How many columns a batch has at most, on its way.
+    pub(crate) fn columns(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, |(_, lane)| lane.projection.len());
+        self.lane.projection.len().max(filter)
+    }
+
     /// One batch of these records, which are of the file `path`: of all, or of those that the filter keeps.
     pub(crate) fn decode(&self, records: &Records, path: &Path, metrics: &ScanMetrics) -> Result<RecordBatch> {
         let decode = |lane: &Lane, filter: Option<&BooleanArray>| {

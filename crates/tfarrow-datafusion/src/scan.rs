@@ -11,6 +11,7 @@
 //! cores. Dropping the stream closes the queue, which ends the threads.
 
 use std::{
+    mem,
     path::Path,
     sync::{
         Arc, Weak,
@@ -31,16 +32,16 @@ use tfarrow_codec::Records;
 use tfarrow_dataset::{Error, ReadOptions, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
-    sync::{
-        mpsc::{Receiver, Sender, WeakSender, channel},
-        oneshot,
-    },
+    sync::mpsc::{Receiver, Sender, WeakSender, channel},
 };
 
 use crate::{decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin};
 
 /// Bytes of records in a batch. One record may be longer.
 const BATCH_BYTES: usize = 16 << 20;
+/// Rows times columns of a batch, and of batches that are handed on at once: each takes memory, also where a record has
+/// nothing.
+const CELLS: usize = 1 << 20;
 /// Chunks that are read ahead of who takes their batches, for each core.
 const AHEAD: usize = 2;
 
@@ -61,10 +62,10 @@ pub(crate) struct Scan {
     pub(crate) metrics: ScanMetrics,
 }
 
-/// The batches of one chunk; an error is the last of them.
+/// Batches of one chunk: all, unless there are many columns. An error is the last of them.
 type Batches = Vec<Result<RecordBatch>>;
 /// The place that they have in the queue before they are there.
-type Place = oneshot::Receiver<Batches>;
+type Place = Receiver<Batches>;
 
 impl Scan {
     /// The batches of `input`, which begins to be read at once.
@@ -74,7 +75,7 @@ impl Scan {
         let (queue, places) = channel((AHEAD * cores).div_ceil(self.partitions.max(1)).max(AHEAD));
         let active = Active::new(&self.active);
         let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, cores, &runtime));
-        stream::unfold(Some((places, thread)), next).flat_map(stream::iter).boxed()
+        stream::unfold(Some((places, None, thread)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until nobody takes its batches any more.
@@ -126,30 +127,55 @@ fn panicked() -> DataFusionError {
     internal_datafusion_err!("a thread that decodes records has panicked")
 }
 
-type State = (Receiver<Place>, SpawnedTask<()>);
+/// The queue, the place whose batches come next, and the first thread.
+type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>);
 
-/// The batches in the next place; at the end, the thread's own end.
+/// The next batches in their place, or in the next; at the end, the thread's own end.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
-    let (mut places, thread) = state?;
-    let Some(place) = places.recv().await else {
+    let (mut places, open, thread) = state?;
+    if let Some(mut place) = open
+        && let Some(batches) = place.recv().await
+    {
+        return Some((batches, Some((places, Some(place), thread))));
+    }
+    let Some(mut place) = places.recv().await else {
         let error = match thread.join().await.err()? {
             error if error.is_panic() => panicked(),
             error => DataFusionError::ExecutionJoin(Box::new(error)),
         };
         return Some((vec![Err(error)], None));
     };
-    // Who has panicked has left its place empty.
-    match place.await {
-        Ok(batches) => Some((batches, Some((places, thread)))),
-        Err(_) => Some((vec![Err(panicked())], None)),
+    // Who has panicked may have left its place empty.
+    match place.recv().await {
+        Some(batches) => Some((batches, Some((places, Some(place), thread)))),
+        None => Some((vec![Err(panicked())], None)),
     }
 }
 
 /// Puts an error at the end of the queue. Nobody may be there to hear of it any more.
 fn send_error(queue: &Sender<Place>, error: DataFusionError) {
-    let (send, place) = oneshot::channel();
-    let _ = send.send(vec![Err(error)]);
+    let (send, place) = channel(1);
+    let _ = send.try_send(vec![Err(error)]);
     let _ = queue.blocking_send(place);
+}
+
+/// Where the batches of a chunk go: into its place, which they get with the first of them if it has none yet.
+struct Output<'q> {
+    queue: &'q Sender<Place>,
+    place: Option<Sender<Batches>>,
+}
+
+impl Output<'_> {
+    /// Hands batches on, and waits as long as those before them are not taken. Whether anybody takes them.
+    fn give(&mut self, batches: Batches) -> bool {
+        if let Some(place) = &self.place {
+            return place.blocking_send(batches).is_ok();
+        }
+        let (send, place) = channel(1);
+        let _ = send.try_send(batches);
+        self.place = Some(send);
+        self.queue.blocking_send(place).is_ok()
+    }
 }
 
 /// Counts a file as being read as long as it lives.
@@ -199,17 +225,10 @@ impl Reading {
         }
         let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
         let Some((records, place)) = entered.flatten() else { return false };
-        let (batches, rest) = self.decode(records);
+        let mut output = Output { queue, place };
+        let Some(rest) = self.decode(records, &mut output) else { return false };
         *memory = rest.reclaim();
-        // Nobody may wait for them any more.
-        match place {
-            Some(place) => place.send(batches).is_ok(),
-            None => {
-                let (send, place) = oneshot::channel();
-                let _ = send.send(batches);
-                queue.blocking_send(place).is_ok()
-            }
-        }
+        true
     }
 
     /// Gives the next records their place in the queue, but to those of a thread that is alone; `None` where they are the
@@ -219,7 +238,7 @@ impl Reading {
         taken: Result<Taken, Error>,
         queue: &Sender<Place>,
         alone: bool,
-    ) -> Option<(Records, Option<oneshot::Sender<Batches>>)> {
+    ) -> Option<(Records, Option<Sender<Batches>>)> {
         let Taken { records, bytes } = match taken {
             Ok(taken) => taken,
             Err(error) => {
@@ -234,24 +253,35 @@ impl Reading {
         if alone {
             return Some((records, None));
         }
-        let (send, place) = oneshot::channel();
+        let (send, place) = channel(1);
         queue.blocking_send(place).is_ok().then_some((records, Some(send)))
     }
 
-    /// The records' batches, and what still holds the memory that they lie in.
-    fn decode(&self, mut records: Records) -> (Batches, Records) {
-        let mut batches = Batches::new();
+    /// Decodes the records. Returns what still holds the memory that they lie in; `None` where nobody waits for them any more.
+    fn decode(&self, mut records: Records, output: &mut Output<'_>) -> Option<Records> {
+        let columns = self.scan.decoders.columns().max(1);
+        let rows = (CELLS / columns).clamp(1, self.scan.batch_size);
+        let (mut batches, mut cells) = (Batches::new(), 0);
         while !records.is_empty() && batches.last().is_none_or(Result::is_ok) {
-            let count = records.fit(self.scan.batch_size, BATCH_BYTES);
+            let count = records.fit(rows, BATCH_BYTES);
             let (batch, rest) = records.split_at(count);
             records = rest;
             match self.decode_batch(&batch) {
                 // Nobody has a use for a batch that the filter has left nothing of.
                 Ok(batch) if batch.num_rows() == 0 => {}
-                decoded => batches.push(decoded),
+                decoded => {
+                    cells += count * columns;
+                    batches.push(decoded);
+                }
+            }
+            if cells >= CELLS && !records.is_empty() {
+                cells = 0;
+                if !output.give(mem::take(&mut batches)) {
+                    return None;
+                }
             }
         }
-        (batches, records)
+        output.give(batches).then_some(records)
     }
 
     fn decode_batch(&self, records: &Records) -> Result<RecordBatch> {

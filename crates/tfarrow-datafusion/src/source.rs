@@ -42,6 +42,9 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Rows of a batch, where DataFusion does not say.
 pub(crate) const BATCH_SIZE: usize = 8192;
 
+/// Bytes that a column takes for each row, also where the row has nothing: a number, or where a value ends.
+const CELL_BYTES: usize = 4;
+
 /// How the records of a table's files are decoded.
 #[derive(Clone)]
 pub struct TfRecordSource {
@@ -169,14 +172,14 @@ impl TfRecordSource {
         Ok(decoders)
     }
 
-    /// Bytes of a row of the columns asked for, on average; 0 where no sample tells.
+    /// Bytes of a row of the columns asked for, on average, as far as a sample tells.
     pub(crate) fn row_bytes(&self) -> usize {
         let fields = self.columns.schema().fields();
         self.projection
             .file_indices
             .iter()
             .filter_map(|&index| fields.get(index))
-            .map(|f| self.origin.bytes_of(f))
+            .map(|f| self.origin.bytes_of(f).max(CELL_BYTES))
             .sum()
     }
 
