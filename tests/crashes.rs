@@ -9,7 +9,10 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tfarrow_testkit::frame;
+use tfarrow_testkit::{
+    frame,
+    proto::{self, Kind},
+};
 
 use crate::support::{command, tfarrow};
 
@@ -19,15 +22,13 @@ const SHARDS: usize = 20;
 fn shards(folder: &Path) -> PathBuf {
     let source = folder.join("source");
     fs::create_dir(&source).unwrap();
-    let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();
-    let entry = |name: &str, list: &[u8]| field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, list)].concat());
     for shard in 0..SHARDS {
         let record = |row: usize| {
-            let hash = (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ shard as u64).to_le_bytes();
-            let floats = field(0x12, &field(0x0a, &hash));
-            let bytes = field(0x0a, &field(0x0a, &hash));
-            let ints = field(0x1a, &field(0x0a, &hash.map(|byte| byte & 0x7f)));
-            field(0x0a, &[entry("a", &floats), entry("b", &bytes), entry("c", &ints)].concat())
+            let hash = (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ shard as u64);
+            let floats = [hash as u32, (hash >> 32) as u32].map(f32::from_bits);
+            let ints = hash.to_le_bytes().map(|byte| i64::from(byte & 0x7f));
+            let bytes = hash.to_le_bytes();
+            proto::example([("a", Kind::floats(floats)), ("b", Kind::bytes(bytes)), ("c", Kind::ints(ints))])
         };
         let name = format!("train-{shard:05}-of-{SHARDS:05}.tfrecord");
         fs::write(source.join(name), frame::file((0..10_000).map(record))).unwrap();
@@ -199,6 +200,43 @@ fn what_was_interrupted_is_resumed_as_it_was_asked_for() {
     assert!(said.contains("is there already"), "{said}");
 }
 
+/// Of a shard that something was lost of, the first run's output is whole, and told of by nobody: it is made again.
+#[test]
+#[cfg(unix)]
+fn what_was_lost_is_told_by_the_run_that_ends() {
+    let folder = TempDir::new().unwrap();
+    let source = shards(folder.path());
+    let first = source.join(format!("train-00000-of-{SHARDS:05}.tfrecord"));
+    let schema = folder.path().join("schema.json");
+    fs::write(&schema, tfarrow(&["schema", text(&first), "--format", "json"]).prints()).unwrap();
+    let mut damaged = fs::read(&first).unwrap();
+    damaged[20] ^= 1;
+    fs::write(&first, damaged).unwrap();
+    let (dest, lost) = (folder.path().join("dest"), folder.path().join("lost.tfrecord"));
+    let args = ["convert", text(&source), text(&dest), "--schema", text(&schema), "--jobs", "1"];
+    let args = [&args[..], &["--on-error", "skip", "--quarantine", text(&lost)]].concat();
+    let interrupted = || {
+        let mut child = command(&args).spawn().unwrap();
+        while files(&dest).is_empty() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        let ended = wait(child).code().is_some();
+        if ended {
+            fs::remove_dir_all(&dest).unwrap();
+            fs::remove_file(&lost).unwrap();
+        }
+        !ended
+    };
+    // It may end before it is killed, but not time and again.
+    assert!((0..20).any(|_| interrupted()));
+    assert!(!files(&dest).is_empty() && !lost.exists());
+    let said = tfarrow(&[&args[..], &["--resume"]].concat()).ends(3);
+    assert!(said.contains("passed over 1 record"), "{said}");
+    assert_eq!(frame::read(&fs::read(&lost).unwrap()).unwrap().len(), 1);
+    assert_eq!((files(&dest).len(), hidden(&dest).len()), (SHARDS, 0));
+}
+
 #[test]
 #[cfg(unix)]
 fn two_into_one_folder_do_not_mix() {
@@ -238,7 +276,7 @@ fn a_journal_that_lies_removes_nothing_and_names_nothing() {
         r#"{"begun":"../.tfarrow-victim.part"}"#.to_owned(),
         format!(r#"{{"begun":{:?}}}"#, text(&victim)),
         r#"{"begun":"kept"}"#.to_owned(),
-        r#"{"made":{"output":"../x","part":"../.tfarrow-victim.part","bytes":6,"hash":1,"source":1,"records":1,"losses":[]}}"#
+        r#"{"made":{"output":"../x","part":"../.tfarrow-victim.part","bytes":6,"hash":1,"source":1,"records":1,"losses":[],"damaged":false}}"#
             .to_owned(),
         "not JSON".to_owned(),
     ];

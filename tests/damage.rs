@@ -4,26 +4,16 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tfarrow_testkit::frame;
+use tfarrow_testkit::{
+    frame,
+    proto::{self, Kind},
+};
 
 use crate::support::tfarrow;
 
 /// Records that are Examples with one integer, `x`, and so much padding.
 fn example(x: u8, padding: usize) -> Vec<u8> {
-    let field = |tag: u8, body: &[u8]| {
-        let mut field = vec![tag];
-        let mut len = body.len();
-        while len >= 0x80 {
-            field.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        field.push(len as u8);
-        field.extend_from_slice(body);
-        field
-    };
-    let entry = |name: &[u8], list: &[u8]| field(0x0a, &[field(0x0a, name), field(0x12, list)].concat());
-    let pad = field(0x0a, &field(0x0a, &vec![b'.'; padding]));
-    field(0x0a, &[entry(b"pad", &pad), entry(b"x", &[0x1a, 3, 0x0a, 1, x & 0x7f])].concat())
+    proto::example([("pad", Kind::bytes(vec![b'.'; padding])), ("x", Kind::ints([i64::from(x & 0x7f)]))])
 }
 
 /// Numbers that look random.

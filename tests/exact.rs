@@ -3,21 +3,12 @@
 use std::fs;
 
 use tempfile::TempDir;
-use tfarrow_testkit::{frame, golden};
+use tfarrow_testkit::{
+    frame, golden,
+    proto::{self, Kind},
+};
 
 use crate::support::{path, tfarrow};
-
-fn field(tag: u8, body: &[u8]) -> Vec<u8> {
-    let mut field = vec![tag];
-    let mut len = body.len();
-    while len >= 0x80 {
-        field.push(len as u8 | 0x80);
-        len >>= 7;
-    }
-    field.push(len as u8);
-    field.extend_from_slice(body);
-    field
-}
 
 /// A number that looks random, below `most`.
 fn random(a: usize, b: usize, most: usize) -> usize {
@@ -35,18 +26,8 @@ fn shard(records: usize, keys: usize, order: impl Fn(usize) -> usize) -> Vec<u8>
         for last in (1..keys).rev() {
             places.swap(last, random(order(row), last, last + 1));
         }
-        let entry = |key: usize| {
-            let mut value = random(row, key, 1 << 20);
-            let mut packed = Vec::new();
-            while value >= 0x80 {
-                packed.push(value as u8 | 0x80);
-                value >>= 7;
-            }
-            packed.push(value as u8);
-            let name = format!("feature_{key:02}");
-            field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, &field(0x1a, &field(0x0a, &packed)))].concat())
-        };
-        field(0x0a, &places.into_iter().flat_map(entry).collect::<Vec<_>>())
+        let feature = |key: usize| (format!("feature_{key:02}"), Kind::ints([random(row, key, 1 << 20) as i64]));
+        proto::example(places.into_iter().map(feature))
     };
     frame::file((0..records).map(record))
 }

@@ -1,7 +1,7 @@
 //! What a conversion goes on behind: counted, told with its place, and kept where somebody wants to see it.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -25,6 +25,8 @@ pub(crate) struct Damage {
 
 struct State {
     losses: Losses,
+    /// The numbers of the shards that something was lost of.
+    shards: HashSet<usize>,
     quarantine: Option<Quarantine>,
 }
 
@@ -37,7 +39,7 @@ impl Damage {
             file: None,
             stretches: HashMap::new(),
         });
-        Self { state: Mutex::new(State { losses: Losses::new(FAULTS), quarantine }) }
+        Self { state: Mutex::new(State { losses: Losses::new(FAULTS), shards: HashSet::new(), quarantine }) }
     }
 
     /// Notes a stretch, or a part of one, of the shard of this number.
@@ -53,6 +55,7 @@ impl Damage {
                 quarantine.add(path, offset, record, &what, piece)?;
             }
         }
+        state.shards.insert(shard);
         state.losses.add_lost(shard, lost);
         Ok(())
     }
@@ -72,13 +75,19 @@ impl Damage {
         if let Some(quarantine) = &mut state.quarantine {
             quarantine.add(path, offset, record, &fault.error.to_string(), data)?;
         }
+        state.shards.insert(shard);
         state.losses.add_record(Fault { bytes: data.len() as u64, ..fault });
         Ok(())
     }
 
+    /// Whether something of the shard of this number was lost.
+    pub(crate) fn is_of(&self, shard: usize) -> bool {
+        self.lock().shards.contains(&shard)
+    }
+
     /// Ends the quarantine, which has its name now if anything is in it, and hands over what was lost.
     pub(crate) fn finish(self) -> Result<Losses> {
-        let State { losses, quarantine } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let State { losses, quarantine, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(quarantine) = quarantine {
             quarantine.finish()?;
         }

@@ -43,7 +43,8 @@ pub(crate) struct Job<'p> {
     outputs: Ordered<Outputs<'p>>,
     state: Mutex<State>,
     reading: Reading<'p>,
-    /// What its source and its columns are, for the journal.
+    /// The number of its shard, and what that and its columns are, for the journal.
+    shard: usize,
     source: u64,
 }
 
@@ -176,7 +177,7 @@ impl Outputs<'_> {
     }
 
     /// Notes the output of a job of one that is whole, and has no name yet.
-    fn note(&self, source: u64, records: u64, losses: &Losses) -> Result<()> {
+    fn note(&self, source: u64, records: u64, losses: &Losses, damaged: bool) -> Result<()> {
         let (Some(journal), Naming::One(Destination::File(path)), [Whole::File(file, hash)]) =
             (self.journal, &self.naming, self.finished.as_slice())
         else {
@@ -191,6 +192,7 @@ impl Outputs<'_> {
             source,
             records,
             losses: losses.clone().into_iter().collect(),
+            damaged,
         })
     }
 }
@@ -218,14 +220,13 @@ impl<'p> Job<'p> {
         let outputs = Outputs { journal: None, naming, format, schema, open: None, finished: Vec::new() };
         let outputs = Ordered::new(outputs);
         let input = Mutex::new(Input { reader, ended: false });
-        Self { input, decoding, encoding, outputs, state: Mutex::default(), reading, source: 0 }
+        Self { input, decoding, encoding, outputs, state: Mutex::default(), reading, shard: 0, source: 0 }
     }
 
-    /// Notes its output in a journal, as made of this source.
-    pub(crate) fn with_journal(mut self, journal: &'p Journal, source: u64) -> Self {
+    /// Notes its output in a journal, as made of the shard of this number, which is this source.
+    pub(crate) fn with_journal(self, journal: &'p Journal, shard: usize, source: u64) -> Self {
         self.outputs.with_output(|outputs| outputs.journal = Some(journal));
-        self.source = source;
-        self
+        Self { shard, source, ..self }
     }
 
     /// A job that an earlier run has done: its output has its name, or is `whole` and gets it.
@@ -266,7 +267,7 @@ impl<'p> Job<'p> {
         if last {
             self.outputs.with_output(|outputs| {
                 outputs.finish()?;
-                outputs.note(self.source, records, &losses)
+                outputs.note(self.source, records, &losses, self.reading.damage.is_of(self.shard))
             })?;
         }
         if last && names == Names::Early { self.name() } else { Ok(()) }

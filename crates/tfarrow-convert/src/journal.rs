@@ -70,6 +70,9 @@ pub(crate) struct Made {
     pub(crate) source: u64,
     pub(crate) records: u64,
     pub(crate) losses: Vec<(String, u64)>,
+    /// Whether something of the source was damaged and passed over. Such an output is made again: what was lost is told,
+    /// and put in quarantine, by the run that ends.
+    pub(crate) damaged: bool,
 }
 
 impl Journal {
@@ -103,8 +106,8 @@ impl Journal {
         if !resume {
             made.clear();
         }
-        // What was begun and is not whole is of no use.
-        let of_use: HashSet<_> = made.values().map(|made| made.part.as_str()).collect();
+        // What was begun and is not whole is of no use, and neither is what will be made again.
+        let of_use: HashSet<_> = made.values().filter(|made| !made.damaged).map(|made| made.part.as_str()).collect();
         begun.iter().filter(|part| !of_use.contains(part.as_str())).for_each(|part| remove(&folder, part));
         rewrite(&mut file, asked, made.values()).map_err(wrap)?;
         let state = Mutex::new(State { file, begun: 0, made: Vec::new() });
@@ -152,10 +155,10 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an earlier run has made of the same source under the name of `output`, if its bytes are still what they were;
-    /// and where they are.
+    /// What an earlier run has made of the same source under the name of `output`, if nothing was lost on the way and its
+    /// bytes are still what they were; and where they are.
     pub(crate) fn made_before(&self, output: &Path, source: u64) -> Option<(Made, PathBuf)> {
-        let made = self.earlier.get(&self.name_of(output)).filter(|made| made.source == source)?;
+        let made = self.earlier.get(&self.name_of(output)).filter(|made| made.source == source && !made.damaged)?;
         let part = self.folder.join(&made.part);
         let place = [output, &part].into_iter().find(|path| is_as_made(path, made))?;
         Some((made.clone(), place.to_owned()))

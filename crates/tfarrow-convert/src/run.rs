@@ -411,7 +411,7 @@ impl Conversion<'_> {
             let outputs = (Naming::One(output.clone()), format, schema);
             let job = Job::new(reader, decoding.clone(), encoding, outputs, self.reading());
             let Some((journal, path)) = known else { return Ok(job) };
-            let job = job.with_journal(journal, source);
+            let job = job.with_journal(journal, number, source);
             let Some((made, place)) = journal.made_before(path, source) else { return Ok(job) };
             self.progress.add_bytes(shard.size);
             let whole = (place != *path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
@@ -447,7 +447,7 @@ impl Conversion<'_> {
         let reader = UnitReader::new(shards, self.unit_size(), self.reading()).with_recut(recut, records);
         let job = Job::new(reader, decoding, encoding, (naming, format, schema), self.reading());
         // New shards are not resumed, but what is left of them is removed.
-        Ok(self.journal.into_iter().fold(job, |job, journal| job.with_journal(journal, 0)))
+        Ok(self.journal.into_iter().fold(job, |job, journal| job.with_journal(journal, 0, 0)))
     }
 
     /// The names of new shards: that of the old ones without their numbers. The first must be free.

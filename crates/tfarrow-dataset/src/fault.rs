@@ -1,6 +1,9 @@
 //! What is wrong with a data set: each fault with its place, for whoever goes on behind them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use tfarrow_codec::Category;
 
@@ -156,14 +159,14 @@ pub struct Losses {
     pub skipped: SkippedRecords,
     /// What is wrong there.
     pub faults: Faults,
-    /// The stretch that was told of last.
-    stretch: (usize, u64, u64),
+    /// The stretch of each shard that was told of last: it may go on, also after one of another shard.
+    stretches: HashMap<usize, (usize, u64, u64)>,
 }
 
 impl Losses {
     /// Nothing yet. So many faults are kept.
     pub fn new(faults: usize) -> Self {
-        Self { skipped: SkippedRecords::default(), faults: Faults::new(faults), stretch: (0, 0, 0) }
+        Self { skipped: SkippedRecords::default(), faults: Faults::new(faults), stretches: HashMap::new() }
     }
 
     /// Adds a record that is damaged, or does not fit.
@@ -181,11 +184,12 @@ impl Losses {
             Some(error) => {
                 self.skipped.stretches += 1;
                 let fault = Fault { offset: lost.offset, bytes, ..Fault::of(shard, error) };
-                self.stretch = fault.key();
+                self.stretches.insert(shard, fault.key());
                 self.faults.add(fault);
             }
             None => {
-                if let Some(fault) = self.faults.first.get_mut(&self.stretch) {
+                let stretch = self.stretches.get(&shard);
+                if let Some(fault) = stretch.and_then(|key| self.faults.first.get_mut(key)) {
                     fault.bytes += bytes;
                 }
             }

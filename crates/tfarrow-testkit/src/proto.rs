@@ -4,6 +4,8 @@
 //! take entries of any wire type, and leave out keys and values that are empty,
 //! which TensorFlow writes.
 
+use prost::Message;
+
 /// `tensorflow.Example`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Example {
@@ -113,4 +115,31 @@ pub struct Int64List {
     /// Its values.
     #[prost(int64, repeated, packed = "true", tag = "1")]
     pub value: Vec<i64>,
+}
+
+/// The bytes of an Example that has these features, in this order.
+pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, Kind)>) -> Vec<u8> {
+    let entry = |(name, kind): (N, Kind)| {
+        let value = Some(Feature { kind: Some(kind) });
+        FeatureEntry { key: Some(name.into()), value }
+    };
+    let feature = features.into_iter().map(entry).collect();
+    Example { features: Some(Features { feature }) }.encode_to_vec()
+}
+
+impl Kind {
+    /// One byte string.
+    pub fn bytes(value: impl Into<Vec<u8>>) -> Self {
+        Self::Bytes(BytesList { value: vec![value.into()] })
+    }
+
+    /// Floats.
+    pub fn floats(values: impl IntoIterator<Item = f32>) -> Self {
+        Self::Float(FloatList { value: values.into_iter().collect() })
+    }
+
+    /// Integers.
+    pub fn ints(values: impl IntoIterator<Item = i64>) -> Self {
+        Self::Int64(Int64List { value: values.into_iter().collect() })
+    }
 }
