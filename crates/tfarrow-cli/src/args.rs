@@ -61,8 +61,8 @@ Any source stands in quotes after FROM; folders end in a slash. Names with capit
 Without a query, a terminal gets a prompt (\\? there tells what it knows), and from a pipe statements are read.
 
 Options of --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
-  layout, record_type, sample_records, verify_crc, on_error, bytes_type, metadata_columns, pushdown_filters,
-  and for what is written compression, shards, overwrite, lossy
+  layout, record_type, on_conflict, sample_records, verify_crc, on_error, partial_tail, bytes_type, metadata_columns,
+  pushdown_filters, and for what is written compression, shards, overwrite, lossy
 
 Examples:
   tfarrow sql \"SELECT city, avg(price) FROM 'shards/*.tfrecord' GROUP BY city\"

@@ -9,7 +9,7 @@ use datafusion::{
     execution::config::SessionConfig,
 };
 use tfarrow_codec::{
-    Layout, Limits, OnError, RecordType, Role, VerifyCrc,
+    Layout, Limits, OnConflict, OnError, RecordType, Role, VerifyCrc,
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
 use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
@@ -28,6 +28,7 @@ const MAX_SHARDS: usize = 1000;
 /// |---|---|---|
 /// | `layout` | `auto`, `list` | `auto` |
 /// | `record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
+/// | `on_conflict` | `error`, `split` | `error` |
 /// | `sample_records` | a number, `all` | `1000` |
 /// | `verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
 /// | `on_error` | `fail`, `skip` | `fail` |
@@ -58,6 +59,8 @@ pub struct TfRecordOptions {
     pub layout: Layout,
     /// What the records are; `None`: what the sample says.
     pub record_type: Option<RecordType>,
+    /// What becomes of a feature that has more than one kind.
+    pub on_conflict: OnConflict,
     /// Which records the schema is inferred from.
     pub sample: Sample,
     /// Whether the CRC of a record's data is checked. The CRC of its length always is.
@@ -164,6 +167,7 @@ impl Default for TfRecordOptions {
         Self {
             layout: Layout::Auto,
             record_type: None,
+            on_conflict: OnConflict::Fail,
             sample: Sample::Records(SAMPLE_RECORDS),
             verify_crc: VerifyCrc::Always,
             on_error: OnError::Fail,
@@ -215,6 +219,11 @@ const RECORD_TYPE: Known = Known {
     name: "record_type",
     values: "auto, example, sequence-example, raw",
     description: "What the records are; auto: what the sample says",
+};
+const ON_CONFLICT: Known = Known {
+    name: "on_conflict",
+    values: "error, split",
+    description: "What becomes of a feature that has more than one kind: an error, or a column for each kind",
 };
 const SAMPLE: Known = Known {
     name: "sample_records",
@@ -268,9 +277,10 @@ const LOSSY: Known = Known {
     values: "true, false",
     description: "Whether values that TFRecord can only hold changed are written changed",
 };
-const KNOWN: [Known; 13] = [
+const KNOWN: [Known; 14] = [
     LAYOUT,
     RECORD_TYPE,
+    ON_CONFLICT,
     SAMPLE,
     VERIFY_CRC,
     ON_ERROR,
@@ -322,6 +332,7 @@ impl ExtensionOptions for TfRecordOptions {
         match key.strip_prefix("tfarrow.").unwrap_or(&key) {
             "layout" => self.layout = LAYOUT.take(layout_of(&word), value)?,
             "record_type" => self.record_type = RECORD_TYPE.take(record_type_of(&word), value)?,
+            "on_conflict" => self.on_conflict = ON_CONFLICT.take(on_conflict_of(&word), value)?,
             "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
             "verify_crc" => self.verify_crc = VERIFY_CRC.take(verify_crc_of(&word), value)?,
             "on_error" => self.on_error = ON_ERROR.take(on_error_of(&word), value)?,
@@ -349,6 +360,7 @@ impl ExtensionOptions for TfRecordOptions {
         vec![
             LAYOUT.entry(layout_name(self.layout).to_owned()),
             RECORD_TYPE.entry(self.record_type.map_or("auto", RecordType::name).to_owned()),
+            ON_CONFLICT.entry(on_conflict_name(self.on_conflict).to_owned()),
             SAMPLE.entry(sample_name(&self.sample)),
             VERIFY_CRC.entry(verify_crc_name(self.verify_crc).to_owned()),
             ON_ERROR.entry(on_error_name(self.on_error).to_owned()),
@@ -382,6 +394,17 @@ fn layout_name(layout: Layout) -> &'static str {
 
 fn record_type_of(word: &str) -> Option<Option<RecordType>> {
     if word == "auto" { Some(None) } else { RecordType::from_name(&word.replace('_', "-")).map(Some) }
+}
+
+fn on_conflict_of(word: &str) -> Option<OnConflict> {
+    named(&[OnConflict::Fail, OnConflict::Split], on_conflict_name, word)
+}
+
+fn on_conflict_name(on_conflict: OnConflict) -> &'static str {
+    match on_conflict {
+        OnConflict::Fail => "error",
+        OnConflict::Split => "split",
+    }
 }
 
 fn sample_of(word: &str) -> Option<Sample> {
@@ -474,6 +497,7 @@ mod tests {
         check("layout", "LIST", Ok("list"));
         check("record_type", "sequence_example", Ok("sequence-example"));
         check("record_type", "auto", Ok("auto"));
+        check("on_conflict", "Split", Ok("split"));
         check("sample_records", "10_000", Ok("10000"));
         check("sample_records", "all", Ok("all"));
         check("verify_crc", "never", Ok("never"));
@@ -498,8 +522,8 @@ mod tests {
                      a number of records, all";
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
-                     record_type, sample_records, verify_crc, on_error, partial_tail, bytes_type, \
-                     metadata_columns, pushdown_filters, compression, shards, overwrite, lossy";
+                     record_type, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
+                     bytes_type, metadata_columns, pushdown_filters, compression, shards, overwrite, lossy";
         check("layuot", "list", Err(error));
     }
 }

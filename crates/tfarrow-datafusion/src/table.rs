@@ -167,7 +167,7 @@ impl TfRecordTable {
     /// as the options say.
     ///
     /// # Errors
-    /// A shard that cannot be read, and a feature that has more than one kind.
+    /// A shard that cannot be read; a feature that has more than one kind, unless these get a column each.
     pub async fn infer(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         let options = options.clone();
         blocking(move || Self::infer_blocking(shards, &options)).await
@@ -175,7 +175,8 @@ impl TfRecordTable {
 
     pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         let inferred = look(&shards, options, options.sample)?;
-        let schema = inferred.schema(options.layout, options.record_type).map_err(external)?;
+        let TfRecordOptions { layout, record_type, on_conflict, .. } = *options;
+        let schema = inferred.schema_with(layout, record_type, on_conflict).map_err(external)?;
         let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
         let partitions = Partitions::found(&shards, columns.schema());
         let table = Self::of_columns(Files::These(shards), columns, partitions, options)?;

@@ -170,8 +170,8 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
         kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
     let count = if places.len() == 2 { "two" } else { "three" };
     format!(
-        "feature {:?} has {count} kinds: {}; one column cannot hold them: convert --on-conflict split gives each a column, \
-         or read the records as they are with the record type `raw`",
+        "feature {:?} has {count} kinds: {}; one column cannot hold them: convert --on-conflict split (in SQL, SET \
+         tfarrow.on_conflict = 'split') gives each a column, or read the records as they are with the record type `raw`",
         feature.name,
         places.join(", ")
     )

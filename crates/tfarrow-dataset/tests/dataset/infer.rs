@@ -94,7 +94,7 @@ fn mixed_kinds_are_told_with_both_places() {
             error.to_string().replace(&place, "F"),
             format!(
                 "feature \"x\" has two kinds: int64_list in F/s0: record 0 (byte 0), float_list in F/s1: record 17 (byte \
-                 {offset}); one column cannot hold them: convert --on-conflict split gives each a column, or read the records as they are with the \
+                 {offset}); one column cannot hold them: convert --on-conflict split (in SQL, SET tfarrow.on_conflict = 'split') gives each a column, or read the records as they are with the \
                  record type `raw`"
             )
         );
