@@ -10,6 +10,6 @@ export RUSTC_BOOTSTRAP=1
 for target in "$@"; do
     mkdir -p "corpus/$target"
     find ../testdata -name '*.tfrecord*' -size -64k -exec cp -n {} "corpus/$target/" \; 2>/dev/null || true
-    cargo fuzz run -s none "$target" -- -max_total_time="$seconds" -max_len=16384 -print_final_stats=1 -timeout=20 -rss_limit_mb=2048 2>&1 |
+    cargo fuzz run -s none "$target" -- -max_total_time="$seconds" -max_len=4096 -print_final_stats=1 -timeout=20 -rss_limit_mb=2048 2>&1 |
         grep -E 'stat::number_of_executed_units|SUMMARY|artifact|ERROR' | sed "s/^/$target: /"
 done

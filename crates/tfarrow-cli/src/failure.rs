@@ -15,6 +15,8 @@ use datafusion::{
     error::DataFusionError,
 };
 
+use tfarrow_dataset::ErrorKind;
+
 use crate::output::escape;
 
 /// Done, and something was found or lost.
@@ -37,7 +39,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    say(&message(error));
+    let way_out =
+        if is_damage(error) { "; tfarrow verify tells all that is damaged, tfarrow repair saves the rest" } else { "" };
+    say(&(message(error) + way_out));
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
@@ -74,6 +78,20 @@ pub(crate) fn note(message: &str) {
 pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let broken = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
+}
+
+/// Whether a TFRecord file is damaged, so that there is a way around.
+fn is_damage(error: &anyhow::Error) -> bool {
+    let of_shard = |error: &tfarrow_dataset::Error| {
+        matches!(error.kind(), ErrorKind::Codec(_) | ErrorKind::Damaged { .. }) && error.is_damage()
+    };
+    error.chain().any(|cause| {
+        let converted = cause.downcast_ref::<tfarrow_convert::Error>().and_then(|error| match error {
+            tfarrow_convert::Error::Dataset(error) => Some(error),
+            _ => None,
+        });
+        cause.downcast_ref().or(converted).is_some_and(of_shard)
+    })
 }
 
 /// An error and its causes in one line. What one of them tells already is not told again.

@@ -182,10 +182,15 @@ impl Encoder {
         let difference = columns::bytes_of(&array, plan.leaf.values());
         let start = out.len();
         let mut unfit = 0;
-        for (row, canonical) in exact::payloads(canonical).enumerate() {
-            match array.is_valid(row).then(|| exact::restore(canonical, difference(row))) {
-                Some(Ok(record)) => frame::write(&record, out),
-                Some(Err(exact::Unfit)) => {
+        for (row, (frame, canonical)) in exact::framed(canonical).enumerate() {
+            let difference = if array.is_valid(row) { difference(row) } else { &[] };
+            if difference.is_empty() {
+                out.extend_from_slice(frame);
+                continue;
+            }
+            match exact::restore(canonical, difference) {
+                Ok(record) => frame::write(&record, out),
+                Err(exact::Unfit) => {
                     let found = "a form that its features cannot have";
                     let refused =
                         ledger.refuse(row, found, "leave the column out, so that records have their usual form");
@@ -194,9 +199,8 @@ impl Encoder {
                     }
                     refused?;
                     unfit += 1;
-                    frame::write(canonical, out);
+                    out.extend_from_slice(frame);
                 }
-                None => frame::write(canonical, out),
             }
         }
         ledger.count("forms of other records dropped", unfit);

@@ -89,7 +89,7 @@ impl ExactColumn {
         self.encoder.encode(batch, &mut self.canonical)?;
         let mut column = BinaryBuilder::new();
         let mut orders = Orders::default();
-        for (row, canonical) in payloads(&self.canonical).enumerate() {
+        for (row, (_, canonical)) in framed(&self.canonical).enumerate() {
             let original = records.data(rows(row)).unwrap_or_default();
             // No null: which records have their usual form would cost more to say than that they have.
             column.append_value(orders.difference(original, canonical).unwrap_or_default());
@@ -106,13 +106,13 @@ pub fn with_exact(schema: &Schema) -> SchemaRef {
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()).into()
 }
 
-/// The data of each of some frames, which are the encoder's own.
-pub(crate) fn payloads(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Each of some frames, which are the encoder's own, and its data.
+pub(crate) fn framed(mut frames: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::try_from(frame::length(frames)?).ok()?;
-        let (payload, rest) = frames.get(frame::HEADER..)?.split_at_checked(length)?;
-        frames = rest.get(frame::FOOTER..)?;
-        Some(payload)
+        let (frame, rest) = frames.split_at_checked(frame::HEADER + length + frame::FOOTER)?;
+        frames = rest;
+        Some((frame, frame.get(frame::HEADER..frame::HEADER + length)?))
     })
 }
 
