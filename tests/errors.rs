@@ -59,7 +59,17 @@ fn damage_is_told_with_its_place() {
             let said = tfarrow(args).fails();
             assert!(said.starts_with(&format!("{file}: {place}")), "{args:?}: {said}");
             assert_eq!(said.matches(name).count(), 1, "told once: {said}");
+            assert!(said.ends_with("tfarrow repair saves the rest"), "the way out: {said}");
         }
+    }
+}
+
+#[test]
+fn a_limit_that_is_passed_tells_how_it_is_raised() {
+    let query = "SELECT * FROM 'testdata/shards/'";
+    for args in [&["schema", "testdata/shards"][..], &["head", "testdata/shards"], &["sql", query]] {
+        let said = tfarrow(&[args, &["--limit", "record-bytes=10"]].concat()).fails();
+        assert!(said.ends_with("the limit is 10; --limit NAME=N allows more"), "{args:?}: {said}");
     }
 }
 

@@ -15,7 +15,8 @@ use datafusion::{
     error::DataFusionError,
 };
 
-use tfarrow_dataset::ErrorKind;
+use tfarrow_codec::Category;
+use tfarrow_dataset::{Damage, ErrorKind};
 
 use crate::output::escape;
 
@@ -39,9 +40,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let way_out =
-        if is_damage(error) { "; tfarrow verify tells all that is damaged, tfarrow repair saves the rest" } else { "" };
-    say(&(message(error) + way_out));
+    say(&(message(error) + way_out(error)));
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
@@ -80,18 +79,28 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
 
-/// Whether a TFRecord file is damaged, so that there is a way around.
-fn is_damage(error: &anyhow::Error) -> bool {
-    let of_shard = |error: &tfarrow_dataset::Error| {
-        matches!(error.kind(), ErrorKind::Codec(_) | ErrorKind::Damaged { .. }) && error.is_damage()
-    };
-    error.chain().any(|cause| {
-        let converted = cause.downcast_ref::<tfarrow_convert::Error>().and_then(|error| match error {
-            tfarrow_convert::Error::Dataset(error) => Some(error),
-            _ => None,
-        });
-        cause.downcast_ref().or(converted).is_some_and(of_shard)
-    })
+/// What can be done where a TFRecord file is damaged, or more than is allowed.
+fn way_out(error: &anyhow::Error) -> &'static str {
+    match error.chain().find_map(category) {
+        Some(Category::Corrupt | Category::Truncated) => {
+            "; tfarrow verify tells all that is damaged, tfarrow repair saves the rest"
+        }
+        Some(Category::Limit) => "; --limit NAME=N allows more",
+        Some(Category::Data | Category::Usage) | None => "",
+    }
+}
+
+fn category(cause: &(dyn Error + 'static)) -> Option<Category> {
+    let converted = cause.downcast_ref().and_then(|error| match error {
+        tfarrow_convert::Error::Dataset(error) => Some(error),
+        _ => None,
+    });
+    let shard: Option<&tfarrow_dataset::Error> = cause.downcast_ref().or(converted);
+    match shard.map(tfarrow_dataset::Error::kind) {
+        Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }) => Some(Category::Limit),
+        Some(ErrorKind::Damaged { .. }) => Some(Category::Corrupt),
+        _ => cause.downcast_ref().map(tfarrow_codec::Error::category),
+    }
 }
 
 /// An error and its causes in one line. What one of them tells already is not told again.
@@ -133,8 +142,13 @@ fn from_boxed(error: Box<dyn Error + Send + Sync>) -> anyhow::Error {
         Ok(error) => return from_datafusion(*error),
         Err(error) => error,
     };
-    match error.downcast::<ArrowError>() {
-        Ok(error) => from_arrow(*error),
+    let error = match error.downcast::<ArrowError>() {
+        Ok(error) => return from_arrow(*error),
+        Err(error) => error,
+    };
+    // A boxed error is of no type that can be asked for.
+    match error.downcast::<tfarrow_dataset::Error>() {
+        Ok(error) => (*error).into(),
         Err(error) => anyhow::Error::from_boxed(error),
     }
 }

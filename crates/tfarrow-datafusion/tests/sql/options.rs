@@ -94,5 +94,5 @@ async fn what_is_unknown_is_refused() {
     let message = error(&context, "SET tfarrow.layout = 'wide'").await;
     assert!(message.contains("expected one of: auto, list"), "{message}");
     let message = error(&context, "SET tfarrow.speed = 'high'").await;
-    assert!(message.contains("there are: layout, record_type, sample_records, verify_crc"), "{message}");
+    assert!(message.contains("there are: layout, record_type, on_conflict, sample_records"), "{message}");
 }
