@@ -69,7 +69,7 @@ fn a_limit_that_is_passed_tells_how_it_is_raised() {
     let query = "SELECT * FROM 'testdata/shards/'";
     for args in [&["schema", "testdata/shards"][..], &["head", "testdata/shards"], &["sql", query]] {
         let said = tfarrow(&[args, &["--limit", "record-bytes=10"]].concat()).fails();
-        assert!(said.ends_with("the limit is 10; --limit NAME=N allows more"), "{args:?}: {said}");
+        assert!(said.ends_with("the limit record-bytes is 10; --limit record-bytes=N allows more"), "{args:?}: {said}");
     }
 }
 

@@ -189,7 +189,7 @@ fn options_have_one_spelling() {
     let query = "SELECT arrow_typeof(id) AS t FROM 'testdata/scalar.tfrecord' LIMIT 1";
     let printed = tfarrow(&["sql", "--format", "csv", "-o", "layout=list", query]).prints();
     assert!(printed.contains("List("), "{printed}");
-    let said = tfarrow(&["sql", "--option", "layuot=list", query]).fails();
+    let said = tfarrow(&["sql", "--option", "layuot=list", query]).ends(2);
     assert!(said.contains("there is no option tfarrow.layuot; there are: layout, "), "{said}");
     assert!(tfarrow(&["sql", "-o", "layout", query]).ends(2).contains("expected NAME=VALUE"));
 }

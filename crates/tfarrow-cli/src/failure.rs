@@ -40,7 +40,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    say(&(message(error) + way_out(error)));
+    tell(error);
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
@@ -79,28 +79,37 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(broken))
 }
 
-/// What can be done where a TFRecord file is damaged, or more than is allowed.
-fn way_out(error: &anyhow::Error) -> &'static str {
-    match error.chain().find_map(category) {
-        Some(Category::Corrupt | Category::Truncated) => {
-            "; tfarrow verify tells all that is damaged, tfarrow repair saves the rest"
-        }
-        Some(Category::Limit) => "; --limit NAME=N allows more",
-        Some(Category::Data | Category::Usage) | None => "",
-    }
+/// Prints an error for the user to read, and what can be done where a TFRecord file is damaged, or more than is allowed.
+pub(crate) fn tell(error: &anyhow::Error) {
+    let way_out = error.chain().find_map(way_out).unwrap_or_default();
+    say(&(message(error) + &way_out));
 }
 
-fn category(cause: &(dyn Error + 'static)) -> Option<Category> {
+fn way_out(cause: &(dyn Error + 'static)) -> Option<String> {
     let converted = cause.downcast_ref().and_then(|error| match error {
         tfarrow_convert::Error::Dataset(error) => Some(error),
         _ => None,
     });
     let shard: Option<&tfarrow_dataset::Error> = cause.downcast_ref().or(converted);
-    match shard.map(tfarrow_dataset::Error::kind) {
-        Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }) => Some(Category::Limit),
-        Some(ErrorKind::Damaged { .. }) => Some(Category::Corrupt),
-        _ => cause.downcast_ref().map(tfarrow_codec::Error::category),
-    }
+    let is_damage = match (shard.map(tfarrow_dataset::Error::kind), cause.downcast_ref::<tfarrow_codec::Error>()) {
+        // It names its limit itself.
+        (Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }), _) => false,
+        (Some(ErrorKind::Damaged { .. }), _) => true,
+        (_, Some(error)) => {
+            if let Some(name) = error.limit_name() {
+                return Some(format!("; --limit {name}=N allows more"));
+            }
+            matches!(error.category(), Category::Corrupt | Category::Truncated)
+        }
+        _ => false,
+    };
+    is_damage.then(|| "; tfarrow verify tells all that is damaged, tfarrow repair saves the rest".to_owned())
+}
+
+/// What a write came to, where whoever reads our output may have read enough: what is still to be said does not depend on
+/// it.
+pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
+    written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
 }
 
 /// An error and its causes in one line. What one of them tells already is not told again.

@@ -255,7 +255,8 @@ impl Encoder {
         let mut framed = 0;
         for (row, len) in lens.iter().enumerate() {
             if *len > RECORD_BYTES {
-                let kind = ErrorKind::Limit { what: "bytes in one record", limit: RECORD_BYTES, found: *len };
+                let (what, limit, found) = ("bytes in one record", RECORD_BYTES, *len);
+                let kind = ErrorKind::Limit { what, limit, found, name: None };
                 return Err(Error::at(kind, self.records + row as u64, self.bytes + framed));
             }
             framed += len + (frame::HEADER + frame::FOOTER) as u64;

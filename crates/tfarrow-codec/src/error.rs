@@ -104,6 +104,8 @@ pub enum ErrorKind {
         limit: u64,
         /// What was found.
         found: u64,
+        /// Which of [`Limits`](crate::Limits) it is, by its name; `None` where it is Arrow's own or protobuf's.
+        name: Option<&'static str>,
     },
     /// A data set has more different names of features than [`Limits`](crate::Limits) allow, which no one record is to
     /// blame for.
@@ -186,6 +188,19 @@ impl Error {
         &self.0.kind
     }
 
+    /// The limit that was passed, where it is one of [`Limits`](crate::Limits), which can be set otherwise: the first of
+    /// those that it may be.
+    pub fn limit_name(&self) -> Option<&'static str> {
+        match &self.0.kind {
+            ErrorKind::Limit { name, .. } => *name,
+            ErrorKind::ManyNames { .. } => Some("columns"),
+            ErrorKind::Wire(WireError::LongKey) => Some("key-bytes"),
+            ErrorKind::Wire(WireError::ManyFeatures) => Some("record-features"),
+            ErrorKind::Wire(WireError::ManyValues) => Some("values"),
+            _ => None,
+        }
+    }
+
     /// Where it was found. All zero for errors of a schema, which have no place.
     pub fn position(&self) -> &Position {
         &self.0.position
@@ -266,7 +281,10 @@ impl fmt::Display for ErrorKind {
                 "expected UTF-8 text, found other bytes; declare the column binary with a schema, use the layout `list`, or raise the sample"
             ),
             Self::Declared { expected, found } => write!(f, "declared as {expected}, found {found}"),
-            Self::Limit { what, limit, found } => write!(f, "{what}: found {found}, the limit is {limit}"),
+            Self::Limit { what, limit, found, name } => {
+                let name = name.map_or(String::new(), |name| format!(" {name}"));
+                write!(f, "{what}: found {found}, the limit{name} is {limit}")
+            }
             Self::ManyNames { columns, name_bytes } => write!(
                 f,
                 "the features have more names than the limits columns ({columns}) and name-bytes ({name_bytes}) allow"
@@ -290,7 +308,7 @@ impl fmt::Display for WireError {
             Self::Key => "a feature's name is not UTF-8",
             Self::LongKey => "a feature's name is longer than the limit key-bytes",
             Self::ManyFeatures => "the record has more features than the limit record-features",
-            Self::ManyValues => "a feature has more values than the limit",
+            Self::ManyValues => "a feature has more values than the limit values",
         })
     }
 }

@@ -118,7 +118,10 @@ impl Framer {
         let limit = self.limits.record_bytes;
         match usize::try_from(length) {
             Ok(length) if length <= limit => Ok(Some(length)),
-            _ => Err(self.error(ErrorKind::Limit { what: "bytes in one record", limit: limit as u64, found: length })),
+            _ => {
+                let (what, name) = ("bytes in one record", Some("record-bytes"));
+                Err(self.error(ErrorKind::Limit { what, limit: limit as u64, found: length, name }))
+            }
         }
     }
 
@@ -166,6 +169,6 @@ mod tests {
         write(&[0; 100], &mut bytes);
         let limits = Limits { record_bytes: 99, ..Limits::default() };
         let error = Framer::new(limits).cut(&bytes, &mut Vec::new()).unwrap_err();
-        assert_eq!(error.to_string(), "record 0 (byte 0): bytes in one record: found 100, the limit is 99");
+        assert_eq!(error.to_string(), "record 0 (byte 0): bytes in one record: found 100, the limit record-bytes is 99");
     }
 }

@@ -88,6 +88,8 @@ impl Guess {
 }
 
 impl Keys {
+    /// Keys with these names, whatever their number, which have the numbers 0, 1 and so on: a name that is given twice has
+    /// two. The limits are for what records have beside them.
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>, limits: Limits) -> Self {
         let mut keys = Self {
             names: Vec::new(),
@@ -106,7 +108,7 @@ impl Keys {
             limits,
         };
         for name in names {
-            keys.insert(name);
+            keys.add(name);
         }
         keys
     }
@@ -266,7 +268,11 @@ impl Keys {
 
     fn insert(&mut self, name: &str) -> Option<u32> {
         let full = self.names.len() >= self.limits.features || self.name_bytes + name.len() > self.limits.name_bytes;
-        let id = u32::try_from(self.names.len()).ok().filter(|_| !full)?;
+        if full { None } else { self.add(name) }
+    }
+
+    fn add(&mut self, name: &str) -> Option<u32> {
+        let id = u32::try_from(self.names.len()).ok()?;
         self.name_bytes += name.len();
         self.names.push(name.into());
         self.ids.insert(name.into(), id);

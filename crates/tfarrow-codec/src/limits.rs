@@ -11,8 +11,8 @@ pub struct Limits {
     pub values: usize,
     /// Bytes of one feature's name. By default 1 MiB.
     pub key_bytes: usize,
-    /// Different feature names that are remembered, in a schema or in what a scan did not expect: the columns that a data
-    /// set can have. By default 10,000.
+    /// Different feature names that are remembered: the columns that an inferred schema can have, and, beside the columns
+    /// of a schema that is given, what a scan did not expect. By default 10,000.
     pub features: usize,
     /// Bytes of all these names together. By default 4 MiB.
     pub name_bytes: usize,

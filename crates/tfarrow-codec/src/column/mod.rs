@@ -237,7 +237,8 @@ fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) 
 /// Refuses what Arrow's 32-bit offsets cannot count.
 fn within_offsets(what: &'static str, found: usize) -> std::result::Result<(), ErrorKind> {
     let limit = i32::MAX as usize;
-    if found <= limit { Ok(()) } else { Err(ErrorKind::Limit { what, limit: limit as u64, found: found as u64 }) }
+    let (most, name) = (limit as u64, None);
+    if found <= limit { Ok(()) } else { Err(ErrorKind::Limit { what, limit: most, found: found as u64, name }) }
 }
 
 fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {

@@ -83,7 +83,8 @@ fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
 
 fn narrow(mut ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
     let limit = i32::MAX as u64;
-    let refuse = |found| Error::usage(ErrorKind::Limit { what: "values in one column of a batch", limit, found });
+    let refuse =
+        |found| Error::usage(ErrorKind::Limit { what: "values in one column of a batch", limit, found, name: None });
     let narrowed = ends.try_fold(Vec::new(), |mut offsets, end| {
         offsets.push(i32::try_from(end).map_err(|_| refuse(end as u64))?);
         Ok::<_, Error>(offsets)

@@ -3,14 +3,15 @@
 use arrow_array::Array;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
-use tfarrow_codec::{Layout, RecordType};
+use tfarrow_codec::{DecoderBuilder, Layout, Limits, OnConflict, RecordType};
 use tfarrow_testkit::{
-    arrow, config,
+    arrow, config, frame,
     generate::{self, DataSet},
     oracle::{self, Kind, Row, Side, Value},
+    proto,
 };
 
-use crate::support::{WAYS, decode_way, schema_of, summary};
+use crate::support::{WAYS, chunks, decode_way, schema_of, summary};
 
 proptest! {
     #![proptest_config(config(300))]
@@ -49,6 +50,23 @@ proptest! {
         let schema = summary.schema(Layout::Auto, None).unwrap();
         prop_assert_eq!(arrow::record_type(&schema), Some(expected.name()));
     }
+}
+
+/// Names of columns are no names that records have brought: no limit makes a column lose its values, or get another's.
+#[test]
+fn a_schema_may_have_more_columns_than_are_remembered() {
+    let record = proto::example((0..9).map(|i| (format!("feature {i}"), proto::Kind::ints([i]))));
+    let kinds = proto::example((0..9).map(|i| (format!("feature {i}"), proto::Kind::bytes(format!("{i}")))));
+    let file = frame::file([record, kinds]);
+    let schema = summary(&file).unwrap().schema_with(Layout::List, None, OnConflict::Split).unwrap();
+    assert_eq!(schema.fields().len(), 18);
+    let records = chunks(&file, 1 << 20).unwrap();
+    let decode = |limits| {
+        let mut decoder = DecoderBuilder::new(schema.clone()).with_limits(limits).build_batch_decoder().unwrap();
+        records.iter().map(|records| decoder.decode(records).unwrap()).collect::<Vec<_>>()
+    };
+    let few = Limits { features: 2, name_bytes: 20, ..Limits::default() };
+    assert_eq!(decode(few), decode(Limits::default()));
 }
 
 fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool)) -> Result<(), TestCaseError> {

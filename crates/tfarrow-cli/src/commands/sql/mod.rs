@@ -18,7 +18,6 @@ use std::{
 
 use anyhow::{Context, Result};
 use datafusion::{
-    error::DataFusionError,
     prelude::SessionContext,
     sql::{
         parser::{DFParserBuilder, Statement},
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
         output::refuse_terminal()?;
     }
     let has_skipped = Arc::new(AtomicBool::new(false));
-    let context = session(args, Arc::clone(&has_skipped)).map_err(from_datafusion)?;
+    let context = session(args, Arc::clone(&has_skipped))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
@@ -166,7 +165,7 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
-fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext, DataFusionError> {
+fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext> {
     let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout(),
@@ -180,7 +179,8 @@ fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext, D
     if let Some(sample) = args.sample {
         tables.sample = sample;
     }
-    let tables = tables.with(args.option.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let given = args.option.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let tables = tables.with(given).map_err(|error| Usage(failure::message(&from_datafusion(error))))?;
     let on_notice = move |notice: &Notice| {
         if matches!(notice, Notice::Skipped(_)) {
             has_skipped.store(true, Ordering::Relaxed);
@@ -193,4 +193,5 @@ fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext, D
         on_notice: Some(Arc::new(on_notice)),
         ..SessionOptions::default()
     })
+    .map_err(from_datafusion)
 }

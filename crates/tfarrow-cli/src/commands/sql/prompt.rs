@@ -109,7 +109,7 @@ impl Session<'_> {
     fn answer(&mut self, text: &str) {
         let statements = match parse(text) {
             Ok(statements) => statements,
-            Err(error) => return failure::say(&failure::message(&error)),
+            Err(error) => return failure::tell(&error),
         };
         for statement in statements {
             let begun = Instant::now();
@@ -130,7 +130,7 @@ impl Session<'_> {
                 }
                 Some(Ok(Ok(rows))) if self.timing => failure::note(&taken(rows, begun)),
                 Some(Ok(Ok(_))) => {}
-                Some(Ok(Err(error))) => return failure::say(&failure::message(&error)),
+                Some(Ok(Err(error))) => return failure::tell(&error),
                 Some(Err(panic)) => return failure::say(&panic.to_string()),
             }
         }
