@@ -14,7 +14,7 @@ use tfarrow_testkit::{
     proto::{self, Kind},
 };
 
-use crate::support::{command, tfarrow};
+use crate::support::{command, tfarrow, tfarrow_in};
 
 const SHARDS: usize = 20;
 
@@ -98,9 +98,11 @@ fn what_is_killed_is_resumed() {
         let (expect, took) = (files(&whole), start.elapsed());
         assert_eq!((expect.len(), hidden(&whole).len()), (SHARDS, 0));
         for kill in 0..17 {
-            let dest = folder.path().join(format!("dest-{turn}-{kill}"));
-            let args = [&["convert", text(&source), text(&dest)][..], way].concat();
-            let mut child = command(&args).spawn().unwrap();
+            // As most name a folder: from where they are.
+            let name = format!("dest-{turn}-{kill}");
+            let dest = folder.path().join(&name);
+            let args = [&["convert", text(&source), &name][..], way].concat();
+            let mut child = command(&args).current_dir(folder.path()).spawn().unwrap();
             let moment = took.mul_f64((kill as f64 + 0.5) / 17.0);
             let start = Instant::now();
             while start.elapsed() < moment && child.try_wait().unwrap().is_none() {
@@ -119,10 +121,10 @@ fn what_is_killed_is_resumed() {
             let before = made(&dest);
             kept += before.len();
             if dest.join(".tfarrow-convert.journal").exists() {
-                let said = tfarrow(&args).ends(2);
+                let said = tfarrow_in(folder.path(), &args).ends(2);
                 assert!(said.contains("--resume"), "{said}");
             }
-            tfarrow(&[&args[..], &["--resume"]].concat()).ends(0);
+            tfarrow_in(folder.path(), &[&args[..], &["--resume"]].concat()).ends(0);
             assert!(files(&dest) == expect, "turn {turn}, kill {kill}");
             assert_eq!(hidden(&dest), [""; 0], "nothing is left behind");
             for (name, inode) in before {

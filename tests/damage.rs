@@ -174,7 +174,7 @@ fn a_file_that_is_whole_is_repaired_to_itself() {
         text(&folder.path().join("q")),
     ]);
     run.ends(0);
-    assert!(!folder.path().join("q").exists(), "nothing was lost");
+    assert_eq!(fs::read(folder.path().join("q")).unwrap(), b"", "nothing was lost");
     for entry in fs::read_dir("../../testdata/compressed").unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.contains("tfrecord") && !name.ends_with(".json") {
@@ -184,6 +184,53 @@ fn a_file_that_is_whole_is_repaired_to_itself() {
     }
     let said = tfarrow(&["repair", "testdata/shards", text(&folder.path().join("x.parquet"))]).ends(2);
     assert!(said.contains("x.parquet"), "{said}");
+}
+
+/// Nothing that is sound is replaced by what is not.
+#[test]
+fn a_quarantine_has_a_place_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::copy(crate::support::path("testdata/corrupt/data.tfrecord"), path("a.tfrecord")).unwrap();
+    let before = fs::read(path("a.tfrecord")).unwrap();
+    fs::write(path("there"), "there").unwrap();
+    let cases: [(&[&str], &str); 5] = [
+        (&[&path("a.tfrecord"), &path("a.tfrecord"), "--overwrite"], "is a source"),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("a.tfrecord"), "--overwrite"], "is a source"),
+        (
+            &[&path("a.tfrecord"), &path("b"), "--quarantine", &path("b/a.tfrecord"), "--overwrite"],
+            "is to be an output",
+        ),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("there")], "--overwrite replaces it"),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", "-"], "is a file"),
+    ];
+    for (args, says) in cases {
+        let said = tfarrow(&[&["repair"], args].concat()).ends(2);
+        assert!(said.contains(says) && !said.contains("--resume"), "{args:?}: {said}");
+        let mut left: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["a.tfrecord", "there"], "{args:?}");
+    }
+    assert_eq!(fs::read(path("a.tfrecord")).unwrap(), before);
+}
+
+#[test]
+fn what_was_found_is_told_by_the_status_also_where_nobody_reads() {
+    let corrupt = "testdata/corrupt/data.tfrecord";
+    let folder = TempDir::new().unwrap();
+    let sound = folder.path().join("sound.tfrecord");
+    for args in [
+        &["verify", corrupt][..],
+        &["diff", "testdata/shards", "testdata/scalar.tfrecord"],
+        &["repair", corrupt, text(&sound)],
+    ] {
+        let mut child = crate::support::command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(3), "{args:?}");
+    }
 }
 
 #[test]

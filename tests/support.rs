@@ -43,6 +43,11 @@ pub(crate) fn tfarrow(args: &[&str]) -> Run {
     done(args, command(args).output().unwrap())
 }
 
+/// Runs the program in another folder, with nothing to read.
+pub(crate) fn tfarrow_in(folder: &Path, args: &[&str]) -> Run {
+    done(args, command(args).current_dir(folder).output().unwrap())
+}
+
 /// Runs the program with `input` to read.
 pub(crate) fn tfarrow_reads(args: &[&str], input: &[u8]) -> Run {
     let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();

@@ -2,13 +2,15 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use tfarrow_codec::{EncoderBuilder, Records};
-use tfarrow_dataset::{Compression, Fault, Losses, Lost, OutputFile, ShardWriter};
+use tfarrow_dataset::{Compression, ErrorKind, Fault, Losses, Lost, OutputFile, ShardWriter, UNFINISHED, is_remote};
 
 use crate::{Error, Result};
 
@@ -31,15 +33,10 @@ struct State {
 }
 
 impl Damage {
-    /// Nothing yet. What is lost goes to the file `quarantine`, where one is given.
-    pub(crate) fn new(quarantine: Option<&Path>, overwrite: bool) -> Self {
-        let quarantine = quarantine.map(|path| Quarantine {
-            path: path.to_owned(),
-            overwrite,
-            file: None,
-            stretches: HashMap::new(),
-        });
-        Self { state: Mutex::new(State { losses: Losses::new(FAULTS), shards: HashSet::new(), quarantine }) }
+    /// Nothing yet. What is lost goes to the file `quarantine`, where one is given, which is begun at once.
+    pub(crate) fn new(quarantine: Option<&Path>, overwrite: bool) -> Result<Self> {
+        let quarantine = quarantine.map(|path| Quarantine::create(path, overwrite)).transpose()?;
+        Ok(Self { state: Mutex::new(State { losses: Losses::new(FAULTS), shards: HashSet::new(), quarantine }) })
     }
 
     /// Notes a stretch, or a part of one, of the shard of this number.
@@ -85,7 +82,7 @@ impl Damage {
         self.lock().shards.contains(&shard)
     }
 
-    /// Ends the quarantine, which has its name now if anything is in it, and hands over what was lost.
+    /// Ends the quarantine, which has its name now, and hands over what was lost.
     pub(crate) fn finish(self) -> Result<Losses> {
         let State { losses, quarantine, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(quarantine) = quarantine {
@@ -99,17 +96,42 @@ impl Damage {
     }
 }
 
-/// A TFRecord file of Examples, one for each piece of what was lost: `data`, `fault`, `file`, `offset` and `record`. It is
-/// made once something is lost.
+/// A TFRecord file of Examples, one for each piece of what was lost: `data`, `fault`, `file`, `offset` and `record`.
 struct Quarantine {
     path: PathBuf,
-    overwrite: bool,
-    file: Option<ShardWriter<OutputFile>>,
+    file: ShardWriter<OutputFile>,
     /// The record and the fault of the stretch of each shard that was told of last: it may go on.
     stretches: HashMap<usize, (u64, String)>,
 }
 
 impl Quarantine {
+    fn create(path: &Path, overwrite: bool) -> Result<Self> {
+        let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
+        let Some(name) = path.file_name().filter(|_| path.as_os_str() != "-") else {
+            return refuse("the quarantine is a file");
+        };
+        let output = if path.to_str().is_some_and(is_remote) {
+            OutputFile::create(path, overwrite)
+        } else {
+            // What a run that was killed has left of it is replaced.
+            let mut part = OsString::from(UNFINISHED);
+            part.push(name);
+            part.push(".part");
+            let part = path.with_file_name(part);
+            let _ = fs::remove_file(&part);
+            OutputFile::create_at(path, &part, overwrite)
+        };
+        let output = match output {
+            Err(error) if matches!(error.kind(), ErrorKind::Exists) => {
+                return refuse("is there already; --overwrite replaces it");
+            }
+            output => output?,
+        };
+        let (_, compression) = Compression::of_name(path.to_str().unwrap_or_default());
+        let file = ShardWriter::new(output, compression.unwrap_or_default());
+        Ok(Self { path: path.to_owned(), file, stretches: HashMap::new() })
+    }
+
     fn add(&mut self, file: &Path, offset: u64, record: u64, fault: &str, data: &[u8]) -> Result<()> {
         let columns: [(&str, ArrayRef); 5] = [
             ("data", Arc::new(BinaryArray::from_iter_values([data]))),
@@ -123,20 +145,11 @@ impl Quarantine {
         let encoder = EncoderBuilder::new().build(batch.schema());
         let encoded = encoder.and_then(|mut encoder| encoder.encode(&batch, &mut frame));
         encoded.map_err(|e| Error::codec(&self.path, e))?;
-        let writer = match &mut self.file {
-            Some(writer) => writer,
-            None => {
-                let (_, compression) = Compression::of_name(self.path.to_str().unwrap_or_default());
-                let output = OutputFile::create(&self.path, self.overwrite)?;
-                self.file.insert(ShardWriter::new(output, compression.unwrap_or_default()))
-            }
-        };
-        std::io::Write::write_all(writer, &frame).map_err(|e| Error::io(&self.path, e))
+        std::io::Write::write_all(&mut self.file, &frame).map_err(|e| Error::io(&self.path, e))
     }
 
     fn finish(self) -> Result<()> {
-        let Some(writer) = self.file else { return Ok(()) };
-        let output = writer.finish().map_err(|e| Error::io(&self.path, e))?;
+        let output = self.file.finish().map_err(|e| Error::io(&self.path, e))?;
         Ok(output.persist()?)
     }
 }

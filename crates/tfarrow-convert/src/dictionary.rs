@@ -21,26 +21,29 @@ pub(crate) const MOST: usize = 1024;
 /// Values that are looked at, if there are as many, and bytes of them.
 pub(crate) const VALUES: usize = 4096;
 const BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
-/// Of fewer values than these, a dictionary saves nothing that is worth the memory it takes.
-const FEW: usize = 16;
+/// In wide data sets, what a column has to have of these values for a dictionary to be worth the memory that it takes. In
+/// others, a column that has none yet gets one: it may have them later.
+pub(crate) const FEW: usize = 16;
 
-/// Whether the values of a column that begins like this are likely to fit into a dictionary. So they are where the column
-/// is of a type that none of ours has: then Parquet finds out.
-pub(crate) fn may_fit<'a>(begin: impl Iterator<Item = &'a ArrayRef>) -> bool {
+/// Whether the values of a column that begins like this, with `least` values or more, are likely to fit into a dictionary.
+/// So they are where the column is of a type that none of ours has: then Parquet finds out.
+pub(crate) fn may_fit<'a>(begin: impl Iterator<Item = &'a ArrayRef>, least: usize) -> bool {
     let leaves: Vec<_> = begin.map(leaf).collect();
     match leaves.first().map(|leaf| leaf.data_type()) {
         Some(DataType::Int64) => {
             let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Int64Type>()).flatten();
-            fits(values.map(|value| (value, 8)))
+            fits(values.map(|value| (value, 8)), least)
         }
         Some(DataType::Float32) => {
             let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Float32Type>()).flatten();
-            fits(values.map(|value| (value.to_bits(), 4)))
+            fits(values.map(|value| (value.to_bits(), 4)), least)
         }
-        Some(DataType::Binary) => fits(leaves.iter().flat_map(|leaf| leaf.as_binary::<i32>()).flatten().map(sized)),
+        Some(DataType::Binary) => {
+            fits(leaves.iter().flat_map(|leaf| leaf.as_binary::<i32>()).flatten().map(sized), least)
+        }
         Some(DataType::Utf8) => {
             let values = leaves.iter().flat_map(|leaf| leaf.as_string::<i32>()).flatten();
-            fits(values.map(str::as_bytes).map(sized))
+            fits(values.map(str::as_bytes).map(sized), least)
         }
         _ => true,
     }
@@ -79,7 +82,7 @@ fn leaf(array: &ArrayRef) -> ArrayRef {
 
 /// Of `n` values drawn from `d` that are equally frequent, about n² / 2d are not the first of their kind. Where some are
 /// more frequent than others this finds too few, and a dictionary is tried in vain, which does no harm.
-fn fits<T: Hash + Eq>(values: impl Iterator<Item = (T, usize)>) -> bool {
+fn fits<T: Hash + Eq>(values: impl Iterator<Item = (T, usize)>, least: usize) -> bool {
     let mut distinct = HashSet::<_, RandomState>::default();
     let (mut count, mut bytes) = (0, 0);
     for (value, size) in values.take(VALUES) {
@@ -90,7 +93,7 @@ fn fits<T: Hash + Eq>(values: impl Iterator<Item = (T, usize)>) -> bool {
             break;
         }
     }
-    if count < FEW && bytes < BYTES {
+    if count < least && bytes < BYTES {
         return false;
     }
     let again = (count - distinct.len()).max(1);
@@ -116,7 +119,7 @@ mod tests {
     }
 
     fn one_may_fit(array: &ArrayRef) -> bool {
-        may_fit([array].into_iter())
+        may_fit([array].into_iter(), 0)
     }
 
     #[test]
@@ -126,10 +129,12 @@ mod tests {
         assert!(!one_may_fit(&ints(8192, 1 << 20)), "8 MB");
         assert!(!one_may_fit(&ints(8192, u64::MAX)));
         assert!(one_may_fit(&ints(50, u64::MAX)), "too few to tell");
-        assert!(!one_may_fit(&ints(0, 1)) && !one_may_fit(&ints(15, 1)), "too few to be worth one");
+        assert!(one_may_fit(&ints(0, 1)));
+        let in_many = |array: ArrayRef| may_fit([&array].into_iter(), FEW);
+        assert!(!in_many(ints(0, 1)) && !in_many(ints(15, 1)) && in_many(ints(16, 1)));
         let all = ints(8192, u64::MAX);
         let parts = [all.slice(0, 0), all.slice(0, 100), all.slice(100, 4096)];
-        assert!(may_fit(parts[..2].iter()) && !may_fit(parts.iter()), "all parts count");
+        assert!(may_fit(parts[..2].iter(), 0) && !may_fit(parts.iter(), 0), "all parts count");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! A job: some shards that become one output, or outputs cut anew. Any number of workers do it together.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use arrow_schema::SchemaRef;
@@ -183,10 +186,11 @@ impl Outputs<'_> {
         else {
             return Ok(());
         };
-        let Some(part) = file.part() else { return Ok(()) };
+        // The path of the part may be an absolute one where that of the output is not.
+        let Some(part) = file.part().and_then(Path::file_name) else { return Ok(()) };
         journal.made(Made {
             output: journal.name_of(path),
-            part: journal.name_of(part),
+            part: journal.name_of(&path.with_file_name(part)),
             bytes: file.size(),
             hash: *hash,
             source,

@@ -103,12 +103,14 @@ impl Journal {
             }
             _ => {}
         }
+        let parts = begun.into_iter().chain(made.values().map(|made| made.part.clone()));
+        let parts: HashSet<_> = parts.collect();
         if !resume {
             made.clear();
         }
         // What was begun and is not whole is of no use, and neither is what will be made again.
         let of_use: HashSet<_> = made.values().filter(|made| !made.damaged).map(|made| made.part.as_str()).collect();
-        begun.iter().filter(|part| !of_use.contains(part.as_str())).for_each(|part| remove(&folder, part));
+        parts.iter().filter(|part| !of_use.contains(part.as_str())).for_each(|part| remove(&folder, part));
         rewrite(&mut file, asked, made.values()).map_err(wrap)?;
         let state = Mutex::new(State { file, begun: 0, made: Vec::new() });
         Ok(Self { path: path.to_owned(), folder, new_folders, state, earlier: made, tried: tried && resume })
@@ -181,6 +183,8 @@ impl Journal {
         if !done && self.earlier.values().chain(&state.made).any(is_there) {
             return true;
         }
+        // What an earlier run has left and this one had no use for, as of a source that has changed since.
+        self.earlier.values().for_each(|made| remove(&self.folder, &made.part));
         let _ = fs::remove_file(&self.path);
         for folder in &self.new_folders {
             // A folder that holds nothing was made in vain; any other stays.
@@ -274,7 +278,8 @@ impl Read {
                 Ok(Line::Made(made)) if is_below(&made.output) && is_below(&made.part) => {
                     read.made.insert(made.output.clone(), made);
                 }
-                Ok(Line::Made(_)) | Err(_) => break,
+                Ok(Line::Made(_)) => {}
+                Err(_) => break,
             }
         }
         Ok(read)

@@ -1,9 +1,11 @@
 //! A whole conversion: from sources and a destination to jobs, and from these to a report.
 
 use std::{
+    collections::HashSet,
     ffi::{OsStr, OsString},
+    fs,
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     sync::Arc,
 };
 
@@ -113,10 +115,11 @@ fn convert_shards(
     let plan = Plan::new(&shards, dest, options)?;
     let compression = plan.compression(options)?;
     let journal = journal(&plan, options)?;
-    let damage = Damage::new(options.quarantine.as_deref(), options.overwrite);
-    let outcome = Conversion::new(&shards, &plan, compression, options, progress, (&damage, journal.as_ref()))
-        .and_then(|conversion| conversion.run());
-    let outcome = outcome.and_then(|report| Ok(Report { damage: damage.finish()?, ..report }));
+    let outcome = Damage::new(options.quarantine.as_deref(), options.overwrite).and_then(|damage| {
+        let own = (&damage, journal.as_ref());
+        let report = Conversion::new(&shards, &plan, compression, options, progress, own)?.run()?;
+        Ok(Report { damage: damage.finish()?, ..report })
+    });
     let goes_on = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
     progress.set_resumable(goes_on);
     outcome
@@ -254,6 +257,7 @@ impl<'c> Conversion<'c> {
     ) -> Result<Self> {
         let inputs = shards.iter().map(|shard| Input::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
         let outputs = outputs(shards, &inputs, plan, compression, options, journal)?;
+        check_places(shards, &outputs, options.quarantine.as_deref())?;
         Ok(Self { shards, plan, inputs, outputs, compression, options, progress, damage, journal })
     }
 
@@ -538,6 +542,28 @@ fn outputs(
     let outputs: Vec<_> = shards.iter().zip(inputs).map(output).collect();
     plan::check_outputs(&outputs, options.overwrite, is_earlier)?;
     Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
+}
+
+/// Refuses to replace a source, and a quarantine where an output is to be.
+fn check_places(shards: &[Shard], outputs: &[Destination], quarantine: Option<&Path>) -> Result<()> {
+    let refuse = |path: &Path, why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
+    let sources = shards.iter().filter(|shard| !shard.is_stream() && !shard.is_remote());
+    let sources: HashSet<_> = sources.filter_map(|shard| fs::canonicalize(&shard.path).ok()).collect();
+    let files = outputs.iter().filter_map(|output| match output {
+        Destination::File(path) => Some(path.as_path()),
+        Destination::Stdout => None,
+    });
+    for path in files.clone().chain(quarantine) {
+        if fs::canonicalize(path).is_ok_and(|path| sources.contains(&path)) {
+            return refuse(path, "is a source; name another place");
+        }
+    }
+    let place = |path: &Path| path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let own = quarantine.map(place);
+    match files.into_iter().find(|path| Some(place(path)) == own) {
+        Some(path) => refuse(path, "is to be an output, and cannot be the quarantine"),
+        None => Ok(()),
+    }
 }
 
 /// `schema` for records of the type given, if one is.

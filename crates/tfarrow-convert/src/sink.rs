@@ -161,9 +161,10 @@ pub(crate) fn row_group(
     begin: &[RecordBatch],
 ) -> parquet::errors::Result<Vec<ArrowColumnWriter>> {
     let begin_of = |column: usize| begin.iter().filter_map(move |batch| batch.columns().get(column));
+    let least = if schema.fields().len() > dictionary::MOST { dictionary::FEW } else { 0 };
     let has_dictionary = |column, field: &Field| match role_of(field) {
         Some(Role::Exact) => dictionary::repeats(begin_of(column)),
-        _ => dictionary::may_fit(begin_of(column)),
+        _ => dictionary::may_fit(begin_of(column), least),
     };
     let mut dictionaries = 0;
     let is_plain = |(column, field): &(usize, &FieldRef)| {
