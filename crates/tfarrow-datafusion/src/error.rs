@@ -54,10 +54,14 @@ pub(crate) fn explained(error: Error, origin: &Origin) -> DataFusionError {
 fn note(error: &CodecError, origin: &Origin) -> Option<String> {
     let way_out = |set: &str| origin.sample().map(|sample| format!("the schema is that of {sample}: {set}"));
     match error.kind() {
-        CodecErrorKind::Kind { .. } => first_place(error, origin),
+        CodecErrorKind::Kind { .. } => {
+            let both = "SET tfarrow.sample_records = 'all' and tfarrow.on_conflict = 'split' give each kind a column";
+            first_place(error, origin).map(|place| format!("{place}; {both}"))
+        }
         CodecErrorKind::NotScalar { .. } | CodecErrorKind::NotUtf8 => {
             way_out("SET tfarrow.sample_records = 'all', or SET tfarrow.layout = 'list'")
         }
+        CodecErrorKind::Wire(error) if error.is_limit() => None,
         CodecErrorKind::Foreign { .. } | CodecErrorKind::Wire(_) => {
             way_out("SET tfarrow.sample_records = 'all', or SET tfarrow.record_type = 'raw'")
         }

@@ -174,8 +174,25 @@ impl Output<'_> {
         let (send, place) = channel(1);
         let _ = send.try_send(batches);
         self.place = Some(send);
-        self.queue.blocking_send(place).is_ok()
+        put(self.queue, place)
     }
+}
+
+/// Batches that are missing behind others must not look like the end of their place.
+impl Drop for Output<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(place) = &self.place
+        {
+            let _ = place.blocking_send(vec![Err(panicked())]);
+        }
+    }
+}
+
+/// Puts a place at the end of the queue. Whether anybody takes it: one that was put while the queue closed may stay there,
+/// and whoever filled it would wait.
+fn put(queue: &Sender<Place>, place: Place) -> bool {
+    queue.blocking_send(place).is_ok() && !queue.is_closed()
 }
 
 /// Counts a file as being read as long as it lives.
@@ -254,7 +271,7 @@ impl Reading {
             return Some((records, None));
         }
         let (send, place) = channel(1);
-        queue.blocking_send(place).is_ok().then_some((records, Some(send)))
+        put(queue, place).then_some((records, Some(send)))
     }
 
     /// Decodes the records. Returns what still holds the memory that they lie in; `None` where nobody waits for them any more.
@@ -262,16 +279,20 @@ impl Reading {
         let columns = self.scan.decoders.columns().max(1);
         let rows = (CELLS / columns).clamp(1, self.scan.batch_size);
         let (mut batches, mut cells) = (Batches::new(), 0);
-        while !records.is_empty() && batches.last().is_none_or(Result::is_ok) {
+        while !records.is_empty() {
             let count = records.fit(rows, BATCH_BYTES);
             let (batch, rest) = records.split_at(count);
             records = rest;
             match self.decode_batch(&batch) {
                 // Nobody has a use for a batch that the filter has left nothing of.
                 Ok(batch) if batch.num_rows() == 0 => {}
-                decoded => {
+                Ok(batch) => {
                     cells += count * columns;
-                    batches.push(decoded);
+                    batches.push(Ok(batch));
+                }
+                Err(error) => {
+                    batches.push(Err(error));
+                    break;
                 }
             }
             if cells >= CELLS && !records.is_empty() {
