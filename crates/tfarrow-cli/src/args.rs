@@ -447,7 +447,8 @@ pub(crate) struct Verify {
     /// Faults that are told with their places; others are counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_faults: usize,
-    /// What the records are: one that is no such message is a fault [default: what most of them look like]
+    /// What the records are: of example and sequence-example, one that is no such message is a fault (an Example is a
+    /// SequenceExample without feature lists); raw records may be anything [default: what most of them look like]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) record_type: Option<RecordTypeArg>,
     #[command(flatten)]

@@ -169,6 +169,9 @@ mod tests {
         write(&[0; 100], &mut bytes);
         let limits = Limits { record_bytes: 99, ..Limits::default() };
         let error = Framer::new(limits).cut(&bytes, &mut Vec::new()).unwrap_err();
-        assert_eq!(error.to_string(), "record 0 (byte 0): bytes in one record: found 100, the limit record-bytes is 99");
+        assert_eq!(
+            error.to_string(),
+            "record 0 (byte 0): bytes in one record: found 100, the limit record-bytes is 99"
+        );
     }
 }

@@ -1,15 +1,18 @@
 //! What a file holds: told by its first bytes, never by its name.
 
-use std::{fmt, fs::File, path::Path};
+use std::{fmt, fs::File, io::Read, path::Path};
 
 use bytes::{Buf, Bytes};
-use tfarrow_codec::frame::length;
+use tfarrow_codec::{Chunker, Limits, Segment, frame::length};
 
 use crate::{
     Compression, Error, Result,
     compression::{Failure, Stream},
     looks,
 };
+
+/// Bytes in which a record is looked for behind a damaged one.
+const LOOKED_BEHIND: u64 = 1 << 20;
 
 /// What a shard holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +40,29 @@ impl Contents {
             Failure::Damage(_) => Error::io(path, std::io::ErrorKind::InvalidData.into()),
         })?;
         Ok(Self::of_stream(&stream))
+    }
+
+    /// Whether a file that begins like nothing known holds a record all the same, whose CRCs hold: the first one is
+    /// damaged. So much is looked at as records usually take.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn is_behind_damage(path: &Path) -> Result<bool> {
+        let wrap = |error| Error::io(path, error);
+        let mut head = Vec::new();
+        File::open(path).map_err(wrap)?.take(LOOKED_BEHIND).read_to_end(&mut head).map_err(wrap)?;
+        let mut chunker = Chunker::new(head.len(), Limits::default());
+        let mut rest = head.as_slice();
+        while looks::known(&head).is_none() && !rest.is_empty() {
+            let taken = chunker.fill(rest);
+            rest = rest.get(taken..).unwrap_or_default();
+            while let Some(segment) = chunker.read_on(rest.is_empty()) {
+                if let Segment::Records(_) = segment {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// What a file that begins so holds.

@@ -81,7 +81,8 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// - A URL: what it names in a store, likewise; of a web server, one file; `file:///..`, a path.
 /// - A file: taken whatever it holds, an empty one as a shard of no records.
 /// - A folder: the files in it and below, by what they hold. A file that is called TFRecord, or numbered as its shards
-///   are, and holds something else is taken too, so that damage is not passed over in silence. Links to folders inside the source are not
+///   are, and holds something else is taken too, as is one that has a sound record behind a damaged one, so that damage is
+///   not passed over in silence. Links to folders inside the source are not
 ///   followed, since what they lead to is found without them.
 /// - A shard spec, `train@10` or `train@10.tfrecord`: the shards `train-00000-of-00010` to `train-00009-of-00010`,
 ///   whatever their names end in. All of them have to be there; an empty one is a shard of no records.
@@ -316,6 +317,7 @@ impl Search {
         let contents = match known {
             Some(contents) => contents,
             None if found == Found::ByGlob || says_tfrecord(&path) || is_bare_shard(&path) => Contents::TfRecord,
+            None if Contents::is_behind_damage(&path)? => Contents::TfRecord,
             None => {
                 self.pass_over(path, |over| &mut over.other);
                 return Ok(());

@@ -12,7 +12,7 @@ use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff
 
 use crate::{
     args::{Diff, FaultFormat, RecordTypeArg},
-    failure::FOUND,
+    failure::{FOUND, unless_closed},
     output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
 };
 
@@ -27,10 +27,11 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         most: args.records,
     };
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
-    match args.format {
-        FaultFormat::Table => output::line(table(args, &found).trim_end())?,
-        FaultFormat::Json => output::line(&serde_json::to_string_pretty(&json(&found))?)?,
-    }
+    let text = match args.format {
+        FaultFormat::Table => table(args, &found).trim_end().to_owned(),
+        FaultFormat::Json => serde_json::to_string_pretty(&json(&found))?,
+    };
+    unless_closed(output::line(&text).map_err(Into::into))?;
     Ok(if found.is_equal() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 

@@ -13,7 +13,7 @@ use crate::{
         convert::{self, Run},
         faults::Found,
     },
-    failure::{FOUND, Usage},
+    failure::{FOUND, Usage, unless_closed},
 };
 
 /// Repairs, and tells what is lost.
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
         if is_pipe {
             found.say();
         } else {
-            found.tell(args.format, summary)?;
+            unless_closed(found.tell(args.format, summary))?;
         }
         Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
     })

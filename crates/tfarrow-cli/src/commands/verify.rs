@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
         "bytes": verified.bytes,
         "record_type": verified.record_type.name(),
     });
-    found.tell(args.format, summary)?;
+    failure::unless_closed(found.tell(args.format, summary))?;
     let (files, records) = (plural(shards.len() as u64, "file"), plural(verified.records, "sound record"));
     failure::say(&format!("{files}, {records}, {}: {}", size(verified.bytes), found.words()));
     Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })

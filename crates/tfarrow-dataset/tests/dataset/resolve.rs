@@ -69,6 +69,20 @@ fn folders_are_searched_by_content_in_natural_order() {
     check(&folder, "a", &["y.bin", "z"]);
 }
 
+/// Whatever its name is: a sound record behind a damaged one tells.
+#[test]
+fn a_shard_whose_first_record_is_damaged_is_not_passed_over() {
+    let whole = frames(&[b"one", b"two"]);
+    for bit in 0..96 {
+        let folder = folder(&["a.records"]);
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        write_file(folder.path(), "b.records", &damaged);
+        write_file(folder.path(), "c.bin", &[&b"no record"[..], &[7; 5000]].concat());
+        check(&folder, "", &["a.records", "b.records"]);
+    }
+}
+
 #[test]
 fn a_damaged_shard_is_not_passed_over() {
     let folder = folder(&[
