@@ -62,7 +62,8 @@ fn a_schema_may_have_more_columns_than_are_remembered() {
     assert_eq!(schema.fields().len(), 18);
     let records = chunks(&file, 1 << 20).unwrap();
     let decode = |limits| {
-        let mut decoder = DecoderBuilder::new(schema.clone()).with_limits(limits).build_batch_decoder().unwrap();
+        let mut decoder =
+            DecoderBuilder::new(std::sync::Arc::clone(&schema)).with_limits(limits).build_batch_decoder().unwrap();
         records.iter().map(|records| decoder.decode(records).unwrap()).collect::<Vec<_>>()
     };
     let few = Limits { features: 2, name_bytes: 20, ..Limits::default() };
