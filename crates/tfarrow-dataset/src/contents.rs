@@ -48,12 +48,15 @@ impl Contents {
     /// # Errors
     /// What the system says.
     pub(crate) fn is_behind_damage(path: &Path) -> Result<bool> {
+        if looks::known_file(path).is_some() {
+            return Ok(false);
+        }
         let wrap = |error| Error::io(path, error);
         let mut head = Vec::new();
         File::open(path).map_err(wrap)?.take(LOOKED_BEHIND).read_to_end(&mut head).map_err(wrap)?;
         let mut chunker = Chunker::new(head.len(), Limits::default());
         let mut rest = head.as_slice();
-        while looks::known(&head).is_none() && !rest.is_empty() {
+        while !rest.is_empty() {
             let taken = chunker.fill(rest);
             rest = rest.get(taken..).unwrap_or_default();
             while let Some(segment) = chunker.read_on(rest.is_empty()) {
