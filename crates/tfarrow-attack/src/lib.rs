@@ -184,7 +184,7 @@ pub fn infer(bytes: &[u8]) {
     }
     assert_eq!(all.records(), parts.records());
     assert_eq!(all.record_type(), parts.record_type());
-    assert!(all.features().eq(parts.features()));
+    assert_eq!(all.features().collect::<Vec<_>>(), parts.features().collect::<Vec<_>>());
 }
 
 /// Whatever the bytes are compressed with, or not at all: records, or an error, and the same with and without damage passed

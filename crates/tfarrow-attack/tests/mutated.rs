@@ -102,3 +102,19 @@ proptest! {
         }
     }
 }
+
+/// What an attack has found once, it does not find again: files are called by the attack and a number.
+#[test]
+fn what_was_found_stays_mended() {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/corrupt/fuzz");
+    let mut attacks = 0;
+    for file in fs::read_dir(found).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        let (attack, _) = name.split_once('-').unwrap();
+        let (_, attack) = ALL.iter().find(|(known, _)| *known == attack).unwrap();
+        attack(&fs::read(file.path()).unwrap());
+        attacks += 1;
+    }
+    assert!(attacks > 0);
+}

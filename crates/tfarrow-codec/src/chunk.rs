@@ -5,10 +5,11 @@ use std::{collections::VecDeque, mem};
 use arrow_buffer::Buffer;
 
 use crate::{
-    Error, ErrorKind, Limits, Position, Result, VerifyCrc,
+    Error, ErrorKind, Limits, Position, Result, VerifyCrc, WireError,
     crc::masked,
     frame::{FOOTER, Framer, HEADER, Span},
     resync::{Extent, Loss},
+    walk,
 };
 
 /// Whole records that lie in one chunk. Cheap to clone and to slice; a unit of work for any thread.
@@ -132,6 +133,14 @@ impl Records {
     /// The error that a value of record `index` of these is not as a reader declared it.
     pub fn misfit(&self, index: usize, feature: &str, expected: String, found: String) -> Error {
         self.error(ErrorKind::Declared { expected, found }, index).with_feature(feature)
+    }
+
+    /// The error that record `index` of these cannot be read, or has more than `limits` allow.
+    pub(crate) fn unreadable(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
+        let data = self.data(index).unwrap_or_default();
+        let long = (error == WireError::ManyValues).then(|| walk::long_feature(data, lists, limits.values)).flatten();
+        let error = self.error(ErrorKind::Wire(error), index);
+        long.into_iter().fold(error, |error, feature| error.with_feature(&feature))
     }
 
     /// An error in record `index` of these.

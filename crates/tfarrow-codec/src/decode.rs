@@ -257,7 +257,10 @@ impl BatchDecoder {
             VerifyCrc::OnParseFailure => records.check_crc(index).err(),
             VerifyCrc::Always | VerifyCrc::Never => None,
         };
-        damage.unwrap_or_else(|| records.error(ErrorKind::Wire(error), index))
+        damage.unwrap_or_else(|| {
+            let lists = self.record_type == RecordType::SequenceExample;
+            records.unreadable(error, index, lists, self.tape.limits())
+        })
     }
 
     /// The array of a column. A value that does not fit costs its row, where that may be left out.

@@ -114,6 +114,8 @@ pub enum ErrorKind {
         columns: usize,
         /// How many bytes they may have together.
         name_bytes: usize,
+        /// Which of the two is passed, by its name.
+        passed: &'static str,
     },
     /// A column cannot be decoded to or encoded from: says which, and what helps.
     Unsupported(String),
@@ -188,12 +190,11 @@ impl Error {
         &self.0.kind
     }
 
-    /// The limit that was passed, where it is one of [`Limits`](crate::Limits), which can be set otherwise: the first of
-    /// those that it may be.
+    /// The limit that was passed, where it is one of [`Limits`](crate::Limits), which can be set otherwise.
     pub fn limit_name(&self) -> Option<&'static str> {
         match &self.0.kind {
             ErrorKind::Limit { name, .. } => *name,
-            ErrorKind::ManyNames { .. } => Some("columns"),
+            ErrorKind::ManyNames { passed, .. } => Some(passed),
             ErrorKind::Wire(WireError::LongKey) => Some("key-bytes"),
             ErrorKind::Wire(WireError::ManyFeatures) => Some("record-features"),
             ErrorKind::Wire(WireError::ManyValues) => Some("values"),
@@ -285,7 +286,7 @@ impl fmt::Display for ErrorKind {
                 let name = name.map_or(String::new(), |name| format!(" {name}"));
                 write!(f, "{what}: found {found}, the limit{name} is {limit}")
             }
-            Self::ManyNames { columns, name_bytes } => write!(
+            Self::ManyNames { columns, name_bytes, .. } => write!(
                 f,
                 "the features have more names than the limits columns ({columns}) and name-bytes ({name_bytes}) allow"
             ),

@@ -188,11 +188,15 @@ pub struct Summary {
     unreadable: Option<(Place, WireError)>,
     /// How many such records there are.
     strays: u64,
+    /// How many records have a feature with a value, and nothing that is none of an Example's.
+    examples: u64,
     /// The first record that has a field which neither of them has, and its number.
     foreign: Option<(Place, u32)>,
     observer: Observer,
     sides: [SideSummary; 2],
     limits: Limits,
+    /// Whether names past the limits are no error.
+    forgets: bool,
 }
 
 #[derive(Debug)]
@@ -253,11 +257,19 @@ impl Summary {
             bytes: 0,
             unreadable: None,
             strays: 0,
+            examples: 0,
             foreign: None,
             observer: Observer::default(),
             sides: [side(), side()],
             limits,
+            forgets: false,
         }
+    }
+
+    /// A summary to which names of features past the limits are no error, wherever records are added or summaries merge: it
+    /// does not remember them. Which it does, depends on the order. For who asks for no schema.
+    pub fn that_forgets(self) -> Self {
+        Self { forgets: true, ..self }
     }
 
     /// Goes on in another shard.
@@ -268,7 +280,8 @@ impl Summary {
     /// Adds these records. A payload that is no Example is counted, and makes the data set raw.
     ///
     /// # Errors
-    /// A record whose CRC does not hold, or more names of features than the limits allow.
+    /// A record whose CRC does not hold, one that passes a limit, and more names of features than the limits allow. All
+    /// records before the one to blame are added.
     pub fn observe(&mut self, records: &Records, verify: VerifyCrc) -> Result<()> {
         self.observe_with(records, verify, &mut ())
     }
@@ -295,17 +308,27 @@ impl Summary {
                 }
                 // It may well be an Example.
                 if error.is_limit() {
-                    return Err(Error::wire(error, position));
+                    (self.records, self.bytes) = (self.records - 1, self.bytes - data.len() as u64);
+                    return Err(records.unreadable(error, index, true, &self.limits));
                 }
                 self.strays += 1;
                 others.unreadable(place, error, data.len() as u64);
                 self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
             }
-            if self.observer.shape.overflow {
-                return Err(too_many_names(&self.limits));
-            }
+            self.check_names()?;
         }
         Ok(())
+    }
+
+    fn check_names(&self) -> Result<()> {
+        if self.observer.shape.overflow && !self.forgets { Err(self.too_many_names()) } else { Ok(()) }
+    }
+
+    fn too_many_names(&self) -> Error {
+        let Limits { features: columns, name_bytes, .. } = self.limits;
+        let is_full = |side: &SideSummary| side.keys.names().len() >= columns;
+        let passed = if self.sides.iter().any(is_full) { "columns" } else { "name-bytes" };
+        Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
     }
 
     /// Adds a record that another summary has seen, and tells `others` of it: for one of a part of the records.
@@ -316,7 +339,7 @@ impl Summary {
         // It has parsed before.
         let parsed = self.add(record.data(), record.place(), others);
         debug_assert_eq!(parsed, Ok(()));
-        if self.observer.shape.overflow { Err(too_many_names(&self.limits)) } else { Ok(()) }
+        self.check_names()
     }
 
     fn add<O: RecordObserver>(
@@ -327,8 +350,13 @@ impl Summary {
     ) -> std::result::Result<(), WireError> {
         self.records += 1;
         self.bytes += data.len() as u64;
+        let had_value = std::mem::take(&mut self.observer.shape.has_value);
         let parsed = self.observer.record(data, &mut self.sides, place, others);
-        if let Some(field) = self.observer.shape.foreign.take() {
+        let shape = &mut self.observer.shape;
+        self.examples += u64::from(parsed.is_ok() && shape.has_value && shape.foreign.is_none());
+        shape.has_value |= had_value;
+        // One that does not parse is odd enough, and may be damaged.
+        if let Some(field) = shape.foreign.take().filter(|_| parsed.is_ok()) {
             self.foreign = self.foreign.filter(|held| held.0 < place).or(Some((place, field)));
         }
         parsed
@@ -342,6 +370,7 @@ impl Summary {
         self.records += other.records;
         self.bytes += other.bytes;
         self.strays += other.strays;
+        self.examples += other.examples;
         self.unreadable = first(self.unreadable, other.unreadable);
         self.foreign = first(self.foreign, other.foreign);
         let (shape, others) = (&mut self.observer.shape, other.observer.shape);
@@ -350,11 +379,13 @@ impl Summary {
         for (side, other) in self.sides.iter_mut().zip(&other.sides) {
             for feature in &other.features {
                 let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
-                let held = id.and_then(|id| side.feature(id, feature.role));
-                held.ok_or_else(|| too_many_names(&self.limits))?.merge(feature);
+                match id.and_then(|id| side.feature(id, feature.role)) {
+                    Some(held) => held.merge(feature),
+                    None => self.observer.shape.overflow = true,
+                }
             }
         }
-        Ok(())
+        self.check_names()
     }
 
     /// Records seen.
@@ -365,6 +396,16 @@ impl Summary {
     /// Bytes of the payloads of all records seen.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How many records look like Examples: they parse, have a feature with a value, and no field that is foreign.
+    pub fn examples(&self) -> u64 {
+        self.examples
+    }
+
+    /// Whether there were names of features that are not remembered.
+    pub fn has_forgotten(&self) -> bool {
+        self.observer.shape.overflow
     }
 
     /// The first record that is neither an Example nor a SequenceExample, and in which way.
@@ -516,10 +557,6 @@ fn mixed(feature: &FeatureSummary) -> Error {
     let places: Vec<_> = feature.kinds().map(place).collect();
     let message = format!("has more than one kind: {}", places.join(", "));
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
-}
-
-fn too_many_names(limits: &Limits) -> Error {
-    Error::usage(ErrorKind::ManyNames { columns: limits.features, name_bytes: limits.name_bytes })
 }
 
 /// Infers the schema of a whole stream in memory.

@@ -56,6 +56,9 @@ impl Limits {
     }
 }
 
+/// Rows times columns of a batch, at most, wherever batches are made: each takes memory, also where a record has nothing.
+pub const BATCH_CELLS: usize = 1 << 20;
+
 /// Whether the CRC of a record's data is checked. The CRC of its length always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VerifyCrc {

@@ -3,11 +3,14 @@
 //! The types are those of docs/mapping.md. If you add a type, you must also add it to `column::build` (decode) and to
 //! `encode`; the compiler finds both, since [`Values`] is matched exhaustively there.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Limits, Result};
 
 /// Metadata key of a field: the kind of its feature, in TensorFlow's words (`bytes_list`, `float_list`, `int64_list`).
 pub const KIND: &str = "tfarrow.kind";
@@ -252,8 +255,7 @@ impl Column {
         if !shape_fits {
             return Err(unsupported());
         }
-        let feature = field.metadata().get(FEATURE).unwrap_or(field.name()).clone();
-        Ok(Self { feature, role, shape, values })
+        Ok(Self { feature: feature_of(field).to_owned(), role, shape, values })
     }
 
     /// The Arrow type of the column.
@@ -299,6 +301,11 @@ pub fn role_of(field: &Field) -> Option<Role> {
     Role::ALL.into_iter().find(|role| role.name() == name)
 }
 
+/// The name of the feature that a field holds: its own, unless its metadata has another.
+fn feature_of(field: &Field) -> &str {
+    field.metadata().get(FEATURE).unwrap_or(field.name())
+}
+
 fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     match record_type {
         RecordType::Raw => Role::Record,
@@ -317,6 +324,30 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
         let steps = |field: &Arc<Field>| shape_of(field.data_type()).0 == Shape::Steps;
         if schema.fields().iter().any(steps) { RecordType::SequenceExample } else { RecordType::Example }
     })
+}
+
+/// Refuses a schema of more features than `limits` allow, or with more bytes in their names. The columns of one feature
+/// count once, and our own do not; whoever says of many that they are our own is not believed.
+///
+/// # Errors
+/// [`ErrorKind::ManyNames`].
+pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
+    let of_features = |field: &&Arc<Field>| role_of(field).is_none_or(Role::is_of_features);
+    let (features, own): (Vec<_>, Vec<_>) = schema.fields().iter().partition(of_features);
+    // As inference counts them: features and feature lists apart.
+    let is_list = |field: &&&Arc<Field>| role_of(field) == Some(Role::Sequence);
+    let (lists, features): (Vec<_>, Vec<_>) = features.iter().partition(is_list);
+    let names = |fields: Vec<&&Arc<Field>>| fields.into_iter().map(|field| feature_of(field).to_owned()).collect();
+    let sides: [HashSet<String>; 2] = [names(lists), names(features)];
+    let (columns, name_bytes) = (limits.features, limits.name_bytes);
+    let passed = if sides.iter().any(|names| names.len() > columns) || own.len() > columns.max(Role::ALL.len()) {
+        "columns"
+    } else if sides.iter().any(|names| names.iter().map(String::len).sum::<usize>() > name_bytes) {
+        "name-bytes"
+    } else {
+        return Ok(());
+    };
+    Err(Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed }))
 }
 
 /// The schema of raw records: one column, `record`.

@@ -178,6 +178,11 @@ impl Tape {
         }
     }
 
+    /// What records may have.
+    pub(crate) fn limits(&self) -> &Limits {
+        self.sides[0].keys.limits()
+    }
+
     /// Makes room for the places of a batch.
     pub(crate) fn begin(&mut self, columns: usize, rows: usize) {
         self.slots.clear();

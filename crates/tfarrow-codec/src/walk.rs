@@ -74,18 +74,50 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
 
 /// The map entries of a record.
 #[cold]
-fn count_entries(mut rest: &[u8], lists: bool) -> Result<usize> {
+fn count_entries(data: &[u8], lists: bool) -> Result<usize> {
     let mut count = 0;
-    while !rest.is_empty() {
-        match wire::tag(&mut rest)? {
-            (field @ (1 | 2), LEN) if lists || field == 1 => steps(wire::bytes(&mut rest)?, |_| {
-                count += 1;
-                Ok(())
-            })?,
-            tag => wire::skip(&mut rest, tag, 0)?,
-        }
-    }
+    entries(data, lists, |_, _| {
+        count += 1;
+        Ok(())
+    })?;
     Ok(count)
+}
+
+/// The name of the first feature of a record that has more than `most` values.
+#[cold]
+pub(crate) fn long_feature(data: &[u8], lists: bool, most: usize) -> Option<String> {
+    let mut found = None;
+    let look = entries(data, lists, |side, entry| {
+        let (key, value) = read_entry(entry)?;
+        let value = value.as_deref().unwrap_or_default();
+        let checked = match side {
+            Side::Features => feature(value, |list| list.map_or(Ok(()), |(kind, body)| check_values(kind, body, most))),
+            Side::Lists => check_feature_list(value, most),
+        };
+        if checked == Err(WireError::ManyValues) {
+            found.get_or_insert_with(|| String::from_utf8_lossy(key).into_owned());
+        }
+        checked
+    });
+    // It is a limit that ends the look, or something that is met behind it.
+    debug_assert!(look.is_err());
+    found
+}
+
+/// Calls `then` with the bytes of each map entry of a record.
+fn entries(mut rest: &[u8], lists: bool, mut then: impl FnMut(Side, &[u8]) -> Result<()>) -> Result<()> {
+    while !rest.is_empty() {
+        let side = match wire::tag(&mut rest)? {
+            (1, LEN) => Side::Features,
+            (2, LEN) if lists => Side::Lists,
+            tag => {
+                wire::skip(&mut rest, tag, 0)?;
+                continue;
+            }
+        };
+        steps(wire::bytes(&mut rest)?, |entry| then(side, entry))?;
+    }
+    Ok(())
 }
 
 /// Walks a message whose field 1 is a map.

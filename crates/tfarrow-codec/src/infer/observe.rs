@@ -46,7 +46,8 @@ impl List {
 /// What the records seen so far are besides their features.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shape {
-    /// Some feature's map entry has a value, as all entries have that TensorFlow wrote.
+    /// Some feature's map entry has a value, as all entries have that TensorFlow wrote. While a record is added, this
+    /// is said of that record alone.
     pub(super) has_value: bool,
     /// A record has `feature_lists`, if only empty ones.
     pub(super) has_lists: bool,
@@ -99,6 +100,27 @@ impl Observer {
         }
         Ok(())
     }
+
+    /// Reads a feature whose name is not remembered, for nothing but its form and its length.
+    #[cold]
+    fn check(&mut self, side: Side, bytes: &[u8], most: usize) -> wire::Result<()> {
+        match side {
+            Side::Features => check_len(&one(bytes, false)?, most),
+            Side::Lists => {
+                walk::check_feature_list(bytes, most)?;
+                let before = self.steps.len();
+                let read = steps(bytes, false, &mut self.steps);
+                self.steps.truncate(before);
+                read
+            }
+        }
+    }
+}
+
+/// Refuses a list of more than `most` values.
+#[inline]
+fn check_len(list: &List, most: usize) -> wire::Result<()> {
+    if list.len > most as u64 { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
 #[inline]
@@ -158,7 +180,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         let summary = &mut self.sides[side as usize];
         let Some((id, feature)) = id.and_then(|id| Some((id, summary.feature(id, role)?))) else {
             self.observer.shape.overflow = true;
-            return Ok(());
+            return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits().values);
         };
         // Once a value was no text, the next need not be looked at.
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
@@ -175,9 +197,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
                 Seen { side, id, message, list: List::UNSET, steps: Some((first, all.len())) }
             }
         };
-        if seen.list.len > most as u64 {
-            return Err(WireError::ManyValues);
-        }
+        check_len(&seen.list, most)?;
         self.note(seen);
         Ok(())
     }
@@ -261,7 +281,8 @@ fn list(kind: Kind, body: &[u8], utf8: bool) -> wire::Result<List> {
             Ok(())
         })?,
     }
-    Ok(List { len, bytes, kind: Some(kind), utf8 })
+    // That bytes of this feature were no text says nothing of its numbers.
+    Ok(List { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes })
 }
 
 /// Most values are short, and most text is ASCII: that is told faster than UTF-8 in general.
