@@ -99,6 +99,12 @@ impl Decoders {
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner).merge(lost);
     }
 
+    /// Tells what was passed over so far.
+    pub(crate) fn tell_skipped(&self) {
+        let skipped = std::mem::take(&mut *self.skipped.lock().unwrap_or_else(PoisonError::into_inner));
+        self.teller.tell_skipped(skipped);
+    }
+
     fn note(&self, new: Skipped, path: &Path, metrics: &ScanMetrics) {
         let Some(first) = new.errors.into_iter().next() else { return };
         metrics.records_skipped.add(new.records as usize);
@@ -118,8 +124,7 @@ impl Drop for Decoders {
             }
         }
         self.teller.tell_unknown(names, &self.origin);
-        let skipped = self.skipped.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.teller.tell_skipped(std::mem::take(skipped));
+        self.tell_skipped();
     }
 }
 

@@ -12,9 +12,10 @@ use datafusion::{
     execution::SessionState,
 };
 use object_store::ObjectStoreExt;
-use tfarrow_dataset::{Contents, Shard, guard, is_remote};
+use tfarrow_codec::schema::check_columns;
+use tfarrow_dataset::{Contents, Error, Shard, guard, is_remote};
 
-use crate::table::is_pattern;
+use crate::{TfRecordOptions, error::external, table::is_pattern};
 
 /// Bytes of an Arrow file in a store that are asked for first, to find its schema.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -67,7 +68,12 @@ pub(crate) async fn listing_table(
         }
         _ => config.infer_schema(state).await?,
     };
-    Ok(Arc::new(ListingTable::try_new(config)?))
+    let table = ListingTable::try_new(config)?;
+    // Each column costs time in every plan, and memory in every batch.
+    let limits = TfRecordOptions::of(state.config()).limits;
+    let checked = check_columns(&table.schema(), &limits);
+    checked.map_err(|error| external(Error::codec(source, error)))?;
+    Ok(Arc::new(table))
 }
 
 /// The schema of an Arrow file in a store. DataFusion looks for it eight bytes behind the beginning of an object, where

@@ -28,7 +28,7 @@ use futures::{
     StreamExt,
     stream::{self, BoxStream},
 };
-use tfarrow_codec::Records;
+use tfarrow_codec::{BATCH_CELLS, OnError, Records};
 use tfarrow_dataset::{Error, ReadOptions, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
@@ -39,9 +39,6 @@ use crate::{decoders::Decoders, error::explained, input::Input, metrics::ScanMet
 
 /// Bytes of records in a batch. One record may be longer.
 const BATCH_BYTES: usize = 16 << 20;
-/// Rows times columns of a batch, and of batches that are handed on at once: each takes memory, also where a record has
-/// nothing.
-const CELLS: usize = 1 << 20;
 /// Chunks that are read ahead of who takes their batches, for each core.
 const AHEAD: usize = 2;
 
@@ -74,8 +71,9 @@ impl Scan {
         let cores = runtime.metrics().num_workers();
         let (queue, places) = channel((AHEAD * cores).div_ceil(self.partitions.max(1)).max(AHEAD));
         let active = Active::new(&self.active);
+        let decoders = Early(Arc::downgrade(&self.decoders));
         let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, cores, &runtime));
-        stream::unfold(Some((places, None, thread)), next).flat_map(stream::iter).boxed()
+        stream::unfold(Some((places, None, thread, decoders)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until nobody takes its batches any more.
@@ -127,16 +125,28 @@ fn panicked() -> DataFusionError {
     internal_datafusion_err!("a thread that decodes records has panicked")
 }
 
-/// The queue, the place whose batches come next, and the first thread.
-type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>);
+/// The queue, the place whose batches come next, the first thread, and whom to ask where nobody wants more.
+type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>, Early);
+
+/// Tells what was passed over where a stream is left before its end, as a LIMIT leaves it: the threads that read may live
+/// longer than the query. At the end the decoders are gone, and have told it.
+struct Early(Weak<Decoders>);
+
+impl Drop for Early {
+    fn drop(&mut self) {
+        if let Some(decoders) = self.0.upgrade() {
+            decoders.tell_skipped();
+        }
+    }
+}
 
 /// The next batches in their place, or in the next; at the end, the thread's own end.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
-    let (mut places, open, thread) = state?;
+    let (mut places, open, thread, decoders) = state?;
     if let Some(mut place) = open
         && let Some(batches) = place.recv().await
     {
-        return Some((batches, Some((places, Some(place), thread))));
+        return Some((batches, Some((places, Some(place), thread, decoders))));
     }
     let Some(mut place) = places.recv().await else {
         let error = match thread.join().await.err()? {
@@ -147,7 +157,7 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
     };
     // Who has panicked may have left its place empty.
     match place.recv().await {
-        Some(batches) => Some((batches, Some((places, Some(place), thread)))),
+        Some(batches) => Some((batches, Some((places, Some(place), thread, decoders)))),
         None => Some((vec![Err(panicked())], None)),
     }
 }
@@ -224,13 +234,6 @@ struct Reading {
     left: AtomicUsize,
 }
 
-/// What was passed over between records is told with what decoders have passed over.
-impl Drop for Reading {
-    fn drop(&mut self) {
-        self.scan.decoders.note_lost(self.reader.lost());
-    }
-}
-
 impl Reading {
     /// Takes the next records and decodes them. Whether there may be more.
     ///
@@ -241,6 +244,10 @@ impl Reading {
             return false;
         }
         let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
+        // What was passed over between records is told with what decoders pass over, and noted before they are handed on.
+        if self.scan.read.on_error == OnError::Skip {
+            self.scan.decoders.note_lost(self.reader.lost());
+        }
         let Some((records, place)) = entered.flatten() else { return false };
         let mut output = Output { queue, place };
         let Some(rest) = self.decode(records, &mut output) else { return false };
@@ -277,7 +284,7 @@ impl Reading {
     /// Decodes the records. Returns what still holds the memory that they lie in; `None` where nobody waits for them any more.
     fn decode(&self, mut records: Records, output: &mut Output<'_>) -> Option<Records> {
         let columns = self.scan.decoders.columns().max(1);
-        let rows = (CELLS / columns).clamp(1, self.scan.batch_size);
+        let rows = (BATCH_CELLS / columns).clamp(1, self.scan.batch_size);
         let (mut batches, mut cells) = (Batches::new(), 0);
         while !records.is_empty() {
             let count = records.fit(rows, BATCH_BYTES);
@@ -295,7 +302,7 @@ impl Reading {
                     break;
                 }
             }
-            if cells >= CELLS && !records.is_empty() {
+            if cells >= BATCH_CELLS && !records.is_empty() {
                 cells = 0;
                 if !output.give(mem::take(&mut batches)) {
                     return None;

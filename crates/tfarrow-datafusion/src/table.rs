@@ -104,7 +104,7 @@ impl Files {
             Self::These(shards) => Ok(shards.clone()),
             Self::Of(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
                 Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Vec::new()),
-                shards => shards,
+                found => found.map(|found| found.shards),
             },
         }
     }
@@ -135,7 +135,7 @@ pub(crate) fn is_pattern(source: &str) -> bool {
 fn may_be_folder(sources: &[String]) -> bool {
     let [source] = sources else { return false };
     let name = Path::new(source);
-    !is_pattern(source) && (source.ends_with('/') || !(names::says_tfrecord(name) || names::is_bare_shard(name)))
+    !is_pattern(source) && (source.ends_with('/') || !names::is_called_shard(name))
 }
 
 /// Whether a source names no file, or nothing that is there: a table that is to be filled.

@@ -69,7 +69,7 @@ impl UrlTables {
             if let Some(shards) = streams.get(&source) {
                 return Ok(shards.clone());
             }
-            let shards = resolve_wanted(&[&source], wanted).map_err(external)?;
+            let shards = resolve_wanted(&[&source], wanted).map_err(external)?.shards;
             // TFRecord is read by us alone, and from front to back.
             let is_ours = |shard: &Shard| wanted == Wanted::Any && shard.contents == Contents::TfRecord;
             if !shards.iter().any(|shard| shard.is_stream() || shard.is_odd_object() && !is_ours(shard)) {

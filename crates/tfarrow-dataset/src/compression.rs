@@ -229,6 +229,17 @@ impl Stream {
         self.read_on(out)
     }
 
+    /// Reads bytes as they are stored: of a compressed shard, those behind the place where they no longer inflate.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn read_stored(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
+        match &mut self.inflate {
+            Some(inflate) if inflate.waiting() > 0 => Ok(inflate.take(out)),
+            _ => self.input.read(out),
+        }
+    }
+
     fn read_on(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
         match &mut self.inflate {
             None => self.input.read(out),
@@ -276,6 +287,13 @@ impl Inflate {
 
     fn waiting(&self) -> usize {
         self.to - self.from
+    }
+
+    /// Copies what waits, as it is.
+    fn take(&mut self, out: &mut [u8]) -> usize {
+        let count = copy(self.buffer.get(self.from..self.to).unwrap_or_default(), out);
+        self.from += count;
+        count
     }
 
     fn read(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {

@@ -102,6 +102,37 @@ pub struct PassedOver {
     pub looks_like: Option<String>,
 }
 
+impl PassedOver {
+    /// Whether there is more to it than what names tell: something that may be data.
+    pub fn may_matter(&self) -> bool {
+        self.empty + self.other + self.unwanted > 0
+    }
+
+    /// Adds a file of no known format.
+    pub(crate) fn other(&mut self, path: PathBuf) {
+        self.other += 1;
+        self.example.get_or_insert(path);
+    }
+
+    /// Adds a file of a format that was not asked for.
+    pub(crate) fn unwanted(&mut self, path: PathBuf) {
+        self.unwanted += 1;
+        self.example.get_or_insert(path);
+    }
+
+    /// Adds what another source has that was passed over.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { by_name, empty, other, unwanted, example, looks_like } = other;
+        self.by_name += by_name;
+        self.empty += empty;
+        self.other += other;
+        self.unwanted += unwanted;
+        if self.example.is_none() {
+            (self.example, self.looks_like) = (example, looks_like);
+        }
+    }
+}
+
 impl Error {
     /// An error about the file at `path`.
     pub fn new(path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
@@ -188,7 +219,10 @@ impl fmt::Display for ErrorKind {
             Self::Damaged { compression, damage, offset, record } => {
                 write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
             }
-            Self::NoShards { looked, passed_over } => write!(f, "nothing to read: {looked}{passed_over}"),
+            Self::NoShards { looked, passed_over } => {
+                let before = if *passed_over == PassedOver::default() { "" } else { "; " };
+                write!(f, "nothing to read: {looked}{before}{passed_over}")
+            }
             Self::Exists => f.write_str("this file exists; ask for it to be overwritten, or name another"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
             Self::MixedKinds(message) => f.write_str(message),
@@ -220,7 +254,7 @@ impl fmt::Display for PassedOver {
             (self.other, "of no known format"),
             (self.unwanted, "of a format that was not asked for"),
         ];
-        let mut before = "; passed over: ";
+        let mut before = "passed over: ";
         for (count, why) in reasons.into_iter().filter(|(count, _)| *count > 0) {
             write!(f, "{before}{count} {why}")?;
             before = ", ";

@@ -18,7 +18,7 @@ pub struct Fault {
     pub record: u64,
     /// Where it begins in the decompressed shard.
     pub offset: u64,
-    /// How many bytes are lost by it, frames included where they are.
+    /// How many bytes are lost by it, frames included where they are; of those that do not inflate, as they are stored.
     pub bytes: u64,
     /// What is wrong.
     pub error: Arc<Error>,

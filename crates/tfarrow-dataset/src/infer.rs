@@ -148,11 +148,17 @@ impl Inferred {
         Some(format!("{why}, so all records are taken as they are"))
     }
 
-    /// Whether they are raw for the sake of a few: some feature is in half of them at least.
+    /// Whether they are raw for the sake of a few: some feature is in half of them at least; or, where not all names are
+    /// remembered, half of them have features.
     pub fn has_strays(&self) -> bool {
         let summary = &self.summary;
         let has_odd = summary.unreadable().is_some() || summary.foreign().is_some();
-        has_odd && summary.features().any(|feature| feature.present >= summary.records().div_ceil(2))
+        let half = summary.records().div_ceil(2);
+        has_odd
+            && match summary.has_forgotten() {
+                true => summary.examples() >= half,
+                false => summary.features().any(|feature| feature.present >= half),
+            }
     }
 
     /// The first feature of such records that has more than one kind.
@@ -291,7 +297,7 @@ pub(crate) fn look<O: RecordObserver + Send>(
     });
     let errors = outcomes.iter().enumerate().filter_map(|(thread, outcome)| Some((outcome.key()?, thread)));
     let first = errors.min().map(|(_, thread)| thread);
-    let mut summary = Summary::with_limits(0, options.read.limits);
+    let mut summary = work.summary();
     let mut observers = Vec::new();
     let mut losses = Losses::new(most);
     for (thread, outcome) in outcomes.into_iter().enumerate() {
@@ -439,10 +445,15 @@ impl<O> Outcome<O> {
 }
 
 impl Work<'_> {
-    fn run<O: RecordObserver>(&self, observer: O) -> Outcome<O> {
+    /// Who looks for faults asks for no schema: names that are too many for one are none.
+    fn summary(&self) -> Summary {
         let summary = Summary::with_limits(0, self.options.read.limits);
+        if self.faults.is_some() { summary.that_forgets() } else { summary }
+    }
+
+    fn run<O: RecordObserver>(&self, observer: O) -> Outcome<O> {
         let losses = Losses::new(self.faults.unwrap_or(1));
-        let mut outcome = Outcome { summary, observer, losses, error: None };
+        let mut outcome = Outcome { summary: self.summary(), observer, losses, error: None };
         // First each thread has shards of its own, then it helps with those that others have begun.
         while let Some(turn) = self.turns.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             self.share(turn, &mut outcome);
@@ -490,7 +501,8 @@ impl Work<'_> {
         }
     }
 
-    /// Looks at all records, but for damaged ones where those are passed over.
+    /// Looks at all records, but for damaged ones where those are passed over. What a limit forbids is a fault, where
+    /// faults are looked for; else it is for the user to say whether the limit is right.
     fn observe_good<O: RecordObserver>(
         &self,
         turn: &Turn<'_>,
@@ -499,12 +511,16 @@ impl Work<'_> {
     ) -> Result<()> {
         let mut rest = records.clone();
         while let Err(error) = outcome.summary.observe_with(&rest, self.options.verify, &mut outcome.observer) {
-            let is_corrupt = error.category() == Category::Corrupt;
+            let goes_on = match error.category() {
+                Category::Corrupt => self.options.read.on_error == OnError::Skip,
+                Category::Limit => self.faults.is_some(),
+                Category::Truncated | Category::Data | Category::Usage => false,
+            };
+            if !goes_on {
+                return Err(Error::codec(&turn.shard.path, error));
+            }
             let read = (error.position().record - rest.first()) as usize + 1;
             let error = Error::codec(&turn.shard.path, error);
-            if self.options.read.on_error == OnError::Fail || !is_corrupt {
-                return Err(error);
-            }
             let bytes = rest.data(read - 1).map_or(0, <[u8]>::len) as u64;
             outcome.losses.add_record(Fault { bytes, ..Fault::of(turn.index, error) });
             rest = rest.split_at(read).1;

@@ -44,6 +44,7 @@ mod guard;
 mod infer;
 mod lock;
 mod looks;
+mod missing;
 pub mod names;
 mod natural;
 mod reader;
@@ -67,12 +68,13 @@ pub use infer::{
     InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer,
     infer_observed, infer_with, place_in,
 };
+pub use missing::MissingShards;
 pub use reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader};
 pub use remote::{is_remote, store_of};
-pub use shard::Shard;
+pub use shard::{Shard, remove_copies};
 pub use shared::{SharedReader, Taken};
 pub use skipped::SkippedRecords;
-pub use source::{Wanted, resolve, resolve_wanted};
+pub use source::{Resolved, Wanted, resolve, resolve_wanted};
 pub use spec::is_shard_spec;
 pub use upload::{existing, names_in};
 pub use verify::{Verified, verify};

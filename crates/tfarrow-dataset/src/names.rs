@@ -84,6 +84,19 @@ pub fn original_name(name: &Path, original: &str, was: Compression, output: Comp
     Some(name.with_file_name(format!("{plain}{}", output.suffix())))
 }
 
+/// The set that a numbered shard is of, in its folder; its number and how many there are, as the name has them.
+pub(crate) fn set_member(name: &Path) -> Option<(PathBuf, String, String)> {
+    let stem = stem(file_name(name));
+    let (head, number) = split_number(&stem);
+    let (index, of) = str::from_utf8(number).ok()?.strip_prefix('-')?.split_once("-of-")?;
+    Some((name.with_file_name(os_string(head.to_vec())), index.to_owned(), of.to_owned()))
+}
+
+/// Whether a file is called as shards are: TFRecord, or numbered.
+pub fn is_called_shard(name: &Path) -> bool {
+    says_tfrecord(name) || is_bare_shard(name)
+}
+
 /// Whether the name says that the file is TFRecord, compressed or not, numbered or not.
 pub fn says_tfrecord(name: &Path) -> bool {
     let (plain, _) = Compression::of_name_bytes(file_name(name));
@@ -94,7 +107,7 @@ pub fn says_tfrecord(name: &Path) -> bool {
 
 /// Whether a file without an extension is numbered as TensorFlow numbers shards: `train-00000-of-00004`, also compressed.
 /// With another extension it is something else's shard, such as a checkpoint's `variables.data-00000-of-00001`.
-pub fn is_bare_shard(name: &Path) -> bool {
+fn is_bare_shard(name: &Path) -> bool {
     let (head, number) = split_number(Compression::of_name_bytes(file_name(name)).0);
     !number.is_empty() && !head.contains(&b'.')
 }

@@ -66,11 +66,16 @@ pub enum Segment {
 pub struct Lost {
     /// What is wrong; `None` where this goes on with the stretch that was told of before.
     pub error: Option<Error>,
-    /// Where it lies in the decompressed shard.
+    /// Where it lies in the decompressed shard, or in the file, where the bytes are as they are stored.
     pub offset: u64,
-    /// The bytes, decompressed. Of compressed ones that cannot be inflated there are none.
+    /// The bytes, decompressed.
     pub bytes: Buffer,
+    /// Whether the bytes are as they are stored: those of a compressed file behind the place where they no longer inflate.
+    pub is_stored: bool,
 }
+
+/// Bytes that do not inflate, and are handed on at once.
+const STORED_BYTES: usize = 1 << 20;
 
 /// Reads the records of one shard, a chunk at a time.
 ///
@@ -84,6 +89,8 @@ pub struct ShardReader {
     lost: SkippedRecords,
     /// Why the stream ended, where that was no proper end.
     failure: Option<Failure>,
+    /// Whether that was told, of compressed bytes, and what follows them is still to be handed on.
+    is_broken: bool,
     stream_ended: bool,
     done: bool,
 }
@@ -130,6 +137,7 @@ impl ShardReader {
             partial_tail,
             lost,
             failure: None,
+            is_broken: false,
             stream_ended: false,
             done: false,
         })
@@ -193,22 +201,46 @@ impl ShardReader {
                     let failure = tail.and_then(|error| Some((self.failure.take()?, error.position().record)));
                     let failure = failure.map(|(failure, record)| self.failed(failure, record)).transpose()?;
                     let error = failure.or_else(|| error.map(|error| Error::codec(&self.path, error)));
-                    if !self.ignores(error.as_ref()) {
-                        return Ok(Some(Segment::Lost(Lost { error, offset, bytes })));
+                    if let Some(lost) = self.stretch(error, offset, bytes) {
+                        return Ok(Some(lost));
                     }
                 }
                 None if !self.stream_ended => {}
                 None => {
-                    let Some(failure) = self.failure.take() else { return Ok(None) };
-                    let error = Some(self.failed(failure, self.chunker.record())?);
-                    if !self.ignores(error.as_ref()) {
-                        let (offset, bytes) = (self.chunker.offset(), Buffer::default());
-                        return Ok(Some(Segment::Lost(Lost { error, offset, bytes })));
+                    let Some(failure) = self.failure.take() else { return self.stored() };
+                    let record = self.chunker.record();
+                    let error = Some(self.failed(failure, record)?);
+                    if let Some(lost) = self.stretch(error, self.chunker.offset(), Buffer::default()) {
+                        return Ok(Some(lost));
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// A stretch that is lost, unless nobody minds.
+    fn stretch(&mut self, error: Option<Error>, offset: u64, bytes: Buffer) -> Option<Segment> {
+        if self.ignores(error.as_ref()) {
+            return None;
+        }
+        let is_break = |error: &Error| matches!(error.kind(), ErrorKind::Damaged { .. });
+        self.is_broken |= error.as_ref().is_some_and(is_break);
+        Some(Segment::Lost(Lost { error, offset, bytes, is_stored: false }))
+    }
+
+    /// The next of the bytes behind the place where compressed ones break off.
+    fn stored(&mut self) -> Result<Option<Segment>> {
+        if !self.is_broken {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; STORED_BYTES];
+        let offset = self.stream.stored_bytes();
+        let read = self.stream.read_stored(&mut bytes);
+        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
+        bytes.truncate(count);
+        let lost = Lost { error: None, offset, bytes: Buffer::from_vec(bytes), is_stored: true };
+        Ok((count > 0).then_some(Segment::Lost(lost)))
     }
 
     /// Whether this is how a file ends that is still being written, and nobody minds.
@@ -231,7 +263,8 @@ impl ShardReader {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let failure = self.failure.take().map(|failure| self.failed(failure, self.chunker.record())).transpose()?;
+        let (failure, record) = (self.failure.take(), self.chunker.record());
+        let failure = failure.map(|failure| self.failed(failure, record)).transpose()?;
         let tail = || self.chunker.finish().err().map(|error| Error::codec(&self.path, error));
         match failure.or_else(tail) {
             Some(error) if !self.ignores(Some(&error)) => Err(error),
@@ -295,8 +328,13 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
         let looks_like = looks::looks_like(stream.stored_head(), size, path);
         return Some(ErrorKind::NotTfRecord { looks_like, is_known: true });
     }
-    let known = looks::known(head);
-    let is_known = known.is_some();
+    // A bit of its header may have been hit.
+    let is_broken_gzip = compression == Compression::None && head.starts_with(&[0x1f, 0x8b]);
+    let known = match is_broken_gzip {
+        true => Some("starts like gzip, but its header is damaged".to_owned()),
+        false => looks::known(head),
+    };
+    let is_known = known.is_some() && !is_broken_gzip;
     let looks_like = match known {
         Some(known) => known,
         None if head.len() < frame::HEADER => return None,

@@ -31,11 +31,12 @@ use tokio::{
 use url::Url;
 
 use crate::{
-    Contents, Error, ErrorKind, PassedOver, Result, Shard,
+    Contents, Error, ErrorKind, Result, Shard,
     credentials::check_s3,
     glob::Glob,
-    names::{is_bare_shard, says_tfrecord},
-    source::{Wanted, stands_beside},
+    missing::missing_shards,
+    names::is_called_shard,
+    source::{Resolved, Wanted, stands_beside},
     spec::ShardSpec,
 };
 
@@ -316,10 +317,10 @@ pub(crate) fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 
 ///
 /// # Errors
 /// What the store says; where there is no such shard.
-pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
+pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
     let location = Location::parse(source).ok_or_else(|| usage(source, UNKNOWN))?;
     if location.is_http() {
-        return web_file(source, &location).map(|shard| vec![shard]);
+        return web_file(source, &location).map(|shard| Resolved::of([shard]));
     }
     let store = location.store()?;
     let failed = |error: io::Error| Error::io(source, error);
@@ -332,28 +333,30 @@ pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
             let is_hidden = |first| !glob.asks_for(first) && has_part(below, first);
             glob.matches(below) && !is_hidden('_') && !is_hidden('.')
         };
-        let shards = shards(&location, &prefix, objects, &is_named, true, wanted).map_err(failed)?;
-        return found(source, shards, format!("of {count} objects there, none that is a shard matches"));
+        let found = shards(&location, &prefix, objects, &is_named, true, wanted).map_err(failed)?;
+        return found.or_none(source, format!("of {count} objects there, none that is a shard matches"));
     }
     let key = location.path.trim_end_matches('/');
     if !key.is_empty()
         && key == location.path
         && let Some(object) = head(&store, key).map_err(failed)?
     {
-        return Ok(vec![named(&location, object).map_err(failed)?]);
+        return Ok(Resolved::of([named(&location, object).map_err(failed)?]));
     }
     if let Some(spec) = ShardSpec::parse(source) {
         let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
         let objects = list(&store, folder).map_err(failed)?;
         let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
         let objects = spec.choose(objects.into_iter().filter_map(below))?;
-        return objects.into_iter().map(|object| named(&location, object).map_err(failed)).collect();
+        let shards = objects.into_iter().map(|object| named(&location, object).map_err(failed));
+        return Ok(Resolved::of(shards.collect::<Result<Vec<_>>>()?));
     }
     let objects = list(&store, key).map_err(failed)?;
     let count = objects.len();
     let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
-    let shards = shards(&location, key, objects, &is_visible, false, wanted).map_err(failed)?;
-    found(source, shards, format!("no such object, and of {count} objects below that name none is a shard"))
+    let found = shards(&location, key, objects, &is_visible, false, wanted).map_err(failed)?;
+    let found = Resolved { missing: missing_shards(&found.shards), ..found };
+    found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))
 }
 
 /// The one file that the URL of a web server names.
@@ -385,13 +388,6 @@ async fn ask_web(store: &Arc<dyn ObjectStore>, key: &Key, has_query: bool) -> ob
         Err(object_store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn found(source: &str, shards: Vec<Shard>, looked: String) -> Result<Vec<Shard>> {
-    if shards.is_empty() {
-        return Err(Error::new(source, ErrorKind::NoShards { looked, passed_over: PassedOver::default() }));
-    }
-    Ok(shards)
 }
 
 /// Whether a folder or the file itself has a name that begins so.
@@ -450,30 +446,34 @@ fn shards(
     is_wanted: &dyn Fn(&Path) -> bool,
     by_glob: bool,
     wanted: Wanted,
-) -> io::Result<Vec<Shard>> {
+) -> io::Result<Resolved> {
     let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
-    let is_file = |name: &Path| wanted == Wanted::Files || !stands_beside(name);
-    let objects: Vec<_> =
-        objects.filter(|(name, object)| object.size > 0 && is_wanted(name) && is_file(name)).collect();
-    let look = move |(name, object): (PathBuf, Object)| async move {
-        let contents = match wanted == Wanted::Files || says_tfrecord(&name) || is_bare_shard(&name) {
-            true => Some(Contents::TfRecord),
-            false => object.contents().await?,
-        };
+    let is_called_so = |name: &Path| wanted == Wanted::Files || is_called_shard(name);
+    let is_shard = |name: &Path, object: &Object| match wanted {
+        Wanted::Files => object.size > 0,
+        _ => object.size > 0 || is_called_so(name),
+    };
+    let (objects, passed_over): (Vec<_>, Vec<_>) =
+        objects.filter(|(name, _)| is_wanted(name)).partition(|(name, object)| is_shard(name, object));
+    let mut found = Resolved::default();
+    found.passed_over.empty = passed_over.len() as u64;
+    let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_called_so(&name), name, object)).collect();
+    let look = |(is_called_so, name, object): (bool, PathBuf, Object)| async move {
+        let contents = if is_called_so { Some(Contents::TfRecord) } else { object.contents().await? };
         Ok::<_, object_store::Error>((name, object, contents))
     };
     let looked: Vec<_> = wait(stream::iter(objects).map(look).buffered(LOOKS).try_collect())??;
-    let shard = |(name, object, contents): (PathBuf, Object, Option<Contents>)| {
-        let contents = contents.or(by_glob.then_some(Contents::TfRecord)).filter(|contents| wanted.takes(*contents))?;
+    for (name, object, contents) in looked {
         let path = PathBuf::from(location.url(object.key.as_ref()));
-        Some(Shard::remote(path, name, object.size, contents, object))
-    };
-    let mut shards: Vec<_> = looked.into_iter().filter_map(shard).collect();
-    // A glob means what it names.
-    if !by_glob {
-        wanted.prefer(&mut shards);
+        match contents.or((by_glob && !stands_beside(&name)).then_some(Contents::TfRecord)) {
+            None if stands_beside(&name) => found.passed_over.by_name += 1,
+            None => found.passed_over.other(path),
+            Some(contents) if !wanted.takes(contents) => found.passed_over.unwanted(path),
+            Some(contents) => found.shards.push(Shard::remote(path, name, object.size, contents, object)),
+        }
     }
-    Ok(shards)
+    wanted.prefer(&mut found, by_glob);
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -534,19 +534,28 @@ mod tests {
             ("d/notes", b"some text".to_vec()),
             ("d/_hidden/a.tfrecord", frame.clone()),
             ("d/empty.tfrecord", Vec::new()),
+            ("d/empty", Vec::new()),
             ("d/info.json", b"{}".to_vec()),
             ("e/other.tfrecord", frame),
         ]);
         let location = Location::parse("s3://b/d").unwrap();
         let objects = list(&store, "d").unwrap();
-        assert_eq!(objects.len(), 6);
+        assert_eq!(objects.len(), 7);
         let visible = |below: &Path| !has_part(below, '_');
         let found = shards(&location, "d", objects, &visible, false, Wanted::Any).unwrap();
+        assert_eq!(
+            found.passed_over.to_string(),
+            "passed over: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
+        );
         let found: Vec<_> =
-            found.iter().map(|shard| (shard.path.to_str().unwrap(), shard.name.to_str().unwrap())).collect();
+            found.shards.iter().map(|shard| (shard.path.to_str().unwrap(), shard.name.to_str().unwrap())).collect();
         assert_eq!(
             found,
-            [("s3://b/d/train-00000-of-00002", "train-00000-of-00002"), ("s3://b/d/x=1/odd", "x=1/odd"),]
+            [
+                ("s3://b/d/empty.tfrecord", "empty.tfrecord"),
+                ("s3://b/d/train-00000-of-00002", "train-00000-of-00002"),
+                ("s3://b/d/x=1/odd", "x=1/odd"),
+            ]
         );
     }
 }

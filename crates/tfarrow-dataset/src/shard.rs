@@ -1,15 +1,25 @@
 //! One shard of a data set.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{Contents, Error, Result, remote::Object};
+
+/// The copies of streams that this program has made. Those that are no longer there do no harm.
+static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the copies of what can be read only once: for a program that ends at once, as a signal asks it to.
+pub fn remove_copies() {
+    for copy in COPIES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let _ = fs::remove_file(copy);
+    }
+}
 
 /// The source that is standard input.
 pub(crate) const STDIN: &str = "-";
@@ -88,6 +98,7 @@ impl Shard {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;
         let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
+        COPIES.lock().unwrap_or_else(PoisonError::into_inner).push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
         self.contents = Contents::of(&copy)?.unwrap_or(Contents::TfRecord);

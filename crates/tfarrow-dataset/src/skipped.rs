@@ -13,7 +13,7 @@ pub struct SkippedRecords {
     pub corrupt: u64,
     /// Stretches that no record could be made of: each held one record or more.
     pub stretches: u64,
-    /// Bytes of these stretches, where they could be read.
+    /// Bytes of these stretches; of those that do not inflate, as they are stored.
     pub bytes: u64,
     /// What was wrong first.
     pub first: Option<Arc<Error>>,

@@ -12,16 +12,11 @@ use percent_encoding::percent_decode_str;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::{
-    Contents, Error, ErrorKind, PassedOver, Result, Shard,
-    glob::Glob,
-    looks,
-    names::{is_bare_shard, says_tfrecord},
-    natural, remote,
-    shard::STDIN,
-    spec::ShardSpec,
+    Contents, Error, ErrorKind, MissingShards, PassedOver, Result, Shard, glob::Glob, looks, missing::missing_shards,
+    names::is_called_shard, natural, remote, shard::STDIN, spec::ShardSpec,
 };
 
-/// Suffixes of files that stand beside shards and are none.
+/// Suffixes of files that stand beside shards and are usually none.
 const BESIDE: &[&str] = &["json", "txt", "index"];
 
 /// What is looked for in folders and globs. A file that is named as it is is always taken.
@@ -36,42 +31,65 @@ pub enum Wanted {
     Columnar,
     /// Every file, whatever it holds: nothing is looked into, and [`Shard::contents`] says nothing.
     Files,
+    /// TFRecord, and what on this machine cannot be opened to tell: whoever reads all of a set to find what is wrong is to
+    /// hear of it in its turn.
+    ToVerify,
 }
 
 impl Wanted {
     pub(crate) fn takes(self, contents: Contents) -> bool {
         match self {
             Self::Any | Self::Files => true,
-            Self::TfRecord => contents == Contents::TfRecord,
+            Self::TfRecord | Self::ToVerify => contents == Contents::TfRecord,
             Self::Columnar => contents != Contents::TfRecord,
         }
     }
 
-    /// Leaves TFRecord alone of what a folder holds, where it holds any: the rest may be copies of the same data.
-    pub(crate) fn prefer(self, shards: &mut Vec<Shard>) {
+    /// Leaves TFRecord alone of what was found, where there is any: the rest may be copies of the same data, unless all of it
+    /// was `named`, as a glob names other files. Shards of no records do not count, where there is anything else.
+    pub(crate) fn prefer(self, found: &mut Resolved, named: bool) {
         let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
-        if self == Self::Any && shards.iter().any(is_tfrecord) {
-            shards.retain(is_tfrecord);
+        let has_records = found.shards.iter().any(|shard| is_tfrecord(shard) && shard.size > 0);
+        if self != Self::Any || found.shards.iter().all(is_tfrecord) {
+            return;
+        }
+        if !has_records {
+            let empty = found.shards.extract_if(.., |shard| is_tfrecord(shard));
+            found.passed_over.empty += empty.count() as u64;
+        } else if !named {
+            let others = found.shards.extract_if(.., |shard| !is_tfrecord(shard));
+            others.for_each(|shard| found.passed_over.unwanted(shard.path));
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Any => "TFRecord, Parquet or Arrow",
-            Self::TfRecord => "TFRecord",
+            Self::TfRecord | Self::ToVerify => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
             Self::Files => "one that is not empty",
         }
     }
 }
 
-/// The shards that `sources` name, in their order, and of one source in natural order of the paths. See [`resolve_wanted`], of which this takes
-/// [`Wanted::Any`].
+/// What sources name.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    /// The shards.
+    pub shards: Vec<Shard>,
+    /// What else folders and globs hold.
+    pub passed_over: PassedOver,
+    /// What sets of numbered shards lack that are in folders.
+    pub missing: Vec<MissingShards>,
+}
+
+/// The shards that `sources` name, in their order, and of one source in natural order of the paths. See
+/// [`resolve_wanted`], of which this takes [`Wanted::Any`].
 ///
 /// # Errors
 /// As there.
 pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
-    resolve_wanted(sources, Wanted::Any)
+    resolve_wanted(sources, Wanted::Any).map(|resolved| resolved.shards)
 }
 
 /// The shards that `sources` name, in their order, and of one source in natural order of the paths.
@@ -89,38 +107,41 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// - A glob (`* ? [..] {a,b} **`): the files that match it, and the folders that do, as above.
 ///
 /// In folders and globs are passed over: names that begin with `_` or `.` (of files and folders, unless the glob asks
-/// for them), `*.json`, `*.txt`, `*.index`, empty files, and what is no plain file. A file that two sources name is
-/// taken once.
+/// for them), `*.json`, `*.txt` and `*.index` that hold nothing that is known, files of no bytes that are not called TFRecord or numbered so, and what is no
+/// plain file. A file that two sources name is taken once.
 ///
 /// # Errors
 /// A source that names no shard, with where it was looked; what the system says.
-pub fn resolve_wanted<S: AsRef<OsStr>>(sources: &[S], wanted: Wanted) -> Result<Vec<Shard>> {
+pub fn resolve_wanted<S: AsRef<OsStr>>(sources: &[S], wanted: Wanted) -> Result<Resolved> {
     if sources.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: no source is named")));
     }
-    let mut shards = Vec::new();
+    let mut all = Resolved::default();
     let mut seen = HashSet::new();
     for source in sources {
-        let mut found = find(source.as_ref(), wanted)?;
-        found.sort_by(|a, b| natural::compare(&a.path, &b.path));
+        let Resolved { mut shards, passed_over, missing } = find(source.as_ref(), wanted)?;
+        all.missing.extend(missing);
+        shards.sort_by(|a, b| natural::compare(&a.path, &b.path));
+        all.passed_over.merge(passed_over);
         if sources.len() == 1 {
-            shards = found;
+            all.shards = shards;
         } else {
-            add_new(found, &mut shards, &mut seen)?;
+            add_new(shards, &mut all.shards, &mut seen);
         }
     }
-    Ok(shards)
+    Ok(all)
 }
 
 /// Adds the shards that no source before has named. Two names of one file inside one source both stay: a store that
 /// keeps equal files once shows equal shards so.
-fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBuf>) -> Result<()> {
+fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBuf>) {
     let mut here = Vec::new();
     for shard in found {
         let identity = if shard.is_stream() || shard.is_remote() {
             shard.path.clone()
         } else {
-            fs::canonicalize(&shard.path).map_err(|error| Error::io(&shard.path, error))?
+            // What has vanished, or leads nowhere, is told by whoever opens it.
+            fs::canonicalize(&shard.path).unwrap_or_else(|_| shard.path.clone())
         };
         if !seen.contains(&identity) {
             here.push(identity);
@@ -128,15 +149,14 @@ fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBu
         }
     }
     seen.extend(here);
-    Ok(())
 }
 
-fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
+fn find(source: &OsStr, wanted: Wanted) -> Result<Resolved> {
     if source.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: a source has an empty name")));
     }
     if source == STDIN {
-        return Ok(vec![Shard::stream(STDIN.into(), "stdin".into())]);
+        return Ok(Resolved::of([Shard::stream(STDIN.into(), "stdin".into())]));
     }
     if let Some(url) = source.to_str().filter(|source| remote::is_remote(source)) {
         return remote::find(url, wanted);
@@ -146,11 +166,12 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Vec<Shard>> {
     let path = Path::new(source);
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => find_in_folder(path, wanted),
-        Ok(metadata) => Ok(vec![named_file(path, &metadata)?]),
+        Ok(metadata) => Ok(Resolved::of([named_file(path, &metadata, wanted)?])),
+        Err(_) if wanted == Wanted::ToVerify && path.is_symlink() => Ok(Resolved::of([unread(path, file_name(path))])),
         Err(error) => match source.to_str() {
             Some(pattern) if Glob::is_glob(pattern) => find_by_glob(pattern, wanted),
             text => match text.and_then(ShardSpec::parse) {
-                Some(spec) => find_by_spec(&spec),
+                Some(spec) => find_by_spec(&spec, wanted),
                 None if text.is_some_and(|text| text.contains("://")) => Err(remote::usage(path, remote::UNKNOWN)),
                 None => Err(Error::io(path, error)),
             },
@@ -165,31 +186,44 @@ fn file_of_url(source: &str) -> Option<String> {
     path.starts_with('/').then(|| percent_decode_str(path).decode_utf8_lossy().into_owned())
 }
 
-fn find_by_spec(spec: &ShardSpec<'_>) -> Result<Vec<Shard>> {
+fn find_by_spec(spec: &ShardSpec<'_>, wanted: Wanted) -> Result<Resolved> {
     let file = |path: PathBuf| {
         let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
-        named_file(&path, &metadata)
+        named_file(&path, &metadata, wanted)
     };
-    spec.files()?.into_iter().map(file).collect()
+    Ok(Resolved::of(spec.files()?.into_iter().map(file).collect::<Result<Vec<_>>>()?))
 }
 
-fn named_file(path: &Path, metadata: &Metadata) -> Result<Shard> {
-    let name = path.file_name().map_or_else(|| "records".into(), PathBuf::from);
+fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard> {
+    let name = file_name(path);
     if !metadata.is_file() {
         return Ok(Shard::stream(path.to_owned(), name));
     }
-    let contents = Contents::of(path)?.unwrap_or(Contents::TfRecord);
-    Ok(Shard::file(path.to_owned(), name, metadata.len(), contents))
+    match Contents::of(path) {
+        Ok(contents) => Ok(Shard::file(path.to_owned(), name, metadata.len(), contents.unwrap_or(Contents::TfRecord))),
+        Err(_) if wanted == Wanted::ToVerify => Ok(unread(path, name)),
+        Err(error) => Err(error),
+    }
 }
 
-fn find_in_folder(folder: &Path, wanted: Wanted) -> Result<Vec<Shard>> {
+/// A shard that could not be opened to tell what it holds: reading it tells why.
+fn unread(path: &Path, name: PathBuf) -> Shard {
+    Shard::file(path.to_owned(), name, 0, Contents::TfRecord)
+}
+
+fn file_name(path: &Path) -> PathBuf {
+    path.file_name().map_or_else(|| "records".into(), PathBuf::from)
+}
+
+fn find_in_folder(folder: &Path, wanted: Wanted) -> Result<Resolved> {
     let mut search = Search::new(folder, wanted);
     search.folder(folder)?;
     let looked = format!("no {} file in this folder or below it", wanted.name());
-    search.finish(folder, looked)
+    let found = search.finish(folder, looked)?;
+    Ok(Resolved { missing: missing_shards(&found.shards), ..found })
 }
 
-fn find_by_glob(pattern: &str, wanted: Wanted) -> Result<Vec<Shard>> {
+fn find_by_glob(pattern: &str, wanted: Wanted) -> Result<Resolved> {
     let glob = Glob::new(pattern).map_err(|error| Error::new(pattern, ErrorKind::Glob(error)))?;
     let mut search = Search::new(&glob.prefix, wanted);
     let start = if glob.prefix.as_os_str().is_empty() { Path::new(".") } else { &glob.prefix };
@@ -219,8 +253,7 @@ struct Search {
     /// What names are relative to.
     base: PathBuf,
     wanted: Wanted,
-    shards: Vec<Shard>,
-    passed_over: PassedOver,
+    resolved: Resolved,
     /// Files looked at, and those of them that match the glob.
     files: u64,
     matched: u64,
@@ -230,22 +263,14 @@ struct Search {
 
 impl Search {
     fn new(base: &Path, wanted: Wanted) -> Self {
-        Self {
-            base: plain(base),
-            wanted,
-            shards: Vec::new(),
-            passed_over: PassedOver::default(),
-            files: 0,
-            matched: 0,
-            names_others: false,
-        }
+        Self { base: plain(base), wanted, resolved: Resolved::default(), files: 0, matched: 0, names_others: false }
     }
 
     /// Takes what is in a folder and below.
     fn folder(&mut self, folder: &Path) -> Result<()> {
         let root = fs::canonicalize(folder).map_err(|error| Error::io(folder, error))?;
         let mut walk = walk(folder, usize::MAX);
-        while let Some(entry) = next_entry(&mut walk, |path| !is_hidden(path) && !stands_beside(path))? {
+        while let Some(entry) = self.next_entry(&mut walk, |path| !is_hidden(path) && !stands_beside(path))? {
             if entry.depth() == 0 {
                 continue;
             }
@@ -266,7 +291,7 @@ impl Search {
         let (underscore, dot) = (hides('_'), hides('.'));
         let mut walk = walk(start, glob.depth());
         let below = |path: &Path| path.strip_prefix(start).unwrap_or(path).to_owned();
-        while let Some(entry) = next_entry(&mut walk, |path| glob.matches(&below(path)))? {
+        while let Some(entry) = self.next_entry(&mut walk, |path| glob.matches(&below(path)))? {
             let below = below(entry.path());
             if entry.depth() == 0 {
                 continue;
@@ -291,7 +316,7 @@ impl Search {
     }
 
     fn pass_by_name(&mut self, entry: &DirEntry, walk: &mut walkdir::IntoIter) {
-        self.passed_over.by_name += 1;
+        self.resolved.passed_over.by_name += 1;
         if entry.file_type().is_dir() {
             walk.skip_current_dir();
         }
@@ -299,79 +324,109 @@ impl Search {
 
     fn file(&mut self, entry: &DirEntry, found: Found) -> Result<()> {
         let path = plain(entry.path());
-        if self.wanted != Wanted::Files && stands_beside(&path) {
-            self.passed_over.by_name += 1;
-            return Ok(());
-        }
         // A pipe or a device would hold up whoever looks into it.
         if !entry.file_type().is_file() {
-            self.pass_over(path, |over| &mut over.other);
+            self.resolved.passed_over.other(path);
             return Ok(());
         }
         let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();
-        if size == 0 {
-            self.passed_over.empty += 1;
-            return Ok(());
-        }
-        let known = if self.wanted == Wanted::Files { Some(Contents::TfRecord) } else { Contents::of(&path)? };
-        let contents = match known {
-            Some(contents) => contents,
-            None if found == Found::ByGlob || says_tfrecord(&path) || is_bare_shard(&path) => Contents::TfRecord,
-            None if Contents::is_behind_damage(&path)? => Contents::TfRecord,
-            None => {
-                self.pass_over(path, |over| &mut over.other);
+        let contents = match self.contents(&path, size, found) {
+            Ok(Some(contents)) => contents,
+            Ok(None) if stands_beside(&path) => {
+                self.resolved.passed_over.by_name += 1;
                 return Ok(());
             }
+            Ok(None) if size == 0 => {
+                self.resolved.passed_over.empty += 1;
+                return Ok(());
+            }
+            Ok(None) => {
+                self.resolved.passed_over.other(path);
+                return Ok(());
+            }
+            Err(_) if self.wanted == Wanted::ToVerify => Contents::TfRecord,
+            Err(error) => return Err(error),
         };
         self.names_others |= found == Found::ByGlob && contents != Contents::TfRecord;
         if self.wanted.takes(contents) {
-            let name = path.strip_prefix(&self.base).unwrap_or(&path).to_owned();
-            self.shards.push(Shard::file(path, name, size, contents));
+            let name = self.name(&path);
+            self.resolved.shards.push(Shard::file(path, name, size, contents));
         } else {
-            self.pass_over(path, |over| &mut over.unwanted);
+            self.resolved.passed_over.unwanted(path);
         }
         Ok(())
     }
 
-    fn pass_over(&mut self, path: PathBuf, count: impl Fn(&mut PassedOver) -> &mut u64) {
-        *count(&mut self.passed_over) += 1;
-        self.passed_over.example.get_or_insert(path);
+    /// What a file holds, if it is a shard.
+    fn contents(&self, path: &Path, size: u64, found: Found) -> Result<Option<Contents>> {
+        let is_called_so = is_called_shard(path);
+        let tfrecord = Some(Contents::TfRecord);
+        match (self.wanted, size) {
+            (Wanted::Files, _) => Ok(tfrecord.filter(|_| size > 0)),
+            (_, 0) => Ok(tfrecord.filter(|_| is_called_so)),
+            _ => match Contents::of(path)? {
+                None if stands_beside(path) => Ok(None),
+                None if found == Found::ByGlob || is_called_so || Contents::is_behind_damage(path)? => Ok(tfrecord),
+                known => Ok(known),
+            },
+        }
     }
 
-    fn finish(mut self, source: &Path, looked: String) -> Result<Vec<Shard>> {
+    fn name(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.base).unwrap_or(path).to_owned()
+    }
+
+    /// The next entry. Passed over are a link back to a folder that is being walked, for its files are found without it,
+    /// and a link to nothing, unless its name `matters`.
+    fn next_entry(
+        &mut self,
+        walk: &mut walkdir::IntoIter,
+        matters: impl Fn(&Path) -> bool,
+    ) -> Result<Option<DirEntry>> {
+        loop {
+            let error = match walk.next() {
+                None => return Ok(None),
+                Some(Ok(entry)) => return Ok(Some(entry)),
+                Some(Err(error)) => error,
+            };
+            let path = plain(error.path().unwrap_or(Path::new("")));
+            let leads_nowhere = error.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound);
+            if error.loop_ancestor().is_some() || leads_nowhere && !matters(error.path().unwrap_or(&path)) {
+                continue;
+            }
+            if self.wanted != Wanted::ToVerify {
+                return Err(walk_error(&path, error));
+            }
+            let name = self.name(&path);
+            self.resolved.shards.push(unread(&path, name));
+        }
+    }
+
+    fn finish(self, source: &Path, looked: String) -> Result<Resolved> {
+        let mut found = self.resolved;
+        self.wanted.prefer(&mut found, self.names_others);
+        found.passed_over.looks_like = found.passed_over.example.as_deref().and_then(looks::known_file);
+        found.or_none(source, looked)
+    }
+}
+
+impl Resolved {
+    /// Shards that were named as they are.
+    pub(crate) fn of(shards: impl Into<Vec<Shard>>) -> Self {
+        Self { shards: shards.into(), ..Self::default() }
+    }
+
+    /// This, or, where there is no shard, an error that says where it was `looked`.
+    pub(crate) fn or_none(self, source: impl Into<PathBuf>, looked: String) -> Result<Self> {
         if self.shards.is_empty() {
-            let mut passed_over = self.passed_over;
-            passed_over.looks_like = passed_over.example.as_deref().and_then(looks::known_file);
-            return Err(Error::new(source, ErrorKind::NoShards { looked, passed_over }));
+            return Err(Error::new(source, ErrorKind::NoShards { looked, passed_over: self.passed_over }));
         }
-        // A glob means what it names.
-        if !self.names_others {
-            self.wanted.prefer(&mut self.shards);
-        }
-        Ok(self.shards)
+        Ok(self)
     }
 }
 
 fn walk(root: &Path, depth: usize) -> walkdir::IntoIter {
     WalkDir::new(root).follow_links(true).max_depth(depth).sort_by_file_name().into_iter()
-}
-
-/// The next entry. Passed over are a link back to a folder that is being walked, for its files are found without it,
-/// and a link to nothing, unless its name `matters`.
-fn next_entry(walk: &mut walkdir::IntoIter, matters: impl Fn(&Path) -> bool) -> Result<Option<DirEntry>> {
-    loop {
-        match walk.next() {
-            None => return Ok(None),
-            Some(Ok(entry)) => return Ok(Some(entry)),
-            Some(Err(error)) => {
-                let path = error.path().unwrap_or(Path::new("")).to_owned();
-                let leads_nowhere = error.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound);
-                if error.loop_ancestor().is_none() && (!leads_nowhere || matters(&path)) {
-                    return Err(walk_error(&path, error));
-                }
-            }
-        }
-    }
 }
 
 fn is_hidden(path: &Path) -> bool {

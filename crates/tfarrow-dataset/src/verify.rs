@@ -34,7 +34,7 @@ pub struct Verified {
 /// A record has to be a message of the type `record_type`; where none is given, of the type that the data set has.
 ///
 /// # Errors
-/// [`Stopped`](crate::ErrorKind::Stopped) where `progress` breaks, and more names of features than the limits allow.
+/// [`Stopped`](crate::ErrorKind::Stopped) where `progress` breaks.
 pub fn verify(
     shards: &[Shard],
     record_type: Option<RecordType>,

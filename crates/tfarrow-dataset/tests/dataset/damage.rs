@@ -88,6 +88,47 @@ fn faults_come_in_the_order_of_the_set_whoever_finds_them() {
     assert_eq!(few.counts, one.counts);
 }
 
+/// Where compressed bytes no longer inflate, what follows is handed on as it is stored.
+#[test]
+fn what_does_not_inflate_is_handed_on_as_it_is() {
+    let payloads: Vec<Vec<u8>> =
+        (0..60_000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(9)).collect();
+    let sound = frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    for compression in [Compression::Gzip, Compression::Zlib] {
+        let stored = compressed(&sound, compression);
+        assert!(stored.len() > 300_000);
+        let mut broken = stored.clone();
+        // An impossible block, in the middle.
+        broken[stored.len() / 2..][..20].fill(0xff);
+        let mut checksum = stored.clone();
+        *checksum.last_mut().unwrap() ^= 1;
+        let mut followed = stored.clone();
+        followed.extend([7; 1000]);
+        let cut = stored[..stored.len() - 5000].to_vec();
+        for (name, bytes, least) in
+            [("broken", broken, 100_000), ("checksum", checksum, 0), ("followed", followed, 1000), ("cut", cut, 0)]
+        {
+            let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &on()).unwrap();
+            let (mut records, mut rest, mut errors) = (0, Vec::new(), 0);
+            while let Some(segment) = reader.segment().unwrap() {
+                match segment {
+                    Segment::Records(some) => records += some.len(),
+                    Segment::Lost(lost) => {
+                        errors += usize::from(lost.error.is_some());
+                        if lost.is_stored {
+                            assert_eq!(lost.bytes.as_slice(), &bytes[lost.offset as usize..][..lost.bytes.len()]);
+                            rest.extend_from_slice(&lost.bytes);
+                        }
+                    }
+                }
+            }
+            assert_eq!(errors, 1, "{name}");
+            assert!(rest.len() >= least && bytes.ends_with(&rest), "{name}: {}", rest.len());
+            assert_eq!(records == payloads.len(), ["checksum", "followed"].contains(&name), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_tail_is_ignored_however_the_file_is_compressed() {
     let folder = tempfile::tempdir().unwrap();

@@ -52,20 +52,21 @@ fn folders_are_searched_by_content_in_natural_order() {
         "b/x.parquet tfrecord",
         "a/z",
         "a/y.bin",
-        "c.json",
-        "c.TXT",
-        "c.index",
+        "c.json text",
+        "c.TXT text",
+        "c.index text",
         "_SUCCESS",
         ".hidden",
         "_temporary/x",
         ".git/x",
         "a/_x",
         "empty.tfrecord empty",
+        "empty empty",
         "notes.md text",
         "p.parquet parquet",
         "p.arrow arrow",
     ]);
-    check(&folder, "", &["a/y.bin", "a/z", "b/x.parquet", "part-9", "part-10"]);
+    check(&folder, "", &["a/y.bin", "a/z", "b/x.parquet", "empty.tfrecord", "part-9", "part-10"]);
     check(&folder, "a", &["y.bin", "z"]);
 }
 
@@ -103,7 +104,8 @@ fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted(
     check(&folder, "t", &["a"]);
     check(&folder, "", &["t/a"]);
     let all = [folder.path()];
-    let contents = |wanted| -> Vec<_> { resolve_wanted(&all, wanted).unwrap().iter().map(|s| s.contents).collect() };
+    let contents =
+        |wanted| -> Vec<_> { resolve_wanted(&all, wanted).unwrap().shards.iter().map(|s| s.contents).collect() };
     assert_eq!(contents(Wanted::TfRecord), [Contents::TfRecord]);
     assert_eq!(contents(Wanted::Columnar), [Contents::Arrow, Contents::Parquet, Contents::Parquet]);
     // A glob means what it names.
@@ -113,6 +115,47 @@ fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted(
     let expect = "nothing to read: no TFRecord file in this folder or below it; passed over: 1 of no known format, 2 of a \
                   format that was not asked for (such as ";
     assert!(error.to_string().contains(expect), "{error}");
+}
+
+#[test]
+fn an_empty_shard_is_one_of_no_records() {
+    let folder =
+        folder(&["t/a.tfrecord", "t/b-00000-of-00001 empty", "t/c empty", "p/a.tfrecord empty", "p/b parquet"]);
+    check(&folder, "t", &["a.tfrecord", "b-00000-of-00001"]);
+    // .. and says nothing of what else a folder holds.
+    check(&folder, "p", &["b"]);
+    let found = resolve_wanted(&[folder.path().join("p"), folder.path().join("t")], Wanted::Any).unwrap();
+    assert!(found.passed_over.may_matter());
+    assert_eq!(found.passed_over.to_string(), "passed over: 2 empty");
+    // So it is where a glob names it.
+    check(&folder, "p/*", &["b"]);
+    assert!(!resolve_wanted(&[folder.path().join("t/a*")], Wanted::Any).unwrap().passed_over.may_matter());
+}
+
+#[test]
+fn what_is_called_otherwise_is_told_by_what_it_holds() {
+    let folder = folder(&["a.json", "b.txt", "c.index gzip", "d.json text", "e.txt empty", "_f"]);
+    check(&folder, "", &["a.json", "b.txt", "c.index"]);
+    let found = resolve_wanted(&[folder.path()], Wanted::Any).unwrap();
+    assert_eq!(found.passed_over.to_string(), "passed over: 3 for the name");
+}
+
+#[test]
+#[cfg(unix)]
+fn what_cannot_be_opened_is_told_in_its_turn_to_who_verifies() {
+    let folder = folder(&["a.tfrecord", "c.tfrecord"]);
+    std::os::unix::fs::symlink("nowhere", folder.path().join("b.tfrecord")).unwrap();
+    for sources in [
+        vec![folder.path().to_owned()],
+        ["a", "b", "c"].map(|name| folder.path().join(name).with_extension("tfrecord")).to_vec(),
+    ] {
+        assert!(resolve(&sources).is_err());
+        let found = resolve_wanted(&sources, Wanted::ToVerify).unwrap();
+        assert_eq!(names(&found.shards), ["a.tfrecord", "b.tfrecord", "c.tfrecord"]);
+        assert!(ShardReader::open(&found.shards[1], &ReadOptions::default()).is_err());
+    }
+    // A name that is nobody's is mistyped.
+    assert!(resolve_wanted(&[folder.path().join("d.tfrecord")], Wanted::ToVerify).is_err());
 }
 
 #[test]
@@ -145,7 +188,7 @@ fn globs_match_as_shells_do() {
         "d/train/.a.tf",
         "d/val/a-1.tf",
         "d/test/deep/a-1.tf",
-        "d/test/a.json",
+        "d/test/a.json text",
         "d/top.tf",
         "d/empty.tf empty",
     ]);
@@ -173,7 +216,7 @@ fn a_glob_takes_files_of_other_formats_so_that_they_are_told() {
 
 #[test]
 fn sources_that_name_nothing_say_where_it_was_looked() {
-    let folder = folder(&["d/_x", "d/y text", "d/z empty", "e/f/.keep", "g/a", "g/b", "g/c.json"]);
+    let folder = folder(&["d/_x", "d/y text", "d/z empty", "e/f/.keep", "g/a", "g/b", "g/c.json text"]);
     refused(
         &folder,
         "d",
