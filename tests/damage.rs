@@ -51,7 +51,7 @@ fn verify_tells_each_fault_with_its_place() {
     );
     let said = run.ends(3);
     assert_eq!(said, "tfarrow: 2 files, 4 sound records, 224 B: 2 faults (1 length, 1 data)\n");
-    let found = json(&["verify", "testdata/corrupt/", "--format", "json"]);
+    let found = json(&["verify", "testdata/corrupt/*.tfrecord*", "--format", "json"]);
     let kinds: Vec<_> =
         found["counts"].as_object().unwrap().iter().map(|(k, v)| (k.as_str(), v.as_u64().unwrap())).collect();
     assert_eq!(kinds, [("compression", 5), ("data", 2), ("length", 4), ("tail", 4)]);
@@ -79,6 +79,151 @@ fn verify_goes_on_behind_what_is_no_tfrecord() {
     let raw = folder.path().join("raw.tfrecord");
     tfarrow(&["verify", text(&raw)]).ends(0);
     tfarrow(&["verify", text(&raw), "--record-type", "example"]).ends(3);
+}
+
+#[test]
+fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let many = |count: i64| proto::example([("short", Kind::ints([1])), ("long", Kind::ints(0..count))]);
+    fs::write(path("a.tfrecord"), frame::file([many(2), many(9), many(3)])).unwrap();
+    fs::write(path("b.tfrecord"), frame::file([example(1, 10)])).unwrap();
+    let run = tfarrow(&["verify", text(folder.path()), "--limit", "values=5"]);
+    assert!(
+        run.stdout.contains("a.tfrecord: record 1 (byte 50): feature \"long\": a feature has more values"),
+        "{}",
+        run.stdout
+    );
+    let said = run.ends(3);
+    assert!(said.contains("2 files, 3 sound records") && said.contains("(1 limit)"), "{said}");
+    assert!(said.contains("--limit values=N allows more"), "{said}");
+    let said = tfarrow(&["convert", &path("a.tfrecord"), &path("a.parquet"), "--limit", "values=5"]).fails();
+    assert!(said.contains("feature \"long\"") && said.contains("--limit values=N allows more"), "{said}");
+    // Names are no business of verify's; what stands under those that are not remembered is.
+    tfarrow(&["verify", text(folder.path()), "--limit", "columns=1", "--limit", "name-bytes=7"]).ends(0);
+    for limits in [&["--limit", "columns=1"][..], &[]] {
+        let run = tfarrow(&[&["verify", text(folder.path()), "--limit", "values=5"], limits].concat());
+        assert!(run.ends(3).contains("(1 limit)"));
+    }
+    let odd = proto::example([("a", Kind::ints([1])), ("b", Kind::floats([1.0])), ("c", Kind::ints([1]))]);
+    let mut torn = odd.clone();
+    // The list of floats is three bytes long: all lengths around it are one less.
+    let at = torn.windows(4).position(|bytes| bytes == 1.0_f32.to_le_bytes()).unwrap();
+    torn.remove(at);
+    torn.iter_mut()
+        .take(at)
+        .enumerate()
+        .for_each(|(i, byte)| *byte -= u8::from([1, at - 1, at - 3, at - 5, at - 10].contains(&i)));
+    fs::create_dir(path("torn")).unwrap();
+    fs::write(path("torn/a.tfrecord"), frame::file([odd.clone(), torn, odd])).unwrap();
+    for limits in [&["--limit", "columns=1"][..], &[]] {
+        let run = tfarrow(&[&["verify", &path("torn")], limits].concat());
+        assert!(run.stdout.contains("a packed float list"), "{}", run.stdout);
+        assert!(run.ends(3).contains("(1 message)"));
+    }
+    fs::remove_dir_all(path("torn")).unwrap();
+    let said = tfarrow(&["schema", text(folder.path()), "--limit", "name-bytes=7"]).fails();
+    assert!(said.contains("--limit name-bytes=N allows more"), "{said}");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", path("c.tfrecord")).unwrap();
+        let run = tfarrow(&["verify", text(folder.path())]);
+        assert!(run.stdout.contains("c.tfrecord: No such file"), "{}", run.stdout);
+        assert!(run.ends(3).contains("3 files, 4 sound records"));
+    }
+}
+
+#[test]
+fn verify_tells_what_it_did_not_look_at() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for shard in [0, 1, 3] {
+        fs::write(path(&format!("train-0000{shard}-of-00004.tfrecord")), frame::file([example(1, 10)])).unwrap();
+    }
+    fs::write(path("notes.md"), "of no known format").unwrap();
+    let said = tfarrow(&["verify", text(folder.path())]).ends(0);
+    assert!(said.contains("1 of 4 shards is not there, the first ") && said.contains("train-00002-of-00004"), "{said}");
+    assert!(said.contains("passed over: 1 of no known format (such as "), "{said}");
+    let said = tfarrow(&["convert", text(folder.path()), &path("out/")]).ends(0);
+    assert!(said.contains("1 of 4 shards is not there"), "{said}");
+    fs::remove_dir_all(path("out")).unwrap();
+    let found = json(&["verify", text(folder.path()), "--format", "json"]);
+    assert_eq!((&found["missing"][0]["shards"], &found["missing"][0]["of"]), (&1.into(), &4.into()));
+}
+
+/// Bytes behind the place where a compressed file breaks off are lost as well, and told and kept.
+#[test]
+fn what_does_not_inflate_is_counted_and_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let mut pick = random(3);
+    let payloads: Vec<_> = (0..3000).map(|_| (0..50).map(|_| pick(16) as u8).collect::<Vec<_>>()).collect();
+    fs::write(path("a.tfrecord"), frame::file(&payloads)).unwrap();
+    tfarrow(&["convert", &path("a.tfrecord"), &path("b.tfrecord.gz"), "--record-type", "raw"]).ends(0);
+    let mut stored = fs::read(path("b.tfrecord.gz")).unwrap();
+    let half = stored.len() / 2;
+    stored[half..half + 20].fill(0xff);
+    fs::write(path("b.tfrecord.gz"), &stored).unwrap();
+    tfarrow(&["repair", &path("b.tfrecord.gz"), &path("c.tfrecord.gz"), "--quarantine", &path("q")]).ends(3);
+    let query =
+        format!("SELECT stored, sum(octet_length(data)) AS bytes FROM '{}' GROUP BY stored ORDER BY stored", path("q"));
+    let kept = tfarrow(&["sql", &query, "--format", "csv"]).prints();
+    let bytes: Vec<u64> = kept.lines().skip(1).map(|line| line.split_once(',').unwrap().1.parse().unwrap()).collect();
+    let lost = json(&["verify", &path("b.tfrecord.gz"), "--format", "json"]);
+    let lost = lost["faults"].as_array().unwrap().iter().map(|fault| fault["bytes"].as_u64().unwrap());
+    assert_eq!(lost.sum::<u64>(), bytes.iter().sum::<u64>());
+    assert!(bytes.len() == 2 && bytes[1] > 10_000 && bytes[1] < (stored.len() - half) as u64, "{kept}");
+}
+
+/// One file that is hit where it begins does not keep what stands beside it from being saved.
+#[test]
+fn a_damaged_header_of_gzip_costs_its_file_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(path("in")).unwrap();
+    fs::write(path("in/a.tfrecord"), frame::file([example(1, 10), example(2, 10)])).unwrap();
+    tfarrow(&["convert", &path("in/a.tfrecord"), &path("in/b.tfrecord.gz")]).ends(0);
+    let mut stored = fs::read(path("in/b.tfrecord.gz")).unwrap();
+    stored[2] ^= 1;
+    fs::write(path("in/b.tfrecord.gz"), &stored).unwrap();
+    let said = tfarrow(&["convert", &path("in"), &path("out/")]).fails();
+    assert!(said.contains("starts like gzip, but its header is damaged"), "{said}");
+    tfarrow(&["repair", &path("in"), &path("saved/"), "--quarantine", &path("q")]).ends(3);
+    assert_eq!(tfarrow(&["count", &path("saved/a.tfrecord")]).prints(), "2\n");
+    let query = format!("SELECT octet_length(data) FROM '{}'", path("q"));
+    assert!(tfarrow(&["sql", &query, "--format", "csv"]).prints().ends_with(&format!("\n{}\n", stored.len())));
+    tfarrow(&["convert", &path("in"), &path("out/"), "--on-error", "skip"]).ends(3);
+}
+
+/// A query that is soon content has passed over no less in what it was content with.
+#[test]
+fn a_limit_does_not_hide_what_was_passed_over() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.tfrecord").to_str().unwrap().to_owned();
+    let mut bytes = frame::file((0..50_000).map(|i| example(i as u8, 100)));
+    let frame = bytes.len() / 50_000;
+    bytes[3 * frame + 40] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    for _ in 0..30 {
+        let said = tfarrow(&["sql", &format!("SELECT x FROM '{path}' LIMIT 5"), "--on-error", "skip"]).ends(3);
+        assert!(said.contains("passed over 1 record"), "{said}");
+    }
+}
+
+#[test]
+fn head_shows_what_stands_before_damage_as_what_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("a.tfrecord").to_str().unwrap().to_owned();
+    let mut bytes = frame::file((0..30).map(|i| example(i, 10)));
+    let frame = bytes.len() / 30;
+    // Of the record that is damaged, the message does not parse.
+    bytes[20 * frame + 12..20 * frame + 16].fill(0xff);
+    fs::write(&path, &bytes).unwrap();
+    let printed = tfarrow(&["head", &path, "-n", "2"]).prints();
+    assert!(printed.starts_with("{\"pad\":"), "{printed}");
+    let run = tfarrow(&["head", &path, "-n", "25"]);
+    assert_eq!(run.stdout.lines().count(), 20);
+    assert!(run.ends(1).contains("record 20 ("));
 }
 
 /// A hundred damages of all sorts that leave the length of the file: every record that none of them hit is saved.
@@ -194,7 +339,9 @@ fn a_quarantine_has_a_place_of_its_own() {
     fs::copy(crate::support::path("testdata/corrupt/data.tfrecord"), path("a.tfrecord")).unwrap();
     let before = fs::read(path("a.tfrecord")).unwrap();
     fs::write(path("there"), "there").unwrap();
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 7] = [
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("c/")], "is a folder"),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("c.parquet")], "is called parquet"),
         (&[&path("a.tfrecord"), &path("a.tfrecord"), "--overwrite"], "is a source"),
         (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("a.tfrecord"), "--overwrite"], "is a source"),
         (

@@ -127,7 +127,7 @@ fn differences_are_told_with_their_places() {
     fs::write(name("b.tfrecord"), frame::file(&changed)).unwrap();
     let run = tfarrow(&["diff", &name("a.tfrecord"), &name("b.tfrecord")]);
     assert!(run.stdout.contains("record 9\n  - "), "{}", run.stdout);
-    assert!(run.stdout.contains("48 records equal, 1 different, 1 without a partner"), "{}", run.stdout);
+    assert!(run.stdout.contains("48 records equal, 1 different, 1 of the first without a partner"), "{}", run.stdout);
     assert!(run.stdout.contains("feature \"feature_0"), "{}", run.stdout);
     run.ends(3);
     let json = tfarrow(&["diff", &name("a.tfrecord"), &name("b.tfrecord"), "--format", "json"]).stdout;
@@ -135,6 +135,34 @@ fn differences_are_told_with_their_places() {
     assert_eq!((&json["pairs"]["equal"], &json["pairs"]["different"]), (&48.into(), &1.into()));
     assert_eq!(json["first"][0]["record"], 9);
     assert_eq!(json["first"][1]["places"][1], serde_json::Value::Null);
+    // What is missing, or more, is told as that, and all behind it is compared with its like.
+    let mut cut: Vec<_> = payloads.clone();
+    cut.drain(20..23);
+    cut.insert(40, payloads[0]);
+    fs::write(name("c.tfrecord"), frame::file(&cut)).unwrap();
+    let run = tfarrow(&["diff", &name("a.tfrecord"), &name("c.tfrecord")]);
+    assert!(
+        run.stdout.contains(
+            "47 records equal, 0 different, 3 of the first without a partner, 1 of the second without a partner"
+        ),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("c.tfrecord: record 40 ("), "{}", run.stdout);
+    run.ends(3);
+    // Also where others have changed.
+    let mut changed: Vec<Vec<u8>> = frame::read(&shard(400, 3, |_| 0)).unwrap().iter().map(|p| p.to_vec()).collect();
+    fs::write(name("d.tfrecord"), frame::file(&changed)).unwrap();
+    for row in 0..11 {
+        let last = changed[10 * row].len() - 1;
+        changed[10 * row][last] ^= 1;
+    }
+    changed.remove(200);
+    fs::write(name("e.tfrecord"), frame::file(&changed)).unwrap();
+    let run = tfarrow(&["diff", &name("d.tfrecord"), &name("e.tfrecord"), "-n", "20"]);
+    assert!(run.stdout.contains("388 records equal, 11 different, 1 of the first without a partner"), "{}", run.stdout);
+    assert!(run.stdout.contains("record 200\n  - "), "{}", run.stdout);
+    run.ends(3);
     tfarrow(&["convert", &name("a.tfrecord"), &name("a.parquet")]).ends(0);
     assert!(tfarrow(&["diff", &name("a.parquet"), &name("a.tfrecord")]).prints().ends_with("equal\n"));
     tfarrow(&["diff", &name("a.parquet"), &name("nothing")]).fails();

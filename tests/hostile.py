@@ -204,7 +204,7 @@ def records():
     attack("sql: the same, columns of a sample", ["sql", f"SELECT count(*) FROM '{names}'"], (0,))
     check("nothing of what was refused is there", not os.path.exists(at("y.parquet")))
     # As many columns as there may be, which take some room in every file and in every batch.
-    names, room = named("many.tfrecord", 10_000, 10_000), 10_000 * 16_000
+    names, room = named("many.tfrecord", 10_000, 10_000), 10_000 * 20_000
     attack("schema: 10,000 records, each has a name of its own", ["schema", names], (0,), limit=room)
     attack("stats: the same", ["stats", names], (0,), limit=room)
     attack("convert: the same", ["convert", names, at("many.parquet"), "--exact"], (0,), limit=room)
@@ -275,6 +275,13 @@ def columnar():
             worst = max(worst, peak)
             check(f"{name}, turn {turn}: exit {status} after {seconds:.1f} s, {peak / MB:.0f} MB: {text[-200:]}", status in (0, 1, 2) and peak < 512 * MB)
         print(f"{'convert: 120 damaged copies of ' + name:58} exit {dict(sorted(statuses.items()))}, {worst / MB:.0f} MB at most", flush=True)
+    # More columns than there may be.
+    wide = write("wide-names.tfrecord", b"".join(frame(example(entry(b"n%d" % row, ints(row)))) for row in range(30_000)))
+    for name in ("wide.parquet", "wide.arrow"):
+        check(name, run(["convert", wide, at(name), "--limit", "columns=1000000"])[0] == 0)
+        attack(f"convert: {name} of 30,000 columns", ["convert", at(name), at("y.tfrecord")], (1,), says="--limit columns=N")
+        attack("  diff", ["diff", at(name), at(name)], (1,), says="--limit columns=N")
+        attack("  sql", ["sql", f"SELECT * FROM '{at(name)}'"], (1,), says="--limit columns=N")
 
 
 def disks():

@@ -70,3 +70,18 @@ fn what_names_nothing_is_an_error_that_says_where_it_looked() {
         assert!(said.contains(source.trim_end_matches("*.tfrecord")), "sql {source}: {said}");
     }
 }
+
+#[test]
+fn shards_of_no_records_come_back() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(path("in")).unwrap();
+    std::fs::copy(crate::support::path("testdata/scalar.tfrecord"), path("in/a.tfrecord")).unwrap();
+    std::fs::write(path("in/b.tfrecord"), "").unwrap();
+    std::fs::write(path("in/notes"), "of no known format").unwrap();
+    let said = tfarrow(&["convert", &path("in"), &path("out/")]).ends(0);
+    assert!(said.contains("passed over: 1 of no known format (such as "), "{said}");
+    tfarrow(&["convert", &path("out"), &path("back/"), "--to", "tfrecord"]).ends(0);
+    assert_eq!(std::fs::read(path("back/b.tfrecord")).unwrap(), b"");
+    assert_eq!(tfarrow(&["count", &path("back/a.tfrecord")]).prints(), tfarrow(&["count", &path("in")]).prints());
+}

@@ -430,7 +430,8 @@ pub(crate) struct Count {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each line is a fault: the file, the record, the byte where it begins (decompressed), and what is wrong. Behind a length
-that cannot be believed, records go on where both CRCs of a frame hold.
+that cannot be believed, records go on where both CRCs of a frame hold. What folders hold besides TFRecord is told, and so
+is what numbered shards lack (train-00001-of-00002 where there is a train-00000-of-00002): neither is a fault.
 Exit status: 0 nothing is wrong; 3 something is.
 
 Examples:
@@ -461,7 +462,8 @@ pub(crate) struct Verify {
 Records whose CRCs hold are written as they are, to files of the same names and compression. Behind a length that cannot
 be believed, records go on where both CRCs of a frame hold; within a record whose length could be read, nothing is looked
 for. What is lost is told as `verify` tells it.
-The quarantine is a TFRecord file of Examples: data, fault, file, offset, record.
+The quarantine is a TFRecord file of Examples: data, fault, file, offset, record, and stored, which is 1 where data is
+bytes of a compressed file that do not inflate.
 Exit status: 0 nothing was lost; 3 something was.
 
 Examples:
@@ -498,7 +500,9 @@ pub(crate) struct Repair {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The first record of A is held against the first of B, and so on, whatever formats and shards they are in. Records are equal
-if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at.
+if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at. Where two
+differ, and the two behind them as well, and one of the first two is equal to a record up to 1,000 behind the other, then
+what stands before that has no partner. Sets in another order have to be sorted first.
 Exit status: 0 the data sets are equal; 3 they differ.
 
 Examples:

@@ -16,7 +16,7 @@ use datafusion::{
 };
 
 use tfarrow_codec::Category;
-use tfarrow_dataset::{Damage, ErrorKind};
+use tfarrow_dataset::{Damage, ErrorKind, MissingShards, PassedOver};
 
 use crate::output::escape;
 
@@ -71,6 +71,14 @@ pub(crate) fn say(message: &str) {
 #[expect(clippy::print_stderr, reason = "a place that messages pass through")]
 pub(crate) fn note(message: &str) {
     eprintln!("{message}");
+}
+
+/// Says what folders hold besides what was read, where it may be data, and what sets of shards in them lack.
+pub(crate) fn tell_besides(passed_over: &PassedOver, missing: &[MissingShards]) {
+    missing.iter().for_each(|set| say(&escape(&set.to_string())));
+    if passed_over.may_matter() {
+        say(&escape(&passed_over.to_string()));
+    }
 }
 
 /// Whoever reads our output has read enough, which is no error.
@@ -138,7 +146,11 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> anyhow::Error {
         DataFusionError::Collection(mut errors) if !errors.is_empty() => from_datafusion(errors.swap_remove(0)),
         DataFusionError::Shared(error) => match std::sync::Arc::try_unwrap(error) {
             Ok(error) => from_datafusion(error),
-            Err(shared) => anyhow::Error::msg(words(&shared)),
+            // Others hold it as well, so that its words are all that can be had of it.
+            Err(shared) => {
+                let hint = anyhow::Chain::new(shared.as_ref()).find_map(way_out);
+                anyhow::Error::msg(words(&shared) + &hint.unwrap_or_default())
+            }
         },
         DataFusionError::IoError(error) => error.into(),
         DataFusionError::ObjectStore(error) => (*error).into(),

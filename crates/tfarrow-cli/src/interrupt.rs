@@ -5,6 +5,7 @@ use std::{
     sync::atomic::{AtomicU8, Ordering},
 };
 
+use tfarrow_dataset::remove_copies;
 use tokio::signal;
 
 /// The exit status of a program that was asked to end: 128 and the number of the signal.
@@ -74,7 +75,13 @@ pub(crate) fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }
 
+/// Ends the program when it is asked to, without copies of what it reads being left behind.
+pub(crate) fn end_on_interrupt() {
+    on_interrupt(end);
+}
+
 /// Ends the program. What was printed stays; nothing that was begun gets its name, though a hidden file of it may be left.
 pub(crate) fn end() {
+    remove_copies();
     std::process::exit(status().into());
 }

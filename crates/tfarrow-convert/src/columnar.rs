@@ -17,7 +17,10 @@ use arrow_ipc::{
 };
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use tfarrow_codec::schema::with_views;
+use tfarrow_codec::{
+    Limits,
+    schema::{check_columns, with_views},
+};
 use tfarrow_dataset::{Contents, Shard, guard};
 
 use crate::{Error, Result, parquet_rows};
@@ -68,6 +71,14 @@ pub(crate) fn schema(contents: Option<Contents>, path: &Path, local: &Path) -> R
         Some(Contents::Arrow) => arrow_reader(path, local, None).map(|reader| Some(reader.schema())),
         Some(Contents::TfRecord) | None => Ok(None),
     }
+}
+
+/// The same of a shard, whose columns are no more than `limits` allow: each takes memory wherever rows are.
+pub(crate) fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>> {
+    let schema = schema(Some(shard.contents), &shard.path, shard.local_path())?;
+    let checked = schema.as_ref().map_or(Ok(()), |schema| check_columns(schema, limits));
+    checked.map_err(|e| Error::codec(&shard.path, e))?;
+    Ok(schema)
 }
 
 /// The batches of an Arrow file, with these columns of it or all.

@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use tfarrow_codec::{EncoderBuilder, Records};
 use tfarrow_dataset::{Compression, ErrorKind, Fault, Losses, Lost, OutputFile, ShardWriter, UNFINISHED, is_remote};
 
-use crate::{Error, Result};
+use crate::{Error, Result, Target};
 
 /// Faults that a report keeps with their places.
 pub(crate) const FAULTS: usize = 10_000;
@@ -47,9 +47,12 @@ impl Damage {
                 quarantine.stretches.insert(shard, (Fault::record_of(error), error.to_string()));
             }
             let (record, what) = quarantine.stretches.get(&shard).cloned().unwrap_or_default();
-            for (index, piece) in lost.bytes.chunks(PIECE).enumerate() {
+            // Damage that has cost no bytes is told as well.
+            let nothing = lost.error.is_some() && lost.bytes.is_empty();
+            let pieces = lost.bytes.chunks(PIECE).chain(nothing.then_some(&[][..]));
+            for (index, piece) in pieces.enumerate() {
                 let offset = lost.offset + (index * PIECE) as u64;
-                quarantine.add(path, offset, record, &what, piece)?;
+                quarantine.add(path, (record, offset), &what, piece, lost.is_stored)?;
             }
         }
         state.shards.insert(shard);
@@ -70,7 +73,7 @@ impl Damage {
         let fault = Fault::of(shard, tfarrow_dataset::Error::codec(path, error));
         let mut state = self.lock();
         if let Some(quarantine) = &mut state.quarantine {
-            quarantine.add(path, offset, record, &fault.error.to_string(), data)?;
+            quarantine.add(path, (record, offset), &fault.error.to_string(), data, false)?;
         }
         state.shards.insert(shard);
         state.losses.add_record(Fault { bytes: data.len() as u64, ..fault });
@@ -96,7 +99,8 @@ impl Damage {
     }
 }
 
-/// A TFRecord file of Examples, one for each piece of what was lost: `data`, `fault`, `file`, `offset` and `record`.
+/// A TFRecord file of Examples, one for each piece of what was lost: `data`, `fault`, `file`, `offset` and `record`. Where
+/// `stored` is 1, it is bytes of a compressed file that do not inflate, as they are stored, and the offset is the file's.
 struct Quarantine {
     path: PathBuf,
     file: ShardWriter<OutputFile>,
@@ -110,6 +114,12 @@ impl Quarantine {
         let Some(name) = path.file_name().filter(|_| path.as_os_str() != "-") else {
             return refuse("the quarantine is a file");
         };
+        if path.is_dir() || path.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR) {
+            return refuse("is a folder, and the quarantine is a file");
+        }
+        if let Some((target, _)) = Target::from_path(path).filter(|(target, _)| *target != Target::TfRecord) {
+            return refuse(&format!("the quarantine is TFRecord, and this is called {}", target.extension()));
+        }
         let output = if path.to_str().is_some_and(is_remote) {
             OutputFile::create(path, overwrite)
         } else {
@@ -132,13 +142,21 @@ impl Quarantine {
         Ok(Self { path: path.to_owned(), file, stretches: HashMap::new() })
     }
 
-    fn add(&mut self, file: &Path, offset: u64, record: u64, fault: &str, data: &[u8]) -> Result<()> {
-        let columns: [(&str, ArrayRef); 5] = [
+    fn add(
+        &mut self,
+        file: &Path,
+        (record, offset): (u64, u64),
+        fault: &str,
+        data: &[u8],
+        is_stored: bool,
+    ) -> Result<()> {
+        let columns: [(&str, ArrayRef); 6] = [
             ("data", Arc::new(BinaryArray::from_iter_values([data]))),
             ("fault", Arc::new(StringArray::from_iter_values([fault]))),
             ("file", Arc::new(StringArray::from_iter_values([file.to_string_lossy()]))),
             ("offset", Arc::new(Int64Array::from_iter_values([offset as i64]))),
             ("record", Arc::new(Int64Array::from_iter_values([record as i64]))),
+            ("stored", Arc::new(Int64Array::from_iter_values([i64::from(is_stored)]))),
         ];
         let batch = RecordBatch::try_from_iter(columns).map_err(|e| Error::arrow(&self.path, e))?;
         let mut frame = Vec::new();

@@ -1,21 +1,21 @@
 //! In what two data sets differ: record by record, feature by feature, whatever formats and shards they are in.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     ffi::OsStr,
     fmt,
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, mpsc},
     thread,
 };
 
 use tfarrow_codec::{
-    RecordType, Role,
+    RecordType, Role, WireError,
     diff::{Differ, Difference, DifferenceKind, Incomparable},
     schema::record_type_of,
 };
-use tfarrow_dataset::{Contents, InferOptions, ReadOptions, SAMPLE_RECORDS, Sample, Shard, infer_with, resolve};
+use tfarrow_dataset::{InferOptions, ReadOptions, SAMPLE_RECORDS, Sample, Shard, infer_with, resolve};
 
 use crate::{
     Error, Progress, Result, columnar,
@@ -23,7 +23,16 @@ use crate::{
 };
 
 /// Blocks of records that are read ahead on either side.
-const AHEAD: usize = 2;
+const BLOCKS: usize = 2;
+
+/// Records, and bytes of them, that are looked at on either side for one that has no partner where it stands.
+const AHEAD: usize = 1000;
+const AHEAD_BYTES: usize = 64 << 20;
+
+/// Comparisons that looking may take before any record is passed, and those that each record adds: so it takes no more than
+/// a few times as long as there are records, however many differ.
+const LOOKS: usize = 1 << 17;
+const LOOKS_A_RECORD: usize = 4;
 
 /// How data sets are compared.
 #[derive(Clone, Copy, Debug)]
@@ -54,10 +63,10 @@ impl fmt::Display for RecordPlace {
     }
 }
 
-/// Two records of the same number that differ, or one that has no partner.
+/// Two records that differ, or one that has no partner.
 #[derive(Clone, Debug)]
 pub struct RecordDifference {
-    /// The number in the data sets, from 0.
+    /// The number in the data set, from 0: in the left one, where it is in both.
     pub number: u64,
     /// Where they stand, left and right.
     pub places: [Option<RecordPlace>; 2],
@@ -74,20 +83,23 @@ pub struct DataSetDiff {
     pub equal: u64,
     /// Pairs that differ.
     pub different: u64,
+    /// Records without a partner, left and right.
+    pub alone: [u64; 2],
     /// In how many pairs each feature differs.
     pub features: BTreeMap<(Role, String), u64>,
-    /// The first records that differ, those without a partner last.
+    /// The first records that differ or have no partner.
     pub first: Vec<RecordDifference>,
 }
 
 impl DataSetDiff {
     /// Whether the data sets hold the same records in the same order.
     pub fn is_equal(&self) -> bool {
-        self.different == 0 && self.records[0] == self.records[1]
+        self.different == 0 && self.alone == [0, 0]
     }
 }
 
-/// Compares the records of two data sets, which are read once, side by side: the first with the first, and so on.
+/// Compares the records of two data sets, which are read once, side by side: the first with the first, and so on. Where
+/// two differ, and one of them is equal to a record not far behind the other, what stands before that has no partner.
 ///
 /// # Errors
 /// What reading says, and records that cannot be compared.
@@ -112,7 +124,7 @@ pub fn diff<S: AsRef<OsStr>>(
     let [left, right] = sides.map(|shards| RecordReader::new(shards, options.read, options.record_type));
     thread::scope(|scope| {
         let [left, right] = [left, right].map(|reader| {
-            let (send, blocks) = mpsc::sync_channel(AHEAD);
+            let (send, blocks) = mpsc::sync_channel(BLOCKS);
             scope.spawn(move || {
                 for block in reader {
                     // Nobody may care any more.
@@ -122,133 +134,195 @@ pub fn diff<S: AsRef<OsStr>>(
                     }
                 }
             });
-            Side { blocks, block: None, at: 0 }
+            Side { blocks, ahead: VecDeque::new(), bytes: 0, number: 0 }
         });
-        Comparison { left, right, is_raw, differ: Differ::new(record_type, options.read.limits), progress }
-            .run(options.most)
+        let differ = Differ::new(record_type, options.read.limits);
+        Comparison { sides: [left, right], is_raw, differ, looks: LOOKS, progress }.run(options.most)
     })
 }
 
 /// What the records of a data set are: as a file of it says, or as its first records look.
 fn record_type(shards: &[Shard], options: &DiffOptions) -> Result<RecordType> {
-    if let Some(record_type) = options.record_type {
+    let schemas = shards.iter().filter_map(|shard| columnar::schema_within(shard, &options.read.limits).transpose());
+    let schemas = schemas.collect::<Result<Vec<_>>>()?;
+    let said = options.record_type.or_else(|| schemas.first().map(|schema| record_type_of(schema)));
+    if let Some(record_type) = said {
         return Ok(record_type);
-    }
-    if let Some(shard) = shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
-        let schema = columnar::schema(Some(shard.contents), &shard.path, shard.local_path())?;
-        return Ok(schema.map_or(RecordType::Example, |schema| record_type_of(&schema)));
     }
     let infer = InferOptions { sample: Sample::Records(SAMPLE_RECORDS), read: options.read, ..Default::default() };
     Ok(infer_with(shards, &infer, &|_, _| ControlFlow::Continue(()))?.summary.record_type())
 }
 
-/// One of the data sets.
-struct Side {
-    blocks: mpsc::Receiver<Result<Block>>,
-    block: Option<Block>,
-    /// The record in hand, in its block.
+/// A record of a block.
+#[derive(Clone)]
+struct Record {
+    block: Arc<Block>,
     at: usize,
 }
 
-impl Side {
-    /// Goes to the next record. Whether there is one.
-    fn next(&mut self) -> Result<bool> {
-        self.at += 1;
-        while self.block.as_ref().is_none_or(|block| self.at >= block.records.len()) {
-            match self.blocks.recv() {
-                Ok(block) => (self.block, self.at) = (Some(block?), 0),
-                Err(mpsc::RecvError) => {
-                    self.block = None;
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
-    }
-
+impl Record {
     fn data(&self) -> &[u8] {
-        self.block.as_ref().and_then(|block| block.records.data(self.at)).unwrap_or_default()
+        self.block.records.data(self.at).unwrap_or_default()
     }
 
-    fn place(&self) -> Option<RecordPlace> {
-        let block = self.block.as_ref()?;
-        let offset = block.is_tfrecord.then(|| block.records.position(self.at).offset);
-        Some(RecordPlace { path: Arc::clone(&block.path), record: block.first + self.at as u64, offset })
+    fn place(&self) -> RecordPlace {
+        let offset = self.block.is_tfrecord.then(|| self.block.records.position(self.at).offset);
+        RecordPlace { path: Arc::clone(&self.block.path), record: self.block.first + self.at as u64, offset }
     }
 
-    fn path(&self) -> &Path {
-        self.block.as_ref().map_or(Path::new(""), |block| &block.path)
+    fn unreadable(&self, error: WireError) -> Error {
+        Error::codec(&self.block.path, tfarrow_codec::Error::wire(error, self.block.records.position(self.at)))
+    }
+}
+
+/// One of the data sets.
+struct Side {
+    blocks: mpsc::Receiver<Result<Block>>,
+    /// The record in hand, and those behind it that were looked at, or are in the same block; and bytes of all these.
+    ahead: VecDeque<Record>,
+    bytes: usize,
+    /// The number of the record in hand.
+    number: u64,
+}
+
+impl Side {
+    /// The record so many behind that in hand; `None` where there is none, or it is too far away to look at.
+    fn peek(&mut self, behind: usize) -> Result<Option<Record>> {
+        while self.ahead.len() <= behind && (behind == 0 || self.bytes < AHEAD_BYTES) {
+            let Ok(block) = self.blocks.recv() else { break };
+            let block = Arc::new(block?);
+            self.bytes += block.records.bytes();
+            self.ahead.extend((0..block.records.len()).map(|at| Record { block: Arc::clone(&block), at }));
+        }
+        Ok(self.ahead.get(behind).cloned())
+    }
+
+    /// Goes on behind the record in hand.
+    fn pass(&mut self) {
+        if let Some(record) = self.ahead.pop_front() {
+            self.bytes -= if record.at + 1 == record.block.records.len() { record.block.records.bytes() } else { 0 };
+            self.number += 1;
+        }
     }
 }
 
 struct Comparison<'p> {
-    left: Side,
-    right: Side,
+    sides: [Side; 2],
     is_raw: bool,
     differ: Differ,
+    /// Comparisons that are left for looking.
+    looks: usize,
     progress: &'p Progress,
 }
 
 impl Comparison<'_> {
     fn run(mut self, most: usize) -> Result<DataSetDiff> {
-        let (records, features, first) = ([0, 0], BTreeMap::new(), Vec::new());
-        let mut found = DataSetDiff { records, equal: 0, different: 0, features, first };
-        for number in 0.. {
+        let mut found = DataSetDiff {
+            records: [0, 0],
+            equal: 0,
+            different: 0,
+            alone: [0, 0],
+            features: BTreeMap::new(),
+            first: Vec::new(),
+        };
+        loop {
             if self.progress.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let (left, right) = (self.left.next()?, self.right.next()?);
-            found.records[0] += u64::from(left);
-            found.records[1] += u64::from(right);
             self.progress.add_records(1);
-            match (left, right) {
-                (false, false) => break,
-                (true, true) => {
-                    let differences = self.pair()?;
-                    if differences.is_empty() {
-                        found.equal += 1;
+            self.looks = (self.looks + LOOKS_A_RECORD).min(LOOKS);
+            let [left, right] = &mut self.sides;
+            let (alone, count) = match (left.peek(0)?, right.peek(0)?) {
+                (None, None) => break,
+                (Some(_), None) => (0, 1),
+                (None, Some(_)) => (1, 1),
+                (Some(left), Some(right)) => {
+                    let differences = self.pair(&left, &right)?;
+                    let alone = if differences.is_empty() { None } else { self.alone(&left, &right)? };
+                    if alone.is_none() {
+                        found.add_pair(self.sides[0].number, [&left, &right], differences, most);
+                        self.sides.iter_mut().for_each(Side::pass);
                         continue;
                     }
-                    found.different += 1;
-                    for feature in differences.iter().filter_map(|difference| difference.feature.clone()) {
-                        *found.features.entry(feature).or_default() += 1;
-                    }
-                    if found.first.len() < most {
-                        let places = [self.left.place(), self.right.place()];
-                        found.first.push(RecordDifference { number, places, differences });
-                    }
+                    alone.unwrap_or_default()
                 }
-                // Of those without a partner, the first tells where they begin.
-                _ if found.records[0].abs_diff(found.records[1]) == 1 => {
-                    let places = [self.left.place(), self.right.place()];
-                    found.first.push(RecordDifference { number, places, differences: Vec::new() });
+            };
+            for _ in 0..count {
+                let Some(side) = self.sides.get_mut(alone) else { break };
+                if let Some(record) = side.peek(0)? {
+                    found.add_alone(alone, side.number, &record, most);
                 }
-                _ => {}
+                side.pass();
             }
         }
+        found.records = self.sides.map(|side| side.number);
         Ok(found)
     }
 
-    fn pair(&mut self) -> Result<Vec<Difference>> {
-        let (left, right) = (self.left.data(), self.right.data());
+    /// Which side, of two records that differ, has records without a partner before the next pair, and how many. None,
+    /// where the records behind these two are a pair, and where no record not far behind is equal to one of them.
+    fn alone(&mut self, left: &Record, right: &Record) -> Result<Option<(usize, usize)>> {
+        for behind in 1..=AHEAD.min(self.looks / 2) {
+            self.looks -= 2;
+            let [one, other] = &mut self.sides;
+            let (one, other) = (one.peek(behind)?, other.peek(behind)?);
+            let are_pair = |this: &mut Self, one: Option<&Record>, other: Option<&Record>| {
+                one.zip(other).is_some_and(|(one, other)| this.pair(one, other).is_ok_and(|found| found.is_empty()))
+            };
+            let is_changed = behind == 1 && are_pair(self, one.as_ref(), other.as_ref());
+            if is_changed || one.is_none() && other.is_none() {
+                break;
+            }
+            let alone = match () {
+                () if are_pair(self, Some(left), other.as_ref()) => 1,
+                () if are_pair(self, one.as_ref(), Some(right)) => 0,
+                () => continue,
+            };
+            return Ok(Some((alone, behind)));
+        }
+        Ok(None)
+    }
+
+    /// In what two records differ.
+    fn pair(&mut self, left: &Record, right: &Record) -> Result<Vec<Difference>> {
         if self.is_raw {
-            let differ = left != right;
+            let differ = left.data() != right.data();
             return Ok(Vec::from_iter(differ.then_some(Difference { feature: None, what: DifferenceKind::Bytes })));
         }
-        self.differ.compare(left, right).map_err(|error| {
-            let wrong = |side: &Side, error| match &side.block {
-                Some(block) => {
-                    Error::codec(side.path(), tfarrow_codec::Error::wire(error, block.records.position(side.at)))
-                }
-                None => Error::Data("there is no such record".to_owned()),
-            };
-            match error {
-                Incomparable::Left(error) => wrong(&self.left, error),
-                Incomparable::Right(error) => wrong(&self.right, error),
-                Incomparable::Names => {
-                    Error::Data("the data sets have more names of features than the limit columns".to_owned())
-                }
+        self.differ.compare(left.data(), right.data()).map_err(|error| match error {
+            Incomparable::Left(error) => left.unreadable(error),
+            Incomparable::Right(error) => right.unreadable(error),
+            Incomparable::Names => {
+                Error::Data("the data sets have more names of features than the limit columns".to_owned())
             }
         })
+    }
+}
+
+impl DataSetDiff {
+    fn add_pair(&mut self, number: u64, pair: [&Record; 2], differences: Vec<Difference>, most: usize) {
+        if differences.is_empty() {
+            self.equal += 1;
+            return;
+        }
+        self.different += 1;
+        for feature in differences.iter().filter_map(|difference| difference.feature.clone()) {
+            *self.features.entry(feature).or_default() += 1;
+        }
+        if self.first.len() < most {
+            let places = pair.map(|record| Some(record.place()));
+            self.first.push(RecordDifference { number, places, differences });
+        }
+    }
+
+    fn add_alone(&mut self, side: usize, number: u64, record: &Record, most: usize) {
+        if let Some(count) = self.alone.get_mut(side) {
+            *count += 1;
+        }
+        if self.first.len() < most {
+            let place = Some(record.place());
+            let places = if side == 0 { [place, None] } else { [None, place] };
+            self.first.push(RecordDifference { number, places, differences: Vec::new() });
+        }
     }
 }

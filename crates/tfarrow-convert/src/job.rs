@@ -1,7 +1,7 @@
 //! A job: some shards that become one output, or outputs cut anew. Any number of workers do it together.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -26,7 +26,7 @@ pub(crate) enum Naming {
     /// One output.
     One(Destination),
     /// Shards of a set, in a folder: so many, or as many as come to be.
-    Set { folder: std::path::PathBuf, stem: String, extension: String, count: Option<usize> },
+    Set { folder: PathBuf, stem: String, extension: String, count: Option<usize> },
 }
 
 /// When outputs get their names.

@@ -171,6 +171,17 @@ impl Journal {
         self.earlier.contains_key(&self.name_of(output))
     }
 
+    /// What an earlier run has made, and is still as it was made, and is not among `outputs`: its source was not named
+    /// again. It may be all that there is left of it, and stays.
+    pub(crate) fn others<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
+        let ours: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
+        let others = self.earlier.values().filter(|made| !ours.contains(&made.output));
+        let others = others.map(|made| (made, self.folder.join(&made.output)));
+        let mut others: Vec<_> = others.filter(|(made, path)| is_as_made(path, made)).map(|(_, path)| path).collect();
+        others.sort();
+        others
+    }
+
     /// The name of a file below the folder of the outputs.
     pub(crate) fn name_of(&self, path: &Path) -> String {
         path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()

@@ -11,13 +11,14 @@ use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
 };
+use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::Shard;
 
 use crate::{
     Error, Result,
     columnar::{guarded, until_error},
     parquet_lists::{self, ListReader},
-    worker::{BATCH_CELLS, BATCH_ROWS},
+    worker::BATCH_ROWS,
 };
 
 /// Bytes of rows in one batch that is read from Parquet.

@@ -1,8 +1,9 @@
 //! Which outputs a conversion makes, under which names: decided, and refused, before anything is written.
 
 use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
+    collections::{HashMap, HashSet},
+    fs,
+    path::{self, Path, PathBuf},
 };
 
 use arrow_schema::SchemaRef;
@@ -72,9 +73,12 @@ impl Plan {
                 }
                 Ok(Self { target, place: Place::One(Destination::File(dest.to_owned()), compression) })
             }
-            None if !is_folder && is_called_a_file(dest) => {
-                let why = "no format is known by this extension; for a folder of this name, end it with a slash";
-                Err(Error::Usage(format!("{}: {why}", dest.display())))
+            None if !is_folder && let Some(meant) = is_called_a_file(dest) => {
+                let why = "no format is known by this extension";
+                Err(Error::Usage(format!(
+                    "{}: {why}{meant}; for a folder of this name, end it with a slash",
+                    dest.display()
+                )))
             }
             None => {
                 let target = options.to.or(by_source).ok_or_else(no_format)?;
@@ -103,8 +107,20 @@ const OTHER_FILES: &[&str] = &[
     "txt", "zip", "zlib", "zst", "zz",
 ];
 
-fn is_called_a_file(dest: &Path) -> bool {
-    dest.extension().is_some_and(|own| OTHER_FILES.iter().any(|other| own.eq_ignore_ascii_case(other)))
+/// Extensions that are long enough to be mistyped, and how many letters of each may be.
+const MISTYPED: &[(&str, usize)] = &[("parquet", 2), ("tfrecord", 2), ("tfrecords", 2), ("arrow", 1), ("feather", 1)];
+
+/// Whether a name is not a folder's: it has the extension of another format, or nearly that of one that is known, which
+/// this then asks for.
+fn is_called_a_file(dest: &Path) -> Option<String> {
+    let own = dest.extension()?.to_string_lossy().to_ascii_lowercase();
+    if OTHER_FILES.contains(&own.as_str()) {
+        return Some(String::new());
+    }
+    let is_near = |(known, most): &&(&str, usize)| {
+        own.chars().next() == known.chars().next() && strsim::osa_distance(&own, known) <= *most
+    };
+    MISTYPED.iter().find(is_near).map(|(known, _)| format!(" (did you mean .{known}?)"))
 }
 
 fn no_format() -> Error {
@@ -118,8 +134,8 @@ fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<
         return Ok(());
     }
     let why = if options.recut.is_some() { "new shards".to_owned() } else { format!("{} shards", shards.len()) };
-    let dest = dest.display();
-    Err(Error::Usage(format!("{dest}: one file cannot take {why}; name a folder, and the format with --to")))
+    let format = if options.to.is_none() { ", and the format with --to" } else { "" };
+    Err(Error::Usage(format!("{}: one file cannot take {why}; name a folder{format}", dest.display())))
 }
 
 /// What a Parquet or Arrow file remembers of the shard that it was made of.
@@ -158,11 +174,10 @@ impl Origin {
     }
 }
 
-/// Refuses two outputs of one name, outputs that are there already, unless an earlier run has made them, and outputs that
-/// are their own source.
+/// Refuses two outputs of one name, and outputs that are there already, unless an earlier run has made them.
 pub(crate) fn check_outputs(
     outputs: &[(&Shard, PathBuf)],
-    overwrite: bool,
+    options: &ConvertOptions,
     is_earlier: impl Fn(&Path) -> bool,
 ) -> Result<()> {
     let mut taken: HashMap<&Path, &Shard> = HashMap::new();
@@ -174,7 +189,7 @@ pub(crate) fn check_outputs(
             )));
         }
     }
-    if overwrite {
+    if options.overwrite {
         return Ok(());
     }
     let outputs = outputs.iter().map(|(_, output)| output.as_path()).filter(|output| !is_earlier(output));
@@ -183,8 +198,28 @@ pub(crate) fn check_outputs(
         None => Ok(()),
         Some(first) => {
             let more = if there.len() > 1 { format!(" (and {} more outputs)", there.len() - 1) } else { String::new() };
-            Err(Error::Usage(format!("{}{more}: is there already; --overwrite replaces it", first.display())))
+            let why = if options.resume { ", and not of a conversion that was interrupted" } else { "" };
+            Err(Error::Usage(format!("{}{more}: is there already{why}; --overwrite replaces it", first.display())))
         }
+    }
+}
+
+/// Refuses to replace a source, and a quarantine where an output is to be.
+pub(crate) fn check_places(shards: &[Shard], outputs: &[Destination], quarantine: Option<&Path>) -> Result<()> {
+    let refuse = |path: &Path, why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
+    let sources = shards.iter().filter(|shard| !shard.is_stream() && !shard.is_remote());
+    let sources: HashSet<_> = sources.filter_map(|shard| fs::canonicalize(&shard.path).ok()).collect();
+    let files = outputs.iter().filter_map(Destination::file);
+    for path in files.clone().chain(quarantine) {
+        if fs::canonicalize(path).is_ok_and(|path| sources.contains(&path)) {
+            return refuse(path, "is a source; name another place");
+        }
+    }
+    let place = |path: &Path| path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let own = quarantine.map(place);
+    match files.into_iter().find(|path| Some(place(path)) == own) {
+        Some(path) => refuse(path, "is to be an output, and cannot be the quarantine"),
+        None => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, sync::Arc, vec};
 
-use tfarrow_codec::{Cutter, Encoder, EncoderBuilder, Limits, RecordType, Records};
+use tfarrow_codec::{Cutter, Encoder, EncoderBuilder, Limits, RecordType, Records, VerifyCrc};
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader};
 
 use crate::{Error, Result, columnar};
@@ -57,6 +57,7 @@ impl RecordReader {
             match input {
                 Input::TfRecord(reader) => {
                     if let Some(records) = reader.as_mut().next()? {
+                        records.verify(VerifyCrc::Always).map_err(|e| Error::codec(&path, e))?;
                         let first = records.first();
                         return Ok(Some(Block { path, records, first, is_tfrecord: true }));
                     }

@@ -1,11 +1,9 @@
 //! A whole conversion: from sources and a destination to jobs, and from these to a report.
 
 use std::{
-    collections::HashSet,
     ffi::{OsStr, OsString},
-    fs,
     ops::ControlFlow,
-    path::{self, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -15,8 +13,8 @@ use tfarrow_codec::{
     schema::{RECORD_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_dataset::{
-    Contents, InferOptions, Inferred, Losses, ReadOptions, Sample, Shard, ShardReader, UNFINISHED, Wanted, WholeFile,
-    count, infer_with, is_remote, names, resolve, resolve_wanted,
+    Contents, InferOptions, Inferred, Losses, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard,
+    ShardReader, UNFINISHED, Wanted, WholeFile, count, infer_with, is_remote, names, resolve_wanted,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -58,6 +56,12 @@ pub struct Report {
     pub sources: Vec<String>,
     /// What is damaged, and was passed over: nothing, unless that was asked for.
     pub damage: Losses,
+    /// What folders and globs hold besides the shards.
+    pub passed_over: PassedOver,
+    /// What sets of numbered shards lack that are in folders.
+    pub missing: Vec<MissingShards>,
+    /// Outputs that a run which was interrupted has made of sources that are not among these. They stay.
+    pub others: Vec<PathBuf>,
 }
 
 /// Converts the shards that `sources` name. `dest` is a folder or one file, on this machine or in a store, or `-`.
@@ -70,7 +74,7 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<Report> {
-    convert_shards(resolve(sources)?, dest, options, progress)
+    convert_resolved(resolve_wanted(sources, Wanted::Any)?, dest, options, progress)
 }
 
 /// Writes the records of TFRecord shards that are sound, as they are, to shards of the same names and compression. What is
@@ -85,8 +89,8 @@ pub fn repair<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<Report> {
-    let shards = resolve_wanted(sources, Wanted::TfRecord)?;
-    if let Some(shard) = shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
+    let found = resolve_wanted(sources, Wanted::TfRecord)?;
+    if let Some(shard) = found.shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
         let (path, format) = (shard.path.display(), shard.contents.name());
         return Err(Error::Usage(format!("{path}: is {format}; only TFRecord can be repaired")));
     }
@@ -96,11 +100,11 @@ pub fn repair<S: AsRef<OsStr>>(
         read: ReadOptions { on_error: OnError::Skip, ..options.read },
         ..options.clone()
     };
-    convert_shards(shards, dest, &options, progress)
+    convert_resolved(found, dest, &options, progress)
 }
 
-fn convert_shards(
-    mut shards: Vec<Shard>,
+fn convert_resolved(
+    Resolved { mut shards, passed_over, missing }: Resolved,
     dest: &Path,
     options: &ConvertOptions,
     progress: &Progress,
@@ -117,8 +121,12 @@ fn convert_shards(
     let journal = journal(&plan, options)?;
     let outcome = Damage::new(options.quarantine.as_deref(), options.overwrite).and_then(|damage| {
         let own = (&damage, journal.as_ref());
-        let report = Conversion::new(&shards, &plan, compression, options, progress, own)?.run()?;
-        Ok(Report { damage: damage.finish()?, ..report })
+        let conversion = Conversion::new(&shards, &plan, compression, options, progress, own)?;
+        let (report, outputs) = (conversion.run()?, conversion.outputs);
+        let damage = damage.finish()?;
+        let outputs = outputs.iter().filter_map(Destination::file);
+        let others = journal.as_ref().map(|journal| journal.others(outputs)).unwrap_or_default();
+        Ok(Report { damage, passed_over, missing, others, ..report })
     });
     let goes_on = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
     progress.set_resumable(goes_on);
@@ -173,6 +181,8 @@ fn asked(plan: &Plan, options: &ConvertOptions) -> String {
         hash_schema(schema, &mut hasher);
         hasher.digest()
     });
+    // What is passed over for damage is made again in any case.
+    let read = ReadOptions { on_error: OnError::Fail, ..*read };
     let version = env!("CARGO_PKG_VERSION");
     let target = plan.target;
     format!(
@@ -257,7 +267,7 @@ impl<'c> Conversion<'c> {
     ) -> Result<Self> {
         let inputs = shards.iter().map(|shard| Input::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
         let outputs = outputs(shards, &inputs, plan, compression, options, journal)?;
-        check_places(shards, &outputs, options.quarantine.as_deref())?;
+        plan::check_places(shards, &outputs, options.quarantine.as_deref())?;
         Ok(Self { shards, plan, inputs, outputs, compression, options, progress, damage, journal })
     }
 
@@ -287,6 +297,9 @@ impl Conversion<'_> {
             strays: inferred.is_some_and(|inferred| inferred.has_strays()),
             sources: self.shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect(),
             damage: Losses::new(0),
+            passed_over: PassedOver::default(),
+            missing: Vec::new(),
+            others: Vec::new(),
         })
     }
 
@@ -403,10 +416,7 @@ impl Conversion<'_> {
             let schema = with_origin(input.schema.as_ref().or(columns.as_ref()), &input.origin);
             let mut format = self.format(input.origin.resolve(self.compression));
             let source = journal::source_of(shard, &schema);
-            let known = self.journal.and_then(|journal| match output {
-                Destination::File(path) => Some((journal, path)),
-                Destination::Stdout => None,
-            });
+            let known = self.journal.zip(output.file());
             // An output of an earlier run that is not to be kept.
             format.overwrite |= known.is_some_and(|(journal, path)| journal.knows(path));
             let overwrite = format.overwrite;
@@ -418,7 +428,7 @@ impl Conversion<'_> {
             let job = job.with_journal(journal, number, source);
             let Some((made, place)) = journal.made_before(path, source) else { return Ok(job) };
             self.progress.add_bytes(shard.size);
-            let whole = (place != *path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
+            let whole = (place != path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
             let whole = whole.map(|whole| Whole::File(whole, made.hash));
             Ok(job.made(made, whole))
         };
@@ -465,7 +475,7 @@ impl Conversion<'_> {
         let extension = format!("{}{suffix}", self.plan.target.extension());
         if let (Some(count), Some(shard)) = (count, self.shards.first()) {
             let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
-            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options.overwrite, |_| false)?;
+            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options, |_| false)?;
         }
         plan::check_other_cuts(folder, &stem, &extension, count)?;
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
@@ -502,14 +512,15 @@ impl Conversion<'_> {
 
 impl Input {
     fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
-        if let Some(schema) = columnar::schema(Some(shard.contents), &shard.path, shard.local_path())? {
+        if let Some(schema) = columnar::schema_within(shard, &read.limits)? {
             return Ok(Self { origin: Origin::of(&schema), schema: Some(schema) });
         }
         let compression = match shard.is_stream() {
             true => None,
             false => Some(ShardReader::open(shard, read)?.compression()),
         };
-        let name = shard.name.file_name().map(|name| name.to_string_lossy().into_owned());
+        // Metadata is text, and a name that is none is not remembered: the output's own stands for it.
+        let name = shard.name.file_name().and_then(|name| name.to_str()).map(str::to_owned);
         Ok(Self { schema: None, origin: Origin { shard: name, compression } })
     }
 }
@@ -526,7 +537,7 @@ fn outputs(
     let folder = match &plan.place {
         Place::One(Destination::File(path), _) => {
             let one = shards.first().map(|shard| (shard, path.clone()));
-            plan::check_outputs(&Vec::from_iter(one), options.overwrite, is_earlier)?;
+            plan::check_outputs(&Vec::from_iter(one), options, is_earlier)?;
             return Ok(vec![Destination::File(path.clone())]);
         }
         Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
@@ -540,30 +551,8 @@ fn outputs(
         (shard, folder.join(input.origin.output_name(shard, plan.target, compression)))
     };
     let outputs: Vec<_> = shards.iter().zip(inputs).map(output).collect();
-    plan::check_outputs(&outputs, options.overwrite, is_earlier)?;
+    plan::check_outputs(&outputs, options, is_earlier)?;
     Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
-}
-
-/// Refuses to replace a source, and a quarantine where an output is to be.
-fn check_places(shards: &[Shard], outputs: &[Destination], quarantine: Option<&Path>) -> Result<()> {
-    let refuse = |path: &Path, why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
-    let sources = shards.iter().filter(|shard| !shard.is_stream() && !shard.is_remote());
-    let sources: HashSet<_> = sources.filter_map(|shard| fs::canonicalize(&shard.path).ok()).collect();
-    let files = outputs.iter().filter_map(|output| match output {
-        Destination::File(path) => Some(path.as_path()),
-        Destination::Stdout => None,
-    });
-    for path in files.clone().chain(quarantine) {
-        if fs::canonicalize(path).is_ok_and(|path| sources.contains(&path)) {
-            return refuse(path, "is a source; name another place");
-        }
-    }
-    let place = |path: &Path| path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let own = quarantine.map(place);
-    match files.into_iter().find(|path| Some(place(path)) == own) {
-        Some(path) => refuse(path, "is to be an output, and cannot be the quarantine"),
-        None => Ok(()),
-    }
 }
 
 /// `schema` for records of the type given, if one is.

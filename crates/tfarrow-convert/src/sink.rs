@@ -1,6 +1,11 @@
 //! Writing: the pieces of a shard, in their order, into one file that appears whole.
 
-use std::{collections::HashSet, io, mem, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashSet,
+    io, mem,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::{
@@ -42,6 +47,16 @@ pub(crate) enum Piece {
 pub(crate) enum Destination {
     File(PathBuf),
     Stdout,
+}
+
+impl Destination {
+    /// Its path, if it has one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stdout => None,
+        }
+    }
 }
 
 /// What an output is to be.

@@ -6,7 +6,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 use tfarrow_codec::{
-    BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Limits, OnError, Records, VerifyCrc, with_exact,
+    BATCH_CELLS, BatchDecoder, DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Limits, OnError, Records,
+    VerifyCrc, with_exact,
 };
 
 use crate::{
@@ -20,8 +21,6 @@ use crate::{
 /// Rows of a batch, and bytes of records that are decoded at once.
 pub(crate) const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 16 << 20;
-/// Rows times columns of a batch: each takes memory, also where a record has nothing.
-pub(crate) const BATCH_CELLS: usize = 1 << 20;
 
 /// Bytes of frames that are written at once.
 const FRAMES_BYTES: usize = 4 << 20;

@@ -16,7 +16,7 @@ use crate::{
     args::{Convert, To},
     failure::{self, FOUND, Usage},
     interrupt::{self, on_interrupt},
-    output::{plural, size},
+    output::{escape, plural, size},
     progress::Bar,
 };
 
@@ -49,18 +49,19 @@ pub(super) fn run_with(
     let cancel = Arc::clone(&progress);
     on_interrupt(move || cancel.cancel());
     let outcome = watched(&progress, || convert(sources, Path::new(dest), options, &progress));
-    if outcome.is_err() && progress.is_resumable() {
-        failure::say("what is whole was kept: the same command with --resume goes on behind it");
-    }
-    match outcome {
+    let status = match outcome {
         Ok(report) => {
             tell(&report, start.elapsed());
-            close(Run { report })
+            return close(Run { report });
         }
-        Err(Error::Cancelled) => Ok(ExitCode::from(interrupt::status())),
-        Err(Error::Usage(message)) => Err(Usage(message).into()),
-        Err(error) => Err(error.into()),
+        Err(Error::Cancelled) => ExitCode::from(interrupt::status()),
+        Err(Error::Usage(message)) => failure::report(&Usage(message).into()),
+        Err(error) => failure::report(&error.into()),
+    };
+    if progress.is_resumable() {
+        failure::say("what is whole was kept: the same command with --resume goes on behind it");
     }
+    Ok(status)
 }
 
 fn options(args: &Convert) -> Result<ConvertOptions> {
@@ -134,6 +135,12 @@ fn tell(report: &Report, took: Duration) {
         failure::say(&format!("{what}: {}", plural(*times, "time")));
     }
     why_raw.iter().for_each(|why| failure::say(why));
+    failure::tell_besides(&report.passed_over, &report.missing);
+    if let Some(first) = report.others.first() {
+        let (count, first) = (plural(report.others.len() as u64, "output"), first.display());
+        let why = "of the run that was interrupted is of a source that is not among these, and stays";
+        failure::say(&escape(&format!("{count} {why}, such as {first}")));
+    }
     if let Some(first) = damage.faults.kept().next() {
         let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
         failure::say(&skipped.to_string());

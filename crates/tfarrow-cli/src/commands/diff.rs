@@ -13,6 +13,7 @@ use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff
 use crate::{
     args::{Diff, FaultFormat, RecordTypeArg},
     failure::{FOUND, unless_closed},
+    interrupt::end_on_interrupt,
     output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
 };
 
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         read: args.bounds.read(OnError::Fail),
         most: args.records,
     };
+    end_on_interrupt();
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
     let text = match args.format {
         FaultFormat::Table => table(args, &found).trim_end().to_owned(),
@@ -58,16 +60,18 @@ fn table(args: &Diff, found: &DataSetDiff) -> String {
     text.push_str(&match found.is_equal() {
         true => coloured(GOOD, "equal"),
         false => {
-            let without = left.abs_diff(right);
-            let without = if without > 0 { format!(", {} without a partner", count(without)) } else { String::new() };
             let (equal, different) = (plural(found.equal, "record"), count(found.different));
-            coloured(BAD, &format!("{equal} equal, {different} different{without}"))
+            let alone = |count, name| {
+                if count > 0 { format!(", {} of {name} without a partner", self::count(count)) } else { String::new() }
+            };
+            let (left, right) = (alone(found.alone[0], "the first"), alone(found.alone[1], "the second"));
+            coloured(BAD, &format!("{equal} equal, {different} different{left}{right}"))
         }
     });
     text
 }
 
-/// Two records that differ, or the first that has no partner.
+/// Two records that differ, or one that has no partner.
 fn record(difference: &RecordDifference) -> String {
     let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
     let [left, right] = difference.places.each_ref().map(place);
@@ -118,6 +122,7 @@ fn json(found: &DataSetDiff) -> Value {
         "equal": found.is_equal(),
         "records": found.records,
         "pairs": {"equal": found.equal, "different": found.different},
+        "alone": found.alone,
         "features": features.collect::<Vec<_>>(),
         "first": found.first.iter().map(record_json).collect::<Vec<_>>(),
     })
@@ -125,7 +130,9 @@ fn json(found: &DataSetDiff) -> Value {
 
 fn record_json(difference: &RecordDifference) -> Value {
     let place = |place: &Option<tfarrow_convert::RecordPlace>| {
-        place.as_ref().map(|place| json!({"file": place.path, "record": place.record, "offset": place.offset}))
+        place
+            .as_ref()
+            .map(|place| json!({"file": place.path.to_string_lossy(), "record": place.record, "offset": place.offset}))
     };
     let differences = difference.differences.iter().map(|Difference { feature, what }| {
         json!({

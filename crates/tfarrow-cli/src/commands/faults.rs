@@ -1,10 +1,10 @@
 //! How what is wrong with files is told: a line a fault, or JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tfarrow_dataset::{Fault, FaultKind, Shard};
+use tfarrow_dataset::{ErrorKind, Fault, FaultKind, Shard};
 
 use crate::{
     args::FaultFormat,
@@ -36,12 +36,24 @@ impl Found<'_> {
         if more > 0 {
             failure::say(&format!("{} more faults are counted, and not told", count(more)));
         }
+        for name in self.limits() {
+            failure::say(&format!("{name} is a limit: --limit {name}=N allows more"));
+        }
         Ok(())
     }
 
     /// Tells them on standard error, where standard output has other bytes.
     pub(super) fn say(&self) {
         self.faults.iter().for_each(|fault| failure::say(&escape(&fault.error.to_string())));
+    }
+
+    /// The limits that are passed somewhere.
+    fn limits(&self) -> BTreeSet<&'static str> {
+        let limit = |fault: &Fault| match fault.error.kind() {
+            ErrorKind::Codec(error) => error.limit_name(),
+            _ => None,
+        };
+        self.faults.iter().filter_map(limit).collect()
     }
 
     fn json(&self, mut summary: Value) -> Value {

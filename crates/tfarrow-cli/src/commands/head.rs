@@ -11,7 +11,7 @@ use serde::{
     ser::{SerializeMap, SerializeSeq},
 };
 use tfarrow_codec::{
-    DecoderBuilder, Layout, OnError, RecordType, Records, Role, Summary, VerifyCrc,
+    Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary, VerifyCrc,
     schema::{FEATURE, role_of},
 };
 use tfarrow_convert::columnar;
@@ -99,9 +99,14 @@ impl Printer {
             Some(record_type) => record_type,
             None => {
                 let (look, _) = records.clone().split_at(LOOKED_AT);
-                let mut summary = Summary::new(0);
-                summary.observe(&look, VerifyCrc::Never)?;
-                summary.record_type()
+                let mut summary = Summary::with_limits(0, self.read.limits);
+                // What stands before a record that is damaged can be told all the same, and shown.
+                match summary.observe(&look, VerifyCrc::Always) {
+                    Err(error) if error.category() != Category::Corrupt || summary.records() == 0 => {
+                        return Err(error.into());
+                    }
+                    _ => summary.record_type(),
+                }
             }
         };
         self.print(records.split_at(count).0, record_type)
@@ -110,7 +115,7 @@ impl Printer {
     /// Prints these records, together where they have one schema, and else by halves. A record that cannot be read
     /// alone is the error.
     fn print(&mut self, records: Records, record_type: RecordType) -> Result<()> {
-        match decode(&records, record_type) {
+        match decode(&records, record_type, self.read.limits) {
             Ok(batch) => self.batch(&batch, record_type),
             Err(_) if records.len() > 1 => {
                 let half = records.len() / 2;
@@ -131,13 +136,13 @@ impl Printer {
     }
 }
 
-fn decode(records: &Records, record_type: RecordType) -> Result<RecordBatch, tfarrow_codec::Error> {
-    let mut summary = Summary::new(0);
+fn decode(records: &Records, record_type: RecordType, limits: Limits) -> Result<RecordBatch, tfarrow_codec::Error> {
+    let mut summary = Summary::with_limits(0, limits);
     if record_type != RecordType::Raw {
         summary.observe(records, VerifyCrc::Always)?;
     }
     let schema = summary.schema(Layout::List, Some(record_type))?;
-    DecoderBuilder::new(schema).build_batch_decoder()?.decode(records)
+    DecoderBuilder::new(schema).with_limits(limits).build_batch_decoder()?.decode(records)
 }
 
 struct Column<'a> {

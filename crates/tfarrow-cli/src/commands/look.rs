@@ -6,11 +6,14 @@ use anyhow::Result;
 use tfarrow_dataset::{InferOptions, Inferred, Shard, resolve};
 use tfarrow_stats::Statistics;
 
-use crate::{args::Looking, failure, progress::Bar};
+use crate::{args::Looking, failure, interrupt::end_on_interrupt, progress::Bar};
 
 /// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     let mut shards = resolve(sources)?;
+    if shards.iter().any(Shard::is_stream) {
+        end_on_interrupt();
+    }
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))
