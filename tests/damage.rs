@@ -210,6 +210,22 @@ fn a_limit_does_not_hide_what_was_passed_over() {
     }
 }
 
+/// .. and one that reads all tells it once, from however many files.
+#[test]
+fn what_was_passed_over_is_told_once() {
+    let folder = TempDir::new().unwrap();
+    for shard in 0..8 {
+        let mut bytes = frame::file((0..1000).map(|i| example(i as u8, 100)));
+        bytes[40] ^= 1;
+        fs::write(folder.path().join(format!("{shard}.tfrecord")), &bytes).unwrap();
+    }
+    let query = format!("SELECT sum(x) FROM '{}'", text(folder.path()));
+    for _ in 0..10 {
+        let said = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
+        assert!(said.contains("passed over 8 records") && said.lines().count() == 1, "{said}");
+    }
+}
+
 #[test]
 fn head_shows_what_stands_before_damage_as_what_it_is() {
     let folder = TempDir::new().unwrap();

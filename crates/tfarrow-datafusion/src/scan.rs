@@ -129,8 +129,15 @@ fn panicked() -> DataFusionError {
 type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>, Early);
 
 /// Tells what was passed over where a stream is left before its end, as a LIMIT leaves it: the threads that read may live
-/// longer than the query. At the end the decoders are gone, and have told it.
+/// longer than the query. A stream that has ended asks nobody: the decoders tell all at once when the last of them goes.
 struct Early(Weak<Decoders>);
+
+impl Early {
+    /// The stream has ended.
+    fn never(mut self) {
+        self.0 = Weak::new();
+    }
+}
 
 impl Drop for Early {
     fn drop(&mut self) {
@@ -149,6 +156,7 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
         return Some((batches, Some((places, Some(place), thread, decoders))));
     }
     let Some(mut place) = places.recv().await else {
+        decoders.never();
         let error = match thread.join().await.err()? {
             error if error.is_panic() => panicked(),
             error => DataFusionError::ExecutionJoin(Box::new(error)),
