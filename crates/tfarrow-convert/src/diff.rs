@@ -239,12 +239,12 @@ impl Comparison<'_> {
                 (Some(left), Some(right)) => {
                     let differences = self.pair(&left, &right)?;
                     let alone = if differences.is_empty() { None } else { self.alone(&left, &right)? };
-                    if alone.is_none() {
+                    let Some(alone) = alone else {
                         found.add_pair(self.sides[0].number, [&left, &right], differences, most);
                         self.sides.iter_mut().for_each(Side::pass);
                         continue;
-                    }
-                    alone.unwrap_or_default()
+                    };
+                    alone
                 }
             };
             for _ in 0..count {
