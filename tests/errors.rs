@@ -1,6 +1,15 @@
 //! What is said when something is wrong, and how the program ends.
 
-use std::process::{Command, Stdio};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+use tfarrow_testkit::{
+    frame,
+    proto::{self, Kind},
+};
 
 use crate::support::{command, path, tfarrow};
 
@@ -71,6 +80,43 @@ fn a_limit_that_is_passed_tells_how_it_is_raised() {
         let said = tfarrow(&[args, &["--limit", "record-bytes=10"]].concat()).fails();
         assert!(said.ends_with("the limit record-bytes is 10; --limit record-bytes=N allows more"), "{args:?}: {said}");
     }
+}
+
+/// Messages and groups in each other: as deep as TensorFlow reads them, unless it is said otherwise.
+#[test]
+fn nesting_has_a_limit_and_an_option() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    // Groups of the unknown field 12 beside the map entries: `{` begins one there, and `|` ends it.
+    let nested = |groups: usize| {
+        let [entry, begin, end] = [b"\x0a\x03\x0a\x01x".to_vec(), vec![0x63; groups], vec![0x64; groups]];
+        proto::field(1, &[entry, begin, end].concat())
+    };
+    let plain = proto::example([("x", Kind::ints([1]))]);
+    fs::write(path("a.tfrecord"), frame::file([plain.clone(), nested(99), plain.clone()])).unwrap();
+    tfarrow(&["verify", &path("a.tfrecord")]).ends(0);
+    fs::write(path("b.tfrecord"), frame::file([plain.clone(), nested(150), plain.clone()])).unwrap();
+    let run = tfarrow(&["verify", &path("b.tfrecord")]);
+    assert!(run.stdout.contains("record 1 (byte ") && run.stdout.contains("the limit nesting"), "{}", run.stdout);
+    assert!(run.ends(3).contains("--limit nesting=N allows more"));
+    let more = ["--limit", "nesting=151"];
+    tfarrow(&[&["verify", &path("b.tfrecord")], &more[..]].concat()).ends(0);
+    let less = ["--limit", "nesting=99"];
+    tfarrow(&[&["verify", &path("a.tfrecord")], &less[..]].concat()).ends(3);
+    for (args, told) in [(&["schema"][..], "x"), (&["head"], "\"x\""), (&["stats"], "x")] {
+        let run = tfarrow(&[args, &[&path("b.tfrecord")], &more].concat());
+        assert!(run.stdout.contains(told), "{args:?}: {}", run.stdout);
+        run.ends(0);
+    }
+    let query = format!("SELECT count(x) FROM '{}'", path("b.tfrecord"));
+    assert!(tfarrow(&[&["sql", &query, "--format", "csv"], &more[..]].concat()).prints().ends_with("\n2\n"));
+    tfarrow(&[&["convert", &path("b.tfrecord"), &path("b.parquet"), "--exact"], &more[..]].concat()).ends(0);
+    tfarrow(&["convert", &path("b.parquet"), &path("back.tfrecord")]).ends(0);
+    assert_eq!(fs::read(path("back.tfrecord")).unwrap(), fs::read(path("b.tfrecord")).unwrap());
+    // However deep they are.
+    fs::write(path("deep.tfrecord"), frame::file([plain, nested(1 << 20)])).unwrap();
+    tfarrow(&["verify", &path("deep.tfrecord"), "--limit", "nesting=2000000"]).ends(0);
+    tfarrow(&["verify", &path("deep.tfrecord")]).ends(3);
 }
 
 #[test]

@@ -26,6 +26,7 @@ const LIMITS: Limits = Limits {
     key_bytes: 1 << 8,
     features: 1 << 8,
     name_bytes: 1 << 12,
+    nesting: 100,
     inflate_ratio: 250,
 };
 

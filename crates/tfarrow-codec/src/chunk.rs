@@ -138,9 +138,29 @@ impl Records {
     /// The error that record `index` of these cannot be read, or has more than `limits` allow.
     pub(crate) fn unreadable(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
         let data = self.data(index).unwrap_or_default();
-        let long = (error == WireError::ManyValues).then(|| walk::long_feature(data, lists, limits.values)).flatten();
-        let error = self.error(ErrorKind::Wire(error), index);
-        long.into_iter().fold(error, |error, feature| error.with_feature(&feature))
+        let mut feature = None;
+        let (what, limit, found, name) = match error {
+            WireError::LongKey => {
+                let found = walk::longest_key(data, lists, limits.nesting);
+                ("bytes in the name of a feature", limits.key_bytes, found, "key-bytes")
+            }
+            WireError::ManyFeatures => {
+                let found = walk::count_entries(data, lists, limits.nesting).unwrap_or_default();
+                ("features in one record", limits.record_features, found, "record-features")
+            }
+            WireError::ManyValues => {
+                let found = walk::long_feature(data, lists, limits);
+                let found = found.map_or(0, |(found, name)| {
+                    feature = Some(name);
+                    found
+                });
+                ("values", limits.values, found, "values")
+            }
+            _ => return self.error(ErrorKind::Wire(error), index),
+        };
+        let kind = ErrorKind::Limit { what, limit: limit as u64, found: found as u64, name: Some(name) };
+        let error = self.error(kind, index);
+        feature.into_iter().fold(error, |error, feature| error.with_feature(&feature))
     }
 
     /// An error in record `index` of these.
@@ -271,6 +291,11 @@ impl Chunker {
     /// The offset in the stream of the next record.
     pub fn offset(&self) -> u64 {
         self.framer.offset
+    }
+
+    /// Counts a stretch of the stream that is lost before its bytes came.
+    pub fn count_lost(&mut self) {
+        self.framer.record += 1;
     }
 
     /// Takes the whole records gathered so far; `None` where there is none.

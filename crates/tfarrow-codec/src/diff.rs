@@ -170,12 +170,15 @@ impl Differ {
         if one == other {
             return Ok(None);
         }
+        let nesting = self.keys[0].limits().nesting;
         let (one, other) = match side {
             Side::Features => {
-                let one = list(one).map_err(Incomparable::Left)?;
-                return Ok(differ(None, &one, &list(other).map_err(Incomparable::Right)?));
+                let one = list(one, nesting).map_err(Incomparable::Left)?;
+                return Ok(differ(None, &one, &list(other, nesting).map_err(Incomparable::Right)?));
             }
-            Side::Lists => (steps(one).map_err(Incomparable::Left)?, steps(other).map_err(Incomparable::Right)?),
+            Side::Lists => {
+                (steps(one, nesting).map_err(Incomparable::Left)?, steps(other, nesting).map_err(Incomparable::Right)?)
+            }
         };
         if one.len() != other.len() {
             return Ok(Some(DifferenceKind::Steps(one.len(), other.len())));
@@ -229,24 +232,26 @@ fn first<T: PartialEq>(
     Some(DifferenceKind::Values { step, index, values: [value(left), value(right)] })
 }
 
-fn steps(message: &[u8]) -> wire::Result<Vec<List>> {
+fn steps(message: &[u8], nesting: usize) -> wire::Result<Vec<List>> {
     let mut steps = Vec::new();
-    walk::steps(message, |step| {
-        steps.push(list(step)?);
+    walk::steps(message, nesting, |step| {
+        steps.push(list(step, nesting)?);
         Ok(())
     })?;
     Ok(steps)
 }
 
-fn list(message: &[u8]) -> wire::Result<List> {
-    walk::feature(message, |feature| feature.map_or(Ok(List::Unset), |(kind, body)| values(kind, body)))
+fn list(message: &[u8], nesting: usize) -> wire::Result<List> {
+    walk::feature(message, nesting, |feature| {
+        feature.map_or(Ok(List::Unset), |(kind, body)| values(kind, body, nesting))
+    })
 }
 
-fn values(kind: Kind, body: &[u8]) -> wire::Result<List> {
+fn values(kind: Kind, body: &[u8], nesting: usize) -> wire::Result<List> {
     match kind {
         Kind::Bytes => {
             let mut values = Vec::new();
-            walk::bytes_values(body, |value| {
+            walk::bytes_values(body, nesting, |value| {
                 values.push(value.to_vec());
                 Ok(())
             })?;
@@ -254,7 +259,7 @@ fn values(kind: Kind, body: &[u8]) -> wire::Result<List> {
         }
         Kind::Float => {
             let mut values = Vec::new();
-            walk::float_pieces(body, |piece| {
+            walk::float_pieces(body, nesting, |piece| {
                 match piece {
                     Numbers::Packed(bytes) => {
                         values.extend(bytes.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)));
@@ -267,7 +272,7 @@ fn values(kind: Kind, body: &[u8]) -> wire::Result<List> {
         }
         Kind::Int64 => {
             let mut values = Vec::new();
-            walk::int64_pieces(body, |piece| {
+            walk::int64_pieces(body, nesting, |piece| {
                 match piece {
                     Numbers::Packed(packed) => {
                         wire::count_varints(packed)?;

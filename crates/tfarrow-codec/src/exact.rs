@@ -408,7 +408,7 @@ impl<'a> Field<'a> {
                 return Some(Self { number: tag.0, body: Some(body), behind: field });
             }
         }
-        wire::skip(&mut behind, tag, 0).ok()?;
+        wire::skip(&mut behind, tag, usize::MAX).ok()?;
         Some(Self { number: tag.0, body: None, behind })
     }
 }

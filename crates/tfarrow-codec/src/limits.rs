@@ -16,6 +16,8 @@ pub struct Limits {
     pub features: usize,
     /// Bytes of all these names together. By default 4 MiB.
     pub name_bytes: usize,
+    /// How deep messages and unknown groups may stand in each other. By default 100, as in protobuf.
+    pub nesting: usize,
     /// How many times as long compressed bytes may become. The codec inflates nothing: this is for who does. By default
     /// 250.
     pub inflate_ratio: usize,
@@ -30,6 +32,7 @@ impl Default for Limits {
             key_bytes: 1 << 20,
             features: 10_000,
             name_bytes: 4 << 20,
+            nesting: 100,
             inflate_ratio: 250,
         }
     }
@@ -37,8 +40,8 @@ impl Default for Limits {
 
 impl Limits {
     /// The names that options use, in the order of the fields.
-    pub const NAMES: [&str; 7] =
-        ["record-bytes", "record-features", "values", "key-bytes", "columns", "name-bytes", "inflate-ratio"];
+    pub const NAMES: [&str; 8] =
+        ["record-bytes", "record-features", "values", "key-bytes", "columns", "name-bytes", "nesting", "inflate-ratio"];
 
     /// The limit of this name, to be set; `None` where there is none.
     pub fn by_name(&mut self, name: &str) -> Option<&mut usize> {
@@ -49,6 +52,7 @@ impl Limits {
             &mut self.key_bytes,
             &mut self.features,
             &mut self.name_bytes,
+            &mut self.nesting,
             &mut self.inflate_ratio,
         ];
         let named = Self::NAMES.into_iter().zip(limits).find(|(known, _)| *known == name);

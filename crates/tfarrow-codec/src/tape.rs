@@ -54,11 +54,12 @@ impl Slot {
     }
 }
 
-/// Bytes that slots point into.
+/// Bytes that slots point into, and how deep messages in them may be nested.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'t> {
     pub(crate) chunk: &'t Buffer,
     pub(crate) joined: &'t [u8],
+    pub(crate) nesting: usize,
 }
 
 impl<'t> Places<'t> {
@@ -235,7 +236,7 @@ impl Tape {
 
     /// What the slots point into.
     pub(crate) fn places<'t>(&'t self, chunk: &'t Buffer) -> Places<'t> {
-        Places { chunk, joined: &self.joined }
+        Places { chunk, joined: &self.joined, nesting: self.limits().nesting }
     }
 
     /// The names of unset features, where they are wanted.
@@ -260,11 +261,14 @@ impl Tape {
     #[cold]
     fn check(&self, slot: &Slot, chunk: &[u8]) -> wire::Result<()> {
         let body = slot.body(chunk, &self.joined);
+        let nesting = self.limits().nesting;
         match slot.state {
             State::Absent | State::Unset => Ok(()),
-            State::List(kind) => walk::check_list(kind, body),
-            State::Steps => walk::steps(body, |step| {
-                walk::feature(step, |feature| feature.map_or(Ok(()), |(kind, body)| walk::check_list(kind, body)))
+            State::List(kind) => walk::check_list(kind, body, nesting),
+            State::Steps => walk::steps(body, nesting, |step| {
+                walk::feature(step, nesting, |feature| {
+                    feature.map_or(Ok(()), |(kind, body)| walk::check_list(kind, body, nesting))
+                })
             }),
         }
     }
@@ -298,7 +302,8 @@ impl TapeVisitor<'_, '_> {
     /// A key that no column has is a loss: of its values, or where it has none, of the word that it was there.
     #[cold]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
-        if side == Side::Lists || walk::feature(message, |feature| Ok(feature.is_some()))? {
+        let nesting = self.tape.limits().nesting;
+        if side == Side::Lists || walk::feature(message, nesting, |feature| Ok(feature.is_some()))? {
             self.tape.sides[side as usize].miss(id);
         } else {
             self.tape.lost_unset += u64::from(self.tape.unset.is_none());
@@ -310,10 +315,9 @@ impl TapeVisitor<'_, '_> {
     #[inline]
     fn feature_slot(&mut self, id: u32, column: u32, message: &[u8]) -> wire::Result<()> {
         let (tape, chunk) = (&mut *self.tape, self.chunk);
-        let most = tape.sides[0].keys.limits().values;
-        walk::feature(message, |feature| {
+        walk::feature(message, tape.limits().nesting, |feature| {
             if let Some((kind, body)) = feature {
-                walk::check_values(kind, body, most)?;
+                walk::check_values(kind, body, tape.limits())?;
             }
             if let Some(unset) = &mut tape.unset
                 && (feature.is_none() || !unset.record.is_empty())
@@ -353,7 +357,7 @@ impl Visitor for TapeVisitor<'_, '_> {
             Side::Features if column == NONE && self.tape.unset.is_none() => Ok(()),
             Side::Features => self.feature_slot(id, column, message),
             Side::Lists => {
-                walk::check_feature_list(message, self.tape.sides[1].keys.limits().values)?;
+                walk::check_feature_list(message, self.tape.limits())?;
                 let slot = slot(State::Steps, message, self.chunk, &mut self.tape.joined);
                 self.tape.set(column, slot, self.chunk)
             }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use crate::{
+    Limits,
     error::WireError,
     keys::Keys,
     schema::Kind,
@@ -46,9 +47,9 @@ pub(crate) trait Visitor {
 
 /// Walks one record. `lists` tells whether field 2 is `feature_lists`, or as foreign as any other.
 pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
-    let most = visitor.keys(Side::Features).limits().record_features;
+    let Limits { record_features, nesting, .. } = *visitor.keys(Side::Features).limits();
     // A map entry takes two bytes at least.
-    if data.len() / 2 > most && count_entries(data, lists)? > most {
+    if data.len() / 2 > record_features && count_entries(data, lists, nesting)? > record_features {
         return Err(WireError::ManyFeatures);
     }
     visitor.keys(Side::Features).begin();
@@ -65,7 +66,7 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
             }
             tag => {
                 visitor.foreign(tag.0)?;
-                wire::skip(&mut rest, tag, 0)?;
+                wire::skip(&mut rest, tag, nesting)?;
             }
         }
     }
@@ -74,50 +75,77 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
 
 /// The map entries of a record.
 #[cold]
-fn count_entries(data: &[u8], lists: bool) -> Result<usize> {
+pub(crate) fn count_entries(data: &[u8], lists: bool, nesting: usize) -> Result<usize> {
     let mut count = 0;
-    entries(data, lists, |_, _| {
+    entries(data, lists, nesting, |_, _| {
         count += 1;
         Ok(())
     })?;
     Ok(count)
 }
 
-/// The name of the first feature of a record that has more than `most` values.
+/// The length of the longest name of a feature of a record.
 #[cold]
-pub(crate) fn long_feature(data: &[u8], lists: bool, most: usize) -> Option<String> {
-    let mut found = None;
-    let look = entries(data, lists, |side, entry| {
-        let (key, value) = read_entry(entry)?;
-        let value = value.as_deref().unwrap_or_default();
-        let checked = match side {
-            Side::Features => feature(value, |list| list.map_or(Ok(()), |(kind, body)| check_values(kind, body, most))),
-            Side::Lists => check_feature_list(value, most),
-        };
-        if checked == Err(WireError::ManyValues) {
-            found.get_or_insert_with(|| String::from_utf8_lossy(key).into_owned());
-        }
-        checked
+pub(crate) fn longest_key(data: &[u8], lists: bool, nesting: usize) -> usize {
+    let mut longest = 0;
+    // What stands before a field that does not parse counts.
+    let _ = entries(data, lists, nesting, |_, entry| {
+        longest = longest.max(read_entry(entry, nesting)?.0.len());
+        Ok(())
     });
-    // It is a limit that ends the look, or something that is met behind it.
-    debug_assert!(look.is_err());
+    longest
+}
+
+/// The first feature of a record that has more values than there may be: how many, and its name.
+#[cold]
+pub(crate) fn long_feature(data: &[u8], lists: bool, limits: &Limits) -> Option<(usize, String)> {
+    let nesting = limits.nesting;
+    let mut found = None;
+    // As above.
+    let _ = entries(data, lists, nesting, |side, entry| {
+        let (key, value) = read_entry(entry, nesting)?;
+        let value = value.as_deref().unwrap_or_default();
+        let count = match side {
+            Side::Features => count_feature(value, nesting)?,
+            Side::Lists => count_steps(value, nesting)?,
+        };
+        if count > limits.values {
+            found.get_or_insert_with(|| (count, String::from_utf8_lossy(key).into_owned()));
+        }
+        Ok(())
+    });
     found
 }
 
 /// Calls `then` with the bytes of each map entry of a record.
-fn entries(mut rest: &[u8], lists: bool, mut then: impl FnMut(Side, &[u8]) -> Result<()>) -> Result<()> {
+fn entries<'a>(
+    mut rest: &'a [u8],
+    lists: bool,
+    nesting: usize,
+    mut then: impl FnMut(Side, &'a [u8]) -> Result<()>,
+) -> Result<()> {
     while !rest.is_empty() {
         let side = match wire::tag(&mut rest)? {
             (1, LEN) => Side::Features,
             (2, LEN) if lists => Side::Lists,
             tag => {
-                wire::skip(&mut rest, tag, 0)?;
+                wire::skip(&mut rest, tag, nesting)?;
                 continue;
             }
         };
-        steps(wire::bytes(&mut rest)?, |entry| then(side, entry))?;
+        let mut map = wire::bytes(&mut rest)?;
+        while !map.is_empty() {
+            if odd_tag(&mut map, nesting)? {
+                then(side, wire::bytes(&mut map)?)?;
+            }
+        }
     }
     Ok(())
+}
+
+/// Steps over an unknown field of a message that stands `depth` messages deep in its record.
+fn skip(rest: &mut &[u8], field: wire::Tag, depth: usize, nesting: usize) -> Result<()> {
+    wire::skip(rest, field, nesting.saturating_sub(depth))
 }
 
 /// Walks a message whose field 1 is a map.
@@ -131,7 +159,7 @@ fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
         }
         if let [FIELD_1, tail @ ..] = rest {
             rest = tail;
-        } else if !odd_tag(&mut rest)? {
+        } else if !odd_tag(&mut rest, visitor.keys(side).limits().nesting)? {
             continue;
         }
         entry(wire::bytes(&mut rest)?, side, visitor)?;
@@ -140,10 +168,10 @@ fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
 
 /// Reads a tag of any form, and steps over its field where that is no map entry.
 #[inline(never)]
-fn odd_tag(rest: &mut &[u8]) -> Result<bool> {
+fn odd_tag(rest: &mut &[u8], nesting: usize) -> Result<bool> {
     let tag = wire::tag(rest)?;
     if tag != (1, LEN) {
-        wire::skip(rest, tag, 1)?;
+        skip(rest, tag, 1, nesting)?;
     }
     Ok(tag == (1, LEN))
 }
@@ -159,13 +187,13 @@ fn entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
 /// Tells of a map entry that has another key than was expected, or another form.
 #[inline(never)]
 fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
-    let (key, value) = read_entry(entry)?;
+    let (key, value) = read_entry(entry, visitor.keys(side).limits().nesting)?;
     let id = visitor.keys(side).find(key)?;
     visitor.feature(side, id, value.as_deref())
 }
 
 /// A map entry's key and value: absent ones have their default, repeated keys replace, repeated values merge.
-fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Joined<'_>>)> {
+fn read_entry(mut rest: &[u8], nesting: usize) -> Result<(&[u8], Option<Joined<'_>>)> {
     let mut key = &[][..];
     let mut value = None;
     while !rest.is_empty() {
@@ -176,7 +204,7 @@ fn read_entry(mut rest: &[u8]) -> Result<(&[u8], Option<Joined<'_>>)> {
                 key = wire::bytes(&mut rest)?;
             }
             (2, LEN) => merge(&mut value, wire::bytes(&mut rest)?),
-            tag => wire::skip(&mut rest, tag, 2)?,
+            tag => skip(&mut rest, tag, 2, nesting)?,
         }
     }
     Ok((key, value))
@@ -192,10 +220,14 @@ fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
 
 /// Reads a `Feature`, and calls `then` with what it holds: the body of its list, or `None` where no kind is set.
 #[inline]
-pub(crate) fn feature<R>(message: &[u8], then: impl FnOnce(Option<(Kind, &[u8])>) -> Result<R>) -> Result<R> {
+pub(crate) fn feature<R>(
+    message: &[u8],
+    nesting: usize,
+    then: impl FnOnce(Option<(Kind, &[u8])>) -> Result<R>,
+) -> Result<R> {
     match plain_feature(message) {
         Some(list) => then(Some(list)),
-        None => then(odd_feature(message)?.as_ref().map(|(kind, body)| (*kind, &**body))),
+        None => then(odd_feature(message, nesting)?.as_ref().map(|(kind, body)| (*kind, &**body))),
     }
 }
 
@@ -214,7 +246,7 @@ pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
 
 /// Reads a `Feature` of any form: a kind that follows itself merges, one that follows another replaces it.
 #[cold]
-fn odd_feature(mut rest: &[u8]) -> Result<Option<(Kind, Joined<'_>)>> {
+fn odd_feature(mut rest: &[u8], nesting: usize) -> Result<Option<(Kind, Joined<'_>)>> {
     let mut held: Option<(Kind, Option<Joined<'_>>)> = None;
     while !rest.is_empty() {
         let kind = match wire::tag(&mut rest)? {
@@ -222,7 +254,7 @@ fn odd_feature(mut rest: &[u8]) -> Result<Option<(Kind, Joined<'_>)>> {
             (2, LEN) => Kind::Float,
             (3, LEN) => Kind::Int64,
             tag => {
-                wire::skip(&mut rest, tag, 3)?;
+                skip(&mut rest, tag, 3, nesting)?;
                 continue;
             }
         };
@@ -236,11 +268,15 @@ fn odd_feature(mut rest: &[u8]) -> Result<Option<(Kind, Joined<'_>)>> {
 }
 
 /// Calls `step` with each `Feature` of a `FeatureList`.
-pub(crate) fn steps<'a>(mut rest: &'a [u8], mut step: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+pub(crate) fn steps<'a>(
+    mut rest: &'a [u8],
+    nesting: usize,
+    mut step: impl FnMut(&'a [u8]) -> Result<()>,
+) -> Result<()> {
     while !rest.is_empty() {
         match wire::tag(&mut rest)? {
             (1, LEN) => step(wire::bytes(&mut rest)?)?,
-            tag => wire::skip(&mut rest, tag, 3)?,
+            tag => skip(&mut rest, tag, 3, nesting)?,
         }
     }
     Ok(())
@@ -248,11 +284,15 @@ pub(crate) fn steps<'a>(mut rest: &'a [u8], mut step: impl FnMut(&'a [u8]) -> Re
 
 /// Calls `value` with each value of a `BytesList`.
 #[inline]
-pub(crate) fn bytes_values<'a>(mut rest: &'a [u8], mut value: impl FnMut(&'a [u8]) -> Result<()>) -> Result<()> {
+pub(crate) fn bytes_values<'a>(
+    mut rest: &'a [u8],
+    nesting: usize,
+    mut value: impl FnMut(&'a [u8]) -> Result<()>,
+) -> Result<()> {
     while !rest.is_empty() {
         match wire::tag(&mut rest)? {
             (1, LEN) => value(wire::bytes(&mut rest)?)?,
-            tag => wire::skip(&mut rest, tag, 4)?,
+            tag => skip(&mut rest, tag, 4, nesting)?,
         }
     }
     Ok(())
@@ -268,7 +308,11 @@ pub(crate) enum Numbers<'a, T> {
 
 /// Calls `piece` with each piece of an `Int64List`.
 #[inline]
-pub(crate) fn int64_pieces<'a>(body: &'a [u8], mut piece: impl FnMut(Numbers<'a, u64>) -> Result<()>) -> Result<()> {
+pub(crate) fn int64_pieces<'a>(
+    body: &'a [u8],
+    nesting: usize,
+    mut piece: impl FnMut(Numbers<'a, u64>) -> Result<()>,
+) -> Result<()> {
     if let Some(packed) = wire::sole(body, FIELD_1) {
         return piece(Numbers::Packed(packed));
     }
@@ -277,7 +321,7 @@ pub(crate) fn int64_pieces<'a>(body: &'a [u8], mut piece: impl FnMut(Numbers<'a,
         match wire::tag(&mut rest)? {
             (1, LEN) => piece(Numbers::Packed(wire::bytes(&mut rest)?))?,
             (1, wire::VARINT) => piece(Numbers::One(wire::varint(&mut rest)?))?,
-            tag => wire::skip(&mut rest, tag, 4)?,
+            tag => skip(&mut rest, tag, 4, nesting)?,
         }
     }
     Ok(())
@@ -287,6 +331,7 @@ pub(crate) fn int64_pieces<'a>(body: &'a [u8], mut piece: impl FnMut(Numbers<'a,
 #[inline]
 pub(crate) fn float_pieces<'a>(
     body: &'a [u8],
+    nesting: usize,
     mut piece: impl FnMut(Numbers<'a, [u8; 4]>) -> Result<()>,
 ) -> Result<()> {
     if let Some(bytes) = wire::sole(body, FIELD_1) {
@@ -297,47 +342,48 @@ pub(crate) fn float_pieces<'a>(
         match wire::tag(&mut rest)? {
             (1, LEN) => piece(Numbers::Packed(whole_floats(wire::bytes(&mut rest)?)?))?,
             (1, wire::FIXED32) => piece(Numbers::One(wire::fixed32(&mut rest)?))?,
-            tag => wire::skip(&mut rest, tag, 4)?,
+            tag => skip(&mut rest, tag, 4, nesting)?,
         }
     }
     Ok(())
 }
 
 /// Reads a list for nothing but its form.
-pub(crate) fn check_list(kind: Kind, body: &[u8]) -> Result<()> {
+pub(crate) fn check_list(kind: Kind, body: &[u8], nesting: usize) -> Result<()> {
     match kind {
-        Kind::Bytes => bytes_values(body, |_| Ok(())),
-        Kind::Float => float_pieces(body, |_| Ok(())),
-        Kind::Int64 => int64_pieces(body, |piece| match piece {
+        Kind::Bytes => bytes_values(body, nesting, |_| Ok(())),
+        Kind::Float => float_pieces(body, nesting, |_| Ok(())),
+        Kind::Int64 => int64_pieces(body, nesting, |piece| match piece {
             Numbers::Packed(packed) => wire::count_varints(packed).map(drop),
             Numbers::One(_) => Ok(()),
         }),
     }
 }
 
-/// Refuses a list of more than `most` values.
+/// Refuses a list of more values than there may be.
 #[inline]
-pub(crate) fn check_values(kind: Kind, body: &[u8], most: usize) -> Result<()> {
+pub(crate) fn check_values(kind: Kind, body: &[u8], limits: &Limits) -> Result<()> {
     // A value takes a byte at least.
-    if body.len() > most && count_values(kind, body)? > most { Err(WireError::ManyValues) } else { Ok(()) }
+    let is_long = body.len() > limits.values && count_values(kind, body, limits.nesting)? > limits.values;
+    if is_long { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
 #[cold]
-fn count_values(kind: Kind, body: &[u8]) -> Result<usize> {
+fn count_values(kind: Kind, body: &[u8], nesting: usize) -> Result<usize> {
     let mut count = 0;
     match kind {
-        Kind::Bytes => bytes_values(body, |_| {
+        Kind::Bytes => bytes_values(body, nesting, |_| {
             count += 1;
             Ok(())
         })?,
-        Kind::Float => float_pieces(body, |piece| {
+        Kind::Float => float_pieces(body, nesting, |piece| {
             count += match piece {
                 Numbers::Packed(bytes) => bytes.len() / 4,
                 Numbers::One(_) => 1,
             };
             Ok(())
         })?,
-        Kind::Int64 => int64_pieces(body, |piece| {
+        Kind::Int64 => int64_pieces(body, nesting, |piece| {
             count += match piece {
                 Numbers::Packed(bytes) => wire::count_varints(bytes)?,
                 Numbers::One(_) => 1,
@@ -348,25 +394,31 @@ fn count_values(kind: Kind, body: &[u8]) -> Result<usize> {
     Ok(count)
 }
 
-/// Refuses a feature list of more than `most` steps and values.
+/// Refuses a feature list of more steps and values than there may be.
 #[inline]
-pub(crate) fn check_feature_list(message: &[u8], most: usize) -> Result<()> {
-    if message.len() > most && count_steps(message)? > most { Err(WireError::ManyValues) } else { Ok(()) }
+pub(crate) fn check_feature_list(message: &[u8], limits: &Limits) -> Result<()> {
+    let is_long = message.len() > limits.values && count_steps(message, limits.nesting)? > limits.values;
+    if is_long { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
 #[cold]
-fn count_steps(message: &[u8]) -> Result<usize> {
+fn count_steps(message: &[u8], nesting: usize) -> Result<usize> {
     let mut count = 0;
-    steps(message, |step| {
-        count += 1 + feature(step, |list| list.map_or(Ok(0), |(kind, body)| count_values(kind, body)))?;
+    steps(message, nesting, |step| {
+        count += 1 + count_feature(step, nesting)?;
         Ok(())
     })?;
     Ok(count)
 }
 
+/// The values of a `Feature`.
+fn count_feature(message: &[u8], nesting: usize) -> Result<usize> {
+    feature(message, nesting, |list| list.map_or(Ok(0), |(kind, body)| count_values(kind, body, nesting)))
+}
+
 /// A list's body up to its first `most` values: the fields before the one that they end in, and, where that is a packed
 /// piece with more values than these, the bytes of its first ones. What comes later is not looked at.
-pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize) -> Result<(&[u8], &[u8])> {
+pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize) -> Result<(&[u8], &[u8])> {
     let (mut rest, mut left) = (body, most);
     while !rest.is_empty() {
         let before = body.get(..body.len() - rest.len()).unwrap_or_default();
@@ -381,9 +433,9 @@ pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize) -> Result<(&[u8
             },
             (Kind::Bytes, (1, LEN)) | (Kind::Int64, (1, wire::VARINT)) | (Kind::Float, (1, wire::FIXED32)) => {
                 left -= 1;
-                wire::skip(&mut rest, tag, 4)?;
+                skip(&mut rest, tag, 4, nesting)?;
             }
-            _ => wire::skip(&mut rest, tag, 4)?,
+            _ => skip(&mut rest, tag, 4, nesting)?,
         }
     }
     Ok((body, &[]))

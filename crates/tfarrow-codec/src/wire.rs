@@ -19,9 +19,6 @@ const END_GROUP: u8 = 4;
 /// Wire type of `float`.
 pub(crate) const FIXED32: u8 = 5;
 
-/// How deep messages and unknown groups may be nested in each other, as in TensorFlow's parsers.
-const MAX_DEPTH: usize = 100;
-
 /// The high bit of each byte of a word: set where a varint goes on.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
@@ -117,36 +114,31 @@ pub(crate) fn last_bytes(rest: &[u8]) -> Option<&[u8]> {
     rest.is_empty().then_some(body)
 }
 
-/// Steps over an unknown field whose tag has been read, in a message that stands `depth` messages deep in its record.
+/// Steps over an unknown field whose tag has been read. So many groups may stand in each other there.
 #[cold]
-pub(crate) fn skip(rest: &mut &[u8], (field, wire_type): Tag, depth: usize) -> Result<()> {
-    skip_nested(rest, field, wire_type, depth)
-}
-
-fn skip_nested(rest: &mut &[u8], field: u32, wire_type: u8, depth: usize) -> Result<()> {
-    match wire_type {
-        VARINT => varint(rest).map(drop),
-        FIXED64 => rest.split_at_checked(8).map(|(_, tail)| *rest = tail).ok_or(WireError::PastEnd),
-        LEN => bytes(rest).map(drop),
-        START_GROUP => skip_group(rest, field, depth + 1),
-        END_GROUP => Err(WireError::Group),
-        FIXED32 => fixed32(rest).map(drop),
-        _ => Err(WireError::WireType),
-    }
-}
-
-fn skip_group(rest: &mut &[u8], group: u32, depth: usize) -> Result<()> {
-    if depth > MAX_DEPTH {
-        return Err(WireError::Depth);
-    }
-    while !rest.is_empty() {
-        match tag(rest)? {
-            (field, END_GROUP) if field == group => return Ok(()),
+pub(crate) fn skip(rest: &mut &[u8], mut field: Tag, most: usize) -> Result<()> {
+    // The groups that have begun, and not ended.
+    let mut open = Vec::new();
+    loop {
+        match field {
+            (_, VARINT) => varint(rest).map(drop)?,
+            (_, FIXED64) => *rest = rest.get(8..).ok_or(WireError::PastEnd)?,
+            (_, LEN) => bytes(rest).map(drop)?,
+            (_, START_GROUP) if open.len() >= most => return Err(WireError::Depth),
+            (group, START_GROUP) => open.push(group),
+            (group, END_GROUP) if open.pop() == Some(group) => {}
             (_, END_GROUP) => return Err(WireError::Group),
-            (field, wire_type) => skip_nested(rest, field, wire_type, depth)?,
+            (_, FIXED32) => fixed32(rest).map(drop)?,
+            _ => return Err(WireError::WireType),
         }
+        if open.is_empty() {
+            return Ok(());
+        }
+        if rest.is_empty() {
+            return Err(WireError::Group);
+        }
+        field = tag(rest)?;
     }
-    Err(WireError::Group)
 }
 
 /// Writes field 1, which is these bytes.
@@ -296,11 +288,13 @@ mod tests {
         let group = [0x0b, 0x08, 1, 0x13, 0x14, 0x0c, 7];
         let mut rest = group.as_slice();
         let t = tag(&mut rest).unwrap();
-        skip(&mut rest, t, 0).unwrap();
+        skip(&mut rest, t, 2).unwrap();
         assert_eq!(rest, [7]);
-        let deep = [0x0b; 200];
-        let mut rest = deep.as_slice();
-        let t = tag(&mut rest).unwrap();
-        assert_eq!(skip(&mut rest, t, 0), Err(WireError::Depth));
+        assert_eq!(skip(&mut &group[1..], (1, START_GROUP), 1), Err(WireError::Depth));
+        // However deep they are, they take no stack.
+        let deep = [vec![0x0b; 1 << 20], vec![0x0c; 1 << 20]].concat();
+        assert_eq!(skip(&mut &deep[1..], (1, START_GROUP), 1 << 20), Ok(()));
+        assert_eq!(skip(&mut &deep[1..], (1, START_GROUP), (1 << 20) - 1), Err(WireError::Depth));
+        assert_eq!(skip(&mut &deep[1..deep.len() - 1], (1, START_GROUP), 1 << 20), Err(WireError::Group));
     }
 }

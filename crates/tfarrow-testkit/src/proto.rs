@@ -117,6 +117,13 @@ pub struct Int64List {
     pub value: Vec<i64>,
 }
 
+/// A length-delimited field of any message.
+pub fn field(number: u32, body: &[u8]) -> Vec<u8> {
+    let mut field = Vec::new();
+    prost::encoding::bytes::encode(number, &body.to_vec(), &mut field);
+    field
+}
+
 /// The bytes of an Example that has these features, in this order.
 pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, Kind)>) -> Vec<u8> {
     let entry = |(name, kind): (N, Kind)| {

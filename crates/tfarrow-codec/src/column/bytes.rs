@@ -16,24 +16,25 @@ use crate::{schema::Kind, walk, wire};
 pub(super) struct BytesFamily<T> {
     offsets: Vec<i32>,
     values: Vec<u8>,
+    nesting: usize,
     array: PhantomData<T>,
 }
 
 impl BytesFamily<BinaryType> {
-    pub(super) fn binary() -> Self {
-        Self::new()
+    pub(super) fn binary(nesting: usize) -> Self {
+        Self::new(nesting)
     }
 }
 
 impl BytesFamily<Utf8Type> {
-    pub(super) fn utf8() -> Self {
-        Self::new()
+    pub(super) fn utf8(nesting: usize) -> Self {
+        Self::new(nesting)
     }
 }
 
 impl<T> BytesFamily<T> {
-    fn new() -> Self {
-        Self { offsets: vec![0], values: Vec::new(), array: PhantomData }
+    fn new(nesting: usize) -> Self {
+        Self { offsets: vec![0], values: Vec::new(), nesting, array: PhantomData }
     }
 
     fn end_value(&mut self) {
@@ -50,7 +51,7 @@ impl<'t, T: ByteArrayType<Offset = i32>> Family<'t> for BytesFamily<T> {
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut size = Size::default();
-        walk::bytes_values(body, |value| {
+        walk::bytes_values(body, self.nesting, |value| {
             size.values += 1;
             size.bytes += value.len();
             Ok(())
@@ -70,7 +71,7 @@ impl<'t, T: ByteArrayType<Offset = i32>> Family<'t> for BytesFamily<T> {
     #[inline]
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
         let before = self.offsets.len();
-        walk::bytes_values(body, |value| {
+        walk::bytes_values(body, self.nesting, |value| {
             self.values.extend_from_slice(value);
             self.end_value();
             Ok(())

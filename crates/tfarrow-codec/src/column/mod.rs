@@ -80,12 +80,12 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
         return steps(values, slots, places, build);
     }
     match values {
-        Values::Binary => shaped(shape, slots, places, BytesFamily::binary()),
-        Values::Utf8 => shaped(shape, slots, places, BytesFamily::utf8()),
+        Values::Binary => shaped(shape, slots, places, BytesFamily::binary(places.nesting)),
+        Values::Utf8 => shaped(shape, slots, places, BytesFamily::utf8(places.nesting)),
         Values::BinaryView => shaped(shape, slots, places, ViewFamily::binary(places)),
         Values::Utf8View => shaped(shape, slots, places, ViewFamily::utf8(places)),
-        Values::Float32 => shaped(shape, slots, places, FloatFamily::default()),
-        Values::Int64 => shaped(shape, slots, places, Int64Family::default()),
+        Values::Float32 => shaped(shape, slots, places, FloatFamily::new(places.nesting)),
+        Values::Int64 => shaped(shape, slots, places, Int64Family::new(places.nesting)),
     }
 }
 
@@ -111,19 +111,19 @@ pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Pl
     for (row, slot) in slots.iter().enumerate() {
         cut.push(match list(row, slot, places, kind)? {
             None => *slot,
-            Some(body) => beginning(kind, body, most, places.chunk, &mut joined).map_err(Fault::wire(row))?,
+            Some(body) => beginning(kind, body, most, places, &mut joined).map_err(Fault::wire(row))?,
         });
     }
-    build(Shape::List, values, &cut, Places { chunk: places.chunk, joined: &joined })
+    build(Shape::List, values, &cut, Places { joined: &joined, ..places })
 }
 
 /// A list of the first values of another. Packed ones are copied, since they bear their length in front.
 #[inline]
-fn beginning(kind: Kind, body: &[u8], most: usize, chunk: &[u8], joined: &mut Vec<u8>) -> wire::Result<Slot> {
+fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &mut Vec<u8>) -> wire::Result<Slot> {
     let state = State::List(kind);
-    let (fields, packed) = walk::first_values(kind, body, most)?;
+    let (fields, packed) = walk::first_values(kind, body, most, places.nesting)?;
     if packed.is_empty() {
-        return Ok(tape::slot(state, fields, chunk, joined));
+        return Ok(tape::slot(state, fields, places.chunk, joined));
     }
     let start = joined.len();
     joined.extend_from_slice(fields);
@@ -197,8 +197,8 @@ fn steps(
     for (row, outer) in slots.iter().enumerate() {
         let before = inner.len();
         nulls += usize::from(outer.state == State::Absent);
-        walk::steps(places.body(outer), |step| {
-            inner.push(walk::feature(step, |feature| {
+        walk::steps(places.body(outer), places.nesting, |step| {
+            inner.push(walk::feature(step, places.nesting, |feature| {
                 Ok(match feature {
                     Some((kind, body)) => tape::slot(State::List(kind), body, places.chunk, &mut joined),
                     None => Slot::UNSET,
@@ -209,7 +209,7 @@ fn steps(
         .map_err(Fault::wire(row))?;
         lengths.push(inner.len() - before);
     }
-    let places = Places { chunk: places.chunk, joined: &joined };
+    let places = Places { joined: &joined, ..places };
     let array = build(Shape::List, values, &inner, places)
         .map_err(|fault| Fault { row: outer_row(&lengths, fault.row), ..fault })?;
     list_array(lengths, array, validity(slots, nulls))
@@ -248,7 +248,7 @@ fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
 /// Arrow's word on a whole array of text, turned into that on the row to blame.
 fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> Fault {
     let is_text = |slot: &Slot| {
-        walk::bytes_values(places.body(slot), |value| match simdutf8::basic::from_utf8(value) {
+        walk::bytes_values(places.body(slot), places.nesting, |value| match simdutf8::basic::from_utf8(value) {
             Ok(_) => Ok(()),
             Err(_) => Err(WireError::Key),
         })

@@ -14,9 +14,15 @@ use crate::{
 };
 
 /// `int64_list` as `Int64`.
-#[derive(Default)]
 pub(super) struct Int64Family {
     values: Vec<i64>,
+    nesting: usize,
+}
+
+impl Int64Family {
+    pub(super) fn new(nesting: usize) -> Self {
+        Self { values: Vec::new(), nesting }
+    }
 }
 
 impl<'t> Family<'t> for Int64Family {
@@ -27,7 +33,7 @@ impl<'t> Family<'t> for Int64Family {
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut values = 0;
-        walk::int64_pieces(body, |piece| {
+        walk::int64_pieces(body, self.nesting, |piece| {
             values += match piece {
                 Numbers::Packed(bytes) => wire::count_varints(bytes)?,
                 Numbers::One(_) => 1,
@@ -55,7 +61,7 @@ impl<'t> Family<'t> for Int64Family {
             return Ok(1);
         }
         let before = self.values.len();
-        walk::int64_pieces(body, |piece| match piece {
+        walk::int64_pieces(body, self.nesting, |piece| match piece {
             Numbers::Packed(bytes) => wire::unpack_varints(bytes, &mut self.values),
             Numbers::One(value) => {
                 self.values.push(value as i64);
@@ -75,10 +81,16 @@ impl<'t> Family<'t> for Int64Family {
 }
 
 /// `float_list` as `Float32`, to the bit.
-#[derive(Default)]
 pub(super) struct FloatFamily {
     /// The values' bytes: a packed list is copied as it stands.
     values: MutableBuffer,
+    nesting: usize,
+}
+
+impl FloatFamily {
+    pub(super) fn new(nesting: usize) -> Self {
+        Self { values: MutableBuffer::default(), nesting }
+    }
 }
 
 impl<'t> Family<'t> for FloatFamily {
@@ -89,7 +101,7 @@ impl<'t> Family<'t> for FloatFamily {
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut values = 0;
-        walk::float_pieces(body, |piece| {
+        walk::float_pieces(body, self.nesting, |piece| {
             values += match piece {
                 Numbers::Packed(bytes) => bytes.len() / 4,
                 Numbers::One(_) => 1,
@@ -110,7 +122,7 @@ impl<'t> Family<'t> for FloatFamily {
     #[inline]
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
         let before = self.values.len();
-        walk::float_pieces(body, |piece| {
+        walk::float_pieces(body, self.nesting, |piece| {
             match piece {
                 Numbers::Packed(bytes) => push_packed(bytes, &mut self.values),
                 Numbers::One(value) => self.values.push(f32::from_le_bytes(value)),

@@ -82,7 +82,7 @@ impl<'t, T: ByteViewType> Family<'t> for ViewFamily<'t, T> {
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut size = Size::default();
-        walk::bytes_values(body, |value| {
+        walk::bytes_values(body, self.places.nesting, |value| {
             size.values += 1;
             if value.len() > INLINE && self.stays(value).is_none() {
                 size.bytes += value.len();
@@ -105,7 +105,7 @@ impl<'t, T: ByteViewType> Family<'t> for ViewFamily<'t, T> {
     #[inline]
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
         let before = self.views.len();
-        walk::bytes_values(body, |value| {
+        walk::bytes_values(body, self.places.nesting, |value| {
             self.push_value(value);
             Ok(())
         })?;

@@ -8,7 +8,7 @@ use super::{
     values::{NumberBuffers, RecordObserver, SeenRecord, place_of},
 };
 use crate::{
-    WireError,
+    Limits, WireError,
     keys::Keys,
     schema::{Kind, Role},
     tape::Slot,
@@ -103,13 +103,13 @@ impl Observer {
 
     /// Reads a feature whose name is not remembered, for nothing but its form and its length.
     #[cold]
-    fn check(&mut self, side: Side, bytes: &[u8], most: usize) -> wire::Result<()> {
+    fn check(&mut self, side: Side, bytes: &[u8], limits: &Limits) -> wire::Result<()> {
         match side {
-            Side::Features => check_len(&one(bytes, false)?, most),
+            Side::Features => check_len(&one(bytes, false, limits.nesting)?, limits),
             Side::Lists => {
-                walk::check_feature_list(bytes, most)?;
+                walk::check_feature_list(bytes, limits)?;
                 let before = self.steps.len();
-                let read = steps(bytes, false, &mut self.steps);
+                let read = steps(bytes, false, limits.nesting, &mut self.steps);
                 self.steps.truncate(before);
                 read
             }
@@ -117,10 +117,10 @@ impl Observer {
     }
 }
 
-/// Refuses a list of more than `most` values.
+/// Refuses a list of more values than there may be.
 #[inline]
-fn check_len(list: &List, most: usize) -> wire::Result<()> {
-    if list.len > most as u64 { Err(WireError::ManyValues) } else { Ok(()) }
+fn check_len(list: &List, limits: &Limits) -> wire::Result<()> {
+    if list.len > limits.values as u64 { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
 #[inline]
@@ -180,24 +180,24 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         let summary = &mut self.sides[side as usize];
         let Some((id, feature)) = id.and_then(|id| Some((id, summary.feature(id, role)?))) else {
             self.observer.shape.overflow = true;
-            return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits().values);
+            return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits());
         };
         // Once a value was no text, the next need not be looked at.
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
         let bytes = value.unwrap_or_default();
-        let most = summary.keys.limits().values;
+        let limits = summary.keys.limits();
         let message = if O::IS_TOLD { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
         let seen = match side {
-            Side::Features => Seen { side, id, message, list: one(bytes, utf8)?, steps: None },
+            Side::Features => Seen { side, id, message, list: one(bytes, utf8, limits.nesting)?, steps: None },
             Side::Lists => {
-                walk::check_feature_list(bytes, most)?;
+                walk::check_feature_list(bytes, limits)?;
                 let all = &mut self.observer.steps;
                 let first = all.len();
-                steps(bytes, utf8, all)?;
+                steps(bytes, utf8, limits.nesting, all)?;
                 Seen { side, id, message, list: List::UNSET, steps: Some((first, all.len())) }
             }
         };
-        check_len(&seen.list, most)?;
+        check_len(&seen.list, limits)?;
         self.note(seen);
         Ok(())
     }
@@ -228,30 +228,30 @@ impl<O> Walk<'_, O> {
 /// A plain one is read in the place where it is asked for: what a closure returns goes through memory, and there the
 /// processor waits for it.
 #[inline(always)]
-fn one(message: &[u8], utf8: bool) -> wire::Result<List> {
+fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     match walk::plain_feature(message) {
-        Some((kind, body)) => list(kind, body, utf8),
-        None => odd_one(message, utf8),
+        Some((kind, body)) => list(kind, body, utf8, nesting),
+        None => odd_one(message, utf8, nesting),
     }
 }
 
 #[cold]
-fn odd_one(message: &[u8], utf8: bool) -> wire::Result<List> {
-    walk::feature(message, |feature| match feature {
+fn odd_one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
+    walk::feature(message, nesting, |feature| match feature {
         None => Ok(List::UNSET),
-        Some((kind, body)) => list(kind, body, utf8),
+        Some((kind, body)) => list(kind, body, utf8, nesting),
     })
 }
 
-fn steps(message: &[u8], utf8: bool, all: &mut Vec<List>) -> wire::Result<()> {
-    walk::steps(message, |step| {
-        all.push(one(step, utf8)?);
+fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<List>) -> wire::Result<()> {
+    walk::steps(message, nesting, |step| {
+        all.push(one(step, utf8, nesting)?);
         Ok(())
     })
 }
 
 #[inline(always)]
-fn list(kind: Kind, body: &[u8], utf8: bool) -> wire::Result<List> {
+fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     // Most lists of bytes have one value.
     if kind == Kind::Bytes
         && let Some(value) = wire::sole(body, 0x0a)
@@ -260,20 +260,20 @@ fn list(kind: Kind, body: &[u8], utf8: bool) -> wire::Result<List> {
     }
     let (mut len, mut bytes, mut utf8) = (0, 0, utf8);
     match kind {
-        Kind::Bytes => walk::bytes_values(body, |value| {
+        Kind::Bytes => walk::bytes_values(body, nesting, |value| {
             len += 1;
             bytes += value.len() as u64;
             utf8 = utf8 && is_text(value);
             Ok(())
         })?,
-        Kind::Float => walk::float_pieces(body, |piece| {
+        Kind::Float => walk::float_pieces(body, nesting, |piece| {
             len += match piece {
                 Numbers::Packed(bytes) => bytes.len() as u64 / 4,
                 Numbers::One(_) => 1,
             };
             Ok(())
         })?,
-        Kind::Int64 => walk::int64_pieces(body, |piece| {
+        Kind::Int64 => walk::int64_pieces(body, nesting, |piece| {
             len += match piece {
                 Numbers::Packed(bytes) => wire::count_varints(bytes)? as u64,
                 Numbers::One(_) => 1,

@@ -85,7 +85,7 @@ pub struct BytesValues<'r>(&'r [u8]);
 impl<'r> BytesValues<'r> {
     /// Calls `then` with each value.
     pub fn each(self, mut then: impl FnMut(&'r [u8])) {
-        parsed(walk::bytes_values(self.0, |value| {
+        parsed(walk::bytes_values(self.0, ANY, |value| {
             then(value);
             Ok(())
         }));
@@ -132,7 +132,7 @@ impl<'r> SeenRecord<'r> {
             let mut tell = |message: &[u8]| tell(message, self.numbers, |list| then(feature, list));
             match seen.side {
                 Side::Features => tell(message),
-                Side::Lists => parsed(walk::steps(message, |step| {
+                Side::Lists => parsed(walk::steps(message, ANY, |step| {
                     tell(step);
                     Ok(())
                 })),
@@ -143,7 +143,7 @@ impl<'r> SeenRecord<'r> {
 
 /// Calls `then` with the list of a `Feature`.
 fn tell(message: &[u8], numbers: &mut NumberBuffers, then: impl FnOnce(ValueList<'_>)) {
-    parsed(walk::feature(message, |feature| {
+    parsed(walk::feature(message, ANY, |feature| {
         match feature {
             None => then(ValueList::Unset),
             Some((Kind::Bytes, body)) => then(ValueList::Bytes(BytesValues(body))),
@@ -158,7 +158,7 @@ impl NumberBuffers {
     fn take_floats(&mut self, body: &[u8]) -> wire::Result<&[f32]> {
         let floats = &mut self.floats;
         floats.clear();
-        walk::float_pieces(body, |piece| {
+        walk::float_pieces(body, ANY, |piece| {
             match piece {
                 Numbers::Packed(bytes) => {
                     floats.extend(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)))
@@ -173,7 +173,7 @@ impl NumberBuffers {
     fn take_ints(&mut self, body: &[u8]) -> wire::Result<&[i64]> {
         let ints = &mut self.ints;
         ints.clear();
-        walk::int64_pieces(body, |piece| match piece {
+        walk::int64_pieces(body, ANY, |piece| match piece {
             Numbers::Packed(bytes) => wire::unpack_varints(bytes, ints),
             Numbers::One(value) => {
                 ints.push(value as i64);
@@ -183,6 +183,9 @@ impl NumberBuffers {
         Ok(ints)
     }
 }
+
+/// How deep messages may be nested that were walked before.
+const ANY: usize = usize::MAX;
 
 /// What was walked before without an error has none now.
 fn parsed(walked: wire::Result<()>) {
