@@ -106,6 +106,11 @@ pub(crate) enum Failure {
 
 /// Compressed bytes that are read at once.
 const INPUT_BYTES: usize = 512 << 10;
+/// What a gzip member begins with: its magic number, and that it is deflated.
+const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
+/// Bytes of a gzip member that are looked at to tell whether it begins with a record: more than a header of gzip has, and
+/// the codes of a first block.
+const MEMBER_HEAD: usize = 4 << 10;
 /// The largest window that deflate has, as a power of two.
 const WINDOW_BITS: u8 = 15;
 /// Bytes of a file that are looked at to tell what it is.
@@ -229,15 +234,18 @@ impl Stream {
         self.read_on(out)
     }
 
-    /// Reads bytes as they are stored: of a compressed shard, those behind the place where they no longer inflate.
+    /// Reads bytes behind the place where they no longer inflate, as they are stored, up to the next gzip member that begins
+    /// with a record: from there on they [inflate](Self::inflates) again.
     ///
     /// # Errors
     /// What the system says.
     pub(crate) fn read_stored(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
-        match &mut self.inflate {
-            Some(inflate) if inflate.waiting() > 0 => Ok(inflate.take(out)),
-            _ => self.input.read(out),
-        }
+        self.inflate.as_mut().map_or(Ok(0), |inflate| inflate.read_stored(&mut self.input, out))
+    }
+
+    /// Whether there are compressed bytes that are yet to be inflated.
+    pub(crate) fn inflates(&self) -> bool {
+        self.inflate.as_ref().is_some_and(|inflate| inflate.state == State::Inside)
     }
 
     fn read_on(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
@@ -256,6 +264,10 @@ struct Inflate {
     /// What of the buffer waits to be inflated.
     from: usize,
     to: usize,
+    /// Where in the buffer, at the earliest, a member may begin that follows the one in hand.
+    behind: usize,
+    /// How many of the bytes that wait were inflated before, to no good.
+    tried: usize,
     state: State,
     /// Damage found in the same step as the last bytes that could be inflated; reported after these.
     damage: Option<Damage>,
@@ -273,6 +285,10 @@ enum State {
     Inside,
     /// After one that is whole: the file may end, and in gzip the next may begin.
     Between,
+    /// Behind damage to gzip, where another member may follow.
+    Broken,
+    /// While that is looked for.
+    Searching,
     Ended,
 }
 
@@ -281,28 +297,96 @@ impl Inflate {
         let engine = engine(compression)?;
         let mut buffer = vec![0; INPUT_BYTES];
         let to = copy(stored, &mut buffer);
+        let state = State::Inside;
         let (ratio, inflated) = (ratio as u64, 0);
-        Some(Self { engine, compression, buffer, from: 0, to, state: State::Inside, damage: None, ratio, inflated })
+        Some(Self {
+            engine,
+            compression,
+            buffer,
+            from: 0,
+            to,
+            behind: 1,
+            tried: 0,
+            state,
+            damage: None,
+            ratio,
+            inflated,
+        })
     }
 
     fn waiting(&self) -> usize {
         self.to - self.from
     }
 
-    /// Copies what waits, as it is.
-    fn take(&mut self, out: &mut [u8]) -> usize {
-        let count = copy(self.buffer.get(self.from..self.to).unwrap_or_default(), out);
-        self.from += count;
+    fn read_stored(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {
+        match self.state {
+            // What follows inflates.
+            State::Inside | State::Between => return Ok(0),
+            State::Broken => {
+                // The beginning of the next member may have been taken for a part of the damaged one.
+                self.tried = self.from.saturating_sub(self.behind);
+                self.from = self.from.min(self.behind);
+                self.state = State::Searching;
+            }
+            State::Searching | State::Ended => {}
+        }
+        let mut count = 0;
+        while count < out.len() && (self.waiting() > 0 || self.refill(input)? > 0) {
+            // What was tried once is not tried again, so that this ends.
+            let may_begin = self.state == State::Searching && self.from >= self.behind;
+            if may_begin && self.begins_sound_member(input)? {
+                self.begin_member();
+                break;
+            }
+            count += self.pass(out.get_mut(count..).unwrap_or_default());
+        }
+        Ok(count)
+    }
+
+    /// Copies what waits as it is, up to where the next member may begin.
+    fn pass(&mut self, out: &mut [u8]) -> usize {
+        let rest = self.buffer.get(self.from + 1..self.to).unwrap_or_default();
+        let next = 1 + rest.iter().position(|byte| *byte == MAGIC[0]).unwrap_or(rest.len());
+        let tried = self.tried.min(next);
+        let count = copy(self.buffer.get(self.from + tried..self.from + next).unwrap_or_default(), out);
+        self.tried -= tried;
+        self.from += tried + count;
         count
+    }
+
+    /// Whether what waits is a gzip member that begins with the header of a record. Of bytes that are none, one place in
+    /// 2^56 looks like that.
+    fn begins_sound_member(&mut self, input: &mut Input) -> Result<bool, Failure> {
+        self.gather(MAGIC.len(), input)?;
+        if !self.has_magic() {
+            return Ok(false);
+        }
+        self.gather(MEMBER_HEAD, input)?;
+        let mut head = [0; HEADER];
+        let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
+        let mut engine = Decompress::new_gzip(WINDOW_BITS);
+        let inflates = engine.decompress(waiting, &mut head, FlushDecompress::None).is_ok();
+        Ok(inflates && engine.total_out() == HEADER as u64 && length(&head).is_some())
+    }
+
+    /// Whether what waits begins as a gzip member does, as far as it is there.
+    fn has_magic(&self) -> bool {
+        let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
+        !waiting.is_empty() && waiting.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic)
+    }
+
+    fn begin_member(&mut self) {
+        self.engine = Decompress::new_gzip(WINDOW_BITS);
+        self.state = State::Inside;
+        self.behind = self.from + 1;
     }
 
     fn read(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {
         loop {
             if let Some(damage) = self.damage.take() {
-                self.state = State::Ended;
-                return Err(Failure::Damage(damage));
+                return Err(self.broken(damage));
             }
-            if self.state == State::Ended {
+            if !matches!(self.state, State::Inside | State::Between) {
                 return Ok(0);
             }
             let at_end = self.waiting() == 0 && self.refill(input)? == 0;
@@ -326,8 +410,14 @@ impl Inflate {
         }
     }
 
+    /// Notes that nothing inflates here any more.
+    fn broken(&mut self, damage: Damage) -> Failure {
+        self.state = if self.compression == Compression::Gzip { State::Broken } else { State::Ended };
+        Failure::Damage(damage)
+    }
+
     fn refill(&mut self, input: &mut Input) -> Result<usize, Failure> {
-        (self.from, self.to) = (0, 0);
+        (self.from, self.to, self.behind) = (0, 0, 0);
         self.to = input.read(&mut self.buffer)?;
         Ok(self.to)
     }
@@ -361,27 +451,20 @@ impl Inflate {
             self.state = State::Ended;
             return Ok(());
         }
-        self.gather_magic(input)?;
-        let magic = self.buffer.get(self.from..self.to).unwrap_or_default();
-        let begins = matches!(*magic, [0x1f] | [0x1f, 0x8b] | [0x1f, 0x8b, 0x08, ..]);
-        match engine(self.compression) {
-            Some(engine) if begins && self.compression == Compression::Gzip => {
-                self.engine = engine;
-                self.state = State::Inside;
-                Ok(())
-            }
-            _ => {
-                self.state = State::Ended;
-                Err(Failure::Damage(Damage::Trailing))
-            }
+        self.gather(MAGIC.len(), input)?;
+        if self.compression == Compression::Gzip && self.has_magic() {
+            self.begin_member();
+            Ok(())
+        } else {
+            Err(self.broken(Damage::Trailing))
         }
     }
 
-    /// Sees to it that a magic number which two reads share is looked at whole.
-    fn gather_magic(&mut self, input: &mut Input) -> Result<(), Failure> {
-        while self.waiting() < 3 {
+    /// Sees to it that so many bytes wait, where there are as many: what two reads share is looked at whole.
+    fn gather(&mut self, bytes: usize, input: &mut Input) -> Result<(), Failure> {
+        while self.waiting() < bytes {
             self.buffer.copy_within(self.from..self.to, 0);
-            (self.from, self.to) = (0, self.to - self.from);
+            (self.from, self.to, self.behind) = (0, self.to - self.from, 0);
             match input.read(self.buffer.get_mut(self.to..).unwrap_or_default())? {
                 0 => break,
                 count => self.to += count,

@@ -1,7 +1,7 @@
 //! What can go wrong with a file, and which file it was. The codec knows the record and the byte; here the name is added.
 
 use std::{
-    fmt, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -144,8 +144,15 @@ impl Error {
         Self(Box::new(Inner { path: None, kind }))
     }
 
-    /// What the system said of the file at `path`.
+    /// What the system said of the file at `path`. Of a link that leads nowhere it says that it is not there itself.
     pub fn io(path: impl Into<PathBuf>, error: io::Error) -> Self {
+        let path = path.into();
+        let error = match fs::read_link(&path) {
+            Ok(target) if error.kind() == io::ErrorKind::NotFound => {
+                io::Error::new(error.kind(), format!("is a link to {}, which is not there", shown(&target)))
+            }
+            _ => error,
+        };
         Self::new(path, ErrorKind::Io(error))
     }
 

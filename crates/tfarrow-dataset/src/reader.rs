@@ -70,7 +70,8 @@ pub struct Lost {
     pub offset: u64,
     /// The bytes, decompressed.
     pub bytes: Buffer,
-    /// Whether the bytes are as they are stored: those of a compressed file behind the place where they no longer inflate.
+    /// Whether the bytes are as they are stored: those of a compressed file behind the place where they no longer inflate,
+    /// up to the next gzip member that begins with a record.
     pub is_stored: bool,
 }
 
@@ -206,14 +207,20 @@ impl ShardReader {
                     }
                 }
                 None if !self.stream_ended => {}
-                None => {
-                    let Some(failure) = self.failure.take() else { return self.stored() };
-                    let record = self.chunker.record();
-                    let error = Some(self.failed(failure, record)?);
-                    if let Some(lost) = self.stretch(error, self.chunker.offset(), Buffer::default()) {
-                        return Ok(Some(lost));
+                None => match self.failure.take() {
+                    Some(failure) => {
+                        let error = Some(self.failed(failure, self.chunker.record())?);
+                        self.chunker.count_lost();
+                        if let Some(lost) = self.stretch(error, self.chunker.offset(), Buffer::default()) {
+                            return Ok(Some(lost));
+                        }
                     }
-                }
+                    None if !self.is_broken => return Ok(None),
+                    None => match self.stored()? {
+                        None if self.stream.inflates() => (self.is_broken, self.stream_ended) = (false, false),
+                        lost => return Ok(lost),
+                    },
+                },
             }
         }
         Ok(None)
@@ -229,15 +236,13 @@ impl ShardReader {
         Some(Segment::Lost(Lost { error, offset, bytes, is_stored: false }))
     }
 
-    /// The next of the bytes behind the place where compressed ones break off.
+    /// The next of the bytes behind the place where compressed ones break off; `None` where no more do not inflate.
     fn stored(&mut self) -> Result<Option<Segment>> {
-        if !self.is_broken {
-            return Ok(None);
-        }
         let mut bytes = vec![0; STORED_BYTES];
-        let offset = self.stream.stored_bytes();
         let read = self.stream.read_stored(&mut bytes);
-        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
+        let end = self.stream.stored_bytes();
+        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), end, 0))?;
+        let offset = end - count as u64;
         bytes.truncate(count);
         let lost = Lost { error: None, offset, bytes: Buffer::from_vec(bytes), is_stored: true };
         Ok((count > 0).then_some(Segment::Lost(lost)))

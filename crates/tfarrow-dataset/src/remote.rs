@@ -234,6 +234,14 @@ impl Object {
         Ok(Contents::of_head(head.into()))
     }
 
+    /// The same, for who may want to hear in its turn that it cannot be read.
+    async fn contents_for(&self, wanted: Wanted) -> object_store::Result<Option<Contents>> {
+        match self.contents().await {
+            Err(_) if wanted == Wanted::ToVerify => Ok(Some(Contents::TfRecord)),
+            contents => contents,
+        }
+    }
+
     /// Its bytes in one answer.
     async fn whole(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
         let options = GetOptions { if_match: self.tag.clone(), ..GetOptions::default() };
@@ -320,7 +328,7 @@ pub(crate) fn wait<T: Send + 'static>(request: impl Future<Output = T> + Send + 
 pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
     let location = Location::parse(source).ok_or_else(|| usage(source, UNKNOWN))?;
     if location.is_http() {
-        return web_file(source, &location).map(|shard| Resolved::of([shard]));
+        return web_file(source, &location, wanted).map(|shard| Resolved::of([shard]));
     }
     let store = location.store()?;
     let failed = |error: io::Error| Error::io(source, error);
@@ -341,14 +349,14 @@ pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
         && key == location.path
         && let Some(object) = head(&store, key).map_err(failed)?
     {
-        return Ok(Resolved::of([named(&location, object).map_err(failed)?]));
+        return Ok(Resolved::of([named(&location, object, wanted).map_err(failed)?]));
     }
     if let Some(spec) = ShardSpec::parse(source) {
         let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
         let objects = list(&store, folder).map_err(failed)?;
         let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
         let objects = spec.choose(objects.into_iter().filter_map(below))?;
-        let shards = objects.into_iter().map(|object| named(&location, object).map_err(failed));
+        let shards = objects.into_iter().map(|object| named(&location, object, wanted).map_err(failed));
         return Ok(Resolved::of(shards.collect::<Result<Vec<_>>>()?));
     }
     let objects = list(&store, key).map_err(failed)?;
@@ -360,7 +368,7 @@ pub(crate) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
 }
 
 /// The one file that the URL of a web server names.
-fn web_file(source: &str, location: &Location<'_>) -> Result<Shard> {
+fn web_file(source: &str, location: &Location<'_>, wanted: Wanted) -> Result<Shard> {
     let failed = |error: io::Error| Error::io(location.url(location.path), error);
     if location.path.is_empty() || location.path.ends_with('/') || Glob::is_glob(location.path) {
         return Err(usage(source, "a web server lists no files: name each"));
@@ -369,7 +377,7 @@ fn web_file(source: &str, location: &Location<'_>) -> Result<Shard> {
     let (store, has_query) = (location.store()?, location.query.is_some());
     let asked = wait(async move { ask_web(&store, &key, has_query).await });
     match asked.and_then(|object| Ok(object?)).map_err(failed)? {
-        Some(object) => named(location, object).map_err(failed),
+        Some(object) => named(location, object, wanted).map_err(failed),
         None => Err(failed(io::ErrorKind::NotFound.into())),
     }
 }
@@ -424,9 +432,9 @@ fn list(store: &Arc<dyn ObjectStore>, prefix: &str) -> io::Result<Vec<Object>> {
 }
 
 /// An object that was named as it is.
-fn named(location: &Location<'_>, object: Object) -> io::Result<Shard> {
+fn named(location: &Location<'_>, object: Object, wanted: Wanted) -> io::Result<Shard> {
     let here = object.clone();
-    let contents = wait(async move { here.contents().await })??.unwrap_or(Contents::TfRecord);
+    let contents = wait(async move { here.contents_for(wanted).await })??.unwrap_or(Contents::TfRecord);
     let name = object.key.filename().unwrap_or("records").into();
     let path = PathBuf::from(location.url(object.key.as_ref()));
     Ok(Shard::remote(path, name, object.size, contents, object))
@@ -449,17 +457,14 @@ fn shards(
 ) -> io::Result<Resolved> {
     let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
     let is_called_so = |name: &Path| wanted == Wanted::Files || is_called_shard(name);
-    let is_shard = |name: &Path, object: &Object| match wanted {
-        Wanted::Files => object.size > 0,
-        _ => object.size > 0 || is_called_so(name),
-    };
+    let is_shard = |name: &Path, object: &Object| object.size > 0 || wanted != Wanted::Files && is_called_shard(name);
     let (objects, passed_over): (Vec<_>, Vec<_>) =
         objects.filter(|(name, _)| is_wanted(name)).partition(|(name, object)| is_shard(name, object));
     let mut found = Resolved::default();
     found.passed_over.empty = passed_over.len() as u64;
     let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_called_so(&name), name, object)).collect();
-    let look = |(is_called_so, name, object): (bool, PathBuf, Object)| async move {
-        let contents = if is_called_so { Some(Contents::TfRecord) } else { object.contents().await? };
+    let look = move |(is_called_so, name, object): (bool, PathBuf, Object)| async move {
+        let contents = if is_called_so { Some(Contents::TfRecord) } else { object.contents_for(wanted).await? };
         Ok::<_, object_store::Error>((name, object, contents))
     };
     let looked: Vec<_> = wait(stream::iter(objects).map(look).buffered(LOOKS).try_collect())??;

@@ -25,6 +25,13 @@ impl SkippedRecords {
         self.first.is_none()
     }
 
+    /// Adds a record that is damaged.
+    pub fn add_damaged(&mut self, error: Error) {
+        self.records += 1;
+        self.corrupt += 1;
+        self.first.get_or_insert(Arc::new(error));
+    }
+
     /// Adds a stretch, or a part of one.
     pub fn add_lost(&mut self, lost: Lost) {
         self.bytes += lost.bytes.len() as u64;

@@ -31,8 +31,8 @@ pub enum Wanted {
     Columnar,
     /// Every file, whatever it holds: nothing is looked into, and [`Shard::contents`] says nothing.
     Files,
-    /// TFRecord, and what on this machine cannot be opened to tell: whoever reads all of a set to find what is wrong is to
-    /// hear of it in its turn.
+    /// TFRecord, and what cannot be opened to tell: whoever reads all of a set to find what is wrong is to hear of it in its
+    /// turn.
     ToVerify,
 }
 

@@ -61,7 +61,8 @@ impl<'a> ShardSpec<'a> {
             None => Ok(shards.into_values().map(|(_, file)| file).collect()),
             Some(first) => {
                 let (missing, name) = (self.count - shards.len(), self.name(first));
-                Err(self.missing(format!("of {} shards {missing} are missing, the first {name}", self.count)))
+                let are = if missing == 1 { "is" } else { "are" };
+                Err(self.missing(format!("of {} shards {missing} {are} missing, the first {name}", self.count)))
             }
         }
     }

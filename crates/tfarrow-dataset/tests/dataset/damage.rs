@@ -129,6 +129,66 @@ fn what_does_not_inflate_is_handed_on_as_it_is() {
     }
 }
 
+/// Of a gzip file in several members, damage costs the member that it hits, wherever that is.
+#[test]
+fn the_members_behind_a_damaged_one_are_read() {
+    let payload = |i: u32| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(3 + i as usize % 50);
+    let member = |number: u32| {
+        let payloads: Vec<_> = (number * 5..number * 5 + 5).map(payload).collect();
+        compressed(&frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>()), Compression::Gzip)
+    };
+    let members: Vec<_> = (0..40).map(member).collect();
+    let sound = members.concat();
+    let of_member = |at: usize| {
+        let mut end = 0;
+        members.iter().position(|member| {
+            end += member.len();
+            at < end
+        })
+    };
+    // The magic number of the first tells what the file is.
+    for at in (10..sound.len()).step_by(7) {
+        for damage in [1, 0x80, 0xff] {
+            let mut bytes = sound.clone();
+            bytes[at] ^= damage;
+            let hit = of_member(at).unwrap() as u32;
+            let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &on()).unwrap();
+            let (mut found, mut faults, mut places) = (Vec::new(), 0, Vec::new());
+            while let Some(segment) = reader.segment().unwrap() {
+                match segment {
+                    Segment::Records(records) => found.extend(
+                        (0..records.len())
+                            .filter(|index| records.check_crc(*index).is_ok())
+                            .map(|index| (records.position(index).record, records.data(index).unwrap().to_vec())),
+                    ),
+                    Segment::Lost(lost) => {
+                        faults += usize::from(lost.error.is_some());
+                        if lost.is_stored {
+                            assert_eq!(lost.bytes.as_slice(), &bytes[lost.offset as usize..][..lost.bytes.len()]);
+                            places.push(lost.offset);
+                        }
+                    }
+                }
+            }
+            let (numbers, data): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            let others = (0..200).filter(|i| i / 5 != hit).map(payload);
+            let lost: Vec<_> = others.filter(|payload| !data.contains(payload)).collect();
+            assert!(lost.is_empty(), "byte {at} ^ {damage:#x}, of member {hit}: {} records lost", lost.len());
+            assert!(numbers.is_sorted_by(|one, next| one < next) && places.is_sorted(), "byte {at}");
+            // The name, the time and the system in a member's header are not checked by anybody.
+            assert!(faults <= 4 && (faults > 0 || data.len() == 200), "byte {at} ^ {damage:#x}: {faults} faults");
+        }
+    }
+    // A file that was cut short, and another behind it.
+    let cut = [&members[0][..], &members[1][..members[1].len() / 2], &members[2], &members[3]].concat();
+    let mut reader = ShardReader::from_read(Box::new(Cursor::new(cut)), "x", &on()).unwrap();
+    let found: Vec<_> = std::iter::from_fn(|| reader.next().unwrap())
+        .flat_map(|some| some.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())
+        .collect();
+    assert!((10..15).chain(15..20).all(|i| found.contains(&payload(i))));
+    assert_eq!(reader.lost().stretches, 1);
+}
+
 #[test]
 fn a_tail_is_ignored_however_the_file_is_compressed() {
     let folder = tempfile::tempdir().unwrap();
