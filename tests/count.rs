@@ -6,7 +6,10 @@ use crate::support::{tfarrow, tfarrow_reads};
 fn prints_one_bare_number() {
     assert_eq!(tfarrow(&["count", "testdata/shards"]).prints(), "200\n");
     assert_eq!(tfarrow(&["count", "testdata/empty.tfrecord"]).prints(), "0\n");
-    assert_eq!(tfarrow(&["count", "testdata/compressed/", "testdata/raw.tfrecord"]).prints(), "125\n");
+    // What a folder lacks is told besides.
+    let run = tfarrow(&["count", "testdata/compressed/", "testdata/raw.tfrecord"]);
+    assert_eq!(run.stdout, "125\n");
+    assert!(run.ends(0).contains("2 of 3 shards are not there, the first testdata/compressed/gzip-00000-of-00003"));
 }
 
 #[test]

@@ -109,7 +109,9 @@ fn what_is_killed_is_resumed() {
                 std::thread::yield_now();
             }
             child.kill().unwrap();
-            if wait(child).success() {
+            let journal = dest.join(".tfarrow-convert.journal");
+            // Its last deed is to remove the journal; what of it is killed then has nothing left to do.
+            if wait(child).success() || !journal.exists() && !made(&dest).is_empty() {
                 ended += 1;
                 assert_eq!(files(&dest), expect);
                 continue;
@@ -120,7 +122,7 @@ fn what_is_killed_is_resumed() {
             }
             let before = made(&dest);
             kept += before.len();
-            if dest.join(".tfarrow-convert.journal").exists() {
+            if journal.exists() {
                 let said = tfarrow_in(folder.path(), &args).ends(2);
                 assert!(said.contains("--resume"), "{said}");
             }

@@ -90,7 +90,7 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
     fs::write(path("b.tfrecord"), frame::file([example(1, 10)])).unwrap();
     let run = tfarrow(&["verify", text(folder.path()), "--limit", "values=5"]);
     assert!(
-        run.stdout.contains("a.tfrecord: record 1 (byte 50): feature \"long\": a feature has more values"),
+        run.stdout.contains("a.tfrecord: record 1 (byte 50): feature \"long\": values: found 9, the limit values is 5"),
         "{}",
         run.stdout
     );
@@ -128,7 +128,7 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
     {
         std::os::unix::fs::symlink("nowhere", path("c.tfrecord")).unwrap();
         let run = tfarrow(&["verify", text(folder.path())]);
-        assert!(run.stdout.contains("c.tfrecord: No such file"), "{}", run.stdout);
+        assert!(run.stdout.contains("c.tfrecord: is a link to nowhere, which is not there"), "{}", run.stdout);
         assert!(run.ends(3).contains("3 files, 4 sound records"));
     }
 }
@@ -463,6 +463,14 @@ fn all_commands_read_on_and_say_so() {
     }
     for made in [&dest, &path("b.tfrecord")] {
         assert_eq!(tfarrow(&["count", made]).prints(), "97\n");
+        // What was saved is what is sound of it.
+        let way = ["diff", &file, made];
+        let said = tfarrow(&way).fails();
+        assert!(said.contains("record 3 (byte "), "{said}");
+        let run = tfarrow(&[&way[..], &["--on-error", "skip"]].concat());
+        assert!(run.stdout.ends_with("equal\n"), "{}", run.stdout);
+        let said = run.ends(3);
+        assert!(said.contains("a.tfrecord: passed over 1 record, and ") && said.lines().count() == 1, "{said}");
     }
     let said = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
     assert!(said.contains("--on-error skip"), "{said}");

@@ -61,8 +61,9 @@ Any source stands in quotes after FROM; folders end in a slash. Names with capit
 Without a query, a terminal gets a prompt (\\? there tells what it knows), and from a pipe statements are read.
 
 Options of --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
-  layout, record_type, on_conflict, sample_records, verify_crc, on_error, partial_tail, bytes_type, metadata_columns,
-  pushdown_filters, and for what is written compression, shards, overwrite, lossy
+  layout, record_type, on_conflict, sample_records, verify_crc, on_error,
+  partial_tail, bytes_type, metadata_columns, pushdown_filters,
+  and for what is written compression, shards, overwrite, lossy
 
 Examples:
   tfarrow sql \"SELECT city, avg(price) FROM 'shards/*.tfrecord' GROUP BY city\"
@@ -199,7 +200,7 @@ pub(crate) struct Convert {
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-All records are read, unless --sample says otherwise. A feature that has more than one kind is reported with the first
+All records are read, unless --sample says otherwise. A feature that has more than one kind is reported with the first \
 place of each, and the exit status is 3.
 --format json can be edited and given to `tfarrow convert --schema`; --format python is a feature spec for tf.io.
 
@@ -247,7 +248,7 @@ pub(crate) struct Bounds {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = PartialTailArg::Fail)]
     pub(crate) partial_tail: PartialTailArg,
     /// What input may make the program hold: record-bytes, record-features, values, key-bytes, columns, name-bytes,
-    /// inflate-ratio; may be given again
+    /// nesting, inflate-ratio; may be given again
     #[arg(long, value_name = "NAME=N", value_parser = limit)]
     pub(crate) limit: Vec<(String, usize)>,
 }
@@ -290,8 +291,8 @@ pub(crate) struct HeldAgainst {
 /// Arguments of `stats`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384
-values of a feature (fewer where there are more than 256 features), taken by chance, and the same each time; distinct
+Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384 \
+values of a feature (fewer where there are more than 256 features), taken by chance, and the same each time; distinct \
 values are counted up to 20,000 (fewer where there are more than 52 features), and estimated beyond.
 With --by, figures are of all records, and of those of each value of a feature: up to 256 integers or byte strings.
 --format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
@@ -383,7 +384,7 @@ A record is one line. Features are lists, as they are in the record; features th
   tf.Example            {\"label\": [3], \"city\": [\"Oslo\"]}
   tf.SequenceExample    {\"context\": {\"id\": [1]}, \"feature_lists\": {\"token\": [[\"a\"], [\"b\", \"c\"]]}}
   any other payload     {\"record\": \"text\"}
-A feature (or step) that is there with no kind is {\"unset\": true}. Bytes are text where they are UTF-8, else
+A feature (or step) that is there with no kind is {\"unset\": true}. Bytes are text where they are UTF-8, else \
 {\"b64\": \"..\"}; long ones are named only (\"<JPEG 112 kB>\"), and long lists and texts are cut, unless --full is given.
 
 Examples:
@@ -429,8 +430,8 @@ pub(crate) struct Count {
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each line is a fault: the file, the record, the byte where it begins (decompressed), and what is wrong. Behind a length
-that cannot be believed, records go on where both CRCs of a frame hold. What folders hold besides TFRecord is told, and so
+Each line is a fault: the file, the record, the byte where it begins (decompressed), and what is wrong. Behind a length \
+that cannot be believed, records go on where both CRCs of a frame hold. What folders hold besides TFRecord is told, and so \
 is what numbered shards lack (train-00001-of-00002 where there is a train-00000-of-00002): neither is a fault.
 Exit status: 0 nothing is wrong; 3 something is.
 
@@ -459,10 +460,10 @@ pub(crate) struct Verify {
 /// Arguments of `repair`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Records whose CRCs hold are written as they are, to files of the same names and compression. Behind a length that cannot
-be believed, records go on where both CRCs of a frame hold; within a record whose length could be read, nothing is looked
+Records whose CRCs hold are written as they are, to files of the same names and compression. Behind a length that cannot \
+be believed, records go on where both CRCs of a frame hold; within a record whose length could be read, nothing is looked \
 for. What is lost is told as `verify` tells it.
-The quarantine is a TFRecord file of Examples: data, fault, file, offset, record, and stored, which is 1 where data is
+The quarantine is a TFRecord file of Examples: data, fault, file, offset, record, and stored, which is 1 where data is \
 bytes of a compressed file that do not inflate.
 Exit status: 0 nothing was lost; 3 something was.
 
@@ -499,9 +500,9 @@ pub(crate) struct Repair {
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first record of A is held against the first of B, and so on, whatever formats and shards they are in. Records are equal
-if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at. Where two
-differ, and the two behind them as well, and one of the first two is equal to a record up to 1,000 behind the other, then
+The first record of A is held against the first of B, and so on, whatever formats and shards they are in. Records are equal \
+if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at. Where two \
+differ, and the two behind them as well, and one of the first two is equal to a record up to 1,000 behind the other, then \
 what stands before that has no partner. Sets in another order have to be sorted first.
 Exit status: 0 the data sets are equal; 3 they differ.
 
@@ -525,7 +526,7 @@ pub(crate) struct Diff {
     #[arg(long, value_enum, value_name = "TYPE")]
     pub(crate) record_type: Option<RecordTypeArg>,
     #[command(flatten)]
-    pub(crate) bounds: Bounds,
+    pub(crate) damage: Damage,
 }
 
 /// How rows are printed.

@@ -5,6 +5,7 @@ use std::{
     ffi::OsStr,
     fmt,
     ops::ControlFlow,
+    panic,
     path::PathBuf,
     sync::{Arc, mpsc},
     thread,
@@ -15,7 +16,7 @@ use tfarrow_codec::{
     diff::{Differ, Difference, DifferenceKind, Incomparable},
     schema::record_type_of,
 };
-use tfarrow_dataset::{InferOptions, ReadOptions, SAMPLE_RECORDS, Sample, Shard, infer_with, resolve};
+use tfarrow_dataset::{InferOptions, ReadOptions, SAMPLE_RECORDS, Sample, Shard, SkippedRecords, infer_with, resolve};
 
 use crate::{
     Error, Progress, Result, columnar,
@@ -89,6 +90,8 @@ pub struct DataSetDiff {
     pub features: BTreeMap<(Role, String), u64>,
     /// The first records that differ or have no partner.
     pub first: Vec<RecordDifference>,
+    /// What of TFRecord is damaged and was passed over, left and right: nothing, unless that was asked for.
+    pub skipped: [SkippedRecords; 2],
 }
 
 impl DataSetDiff {
@@ -123,21 +126,26 @@ pub fn diff<S: AsRef<OsStr>>(
     let record_type = if lists { RecordType::SequenceExample } else { RecordType::Example };
     let [left, right] = sides.map(|shards| RecordReader::new(shards, options.read, options.record_type));
     thread::scope(|scope| {
-        let [left, right] = [left, right].map(|reader| {
+        let [(left, reads_left), (right, reads_right)] = [left, right].map(|mut reader| {
             let (send, blocks) = mpsc::sync_channel(BLOCKS);
-            scope.spawn(move || {
-                for block in reader {
+            let reads = scope.spawn(move || {
+                for block in reader.by_ref() {
                     // Nobody may care any more.
                     let ends = block.is_err();
                     if send.send(block).is_err() || ends {
                         break;
                     }
                 }
+                reader.skipped
             });
-            Side { blocks, ahead: VecDeque::new(), bytes: 0, number: 0 }
+            (Side { blocks, ahead: VecDeque::new(), bytes: 0, number: 0 }, reads)
         });
         let differ = Differ::new(record_type, options.read.limits);
-        Comparison { sides: [left, right], is_raw, differ, looks: LOOKS, progress }.run(options.most)
+        let comparison = Comparison { sides: [left, right], is_raw, differ, looks: LOOKS, progress };
+        let found = comparison.run(options.most)?;
+        let skipped =
+            [reads_left, reads_right].map(|reads| reads.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+        Ok(DataSetDiff { skipped, ..found })
     })
 }
 
@@ -192,7 +200,10 @@ impl Side {
             let Ok(block) = self.blocks.recv() else { break };
             let block = Arc::new(block?);
             self.bytes += block.records.bytes();
-            self.ahead.extend((0..block.records.len()).map(|at| Record { block: Arc::clone(&block), at }));
+            let before = self.ahead.len();
+            self.ahead.extend(block.sound().map(|at| Record { block: Arc::clone(&block), at }));
+            // Of a block that has none, nobody would say that it is passed.
+            self.bytes -= if self.ahead.len() == before { block.records.bytes() } else { 0 };
         }
         Ok(self.ahead.get(behind).cloned())
     }
@@ -200,7 +211,8 @@ impl Side {
     /// Goes on behind the record in hand.
     fn pass(&mut self) {
         if let Some(record) = self.ahead.pop_front() {
-            self.bytes -= if record.at + 1 == record.block.records.len() { record.block.records.bytes() } else { 0 };
+            let has_more = self.ahead.front().is_some_and(|next| Arc::ptr_eq(&next.block, &record.block));
+            self.bytes -= if has_more { 0 } else { record.block.records.bytes() };
             self.number += 1;
         }
     }
@@ -224,6 +236,7 @@ impl Comparison<'_> {
             alone: [0, 0],
             features: BTreeMap::new(),
             first: Vec::new(),
+            skipped: Default::default(),
         };
         loop {
             if self.progress.is_cancelled() {

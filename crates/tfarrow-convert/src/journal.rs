@@ -171,13 +171,14 @@ impl Journal {
         self.earlier.contains_key(&self.name_of(output))
     }
 
-    /// What an earlier run has made, and is still as it was made, and is not among `outputs`: its source was not named
+    /// What an earlier run has made, and is still as long as it was made, and is not among `outputs`: its source was not named
     /// again. It may be all that there is left of it, and stays.
     pub(crate) fn others<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
         let ours: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
         let others = self.earlier.values().filter(|made| !ours.contains(&made.output));
         let others = others.map(|made| (made, self.folder.join(&made.output)));
-        let mut others: Vec<_> = others.filter(|(made, path)| is_as_made(path, made)).map(|(_, path)| path).collect();
+        // They are only told of: to read them would be too much.
+        let mut others: Vec<_> = others.filter(|(made, path)| is_as_long(path, made)).map(|(_, path)| path).collect();
         others.sort();
         others
     }
@@ -315,8 +316,11 @@ fn remove(folder: &Path, part: &str) {
 }
 
 fn is_as_made(path: &Path, made: &Made) -> bool {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == made.bytes);
-    is_file && hash_of(path).is_ok_and(|hash| hash == made.hash)
+    is_as_long(path, made) && hash_of(path).is_ok_and(|hash| hash == made.hash)
+}
+
+fn is_as_long(path: &Path, made: &Made) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == made.bytes)
 }
 
 fn hash_of(path: &Path) -> io::Result<u64> {

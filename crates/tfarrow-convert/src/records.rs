@@ -1,10 +1,14 @@
 //! The records of a data set in any of the formats, one after the other: of Parquet and Arrow, as the way back would write
 //! them.
 
-use std::{path::PathBuf, sync::Arc, vec};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    vec,
+};
 
-use tfarrow_codec::{Cutter, Encoder, EncoderBuilder, Limits, RecordType, Records, VerifyCrc};
-use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader};
+use tfarrow_codec::{Cutter, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records};
+use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, SkippedRecords};
 
 use crate::{Error, Result, columnar};
 
@@ -12,10 +16,19 @@ use crate::{Error, Result, columnar};
 pub(crate) struct Block {
     pub(crate) path: Arc<PathBuf>,
     pub(crate) records: Records,
+    /// Which of them are damaged, and passed over.
+    damaged: Vec<usize>,
     /// The number in the file of the first.
     pub(crate) first: u64,
     /// Whether they have an offset in the file.
     pub(crate) is_tfrecord: bool,
+}
+
+impl Block {
+    /// Which of the records are sound.
+    pub(crate) fn sound(&self) -> impl Iterator<Item = usize> {
+        (0..self.records.len()).filter(|index| self.damaged.binary_search(index).is_err())
+    }
 }
 
 /// Reads shards in their order.
@@ -24,6 +37,8 @@ pub(crate) struct RecordReader {
     open: Option<(Arc<PathBuf>, Input)>,
     read: ReadOptions,
     record_type: Option<RecordType>,
+    /// What was passed over so far: nothing, unless that is asked for.
+    pub(crate) skipped: SkippedRecords,
 }
 
 enum Input {
@@ -34,7 +49,7 @@ enum Input {
 impl RecordReader {
     /// Of Parquet and Arrow files, records of this type are made; by default of the type that the file says.
     pub(crate) fn new(shards: Vec<Shard>, read: ReadOptions, record_type: Option<RecordType>) -> Self {
-        Self { shards: shards.into_iter(), open: None, read, record_type }
+        Self { shards: shards.into_iter(), open: None, read, record_type, skipped: SkippedRecords::default() }
     }
 
     fn open(&self, shard: &Shard) -> Result<Input> {
@@ -56,10 +71,12 @@ impl RecordReader {
             let path = Arc::clone(path);
             match input {
                 Input::TfRecord(reader) => {
-                    if let Some(records) = reader.as_mut().next()? {
-                        records.verify(VerifyCrc::Always).map_err(|e| Error::codec(&path, e))?;
+                    let records = reader.as_mut().next()?;
+                    self.skipped.merge(reader.lost());
+                    if let Some(records) = records {
+                        let damaged = damaged(&path, &records, self.read.on_error, &mut self.skipped)?;
                         let first = records.first();
-                        return Ok(Some(Block { path, records, first, is_tfrecord: true }));
+                        return Ok(Some(Block { path, records, damaged, first, is_tfrecord: true }));
                     }
                 }
                 Input::Columnar { batches, encoder, rows } => {
@@ -81,13 +98,30 @@ impl RecordReader {
                         cutter.cut(&frames, 0, &mut cut).map_err(|e| Error::codec(&path, e))?;
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
-                        return Ok(Some(Block { path, records: cut.records(frames, 0), first, is_tfrecord: false }));
+                        let records = cut.records(frames, 0);
+                        return Ok(Some(Block { path, records, damaged: Vec::new(), first, is_tfrecord: false }));
                     }
                 }
             }
             self.open = None;
         }
     }
+}
+
+/// The records whose CRCs do not hold: they are counted, unless the first of them is an error.
+fn damaged(path: &Path, records: &Records, on_error: OnError, skipped: &mut SkippedRecords) -> Result<Vec<usize>> {
+    let mut damaged = Vec::new();
+    for index in 0..records.len() {
+        if let Err(error) = records.check_crc(index) {
+            let error = tfarrow_dataset::Error::codec(path, error);
+            if on_error == OnError::Fail {
+                return Err(error.into());
+            }
+            skipped.add_damaged(error);
+            damaged.push(index);
+        }
+    }
+    Ok(damaged)
 }
 
 impl Iterator for RecordReader {

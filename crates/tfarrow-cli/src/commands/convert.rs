@@ -25,7 +25,10 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Converts, and says in one line what was done.
 pub(crate) fn run(args: &Convert) -> Result<ExitCode> {
-    run_with(&args.dest, &options(args)?, convert, &args.sources, |run| Ok(run.status()))
+    run_with(&args.dest, &options(args)?, convert, &args.sources, |run| {
+        run.tell_damage();
+        Ok(run.status())
+    })
 }
 
 /// A conversion that has ended well.
@@ -123,7 +126,7 @@ fn watched(
 
 /// The closing lines.
 fn tell(report: &Report, took: Duration) {
-    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, damage, .. } = report;
+    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, .. } = report;
     let written = match files {
         0 => "to standard output".to_owned(),
         files => format!("in {}", plural(*files, "file")),
@@ -141,13 +144,18 @@ fn tell(report: &Report, took: Duration) {
         let why = "of the run that was interrupted is of a source that is not among these, and stays";
         failure::say(&escape(&format!("{count} {why}, such as {first}")));
     }
-    if let Some(first) = damage.faults.kept().next() {
-        let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
-        failure::say(&skipped.to_string());
-    }
 }
 
 impl Run {
+    /// Says how much was passed over, and what was wrong first.
+    fn tell_damage(&self) {
+        let damage = &self.report.damage;
+        if let Some(first) = damage.faults.kept().next() {
+            let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
+            failure::say(&skipped.to_string());
+        }
+    }
+
     /// The exit status that the closing lines stand for.
     fn status(&self) -> ExitCode {
         let Report { losses, strays, damage, .. } = &self.report;

@@ -8,13 +8,14 @@ use std::{
 use anyhow::Result;
 use tfarrow_codec::OnError;
 use tfarrow_convert::columnar;
-use tfarrow_dataset::{Contents, ReadOptions, Shard, resolve};
+use tfarrow_dataset::{Contents, ReadOptions, Resolved, Shard, Wanted, resolve_wanted};
 
-use crate::{args::Count, output, progress::Bar};
+use crate::{args::Count, failure, output, progress::Bar};
 
-/// Prints the number of records.
+/// Prints the number of records. What folders hold besides is told.
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
-    let mut shards = resolve(&args.sources)?;
+    let Resolved { mut shards, passed_over, missing } = resolve_wanted(&args.sources, Wanted::Any)?;
+    failure::tell_besides(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let counts = count_all(&shards, &args.bounds.read(OnError::Fail))?;
     if args.per_file {

@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_codec::{
-    Kind, OnError, Role,
+    Kind, Role,
     diff::{Difference, DifferenceKind, Value as FeatureValue},
 };
 use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff};
+use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::{Diff, FaultFormat, RecordTypeArg},
-    failure::{FOUND, unless_closed},
+    failure::{self, FOUND, unless_closed},
     interrupt::end_on_interrupt,
     output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
 };
@@ -24,7 +25,7 @@ const SHOWN: usize = 60;
 pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     let options = DiffOptions {
         record_type: args.record_type.and_then(RecordTypeArg::record_type),
-        read: args.bounds.read(OnError::Fail),
+        read: args.damage.read(),
         most: args.records,
     };
     end_on_interrupt();
@@ -34,7 +35,10 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         FaultFormat::Json => serde_json::to_string_pretty(&json(&found))?,
     };
     unless_closed(output::line(&text).map_err(Into::into))?;
-    Ok(if found.is_equal() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    let names = [&args.left, &args.right];
+    let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
+    skipped.iter().for_each(|(name, skipped)| failure::say(&escape(&format!("{name}: {skipped}"))));
+    Ok(if found.is_equal() && skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
 fn table(args: &Diff, found: &DataSetDiff) -> String {
@@ -118,11 +122,13 @@ fn shown(value: &FeatureValue) -> String {
 fn json(found: &DataSetDiff) -> Value {
     let features =
         found.features.iter().map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
+    let skipped = |skipped: &SkippedRecords| json!({"records": skipped.records, "stretches": skipped.stretches, "bytes": skipped.bytes});
     json!({
         "equal": found.is_equal(),
         "records": found.records,
         "pairs": {"equal": found.equal, "different": found.different},
         "alone": found.alone,
+        "passed_over": found.skipped.each_ref().map(skipped),
         "features": features.collect::<Vec<_>>(),
         "first": found.first.iter().map(record_json).collect::<Vec<_>>(),
     })

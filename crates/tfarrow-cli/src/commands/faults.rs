@@ -34,7 +34,8 @@ impl Found<'_> {
         }
         let more = self.total() - self.faults.len() as u64;
         if more > 0 {
-            failure::say(&format!("{} more faults are counted, and not told", count(more)));
+            let are = if more == 1 { "is" } else { "are" };
+            failure::say(&format!("{} {are} counted, and not told", plural(more, "more fault")));
         }
         for name in self.limits() {
             failure::say(&format!("{name} is a limit: --limit {name}=N allows more"));
@@ -87,10 +88,15 @@ impl Found<'_> {
 fn line(fault: &Fault) -> String {
     let text = escape(&fault.error.to_string());
     let lost = match fault.kind() {
-        FaultKind::Length | FaultKind::Limit | FaultKind::Tail => format!(" ({} bytes lost)", count(fault.bytes)),
+        FaultKind::Length | FaultKind::Limit | FaultKind::Tail => format!(" ({} lost)", plain_bytes(fault.bytes)),
         FaultKind::Data | FaultKind::Message | FaultKind::Compression | FaultKind::File => String::new(),
     };
     format!("{}{lost}", coloured(BAD, &text))
+}
+
+/// A number of bytes as the errors beside it have theirs: to be looked up, not to be read aloud.
+fn plain_bytes(bytes: u64) -> String {
+    format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" })
 }
 
 /// The names of shards.

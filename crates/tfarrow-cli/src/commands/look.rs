@@ -3,14 +3,16 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use tfarrow_dataset::{InferOptions, Inferred, Shard, resolve};
+use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, Wanted, resolve_wanted};
 use tfarrow_stats::Statistics;
 
 use crate::{args::Looking, failure, interrupt::end_on_interrupt, progress::Bar};
 
-/// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes.
+/// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes. What folders hold
+/// besides is told.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
-    let mut shards = resolve(sources)?;
+    let Resolved { mut shards, passed_over, missing } = resolve_wanted(sources, Wanted::Any)?;
+    failure::tell_besides(&passed_over, &missing);
     if shards.iter().any(Shard::is_stream) {
         end_on_interrupt();
     }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
 use tfarrow_convert::{ConvertOptions, repair};
+use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::{FaultFormat, Repair},
@@ -13,7 +14,7 @@ use crate::{
         convert::{self, Run},
         faults::Found,
     },
-    failure::{FOUND, Usage, unless_closed},
+    failure::{self, FOUND, Usage, unless_closed},
 };
 
 /// Repairs, and tells what is lost.
@@ -51,6 +52,10 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
             found.say();
         } else {
             unless_closed(found.tell(args.format, summary))?;
+        }
+        // What was wrong first has just been told.
+        if found.total() > 0 {
+            failure::say(&SkippedRecords { first: None, ..damage.skipped.clone() }.to_string());
         }
         Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
     })
