@@ -217,6 +217,11 @@ impl Stream {
         self.input.bytes - waiting as u64
     }
 
+    /// The same, where those that are tried a second time behind damage are not counted twice: never less than before.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        self.stored_bytes() + self.inflate.as_ref().map_or(0, |inflate| inflate.tried as u64)
+    }
+
     /// Reads into `out`, which is not empty, and returns how many bytes; none at the end.
     ///
     /// # Errors
@@ -266,7 +271,7 @@ struct Inflate {
     to: usize,
     /// Where in the buffer, at the earliest, a member may begin that follows the one in hand.
     behind: usize,
-    /// How many of the bytes that wait were inflated before, to no good.
+    /// How many of the bytes that wait were inflated before, as what they are not.
     tried: usize,
     state: State,
     /// Damage found in the same step as the last bytes that could be inflated; reported after these.
@@ -324,7 +329,7 @@ impl Inflate {
             State::Inside | State::Between => return Ok(0),
             State::Broken => {
                 // The beginning of the next member may have been taken for a part of the damaged one.
-                self.tried = self.from.saturating_sub(self.behind);
+                self.tried += self.from.saturating_sub(self.behind);
                 self.from = self.from.min(self.behind);
                 self.state = State::Searching;
             }
@@ -442,6 +447,7 @@ impl Inflate {
             }
         }
         self.from = (self.from + taken).min(self.to);
+        self.tried = self.tried.saturating_sub(taken);
         count
     }
 

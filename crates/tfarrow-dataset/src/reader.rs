@@ -296,7 +296,7 @@ impl ShardReader {
 
     /// How many bytes of the shard, as it is stored, were used so far.
     pub fn bytes_read(&self) -> u64 {
-        self.stream.stored_bytes()
+        self.stream.used_bytes()
     }
 
     /// The shard's path, or the name it was given.

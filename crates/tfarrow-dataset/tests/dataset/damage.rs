@@ -153,8 +153,10 @@ fn the_members_behind_a_damaged_one_are_read() {
             bytes[at] ^= damage;
             let hit = of_member(at).unwrap() as u32;
             let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &on()).unwrap();
-            let (mut found, mut faults, mut places) = (Vec::new(), 0, Vec::new());
+            let (mut found, mut faults, mut places, mut read) = (Vec::new(), 0, Vec::new(), 0);
             while let Some(segment) = reader.segment().unwrap() {
+                assert!(reader.bytes_read() >= read, "it is read on");
+                read = reader.bytes_read();
                 match segment {
                     Segment::Records(records) => found.extend(
                         (0..records.len())
@@ -170,6 +172,7 @@ fn the_members_behind_a_damaged_one_are_read() {
                     }
                 }
             }
+            assert_eq!(reader.bytes_read(), bytes.len() as u64);
             let (numbers, data): (Vec<_>, Vec<_>) = found.into_iter().unzip();
             let others = (0..200).filter(|i| i / 5 != hit).map(payload);
             let lost: Vec<_> = others.filter(|payload| !data.contains(payload)).collect();
