@@ -111,7 +111,7 @@ fn what_is_killed_is_resumed() {
             child.kill().unwrap();
             let journal = dest.join(".tfarrow-convert.journal");
             // Its last deed is to remove the journal; what of it is killed then has nothing left to do.
-            if wait(child).success() || !journal.exists() && !made(&dest).is_empty() {
+            if wait(child).success() || !journal.exists() && !files(&dest).is_empty() {
                 ended += 1;
                 assert_eq!(files(&dest), expect);
                 continue;
@@ -170,6 +170,26 @@ fn signals_end_it_in_good_order() {
         assert_eq!(hidden(&dest), [""; 0]);
         fs::remove_dir_all(&dest).unwrap();
     }
+}
+
+/// Whoever begins the program may want it to outlive the terminal, as `nohup` does.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_signal_that_is_ignored_ends_nothing() {
+    let folder = TempDir::new().unwrap();
+    let source = shards(folder.path());
+    let dest = folder.path().join("dest");
+    let ignoring = "trap '' HUP; exec \"$0\" \"$@\"";
+    let program = env!("CARGO_BIN_EXE_tfarrow");
+    let args = ["-c", ignoring, program, "convert", text(&source), text(&dest), "--jobs", "1"];
+    let mut child = std::process::Command::new("sh").args(args).spawn().unwrap();
+    while !dest.join(".tfarrow-convert.journal").exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let _ = std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap();
+    assert!(wait(child).success());
+    assert_eq!((files(&dest).len(), hidden(&dest).len()), (SHARDS, 0));
 }
 
 #[test]

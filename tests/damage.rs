@@ -128,7 +128,7 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
     {
         std::os::unix::fs::symlink("nowhere", path("c.tfrecord")).unwrap();
         let run = tfarrow(&["verify", text(folder.path())]);
-        assert!(run.stdout.contains("c.tfrecord: is a link to nowhere, which is not there"), "{}", run.stdout);
+        assert!(run.stdout.contains("c.tfrecord: is a link that leads nowhere"), "{}", run.stdout);
         assert!(run.ends(3).contains("3 files, 4 sound records"));
     }
 }
@@ -472,6 +472,14 @@ fn all_commands_read_on_and_say_so() {
         let said = run.ends(3);
         assert!(said.contains("a.tfrecord: passed over 1 record, and ") && said.lines().count() == 1, "{said}");
     }
+    // A record that is sound, and no message.
+    fs::write(path("d.tfrecord"), frame::file([example(1, 9), b"\xff\xff".to_vec(), example(2, 9)])).unwrap();
+    fs::write(path("e.tfrecord"), frame::file([example(1, 9), example(2, 9)])).unwrap();
+    let way = ["diff", &path("d.tfrecord"), &path("e.tfrecord"), "--record-type", "example"];
+    assert!(tfarrow(&way).fails().contains("record 1 (byte "));
+    let run = tfarrow(&[&way[..], &["--on-error", "skip"]].concat());
+    assert!(run.stdout.ends_with("equal\n"), "{}", run.stdout);
+    assert!(run.ends(3).contains("d.tfrecord: passed over 1 record; the first: "));
     let said = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
     assert!(said.contains("--on-error skip"), "{said}");
 }

@@ -287,24 +287,27 @@ def columnar():
 def disks():
     disk = at("disk")
     os.makedirs(disk)
-    payload = example(entry(b"x", field(1, field(1, random.Random(3).randbytes(500)))))
+    noise = random.Random(3)
+    payloads = [example(entry(b"x", field(1, field(1, noise.randbytes(500))))) for _ in range(1000)]
+    records = b"".join(map(frame, payloads))
     for shard in range(8):
-        write(f"d-{shard:05}-of-00008.tfrecord", frame(payload) * 1000)
+        write(f"d-{shard:05}-of-00008.tfrecord", records)
     sources = [at(f"d-{shard:05}-of-00008.tfrecord") for shard in range(8)]
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", disk], check=True)
     try:
-        for more in ([], ["--compression", "none", "--jobs", "1"]):
-            status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more, "--to", "tfrecord"])
+        one = ["--compression", "none", "--jobs", "1"]
+        for more in (["--to", "tfrecord"], ["--to", "tfrecord", *one], ["--to", "parquet", *one]):
+            status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more])
             print(f"{'convert: to a disk of 1.5 MB, ' + ' '.join(more):58} exit {status}  {text.splitlines()[-1][:110]}", flush=True)
             check(f"a full disk: {status}: {text}", status == 1 and "No space left" in text)
             names = [name for name in left(disk) if not os.path.basename(name).startswith(".tfarrow-")]
             for name in names:
                 whole = open(os.path.join(disk, name), "rb").read()
-                check(f"{name} has its name, and is not whole", whole == frame(payload) * 1000)
-            check("what was done is kept", not names or "--resume" in text)
+                check(f"{name} has its name, and is not whole", whole == records)
+            check("what was done is kept", "--resume" in text or not names and "--jobs" not in more)
             subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
             resume = ["--resume"] if "--resume" in text else []
-            status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more, "--to", "tfrecord", *resume])
+            status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more, *resume])
             check(f"once there is room: {status}: {text}", status == 0 and len(left(disk)) == 8)
             shutil.rmtree(os.path.join(disk, "out"))
             subprocess.run(["mount", "-o", "remount,size=1500k", disk], check=True)

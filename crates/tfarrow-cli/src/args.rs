@@ -710,7 +710,7 @@ impl From<Crc> for VerifyCrc {
 /// An [`OnError`] by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnErrorArg {
-    /// The statement fails
+    /// It is an error
     Fail,
     /// They are passed over
     Skip,

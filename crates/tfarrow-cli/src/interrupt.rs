@@ -1,8 +1,10 @@
 //! Ctrl-C and the other ways to ask a program to end, for the commands that run no asynchronous code of their own.
 
 use std::{
+    future::poll_fn,
     io,
     sync::atomic::{AtomicU8, Ordering},
+    task::{Context, Poll},
 };
 
 use tfarrow_dataset::remove_copies;
@@ -34,26 +36,39 @@ pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
 
 /// The ways to ask a program to end.
 #[cfg(unix)]
-struct Signals([(signal::unix::Signal, u8); 3]);
+struct Signals(Vec<(signal::unix::Signal, u8)>);
 
 #[cfg(unix)]
 impl Signals {
     fn new() -> io::Result<Self> {
         use signal::unix::{SignalKind, signal};
-        let all = [(SignalKind::interrupt(), 130), (SignalKind::hangup(), 129), (SignalKind::terminate(), 143)];
-        let [interrupt, hangup, terminate] = all.map(|(kind, status)| signal(kind).map(|signal| (signal, status)));
-        Ok(Self([interrupt?, hangup?, terminate?]))
+        let all = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()];
+        let all = all.into_iter().filter(|kind| !is_ignored(*kind));
+        let status = |kind: SignalKind| 128 + kind.as_raw_value() as u8;
+        all.map(|kind| Ok((signal(kind)?, status(kind)))).collect::<io::Result<_>>().map(Self)
     }
 
     /// The exit status that the next one asks for.
     async fn next(&mut self) -> Option<u8> {
-        let [(interrupt, on_interrupt), (hangup, on_hangup), (terminate, on_terminate)] = &mut self.0;
-        tokio::select! {
-            asked = interrupt.recv() => asked.map(|()| *on_interrupt),
-            asked = hangup.recv() => asked.map(|()| *on_hangup),
-            asked = terminate.recv() => asked.map(|()| *on_terminate),
-        }
+        let asked = |context: &mut Context<'_>| {
+            let asked = self.0.iter_mut().find_map(|(signal, status)| match signal.poll_recv(context) {
+                Poll::Ready(asked) => Some(asked.map(|()| *status)),
+                Poll::Pending => None,
+            });
+            asked.map_or(Poll::Pending, Poll::Ready)
+        };
+        poll_fn(asked).await
     }
+}
+
+/// Whether whoever began the program wants it to ignore a signal, as `nohup` does. Where the system does not tell, it is not
+/// so.
+#[cfg(unix)]
+fn is_ignored(kind: signal::unix::SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
 #[cfg(not(unix))]

@@ -140,7 +140,7 @@ pub enum WireError {
     WireType,
     /// The end of a group that nothing began, or a group without its end.
     Group,
-    /// Messages and groups nested deeper than [`Limits::nesting`](crate::Limits::nesting). That is no limit of what may be
+    /// Unknown groups that stand deeper than [`Limits::nesting`](crate::Limits::nesting). That is no limit of what may be
     /// a message: text that is none looks like that at times.
     Depth,
     /// A packed list of floats whose length is no multiple of 4.
@@ -306,7 +306,7 @@ impl fmt::Display for WireError {
             Self::FieldNumber => "a field number is out of range",
             Self::WireType => "a wire type is 6 or 7, which do not exist",
             Self::Group => "a group begins or ends alone",
-            Self::Depth => "messages and groups are nested deeper than the limit nesting allows",
+            Self::Depth => "groups are nested deeper than the limit nesting allows",
             Self::PackedLength => "a packed float list is no multiple of 4 bytes long",
             Self::Key => "a feature's name is not UTF-8",
             Self::LongKey => "a feature's name is longer than the limit key-bytes",

@@ -16,7 +16,7 @@ pub struct Limits {
     pub features: usize,
     /// Bytes of all these names together. By default 4 MiB.
     pub name_bytes: usize,
-    /// How deep messages and unknown groups may stand in each other. By default 100, as in protobuf.
+    /// How deep unknown groups may stand, the messages counted that they stand in. By default 100, as in protobuf.
     pub nesting: usize,
     /// How many times as long compressed bytes may become. The codec inflates nothing: this is for who does. By default
     /// 250.

@@ -106,9 +106,11 @@ pub(crate) fn long_feature(data: &[u8], lists: bool, limits: &Limits) -> Option<
         let (key, value) = read_entry(entry, nesting)?;
         let value = value.as_deref().unwrap_or_default();
         let count = match side {
-            Side::Features => count_feature(value, nesting)?,
-            Side::Lists => count_steps(value, nesting)?,
+            Side::Features => count_feature(value, nesting),
+            Side::Lists => count_steps(value, nesting),
         };
+        // One that nobody has looked at may not parse.
+        let count = count.unwrap_or(0);
         if count > limits.values {
             found.get_or_insert_with(|| (count, String::from_utf8_lossy(key).into_owned()));
         }

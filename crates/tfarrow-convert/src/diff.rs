@@ -12,7 +12,7 @@ use std::{
 };
 
 use tfarrow_codec::{
-    RecordType, Role, WireError,
+    Limits, OnError, RecordType, Role, WireError,
     diff::{Differ, Difference, DifferenceKind, Incomparable},
     schema::record_type_of,
 };
@@ -141,11 +141,14 @@ pub fn diff<S: AsRef<OsStr>>(
             (Side { blocks, ahead: VecDeque::new(), bytes: 0, number: 0 }, reads)
         });
         let differ = Differ::new(record_type, options.read.limits);
-        let comparison = Comparison { sides: [left, right], is_raw, differ, looks: LOOKS, progress };
-        let found = comparison.run(options.most)?;
+        let (sides, skipped) = ([left, right], Default::default());
+        let read = &options.read;
+        let comparison = Comparison { sides, is_raw, lists, differ, looks: LOOKS, read, skipped, progress };
+        let mut found = comparison.run(options.most)?;
         let skipped =
             [reads_left, reads_right].map(|reads| reads.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
-        Ok(DataSetDiff { skipped, ..found })
+        found.skipped.iter_mut().zip(skipped).for_each(|(all, skipped)| all.merge(skipped));
+        Ok(found)
     })
 }
 
@@ -178,8 +181,9 @@ impl Record {
         RecordPlace { path: Arc::clone(&self.block.path), record: self.block.first + self.at as u64, offset }
     }
 
-    fn unreadable(&self, error: WireError) -> Error {
-        Error::codec(&self.block.path, tfarrow_codec::Error::wire(error, self.block.records.position(self.at)))
+    fn unreadable(&self, error: WireError, lists: bool, limits: &Limits) -> tfarrow_dataset::Error {
+        let error = self.block.records.unreadable(error, self.at, lists, limits);
+        tfarrow_dataset::Error::codec(&*self.block.path, error)
     }
 }
 
@@ -221,9 +225,13 @@ impl Side {
 struct Comparison<'p> {
     sides: [Side; 2],
     is_raw: bool,
+    lists: bool,
     differ: Differ,
     /// Comparisons that are left for looking.
     looks: usize,
+    read: &'p ReadOptions,
+    /// Records that do not parse, and were passed over.
+    skipped: [SkippedRecords; 2],
     progress: &'p Progress,
 }
 
@@ -250,7 +258,13 @@ impl Comparison<'_> {
                 (Some(_), None) => (0, 1),
                 (None, Some(_)) => (1, 1),
                 (Some(left), Some(right)) => {
-                    let differences = self.pair(&left, &right)?;
+                    let differences = match self.pair(&left, &right) {
+                        Ok(differences) => differences,
+                        Err(incomparable) => {
+                            self.pass_over(incomparable, [&left, &right])?;
+                            continue;
+                        }
+                    };
                     let alone = if differences.is_empty() { None } else { self.alone(&left, &right)? };
                     let Some(alone) = alone else {
                         found.add_pair(self.sides[0].number, [&left, &right], differences, most);
@@ -269,6 +283,7 @@ impl Comparison<'_> {
             }
         }
         found.records = self.sides.map(|side| side.number);
+        found.skipped = self.skipped;
         Ok(found)
     }
 
@@ -296,19 +311,34 @@ impl Comparison<'_> {
         Ok(None)
     }
 
+    /// Passes over the one of two records that does not parse, where that is asked for.
+    fn pass_over(&mut self, incomparable: Incomparable, pair: [&Record; 2]) -> Result<()> {
+        let (side, record, error) = match incomparable {
+            Incomparable::Left(error) => (0, pair[0], error),
+            Incomparable::Right(error) => (1, pair[1], error),
+            Incomparable::Names => {
+                let why = "the data sets have more names of features than the limits columns and name-bytes allow";
+                return Err(Error::Data(why.to_owned()));
+            }
+        };
+        let told = record.unreadable(error, self.lists, &self.read.limits);
+        if self.read.on_error == OnError::Fail || error.is_limit() {
+            return Err(told.into());
+        }
+        if let (Some(skipped), Some(side)) = (self.skipped.get_mut(side), self.sides.get_mut(side)) {
+            skipped.add_record(told);
+            side.pass();
+        }
+        Ok(())
+    }
+
     /// In what two records differ.
-    fn pair(&mut self, left: &Record, right: &Record) -> Result<Vec<Difference>> {
+    fn pair(&mut self, left: &Record, right: &Record) -> Result<Vec<Difference>, Incomparable> {
         if self.is_raw {
             let differ = left.data() != right.data();
             return Ok(Vec::from_iter(differ.then_some(Difference { feature: None, what: DifferenceKind::Bytes })));
         }
-        self.differ.compare(left.data(), right.data()).map_err(|error| match error {
-            Incomparable::Left(error) => left.unreadable(error),
-            Incomparable::Right(error) => right.unreadable(error),
-            Incomparable::Names => {
-                Error::Data("the data sets have more names of features than the limit columns".to_owned())
-            }
-        })
+        self.differ.compare(left.data(), right.data())
     }
 }
 

@@ -51,12 +51,12 @@ impl Error {
         }
     }
 
-    /// Whether the data is not to blame, so that what was done is worth keeping: someone asked to stop, or the system
-    /// refused something.
+    /// Whether what was done is worth keeping, since it can be gone on with: someone asked to stop, the system refused
+    /// something, or a source is damaged, which can be mended or passed over.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Cancelled => true,
-            Self::Dataset(e) => matches!(e.kind(), ErrorKind::Io(_)),
+            Self::Dataset(e) => matches!(e.kind(), ErrorKind::Io(_)) || e.is_damage(),
             Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Data(_) => false,
         }
     }
@@ -69,12 +69,24 @@ impl Error {
         Self::Dataset(tfarrow_dataset::Error::codec(path, source))
     }
 
+    /// What Parquet says of a file, or through it the system.
     pub(crate) fn parquet(path: &Path, source: ParquetError) -> Self {
+        let source = match source {
+            ParquetError::External(error) => match error.downcast::<io::Error>() {
+                Ok(error) => return Self::io(path, *error),
+                Err(error) => ParquetError::External(error),
+            },
+            source => source,
+        };
         Self::Parquet { path: path.to_owned(), source }
     }
 
+    /// What Arrow says of a file, or through it the system.
     pub(crate) fn arrow(path: &Path, source: ArrowError) -> Self {
-        Self::Arrow { path: path.to_owned(), source }
+        match source {
+            ArrowError::IoError(_, error) => Self::io(path, error),
+            source => Self::Arrow { path: path.to_owned(), source },
+        }
     }
 }
 

@@ -117,7 +117,7 @@ fn damaged(path: &Path, records: &Records, on_error: OnError, skipped: &mut Skip
             if on_error == OnError::Fail {
                 return Err(error.into());
             }
-            skipped.add_damaged(error);
+            skipped.add_record(error);
             damaged.push(index);
         }
     }

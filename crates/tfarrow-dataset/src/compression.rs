@@ -110,7 +110,14 @@ const INPUT_BYTES: usize = 512 << 10;
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Bytes of a gzip member that are looked at to tell whether it begins with a record: more than a header of gzip has, and
 /// the codes of a first block.
-const MEMBER_HEAD: usize = 4 << 10;
+const MEMBER_HEAD: usize = 1 << 10;
+/// How far before the place where bytes do not inflate the next member is looked for: a stored block that was cut short
+/// takes up to 64 KiB of what follows for its own, and what comes then may look right for a while.
+const LOOK_BACK: usize = 128 << 10;
+/// How many times as many bytes may be inflated again as there are.
+const AGAIN: u64 = 8;
+/// What is said of a gzip member that is wrong at what is, or seems to be, its very end.
+const AT_END: [&str; 2] = ["incorrect data check", "incorrect length check"];
 /// The largest window that deflate has, as a power of two.
 const WINDOW_BITS: u8 = 15;
 /// Bytes of a file that are looked at to tell what it is.
@@ -248,6 +255,11 @@ impl Stream {
         self.inflate.as_mut().map_or(Ok(0), |inflate| inflate.read_stored(&mut self.input, out))
     }
 
+    /// Whether bytes are inflated that a damaged member has taken for its own.
+    pub(crate) fn tries_again(&self) -> bool {
+        self.inflate.as_ref().is_some_and(|inflate| inflate.tried > 0)
+    }
+
     /// Whether there are compressed bytes that are yet to be inflated.
     pub(crate) fn inflates(&self) -> bool {
         self.inflate.as_ref().is_some_and(|inflate| inflate.state == State::Inside)
@@ -271,8 +283,11 @@ struct Inflate {
     to: usize,
     /// Where in the buffer, at the earliest, a member may begin that follows the one in hand.
     behind: usize,
-    /// How many of the bytes that wait were inflated before, as what they are not.
+    /// Whether the damaged member seems to have been read to its end.
+    at_end: bool,
+    /// How many of the bytes that wait were inflated before, as what they are not; and how many were in all.
     tried: usize,
+    again: u64,
     state: State,
     /// Damage found in the same step as the last bytes that could be inflated; reported after these.
     damage: Option<Damage>,
@@ -311,7 +326,9 @@ impl Inflate {
             from: 0,
             to,
             behind: 1,
+            at_end: false,
             tried: 0,
+            again: 0,
             state,
             damage: None,
             ratio,
@@ -328,9 +345,9 @@ impl Inflate {
             // What follows inflates.
             State::Inside | State::Between => return Ok(0),
             State::Broken => {
-                // The beginning of the next member may have been taken for a part of the damaged one.
-                self.tried += self.from.saturating_sub(self.behind);
-                self.from = self.from.min(self.behind);
+                if !self.is_at_end(input)? {
+                    self.look_back(input.bytes);
+                }
                 self.state = State::Searching;
             }
             State::Searching | State::Ended => {}
@@ -346,6 +363,23 @@ impl Inflate {
             count += self.pass(out.get_mut(count..).unwrap_or_default());
         }
         Ok(count)
+    }
+
+    /// Whether the damaged member has been read to its end: it is said to be wrong there, and the next begins, or nothing.
+    fn is_at_end(&mut self, input: &mut Input) -> Result<bool, Failure> {
+        self.gather(MAGIC.len(), input)?;
+        Ok(self.at_end && (self.waiting() == 0 || self.has_magic()))
+    }
+
+    /// Goes back as far as the beginning of the next member may have been taken for a part of the damaged one.
+    fn look_back(&mut self, read: u64) {
+        let back = self.from.saturating_sub(self.behind).min(LOOK_BACK);
+        // Members that are none, but look so, could keep a reader busy for long.
+        if self.again + back as u64 <= read.saturating_mul(AGAIN) {
+            self.again += back as u64;
+            self.tried += back;
+            self.from -= back;
+        }
     }
 
     /// Copies what waits as it is, up to where the next member may begin.
@@ -368,7 +402,8 @@ impl Inflate {
         }
         self.gather(MEMBER_HEAD, input)?;
         let mut head = [0; HEADER];
-        let waiting = self.buffer.get(self.from..self.to).unwrap_or_default();
+        let end = self.to.min(self.from + MEMBER_HEAD);
+        let waiting = self.buffer.get(self.from..end).unwrap_or_default();
         let mut engine = Decompress::new_gzip(WINDOW_BITS);
         let inflates = engine.decompress(waiting, &mut head, FlushDecompress::None).is_ok();
         Ok(inflates && engine.total_out() == HEADER as u64 && length(&head).is_some())
@@ -422,9 +457,18 @@ impl Inflate {
     }
 
     fn refill(&mut self, input: &mut Input) -> Result<usize, Failure> {
-        (self.from, self.to, self.behind) = (0, 0, 0);
-        self.to = input.read(&mut self.buffer)?;
-        Ok(self.to)
+        self.shift();
+        let count = input.read(self.buffer.get_mut(self.to..).unwrap_or_default())?;
+        self.to += count;
+        Ok(count)
+    }
+
+    /// Makes room behind what waits, and what may be looked back at.
+    fn shift(&mut self) {
+        let passed = self.from.saturating_sub(LOOK_BACK);
+        self.buffer.copy_within(passed..self.to, 0);
+        (self.from, self.to) = (self.from - passed, self.to - passed);
+        self.behind = self.behind.saturating_sub(passed);
     }
 
     /// Inflates what waits, as far as `out` has room.
@@ -442,8 +486,9 @@ impl Inflate {
             }
             Ok(Status::Ok | Status::BufError) => {}
             Err(error) => {
-                let why = error.message().unwrap_or("it does not inflate").to_owned();
-                self.damage = Some(Damage::Corrupt(why));
+                let why = error.message().unwrap_or("it does not inflate");
+                self.at_end = AT_END.contains(&why);
+                self.damage = Some(Damage::Corrupt(why.to_owned()));
             }
         }
         self.from = (self.from + taken).min(self.to);
@@ -462,20 +507,16 @@ impl Inflate {
             self.begin_member();
             Ok(())
         } else {
+            // The member before was whole.
+            self.behind = self.from;
+            self.at_end = false;
             Err(self.broken(Damage::Trailing))
         }
     }
 
     /// Sees to it that so many bytes wait, where there are as many: what two reads share is looked at whole.
     fn gather(&mut self, bytes: usize, input: &mut Input) -> Result<(), Failure> {
-        while self.waiting() < bytes {
-            self.buffer.copy_within(self.from..self.to, 0);
-            (self.from, self.to, self.behind) = (0, self.to - self.from, 0);
-            match input.read(self.buffer.get_mut(self.to..).unwrap_or_default())? {
-                0 => break,
-                count => self.to += count,
-            }
-        }
+        while self.waiting() < bytes && self.refill(input)? > 0 {}
         Ok(())
     }
 }

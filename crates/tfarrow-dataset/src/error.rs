@@ -149,7 +149,7 @@ impl Error {
         let path = path.into();
         let error = match fs::read_link(&path) {
             Ok(target) if error.kind() == io::ErrorKind::NotFound => {
-                io::Error::new(error.kind(), format!("is a link to {}, which is not there", shown(&target)))
+                io::Error::new(error.kind(), format!("is a link that leads nowhere, to {}", shown(&target)))
             }
             _ => error,
         };

@@ -25,7 +25,8 @@ use crate::{Compression, Error, PartialTail, ReadOptions, Result, Shard, ShardRe
 pub struct SharedReader(Way);
 
 enum Way {
-    InTurn(Box<Mutex<ShardReader>>),
+    /// With what was passed over, for whoever asks: that may be somebody whom the one whose turn it is waits for.
+    InTurn(Box<Mutex<ShardReader>>, Mutex<SkippedRecords>),
     AtOnce(PlainFile),
 }
 
@@ -60,11 +61,13 @@ impl SharedReader {
     /// `memory` is filled again, where the last records that were taken have given it back.
     pub fn next<T>(&self, memory: Option<Vec<u8>>, enter: impl FnOnce(Result<Taken>) -> T) -> Option<T> {
         match &self.0 {
-            Way::InTurn(reader) => {
+            Way::InTurn(reader, lost) => {
                 // A reader that has panicked is at its end: what it would say next is not what comes next.
                 let mut reader = reader.lock().ok()?;
                 let before = reader.bytes_read();
-                let records = reader.next().transpose()?;
+                let next = reader.next();
+                lock(lost).merge(reader.lost());
+                let records = next.transpose()?;
                 let bytes = reader.bytes_read() - before;
                 Some(enter(records.map(|records| Taken { records, bytes })))
             }
@@ -74,10 +77,10 @@ impl SharedReader {
 }
 
 impl SharedReader {
-    /// What was passed over since this was last asked.
+    /// What was passed over since this was last asked. It waits for nobody's turn.
     pub fn lost(&self) -> SkippedRecords {
         match &self.0 {
-            Way::InTurn(reader) => lock(reader).lost(),
+            Way::InTurn(_, lost) => std::mem::take(&mut lock(lost)),
             Way::AtOnce(_) => SkippedRecords::default(),
         }
     }
@@ -85,7 +88,7 @@ impl SharedReader {
 
 impl From<ShardReader> for SharedReader {
     fn from(reader: ShardReader) -> Self {
-        Self(Way::InTurn(Box::new(Mutex::new(reader))))
+        Self(Way::InTurn(Box::new(Mutex::new(reader)), Mutex::default()))
     }
 }
 

@@ -25,10 +25,10 @@ impl SkippedRecords {
         self.first.is_none()
     }
 
-    /// Adds a record that is damaged.
-    pub fn add_damaged(&mut self, error: Error) {
+    /// Adds a record that is damaged, or does not fit.
+    pub fn add_record(&mut self, error: Error) {
         self.records += 1;
-        self.corrupt += 1;
+        self.corrupt += u64::from(error.is_damage());
         self.first.get_or_insert(Arc::new(error));
     }
 
@@ -55,10 +55,14 @@ impl SkippedRecords {
 impl fmt::Display for SkippedRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = |count| if count == 1 { "" } else { "s" };
-        write!(f, "passed over {} record{}", self.records, s(self.records))?;
-        if self.stretches > 0 {
-            let (bytes, stretches) = (self.bytes, self.stretches);
-            write!(f, ", and {bytes} byte{} in {stretches} place{}", s(bytes), s(stretches))?;
+        let (bytes, stretches) = (self.bytes, self.stretches);
+        f.write_str("passed over ")?;
+        if self.records > 0 || stretches == 0 {
+            write!(f, "{} record{}", self.records, s(self.records))?;
+        }
+        if stretches > 0 {
+            let and = if self.records > 0 { ", and " } else { "" };
+            write!(f, "{and}{bytes} byte{} in {stretches} place{}", s(bytes), s(stretches))?;
             write!(f, " that no record can be made of")?;
         }
         match &self.first {

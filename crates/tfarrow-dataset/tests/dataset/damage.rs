@@ -1,6 +1,11 @@
 //! Reading on behind damage, and finding it: every bit of a file, every fault of a set.
 
-use std::{fs, io::Cursor, ops::ControlFlow, thread};
+use std::{
+    fs,
+    io::{self, Cursor, Read},
+    ops::ControlFlow,
+    thread,
+};
 
 use tfarrow_codec::{OnError, VerifyCrc};
 use tfarrow_dataset::{Compression, FaultKind, PartialTail, ReadOptions, Segment, ShardReader, resolve, verify};
@@ -190,6 +195,107 @@ fn the_members_behind_a_damaged_one_are_read() {
         .collect();
     assert!((10..15).chain(15..20).all(|i| found.contains(&payload(i))));
     assert_eq!(reader.lost().stretches, 1);
+}
+
+/// The records that are found in these bytes, read so many at once, and how many places are lost.
+fn found_in(bytes: &[u8], at_once: usize, options: &ReadOptions) -> (Vec<Vec<u8>>, u64) {
+    let source = Box::new(Slowly(Cursor::new(bytes.to_vec()), at_once));
+    let mut reader = ShardReader::from_read(source, "x", options).unwrap();
+    let mut found = Vec::new();
+    while let Some(records) = reader.next().unwrap() {
+        let sound = (0..records.len()).filter(|index| records.check_crc(*index).is_ok());
+        found.extend(sound.map(|index| records.data(index).unwrap().to_vec()));
+    }
+    (found, reader.lost().stretches)
+}
+
+struct Slowly(Cursor<Vec<u8>>, usize);
+
+impl Read for Slowly {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let most = out.len().min(self.1);
+        self.0.read(&mut out[..most])
+    }
+}
+
+/// A member that was cut short takes the beginning of the next for its own: what is found behind it comes once, wherever
+/// it was cut and however it is read.
+#[test]
+fn a_member_that_runs_over_the_next_takes_it_not_with_it() {
+    let mut state = 7_u64;
+    let mut noise = |length: usize| -> Vec<u8> {
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        (0..length).map(|_| next()).collect()
+    };
+    // Noise is stored as it is, so that the records of one member stand in the output of another.
+    let mut lost_with_it = 0;
+    for (length, count) in [(5_000, 60), (700, 200), (40_000, 8)] {
+        let (one, two): (Vec<_>, Vec<_>) = (0..count).map(|_| (noise(length), noise(length))).unzip();
+        let member = |payloads: &[Vec<u8>]| {
+            compressed(&frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>()), Compression::Gzip)
+        };
+        let (first, second) = (member(&one), member(&two));
+        for part in 1..20 {
+            let cut = first.len() * part / 20;
+            let bytes = [&first[..cut], &second, &second].concat();
+            let (found, lost) = found_in(&bytes, usize::MAX, &on());
+            let mut once = found.clone();
+            once.sort();
+            assert!(
+                once.chunk_by(|a, b| a == b).all(|same| same.len() <= 2),
+                "{length}, {part}: no record comes again"
+            );
+            // The last member was not hit.
+            assert!(found.ends_with(&two), "{length}, {part}");
+            // Of the second, hardly more is lost than lies where the first was still inflated; unless it was inflated to the
+            // second's end as what it is not.
+            let missing = 2 * count - found.iter().filter(|payload| two.contains(payload)).count();
+            lost_with_it += usize::from(missing * length > (64 << 10) + 2 * length);
+            assert!((1..=4).contains(&lost), "{length}, {part}: {lost}");
+            for at_once in [1000, 65_536] {
+                assert_eq!(found_in(&bytes, at_once, &on()), (found.clone(), lost), "{length}, {part}, {at_once}");
+            }
+        }
+        // Nothing is lost in silence where the file ends with it, and a tail is not minded.
+        let bytes = [&second[..], &first[..first.len() / 2], &second].concat();
+        let ignore = ReadOptions { partial_tail: PartialTail::Ignore, ..on() };
+        let (found, lost) = found_in(&bytes, usize::MAX, &ignore);
+        assert!(found.len() + 1 >= count + count / 2 && lost > 0, "{length}: {} {lost}", found.len());
+    }
+    assert!(lost_with_it <= 8, "{lost_with_it}");
+}
+
+/// A member that was whole is not searched for others.
+#[test]
+fn what_stands_in_a_sound_member_is_its_own() {
+    let inner = compressed(&frames(&[&b"nested"[..], b"records"]), Compression::Gzip);
+    let sound = compressed(&frames(&[&b"one"[..], &inner, b"three"]), Compression::Gzip);
+    let followed = [&sound[..], b"something else"].concat();
+    let mut checksum = sound.clone();
+    let at = checksum.len() - 6;
+    checksum[at] ^= 1;
+    for bytes in [followed, checksum] {
+        let (found, lost) = found_in(&bytes, usize::MAX, &on());
+        assert_eq!((found, lost), (vec![b"one".to_vec(), inner.clone(), b"three".to_vec()], 1));
+    }
+}
+
+/// Bytes that look like members at each place cost no more than others.
+#[test]
+fn what_looks_like_many_members_is_soon_read() {
+    let sound = compressed(&frames(&[b"one"]), Compression::Gzip);
+    let name = b"\x1f\x8b\x08\x08AAAA".repeat(1 << 16);
+    let both = b"\x1f\x8b\x08\x0aAAAA".repeat(1 << 16);
+    for tail in [name, both] {
+        let start = std::time::Instant::now();
+        let (found, lost) = found_in(&[&sound[..], &tail].concat(), usize::MAX, &on());
+        assert_eq!((found.len(), lost), (1, 1));
+        let most = if cfg!(debug_assertions) { 100 } else { 10 };
+        assert!(start.elapsed().as_secs() < most, "{:?}", start.elapsed());
+    }
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::{
     fs,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
+    time::Duration,
 };
 
-use tfarrow_codec::Position;
+use tfarrow_codec::{OnError, Position};
 use tfarrow_dataset::{Compression, ReadOptions, ShardReader, SharedReader};
 
 use super::{compressed, frames, shard_of, testdata, write_file};
@@ -125,4 +126,28 @@ fn a_byte_that_is_changed_anywhere_is_found_at_its_place() {
         damaged[place] ^= 0x40;
         check(&write_file(folder.path(), "a", &damaged));
     }
+}
+
+/// Who has its turn may wait for another, as a scan does whose queue is full; and that one asks what was passed over.
+#[test]
+fn what_was_passed_over_is_told_while_another_has_its_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let mut bytes = frames(&[&b"one"[..], b"two", b"three"]);
+    bytes[19] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
+    let reader = Arc::new(SharedReader::open(&shard_of(&path), &options).unwrap());
+    let turn = || {
+        reader.next(None, |taken| {
+            let other = Arc::clone(&reader);
+            let (send, lost) = mpsc::channel();
+            thread::spawn(move || send.send(other.lost()));
+            (taken.unwrap().records.len(), lost.recv_timeout(Duration::from_secs(60)).expect("it waits for nobody"))
+        })
+    };
+    let turns: Vec<_> = std::iter::from_fn(turn).collect();
+    assert_eq!(turns.iter().map(|(records, _)| records).sum::<usize>(), 2);
+    let rest = reader.lost();
+    assert_eq!(turns.iter().map(|(_, lost)| lost.stretches).sum::<u64>() + rest.stretches, 1);
 }
