@@ -418,7 +418,7 @@ impl Inflate {
     fn begin_member(&mut self) {
         self.engine = Decompress::new_gzip(WINDOW_BITS);
         self.state = State::Inside;
-        self.behind = self.from + 1;
+        (self.behind, self.at_end) = (self.from + 1, false);
     }
 
     fn read(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {
@@ -509,7 +509,6 @@ impl Inflate {
         } else {
             // The member before was whole.
             self.behind = self.from;
-            self.at_end = false;
             Err(self.broken(Damage::Trailing))
         }
     }

@@ -187,6 +187,15 @@ fn the_members_behind_a_damaged_one_are_read() {
             assert!(faults <= 4 && (faults > 0 || data.len() == 200), "byte {at} ^ {damage:#x}: {faults} faults");
         }
     }
+    // One that is wrong at its very end, and one that was cut short and has taken the last for its own.
+    let mut wrong = members[0].clone();
+    let at = wrong.len() - 6;
+    wrong[at] ^= 1;
+    for cut in 20..members[1].len() - 8 {
+        let bytes = [&wrong[..], &members[1][..cut], &members[2]].concat();
+        let (found, _) = found_in(&bytes, usize::MAX, &on());
+        assert!((0..5).chain(10..15).all(|i| found.contains(&payload(i))), "{cut}");
+    }
     // A file that was cut short, and another behind it.
     let cut = [&members[0][..], &members[1][..members[1].len() / 2], &members[2], &members[3]].concat();
     let mut reader = ShardReader::from_read(Box::new(Cursor::new(cut)), "x", &on()).unwrap();
