@@ -171,8 +171,8 @@ impl Journal {
         self.earlier.contains_key(&self.name_of(output))
     }
 
-    /// What an earlier run has made, and is still as long as it was made, and is not among `outputs`: its source was not named
-    /// again. It may be all that there is left of it, and stays.
+    /// What an earlier run has made, and is still as long as it was made, and is not among `outputs`: its source was not
+    /// named again. It may be all that there is left of it, and stays.
     pub(crate) fn others<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
         let ours: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
         let others = self.earlier.values().filter(|made| !ours.contains(&made.output));
