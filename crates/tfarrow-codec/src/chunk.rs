@@ -60,13 +60,6 @@ impl Records {
         self.chunk.get(span.start..span.start + span.len)
     }
 
-    /// The length and the masked CRC that the frame of record `index` says its data has; `None` past the last.
-    pub fn frame(&self, index: usize) -> Option<(usize, u32)> {
-        let span = self.spans.get(index)?;
-        let crc = self.chunk.get(span.start + span.len..)?.first_chunk::<FOOTER>()?;
-        Some((span.len, u32::from_le_bytes(*crc)))
-    }
-
     /// The records as they stand in the shard, one frame after the other, CRCs and all.
     pub fn frames(&self) -> &[u8] {
         let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return &[] };

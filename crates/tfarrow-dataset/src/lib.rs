@@ -42,6 +42,7 @@ mod fault;
 mod glob;
 mod guard;
 mod infer;
+mod inflate;
 mod lock;
 mod looks;
 mod missing;

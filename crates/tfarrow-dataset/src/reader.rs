@@ -1,7 +1,6 @@
 //! Reads a shard: from the bytes of a file to whole records.
 
 use std::{
-    collections::{HashMap, VecDeque},
     io::Read,
     path::{Path, PathBuf},
 };
@@ -72,7 +71,7 @@ pub struct Lost {
     /// The bytes, decompressed.
     pub bytes: Buffer,
     /// Whether the bytes are as they are stored: those of a compressed file behind the place where they no longer inflate,
-    /// up to the next gzip member that begins with a record.
+    /// up to the next gzip member.
     pub is_stored: bool,
 }
 
@@ -91,9 +90,6 @@ pub struct ShardReader {
     lost: SkippedRecords,
     /// Why the stream ended, where that was no proper end.
     failure: Option<Failure>,
-    recent: Recent,
-    /// Records that are still to be handed on.
-    ready: VecDeque<Records>,
     /// Whether that was told, of compressed bytes, and what follows them is still to be handed on.
     is_broken: bool,
     stream_ended: bool,
@@ -142,8 +138,6 @@ impl ShardReader {
             partial_tail,
             lost,
             failure: None,
-            recent: Recent::default(),
-            ready: VecDeque::new(),
             is_broken: false,
             stream_ended: false,
             done: false,
@@ -198,23 +192,17 @@ impl ShardReader {
 
     fn read_on(&mut self) -> Result<Option<Segment>> {
         while !self.done {
-            if let Some(records) = self.ready.pop_front() {
-                return Ok(Some(Segment::Records(records)));
-            }
             self.fill();
             match self.chunker.read_on(self.stream_ended) {
-                Some(tfarrow_codec::Segment::Records(records)) => {
-                    self.ready = self.recent.take(records, self.chunker.offset(), self.stream.tries_again());
-                }
+                Some(tfarrow_codec::Segment::Records(records)) => return Ok(Some(Segment::Records(records))),
                 Some(tfarrow_codec::Segment::Lost(lost)) => {
-                    self.recent.watch(self.compression());
                     let tfarrow_codec::Lost { error, offset, bytes } = lost;
                     // Where the stream is cut short, so is its last record.
                     let tail = error.as_ref().filter(|error| error.category() == Category::Truncated);
                     let failure = tail.and_then(|error| Some((self.failure.take()?, error.position().record)));
                     let failure = failure.map(|(failure, record)| self.failed(failure, record)).transpose()?;
                     let error = failure.or_else(|| error.map(|error| Error::codec(&self.path, error)));
-                    if let Some(lost) = self.stretch(error, offset, bytes)? {
+                    if let Some(lost) = self.stretch(error, offset, bytes) {
                         return Ok(Some(lost));
                     }
                 }
@@ -223,7 +211,7 @@ impl ShardReader {
                     Some(failure) => {
                         let error = Some(self.failed(failure, self.chunker.record())?);
                         self.chunker.count_lost();
-                        if let Some(lost) = self.stretch(error, self.chunker.offset(), Buffer::default())? {
+                        if let Some(lost) = self.stretch(error, self.chunker.offset(), Buffer::default()) {
                             return Ok(Some(lost));
                         }
                     }
@@ -231,7 +219,6 @@ impl ShardReader {
                     None => match self.stored()? {
                         None if self.stream.inflates() => {
                             (self.is_broken, self.stream_ended) = (false, false);
-                            self.recent.begin(self.stream.tries_again());
                         }
                         lost => return Ok(lost),
                     },
@@ -242,37 +229,30 @@ impl ShardReader {
     }
 
     /// A stretch that is lost, unless nobody minds.
-    fn stretch(&mut self, error: Option<Error>, offset: u64, bytes: Buffer) -> Result<Option<Segment>> {
-        if self.ignores(error.as_ref())? {
-            return Ok(None);
+    fn stretch(&mut self, error: Option<Error>, offset: u64, bytes: Buffer) -> Option<Segment> {
+        if self.ignores(error.as_ref()) {
+            return None;
         }
         let is_break = |error: &Error| matches!(error.kind(), ErrorKind::Damaged { .. });
         self.is_broken |= error.as_ref().is_some_and(is_break);
-        Ok(Some(Segment::Lost(Lost { error, offset, bytes, is_stored: false })))
+        Some(Segment::Lost(Lost { error, offset, bytes, is_stored: false }))
     }
 
     /// The next of the bytes behind the place where compressed ones break off; `None` where no more do not inflate.
     fn stored(&mut self) -> Result<Option<Segment>> {
         let mut bytes = vec![0; STORED_BYTES];
-        let count = self.read_stored(&mut bytes)?;
-        let offset = self.stream.stored_bytes() - count as u64;
+        let read = self.stream.read_stored(&mut bytes);
+        let offset = self.stream.stored_bytes();
+        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
+        let offset = offset - count as u64;
         bytes.truncate(count);
         let lost = Lost { error: None, offset, bytes: Buffer::from_vec(bytes), is_stored: true };
         Ok((count > 0).then_some(Segment::Lost(lost)))
     }
 
-    fn read_stored(&mut self, out: &mut [u8]) -> Result<usize> {
-        let read = self.stream.read_stored(out);
-        let offset = self.stream.stored_bytes();
-        read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))
-    }
-
-    /// Whether this is how a file ends that is still being written, and nobody minds. A gzip member that has taken another
-    /// for its own is no end.
-    fn ignores(&mut self, error: Option<&Error>) -> Result<bool> {
-        let is_end = self.partial_tail == PartialTail::Ignore && error.is_some_and(Error::is_cut_short);
-        // At the end nothing is left to be read, but what was tried before.
-        Ok(is_end && self.read_stored(&mut [0])? == 0 && !self.stream.inflates())
+    /// Whether this is how a file ends that is still being written, and nobody minds.
+    fn ignores(&self, error: Option<&Error>) -> bool {
+        self.partial_tail == PartialTail::Ignore && error.is_some_and(Error::is_cut_short)
     }
 
     /// Reads until the chunk is full or the stream ends.
@@ -294,7 +274,7 @@ impl ShardReader {
         let failure = failure.map(|failure| self.failed(failure, record)).transpose()?;
         let tail = || self.chunker.finish().err().map(|error| Error::codec(&self.path, error));
         match failure.or_else(tail) {
-            Some(error) if !self.ignores(Some(&error))? => Err(error),
+            Some(error) if !self.ignores(Some(&error)) => Err(error),
             _ => Ok(()),
         }
     }
@@ -324,77 +304,6 @@ impl ShardReader {
     /// The shard's path, or the name it was given.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-}
-
-/// The last records that gzip inflates to, behind a loss. A member that was cut short may take the beginning of the next
-/// one for its own, whose records stand there as they are, if they do not compress. Once that member is inflated by
-/// itself, they come again.
-#[derive(Default)]
-struct Recent {
-    /// Where each ends, and its frame.
-    found: VecDeque<(u64, Frame)>,
-    watches: bool,
-    /// How often each comes again.
-    again: HashMap<Frame, usize>,
-}
-
-/// The length and the CRC of a record.
-type Frame = (usize, u32);
-
-impl Recent {
-    /// Bytes before the end of a member that may be another's: more than it can have taken, for what it made of those
-    /// behind them may be more than they were.
-    const NEAR: u64 = 1 << 20;
-
-    /// Remembers the records that follow.
-    fn watch(&mut self, compression: Compression) {
-        self.watches = compression == Compression::Gzip;
-    }
-
-    /// Begins with another member, which has been `tried` before as a part of the last.
-    fn begin(&mut self, tried: bool) {
-        self.again.clear();
-        for (_, frame) in self.found.drain(..).filter(|_| tried) {
-            *self.again.entry(frame).or_default() += 1;
-        }
-        self.watches = false;
-    }
-
-    /// What of these records, behind which comes `end`, has not been told before. None comes again once all is inflated
-    /// that was tried before.
-    fn take(&mut self, records: Records, end: u64, tries_again: bool) -> VecDeque<Records> {
-        if self.watches {
-            self.found.extend((0..records.len()).filter_map(|index| Some((end, records.frame(index)?))));
-            let near = self.found.partition_point(|(at, _)| at + Self::NEAR < end);
-            self.found.drain(..near);
-        }
-        let mut pieces = VecDeque::new();
-        let (mut rest, mut index) = (records, 0);
-        while !self.again.is_empty() && index < rest.len() {
-            if rest.frame(index).is_some_and(|frame| self.comes_again(frame)) {
-                let (piece, behind) = rest.split_at(index);
-                pieces.push_back(piece);
-                (rest, index) = (behind.split_at(1).1, 0);
-            } else {
-                index += 1;
-            }
-        }
-        pieces.push_back(rest);
-        pieces.retain(|piece| !piece.is_empty());
-        if !tries_again {
-            self.again.clear();
-        }
-        pieces
-    }
-
-    fn comes_again(&mut self, frame: Frame) -> bool {
-        let Some(times) = self.again.get_mut(&frame) else { return false };
-        *times -= 1;
-        if *times == 0 {
-            self.again.remove(&frame);
-        }
-        true
     }
 }
 
