@@ -29,7 +29,6 @@ pub(crate) struct Decoders {
     on_error: OnError,
     origin: Arc<Origin>,
     teller: Arc<Teller>,
-    skipped: Mutex<SkippedRecords>,
 }
 
 impl Decoders {
@@ -55,8 +54,8 @@ impl Decoders {
             let first = lane(builder, filter.columns().to_vec());
             (filter, first)
         });
-        let (origin, teller, skipped) = Default::default();
-        Self { lane: lane(builder.clone(), projection), filter, on_error, origin, teller, skipped }
+        let (origin, teller) = Default::default();
+        Self { lane: lane(builder.clone(), projection), filter, on_error, origin, teller }
     }
 
     /// What is known of the schema, and whom to tell what.
@@ -76,7 +75,7 @@ impl Decoders {
         let decode = |lane: &Lane, filter: Option<&BooleanArray>| {
             let mut skipped = Skipped::default();
             let decoded = lane.decode(records, filter, self.on_error, &mut skipped);
-            self.note(skipped, path, metrics);
+            self.count_skipped(skipped, path, metrics);
             decoded.map_err(|wrong| match wrong {
                 Wrong::Record(error) => {
                     let error = Error::codec(path, error);
@@ -94,27 +93,22 @@ impl Decoders {
         Ok(decode(&self.lane, Some(&kept))?.batch)
     }
 
-    /// Notes what a reader has passed over.
-    pub(crate) fn note_lost(&self, lost: SkippedRecords) {
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).merge(lost);
-    }
-
-    /// Tells what was passed over so far.
-    pub(crate) fn tell_skipped(&self) {
-        let skipped = std::mem::take(&mut *self.skipped.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Tells what was passed over, before the rows behind it are handed on: whoever has them has heard of it, however soon
+    /// the query ends.
+    pub(crate) fn tell_skipped(&self, skipped: SkippedRecords) {
         self.teller.tell_skipped(skipped);
     }
 
-    fn note(&self, new: Skipped, path: &Path, metrics: &ScanMetrics) {
+    fn count_skipped(&self, new: Skipped, path: &Path, metrics: &ScanMetrics) {
         let Some(first) = new.errors.into_iter().next() else { return };
         metrics.records_skipped.add(new.records as usize);
         metrics.crc_errors.add(new.corrupt as usize);
         let first = Some(Arc::new(Error::codec(path, first)));
-        self.note_lost(SkippedRecords { records: new.records, corrupt: new.corrupt, first, ..Default::default() });
+        self.tell_skipped(SkippedRecords { records: new.records, corrupt: new.corrupt, first, ..Default::default() });
     }
 }
 
-/// The execution has ended: what its decoders met without a column, and what they passed over, is told.
+/// The execution has ended: what its decoders met without a column is told.
 impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
@@ -124,7 +118,6 @@ impl Drop for Decoders {
             }
         }
         self.teller.tell_unknown(names, &self.origin);
-        self.tell_skipped();
     }
 }
 

@@ -45,7 +45,8 @@ impl fmt::Display for UnknownFeatures {
 pub enum Notice {
     /// Features have no column.
     UnknownFeatures(UnknownFeatures),
-    /// Records were passed over.
+    /// Records were passed over since this was last told. A scan tells of it before it hands on the rows behind them, and so
+    /// many times: [`SkippedRecords::merge`] adds up what a query has passed over.
     Skipped(SkippedRecords),
 }
 
@@ -58,10 +59,10 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Whom a scan tells: once of each kind at most, after its last batch, on whichever thread.
+/// Whom a scan tells, on whichever thread.
 pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// Tells each name once in a table's life, and each scan's losses.
+/// Tells each name once in a table's life, and what scans pass over.
 #[derive(Default)]
 pub(crate) struct Teller {
     tell: Option<OnNotice>,

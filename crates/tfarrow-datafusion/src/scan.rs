@@ -71,9 +71,8 @@ impl Scan {
         let cores = runtime.metrics().num_workers();
         let (queue, places) = channel((AHEAD * cores).div_ceil(self.partitions.max(1)).max(AHEAD));
         let active = Active::new(&self.active);
-        let decoders = Early(Arc::downgrade(&self.decoders));
         let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, cores, &runtime));
-        stream::unfold(Some((places, None, thread, decoders)), next).flat_map(stream::iter).boxed()
+        stream::unfold(Some((places, None, thread)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until nobody takes its batches any more.
@@ -94,7 +93,7 @@ impl Scan {
                 drop(runtime.spawn_blocking(move || help(&reading, &queue)));
             }
         }
-        // The decoders go before the queue closes: once the stream has ended, they have told what they met.
+        // The decoders go before the queue closes: once the stream has ended, they have told which features they met.
         drop(reading);
     }
 }
@@ -125,38 +124,18 @@ fn panicked() -> DataFusionError {
     internal_datafusion_err!("a thread that decodes records has panicked")
 }
 
-/// The queue, the place whose batches come next, the first thread, and whom to ask where nobody wants more.
-type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>, Early);
-
-/// Tells what was passed over where a stream is left before its end, as a LIMIT leaves it: the threads that read may live
-/// longer than the query. A stream that has ended asks nobody: the decoders tell all at once when the last of them goes.
-struct Early(Weak<Decoders>);
-
-impl Early {
-    /// The stream has ended.
-    fn never(mut self) {
-        self.0 = Weak::new();
-    }
-}
-
-impl Drop for Early {
-    fn drop(&mut self) {
-        if let Some(decoders) = self.0.upgrade() {
-            decoders.tell_skipped();
-        }
-    }
-}
+/// The queue, the place whose batches come next, and the first thread.
+type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>);
 
 /// The next batches in their place, or in the next; at the end, the thread's own end.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
-    let (mut places, open, thread, decoders) = state?;
+    let (mut places, open, thread) = state?;
     if let Some(mut place) = open
         && let Some(batches) = place.recv().await
     {
-        return Some((batches, Some((places, Some(place), thread, decoders))));
+        return Some((batches, Some((places, Some(place), thread))));
     }
     let Some(mut place) = places.recv().await else {
-        decoders.never();
         let error = match thread.join().await.err()? {
             error if error.is_panic() => panicked(),
             error => DataFusionError::ExecutionJoin(Box::new(error)),
@@ -165,7 +144,7 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
     };
     // Who has panicked may have left its place empty.
     match place.recv().await {
-        Some(batches) => Some((batches, Some((places, Some(place), thread, decoders)))),
+        Some(batches) => Some((batches, Some((places, Some(place), thread)))),
         None => Some((vec![Err(panicked())], None)),
     }
 }
@@ -252,9 +231,8 @@ impl Reading {
             return false;
         }
         let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
-        // What was passed over between records is told with what decoders pass over, and noted before they are handed on.
         if self.scan.read.on_error == OnError::Skip {
-            self.scan.decoders.note_lost(self.reader.lost());
+            self.scan.decoders.tell_skipped(self.reader.lost());
         }
         let Some((records, place)) = entered.flatten() else { return false };
         let mut output = Output { queue, place };

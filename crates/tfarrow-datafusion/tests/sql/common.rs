@@ -19,14 +19,18 @@ pub(crate) fn session() -> SessionContext {
     session_context(SessionOptions::default()).unwrap()
 }
 
-/// A session, and what it is told besides the rows.
+/// A session, and what it is told besides the rows; what is passed over one time after the other, together.
 pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<Notice>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&heard);
-    let options = SessionOptions {
-        on_notice: Some(Arc::new(move |notice: &Notice| tell.lock().unwrap().push(notice.clone()))),
-        ..SessionOptions::default()
+    let on_notice = move |notice: &Notice| {
+        let mut heard = tell.lock().unwrap();
+        match (heard.last_mut(), notice) {
+            (Some(Notice::Skipped(all)), Notice::Skipped(skipped)) => all.merge(skipped.clone()),
+            _ => heard.push(notice.clone()),
+        }
     };
+    let options = SessionOptions { on_notice: Some(Arc::new(on_notice)), ..SessionOptions::default() };
     (session_context(options).unwrap(), heard)
 }
 

@@ -1,10 +1,13 @@
 //! The answer to one statement, printed batch by batch as it comes.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use datafusion::{error::DataFusionError, logical_expr::LogicalPlan, prelude::SessionContext, sql::parser::Statement};
 use futures::StreamExt;
 use tfarrow_datafusion::explain_missing_column;
 
+use super::losses::Losses;
 use crate::{
     args::Format,
     failure::{self, Usage, from_datafusion},
@@ -16,20 +19,35 @@ use crate::{
 pub(super) struct Answers {
     context: SessionContext,
     format: Format,
+    losses: Arc<Losses>,
     /// Results that were printed.
     results: usize,
 }
 
 impl Answers {
-    pub(super) fn new(context: SessionContext, format: Format) -> Self {
-        Self { context, format, results: 0 }
+    /// Of this session, which tells `losses` what it passes over.
+    pub(super) fn new(context: SessionContext, format: Format, losses: Arc<Losses>) -> Self {
+        Self { context, format, losses, results: 0 }
     }
 
-    /// Prints the answer to a statement, and returns its rows; `None` where it has no answer, as SET has none.
+    /// The session.
+    pub(super) fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// Prints the answer to a statement, and then what it has passed over. Returns its rows; `None` where it has no answer,
+    /// as SET has none.
     ///
     /// # Errors
     /// What is wrong with the statement, or with what it reads; standard output that takes no more.
     pub(super) async fn answer(&mut self, statement: Statement) -> Result<Option<u64>> {
+        self.losses.begin();
+        let rows = self.print(statement).await;
+        self.losses.tell();
+        rows
+    }
+
+    async fn print(&mut self, statement: Statement) -> Result<Option<u64>> {
         let explain = |error: DataFusionError| {
             let hint = explain_missing_column(&error, &self.context);
             let error = from_datafusion(error);

@@ -2,6 +2,7 @@
 
 mod answer;
 mod complete;
+mod losses;
 mod prompt;
 
 use std::{
@@ -9,10 +10,7 @@ use std::{
     io::{IsTerminal, Read, stdin, stdout},
     path::Path,
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -31,7 +29,7 @@ use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, session_contex
 use tfarrow_dataset::ReadOptions;
 use tokio::{runtime::Runtime, sync::Notify};
 
-use self::answer::Answers;
+use self::{answer::Answers, losses::Losses};
 use crate::{
     args::Sql,
     failure::{self, FOUND, Usage, from_datafusion},
@@ -47,24 +45,24 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     if args.format.is_binary() {
         output::refuse_terminal()?;
     }
-    let has_skipped = Arc::new(AtomicBool::new(false));
-    let context = session(args, Arc::clone(&has_skipped))?;
+    let losses = Arc::new(Losses::default());
+    let answers = Answers::new(session(args, Arc::clone(&losses))?, args.format, Arc::clone(&losses));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
             return Err(Usage("no query: give one, or -f FILE, or standard input".to_owned()).into());
         }
-        let done = prompt::run(&runtime, &context, args.format);
+        let done = prompt::run(&runtime, answers);
         runtime.shutdown_background();
         return done.map(|()| ExitCode::SUCCESS);
     }
     let statements = statements(args)?;
-    let outcome = interruptible(&runtime, Answers::new(context, args.format), statements, args.keep_going);
+    let outcome = interruptible(&runtime, answers, statements, args.keep_going);
     match outcome {
         Ok(ExitCode::SUCCESS) => {
             // What still reads in the background is of no use to anyone.
             runtime.shutdown_background();
-            Ok(if has_skipped.load(Ordering::Relaxed) { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+            Ok(if losses.are_told() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
         }
         outcome => {
             // What was being written is removed by those who write it.
@@ -165,7 +163,7 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
-fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext> {
+fn session(args: &Sql, losses: Arc<Losses>) -> Result<SessionContext> {
     let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout(),
@@ -181,11 +179,9 @@ fn session(args: &Sql, has_skipped: Arc<AtomicBool>) -> Result<SessionContext> {
     }
     let given = args.option.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let tables = tables.with(given).map_err(|error| Usage(failure::message(&from_datafusion(error))))?;
-    let on_notice = move |notice: &Notice| {
-        if matches!(notice, Notice::Skipped(_)) {
-            has_skipped.store(true, Ordering::Relaxed);
-        }
-        failure::say(&notice.to_string());
+    let on_notice = move |notice: &Notice| match notice {
+        Notice::Skipped(skipped) => losses.add(skipped.clone()),
+        Notice::UnknownFeatures(unknown) => failure::say(&unknown.to_string()),
     };
     session_context(SessionOptions {
         tables,

@@ -3,12 +3,11 @@
 use std::{path::PathBuf, time::Instant};
 
 use anyhow::Result;
-use datafusion::prelude::SessionContext;
 use rustyline::{CompletionType, Config, Editor, error::ReadlineError, history::FileHistory};
 use tokio::runtime::Runtime;
 
 use super::{answer::Answers, complete::Typist, parse};
-use crate::{args::Format, failure, output};
+use crate::{failure, output};
 
 const PROMPT: &str = "tfarrow> ";
 /// Statements that are remembered.
@@ -27,10 +26,11 @@ Ctrl-C stops a query. Tab completes words, and paths in quotes.";
 ///
 /// # Errors
 /// Where the terminal fails. What is wrong with a statement is said, and the next asked for.
-pub(super) fn run(runtime: &Runtime, context: &SessionContext, format: Format) -> Result<()> {
+pub(super) fn run(runtime: &Runtime, answers: Answers) -> Result<()> {
+    let context = answers.context().clone();
     let config = Config::builder().max_history_size(REMEMBERED)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Typist, FileHistory> = Editor::with_config(config)?;
-    editor.set_helper(Some(Typist::new(context)));
+    editor.set_helper(Some(Typist::new(&context)));
     let history = history();
     if let Some(path) = &history {
         // The first time there is none.
@@ -40,7 +40,7 @@ pub(super) fn run(runtime: &Runtime, context: &SessionContext, format: Format) -
         "tfarrow {}: SQL over TFRecord and Parquet files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
-    let mut session = Session { runtime, answers: Answers::new(context.clone(), format), timing: true };
+    let mut session = Session { runtime, answers, timing: true };
     loop {
         match editor.readline(PROMPT) {
             Ok(line) if line.trim().is_empty() => {}
@@ -54,7 +54,7 @@ pub(super) fn run(runtime: &Runtime, context: &SessionContext, format: Format) -
                     return Ok(());
                 }
                 if let Some(typist) = editor.helper_mut() {
-                    typist.learn(context);
+                    typist.learn(&context);
                 }
             }
             Err(ReadlineError::Interrupted) => {}
