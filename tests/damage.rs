@@ -187,7 +187,8 @@ fn a_damaged_header_of_gzip_costs_its_file_alone() {
     stored[2] ^= 1;
     fs::write(path("in/b.tfrecord.gz"), &stored).unwrap();
     let said = tfarrow(&["convert", &path("in"), &path("out/")]).fails();
-    assert!(said.contains("starts like gzip, but its header is damaged"), "{said}");
+    assert!(said.contains("starts like gzip, but its header is damaged; "), "{said}");
+    assert!(said.ends_with("tfarrow repair saves what is whole behind the damage"), "{said}");
     tfarrow(&["repair", &path("in"), &path("saved/"), "--quarantine", &path("q")]).ends(3);
     assert_eq!(tfarrow(&["count", &path("saved/a.tfrecord")]).prints(), "2\n");
     let query = format!("SELECT octet_length(data) FROM '{}'", path("q"));
@@ -208,6 +209,32 @@ fn a_limit_does_not_hide_what_was_passed_over() {
         let said = tfarrow(&["sql", &format!("SELECT x FROM '{path}' LIMIT 5"), "--on-error", "skip"]).ends(3);
         assert!(said.contains("passed over 1 record"), "{said}");
     }
+}
+
+/// .. nor from how many files, and with what filter.
+#[test]
+fn a_limit_over_many_files_does_not_hide_it_either() {
+    let folder = TempDir::new().unwrap();
+    for shard in 0..8 {
+        let mut bytes = frame::file((0..3000).map(|i| example(i as u8, 20)));
+        let frame = bytes.len() / 3000;
+        (bytes[frame + 30], bytes[5 * frame]) = (bytes[frame + 30] ^ 1, bytes[5 * frame] ^ 1);
+        fs::write(folder.path().join(format!("{shard}.tfrecord")), &bytes).unwrap();
+    }
+    let all = text(folder.path());
+    for query in [
+        format!("SELECT x FROM '{all}' WHERE x < 100 LIMIT 12000"),
+        format!("SELECT x FROM '{all}' WHERE x < 100 UNION ALL SELECT x FROM '{all}' WHERE x > 5 LIMIT 24000"),
+    ] {
+        for _ in 0..10 {
+            let said = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
+            assert!(said.contains("passed over ") && said.lines().count() == 1, "{query}: {said}");
+        }
+    }
+    // Of two statements, each tells its own.
+    let one = format!("SELECT sum(x) FROM '{all}/1.tfrecord'; SELECT 1; SELECT sum(x) FROM '{all}/2.tfrecord'");
+    let said = tfarrow(&["sql", &one, "--on-error", "skip"]).ends(3);
+    assert!(said.lines().count() == 2 && said.lines().all(|line| line.contains("passed over 1 record, and")), "{said}");
 }
 
 /// .. and one that reads all tells it once, from however many files.
@@ -482,4 +509,69 @@ fn all_commands_read_on_and_say_so() {
     assert!(run.ends(3).contains("d.tfrecord: passed over 1 record; the first: "));
     let said = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
     assert!(said.contains("--on-error skip"), "{said}");
+}
+
+/// Records that do not parse are passed over wherever they stand, and on either side.
+#[test]
+fn diff_passes_over_what_does_not_parse_wherever_it_stands() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| text(&folder.path().join(name)).to_owned();
+    let write = |name: &str, records: &[&[u8]]| fs::write(path(name), frame::file(records)).unwrap();
+    let records: Vec<_> = (0..4).map(|i| example(i, 10)).collect();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|i| &records[i][..]);
+    let bad: &[u8] = b"\xff\xff";
+    write("abcd", &[a, b, c, d]);
+    for (name, stands) in [("last", &[a, b, c, d, bad][..]), ("first", &[bad, a, b, c, d]), ("alone", &[a, bad, c, d])]
+    {
+        write(name, stands);
+        let way = [&*path(name), &path("abcd"), "--record-type", "example"];
+        let found = json(&[&["diff", "--on-error", "skip", "--format", "json"], &way[..]].concat());
+        let whole = name != "alone";
+        assert_eq!(found["equal"], whole, "{name}: {found}");
+        assert_eq!(found["records"], serde_json::json!([stands.len() - 1, 4]), "{name}");
+        assert_eq!(found["alone"], serde_json::json!([0, u8::from(!whole)]), "{name}");
+        assert_eq!(found["passed_over"][0]["records"], 1, "{name}");
+        tfarrow(&[&["diff", "--on-error", "skip"], &way[..]].concat()).ends(3);
+        let said = tfarrow(&[&["diff"], &way[..]].concat()).fails();
+        assert!(said.contains("not a tf.Example"), "{name}: {said}");
+    }
+    // Of equal files, too.
+    let said =
+        tfarrow(&["diff", &path("last"), &path("last"), "--record-type", "example", "--on-error", "skip"]).ends(3);
+    assert_eq!(said.matches("passed over 1 record; the first: ").count(), 2, "{said}");
+    // A file that is none of Examples for one record is compared as what the other says that it is.
+    tfarrow(&["convert", &path("abcd"), &path("abcd.parquet")]).ends(0);
+    assert!(tfarrow(&["diff", &path("last"), &path("abcd.parquet")]).fails().contains("record 4"));
+    // What of both nobody knows is compared as it is, which is told.
+    let run = tfarrow(&["diff", &path("last"), &path("first")]);
+    assert!(run.stderr.contains("so all records are taken as they are"), "{}", run.stderr);
+    // The folders of both are told about.
+    fs::create_dir(path("set")).unwrap();
+    fs::write(path("set/a-00000-of-00002"), frame::file([a, b, c, d])).unwrap();
+    let run = tfarrow(&["diff", &path("set"), &path("abcd")]);
+    assert!(run.stdout.ends_with("equal\n") && run.stderr.contains("00001"), "{}{}", run.stdout, run.stderr);
+}
+
+/// What is said to be Examples and is not is told, and is no empty record.
+#[test]
+fn a_record_that_does_not_parse_is_no_empty_one() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| text(&folder.path().join(name)).to_owned();
+    fs::write(path("a.tfrecord"), frame::file([&example(1, 5)[..], b"\xff\xff", &example(2, 5)])).unwrap();
+    let said = tfarrow(&["schema", &path("a.tfrecord"), "--record-type", "example"]).ends(3);
+    assert!(said.contains("of 1 record nothing is known") && said.contains("record 1 (byte "), "{said}");
+    let run = tfarrow(&["head", &path("a.tfrecord"), "--record-type", "example"]);
+    assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
+    assert!(run.stderr.contains("record 1 (byte "), "{}", run.stderr);
+    // Nor does an error of one stand in the way of what it is about.
+    fs::create_dir(path("set")).unwrap();
+    for (name, records) in [("a", &[&example(1, 5)[..], &example(2, 5)][..]), ("b", &[b"\xff\xff"])] {
+        fs::write(path(&format!("set/{name}.tfrecord")), frame::file(records)).unwrap();
+    }
+    for to in ["parquet", "arrow"] {
+        let out = path(&format!("{to}/"));
+        let way = ["convert", &path("set"), &out, "--record-type", "example", "--to", to, "--jobs", "1"];
+        let said = tfarrow(&way).ends(1);
+        assert!(said.contains("b.tfrecord: record 0"), "{to}: {said}");
+    }
 }

@@ -249,7 +249,7 @@ pub(crate) struct Bounds {
     pub(crate) partial_tail: PartialTailArg,
     /// What input may make the program hold: record-bytes, record-features, values, key-bytes, columns, name-bytes,
     /// nesting, inflate-ratio; may be given again
-    #[arg(long, value_name = "NAME=N", value_parser = limit)]
+    #[arg(long, value_name = "NAME=N", value_parser = limit, long_help = limits())]
     pub(crate) limit: Vec<(String, usize)>,
 }
 
@@ -504,7 +504,7 @@ The first record of A is held against the first of B, and so on, whatever format
 if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at. Where two \
 differ, and the two behind them as well, and one of the first two is equal to a record up to 1,000 behind the other, then \
 what stands before that has no partner. Sets in another order have to be sorted first.
-Exit status: 0 the data sets are equal; 3 they differ.
+Exit status: 0 the data sets are equal; 3 they differ, or something was passed over.
 
 Examples:
   tfarrow diff shards/ parquet/
@@ -759,6 +759,13 @@ impl From<OnConflictArg> for OnConflict {
             OnConflictArg::Split => Self::Split,
         }
     }
+}
+
+/// What limits there are, and how much each is where nothing else is said.
+fn limits() -> String {
+    let mut limits = Limits::default();
+    let known = Limits::NAMES.map(|name| format!("{name}={}", limits.by_name(name).copied().unwrap_or_default()));
+    format!("What input may make the program hold; may be given again. By default {}", known.join(", "))
 }
 
 /// The name of a limit, and how much it is: a number, or a size.

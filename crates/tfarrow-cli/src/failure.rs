@@ -100,6 +100,9 @@ fn way_out(cause: &(dyn Error + 'static)) -> Option<String> {
     });
     let shard: Option<&tfarrow_dataset::Error> = cause.downcast_ref().or(converted);
     let is_damage = match (shard.map(tfarrow_dataset::Error::kind), cause.downcast_ref::<tfarrow_codec::Error>()) {
+        (Some(ErrorKind::NotTfRecord { is_known: false, .. }), _) => {
+            return Some("; if it was TFRecord once, tfarrow repair saves what is whole behind the damage".to_owned());
+        }
         // It names its limit itself.
         (Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }), _) => false,
         (Some(ErrorKind::Damaged { .. }), _) => true,

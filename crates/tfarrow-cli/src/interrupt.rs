@@ -90,12 +90,8 @@ pub(crate) fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }
 
-/// Ends the program when it is asked to, without copies of what it reads being left behind.
-pub(crate) fn end_on_interrupt() {
-    on_interrupt(end);
-}
-
-/// Ends the program. What was printed stays; nothing that was begun gets its name, though a hidden file of it may be left.
+/// Ends the program. What was printed stays, and no copies of what it reads are left behind; nothing that was begun gets its
+/// name, though a hidden file of it may be left.
 pub(crate) fn end() {
     remove_copies();
     std::process::exit(status().into());

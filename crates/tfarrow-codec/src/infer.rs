@@ -413,6 +413,11 @@ impl Summary {
         self.unreadable
     }
 
+    /// How many such records there are.
+    pub fn strays(&self) -> u64 {
+        self.strays
+    }
+
     /// The first record with a field that neither an Example nor a SequenceExample has, and the field's number.
     pub fn foreign(&self) -> Option<(Place, u32)> {
         self.foreign

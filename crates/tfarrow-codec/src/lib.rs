@@ -41,6 +41,7 @@
 //! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and,
 //! where one is to blame, the feature. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
 
+mod check;
 mod chunk;
 mod column;
 mod crc;
@@ -63,6 +64,7 @@ mod tape;
 mod walk;
 mod wire;
 
+pub use check::Checker;
 pub use chunk::{Chunker, Lost, Records, Segment};
 pub use decode::BatchDecoder;
 pub use decoder::{Decoder, DecoderBuilder};

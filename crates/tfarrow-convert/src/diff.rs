@@ -12,11 +12,14 @@ use std::{
 };
 
 use tfarrow_codec::{
-    Limits, OnError, RecordType, Role, WireError,
+    RecordType, Role,
     diff::{Differ, Difference, DifferenceKind, Incomparable},
     schema::record_type_of,
 };
-use tfarrow_dataset::{InferOptions, ReadOptions, SAMPLE_RECORDS, Sample, Shard, SkippedRecords, infer_with, resolve};
+use tfarrow_dataset::{
+    InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, SkippedRecords,
+    Wanted, infer_with, resolve_wanted,
+};
 
 use crate::{
     Error, Progress, Result, columnar,
@@ -90,8 +93,22 @@ pub struct DataSetDiff {
     pub features: BTreeMap<(Role, String), u64>,
     /// The first records that differ or have no partner.
     pub first: Vec<RecordDifference>,
-    /// What of TFRecord is damaged and was passed over, left and right: nothing, unless that was asked for.
+    /// What of TFRecord is damaged or does not parse, and was passed over, left and right: nothing, unless that was asked
+    /// for.
     pub skipped: [SkippedRecords; 2],
+    /// Why the records' bytes were compared, and not their features, where nobody said that they are raw.
+    pub why_raw: Option<String>,
+    /// What else the folders hold, left and right.
+    pub besides: [Besides; 2],
+}
+
+/// What a folder holds besides the shards that were compared, and what it lacks.
+#[derive(Clone, Debug, Default)]
+pub struct Besides {
+    /// What may be data, and is no shard.
+    pub passed_over: PassedOver,
+    /// What sets of numbered shards lack.
+    pub missing: Vec<MissingShards>,
 }
 
 impl DataSetDiff {
@@ -112,7 +129,10 @@ pub fn diff<S: AsRef<OsStr>>(
     options: &DiffOptions,
     progress: &Progress,
 ) -> Result<DataSetDiff> {
-    let mut sides = [resolve(left)?, resolve(right)?];
+    let found = [resolve_wanted(left, Wanted::Any)?, resolve_wanted(right, Wanted::Any)?];
+    let [left, right] =
+        found.map(|Resolved { shards, passed_over, missing }| (shards, Besides { passed_over, missing }));
+    let (mut sides, besides) = ([left.0, right.0], [left.1, right.1]);
     for shard in sides.iter_mut().flatten() {
         shard.spool()?;
         if shard.is_remote() {
@@ -120,11 +140,8 @@ pub fn diff<S: AsRef<OsStr>>(
         }
     }
     progress.restart(sides.iter().flatten().map(|shard| shard.size).sum());
-    let types = [record_type(&sides[0], options)?, record_type(&sides[1], options)?];
-    let is_raw = types.contains(&RecordType::Raw);
-    let lists = types.contains(&RecordType::SequenceExample);
-    let record_type = if lists { RecordType::SequenceExample } else { RecordType::Example };
-    let [left, right] = sides.map(|shards| RecordReader::new(shards, options.read, options.record_type));
+    let (record_type, why_raw) = record_type(&sides, options)?;
+    let [left, right] = sides.map(|shards| RecordReader::new(shards, options.read, record_type, options.record_type));
     thread::scope(|scope| {
         let [(left, reads_left), (right, reads_right)] = [left, right].map(|mut reader| {
             let (send, blocks) = mpsc::sync_channel(BLOCKS);
@@ -141,27 +158,50 @@ pub fn diff<S: AsRef<OsStr>>(
             (Side { blocks, ahead: VecDeque::new(), bytes: 0, number: 0 }, reads)
         });
         let differ = Differ::new(record_type, options.read.limits);
-        let (sides, skipped) = ([left, right], Default::default());
-        let read = &options.read;
-        let comparison = Comparison { sides, is_raw, lists, differ, looks: LOOKS, read, skipped, progress };
-        let mut found = comparison.run(options.most)?;
+        let is_raw = record_type == RecordType::Raw;
+        let comparison = Comparison { sides: [left, right], is_raw, differ, looks: LOOKS, progress };
+        let found = comparison.run(options.most)?;
         let skipped =
             [reads_left, reads_right].map(|reads| reads.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
-        found.skipped.iter_mut().zip(skipped).for_each(|(all, skipped)| all.merge(skipped));
-        Ok(found)
+        Ok(DataSetDiff { skipped, why_raw, besides, ..found })
     })
 }
 
-/// What the records of a data set are: as a file of it says, or as its first records look.
-fn record_type(shards: &[Shard], options: &DiffOptions) -> Result<RecordType> {
+/// What the records of both data sets are; and why they are compared as they are, where nobody says that they are raw.
+fn record_type(sides: &[Vec<Shard>; 2], options: &DiffOptions) -> Result<(RecordType, Option<String>)> {
+    if let Some(record_type) = options.record_type {
+        return Ok((record_type, None));
+    }
+    let (mut types, mut why_raw) = (Vec::new(), None);
+    for shards in sides {
+        match said_type(shards, options)? {
+            Some(RecordType::Raw) => return Ok((RecordType::Raw, None)),
+            Some(record_type) => types.push(record_type),
+            None => {
+                let sample = Sample::Records(SAMPLE_RECORDS);
+                let infer = InferOptions { sample, read: options.read, ..InferOptions::default() };
+                let inferred = infer_with(shards, &infer, &|_, _| ControlFlow::Continue(()))?;
+                let why = inferred.why_raw();
+                // Of no records nothing is known.
+                let looks_like = inferred.summary.record_type();
+                types.extend(Some(looks_like).filter(|_| why.is_none() && inferred.summary.records() > 0));
+                why_raw = why_raw.or(why);
+            }
+        }
+    }
+    // A few records that do not parse make no other messages of those that they stand among.
+    Ok(match types.iter().max_by_key(|record_type| **record_type == RecordType::SequenceExample) {
+        Some(record_type) => (*record_type, None),
+        None if why_raw.is_some() => (RecordType::Raw, why_raw),
+        None => (RecordType::Example, None),
+    })
+}
+
+/// What the files of a data set say that its records are.
+fn said_type(shards: &[Shard], options: &DiffOptions) -> Result<Option<RecordType>> {
     let schemas = shards.iter().filter_map(|shard| columnar::schema_within(shard, &options.read.limits).transpose());
     let schemas = schemas.collect::<Result<Vec<_>>>()?;
-    let said = options.record_type.or_else(|| schemas.first().map(|schema| record_type_of(schema)));
-    if let Some(record_type) = said {
-        return Ok(record_type);
-    }
-    let infer = InferOptions { sample: Sample::Records(SAMPLE_RECORDS), read: options.read, ..Default::default() };
-    Ok(infer_with(shards, &infer, &|_, _| ControlFlow::Continue(()))?.summary.record_type())
+    Ok(schemas.first().map(|schema| record_type_of(schema)))
 }
 
 /// A record of a block.
@@ -179,11 +219,6 @@ impl Record {
     fn place(&self) -> RecordPlace {
         let offset = self.block.is_tfrecord.then(|| self.block.records.position(self.at).offset);
         RecordPlace { path: Arc::clone(&self.block.path), record: self.block.first + self.at as u64, offset }
-    }
-
-    fn unreadable(&self, error: WireError, lists: bool, limits: &Limits) -> tfarrow_dataset::Error {
-        let error = self.block.records.unreadable(error, self.at, lists, limits);
-        tfarrow_dataset::Error::codec(&*self.block.path, error)
     }
 }
 
@@ -225,13 +260,9 @@ impl Side {
 struct Comparison<'p> {
     sides: [Side; 2],
     is_raw: bool,
-    lists: bool,
     differ: Differ,
     /// Comparisons that are left for looking.
     looks: usize,
-    read: &'p ReadOptions,
-    /// Records that do not parse, and were passed over.
-    skipped: [SkippedRecords; 2],
     progress: &'p Progress,
 }
 
@@ -245,6 +276,8 @@ impl Comparison<'_> {
             features: BTreeMap::new(),
             first: Vec::new(),
             skipped: Default::default(),
+            why_raw: None,
+            besides: Default::default(),
         };
         loop {
             if self.progress.is_cancelled() {
@@ -258,13 +291,7 @@ impl Comparison<'_> {
                 (Some(_), None) => (0, 1),
                 (None, Some(_)) => (1, 1),
                 (Some(left), Some(right)) => {
-                    let differences = match self.pair(&left, &right) {
-                        Ok(differences) => differences,
-                        Err(incomparable) => {
-                            self.pass_over(incomparable, [&left, &right])?;
-                            continue;
-                        }
-                    };
+                    let differences = self.pair(&left, &right).map_err(incomparable)?;
                     let alone = if differences.is_empty() { None } else { self.alone(&left, &right)? };
                     let Some(alone) = alone else {
                         found.add_pair(self.sides[0].number, [&left, &right], differences, most);
@@ -283,7 +310,6 @@ impl Comparison<'_> {
             }
         }
         found.records = self.sides.map(|side| side.number);
-        found.skipped = self.skipped;
         Ok(found)
     }
 
@@ -311,27 +337,6 @@ impl Comparison<'_> {
         Ok(None)
     }
 
-    /// Passes over the one of two records that does not parse, where that is asked for.
-    fn pass_over(&mut self, incomparable: Incomparable, pair: [&Record; 2]) -> Result<()> {
-        let (side, record, error) = match incomparable {
-            Incomparable::Left(error) => (0, pair[0], error),
-            Incomparable::Right(error) => (1, pair[1], error),
-            Incomparable::Names => {
-                let why = "the data sets have more names of features than the limits columns and name-bytes allow";
-                return Err(Error::Data(why.to_owned()));
-            }
-        };
-        let told = record.unreadable(error, self.lists, &self.read.limits);
-        if self.read.on_error == OnError::Fail || error.is_limit() {
-            return Err(told.into());
-        }
-        if let (Some(skipped), Some(side)) = (self.skipped.get_mut(side), self.sides.get_mut(side)) {
-            skipped.add_record(told);
-            side.pass();
-        }
-        Ok(())
-    }
-
     /// In what two records differ.
     fn pair(&mut self, left: &Record, right: &Record) -> Result<Vec<Difference>, Incomparable> {
         if self.is_raw {
@@ -340,6 +345,18 @@ impl Comparison<'_> {
         }
         self.differ.compare(left.data(), right.data())
     }
+}
+
+/// Why records that parse cannot be compared.
+fn incomparable(why: Incomparable) -> Error {
+    Error::Data(match why {
+        Incomparable::Left(error) | Incomparable::Right(error) => error.to_string(),
+        Incomparable::Names => {
+            "the data sets have more names of features than the limits columns and name-bytes allow; \
+                                --limit NAME=N allows more"
+                .to_owned()
+        }
+    })
 }
 
 impl DataSetDiff {

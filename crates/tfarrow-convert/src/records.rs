@@ -7,7 +7,7 @@ use std::{
     vec,
 };
 
-use tfarrow_codec::{Cutter, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records};
+use tfarrow_codec::{Category, Checker, Cutter, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records};
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, SkippedRecords};
 
 use crate::{Error, Result, columnar};
@@ -16,8 +16,8 @@ use crate::{Error, Result, columnar};
 pub(crate) struct Block {
     pub(crate) path: Arc<PathBuf>,
     pub(crate) records: Records,
-    /// Which of them are damaged, and passed over.
-    damaged: Vec<usize>,
+    /// Which of them are passed over: they are damaged, or do not parse.
+    faulty: Vec<usize>,
     /// The number in the file of the first.
     pub(crate) first: u64,
     /// Whether they have an offset in the file.
@@ -27,7 +27,7 @@ pub(crate) struct Block {
 impl Block {
     /// Which of the records are sound.
     pub(crate) fn sound(&self) -> impl Iterator<Item = usize> {
-        (0..self.records.len()).filter(|index| self.damaged.binary_search(index).is_err())
+        (0..self.records.len()).filter(|index| self.faulty.binary_search(index).is_err())
     }
 }
 
@@ -36,7 +36,11 @@ pub(crate) struct RecordReader {
     shards: vec::IntoIter<Shard>,
     open: Option<(Arc<PathBuf>, Input)>,
     read: ReadOptions,
-    record_type: Option<RecordType>,
+    /// Of what type records are made of Parquet and Arrow files, if not of the one that the file says.
+    made_as: Option<RecordType>,
+    /// Of what type all records are.
+    record_type: RecordType,
+    checker: Checker,
     /// What was passed over so far: nothing, unless that is asked for.
     pub(crate) skipped: SkippedRecords,
 }
@@ -47,9 +51,16 @@ enum Input {
 }
 
 impl RecordReader {
-    /// Of Parquet and Arrow files, records of this type are made; by default of the type that the file says.
-    pub(crate) fn new(shards: Vec<Shard>, read: ReadOptions, record_type: Option<RecordType>) -> Self {
-        Self { shards: shards.into_iter(), open: None, read, record_type, skipped: SkippedRecords::default() }
+    /// The records are of this type. Of Parquet and Arrow files they are `made_as` that; by default as the file says.
+    pub(crate) fn new(
+        shards: Vec<Shard>,
+        read: ReadOptions,
+        record_type: RecordType,
+        made_as: Option<RecordType>,
+    ) -> Self {
+        let checker = Checker::new(record_type, read.limits);
+        let skipped = SkippedRecords::default();
+        Self { shards: shards.into_iter(), open: None, read, made_as, record_type, checker, skipped }
     }
 
     fn open(&self, shard: &Shard) -> Result<Input> {
@@ -74,9 +85,9 @@ impl RecordReader {
                     let records = reader.as_mut().next()?;
                     self.skipped.merge(reader.lost());
                     if let Some(records) = records {
-                        let damaged = damaged(&path, &records, self.read.on_error, &mut self.skipped)?;
+                        let faulty = self.faulty(&path, &records)?;
                         let first = records.first();
-                        return Ok(Some(Block { path, records, damaged, first, is_tfrecord: true }));
+                        return Ok(Some(Block { path, records, faulty, first, is_tfrecord: true }));
                     }
                 }
                 Input::Columnar { batches, encoder, rows } => {
@@ -85,8 +96,7 @@ impl RecordReader {
                             Some(encoder) => encoder,
                             None => {
                                 let builder = EncoderBuilder::new();
-                                let builder =
-                                    self.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type);
+                                let builder = self.made_as.into_iter().fold(builder, EncoderBuilder::with_record_type);
                                 let built = builder.build(batch.schema()).map_err(|e| Error::codec(&path, e))?;
                                 encoder.insert(built)
                             }
@@ -99,29 +109,41 @@ impl RecordReader {
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
                         let records = cut.records(frames, 0);
-                        return Ok(Some(Block { path, records, damaged: Vec::new(), first, is_tfrecord: false }));
+                        return Ok(Some(Block { path, records, faulty: Vec::new(), first, is_tfrecord: false }));
                     }
                 }
             }
             self.open = None;
         }
     }
-}
 
-/// The records whose CRCs do not hold: they are counted, unless the first of them is an error.
-fn damaged(path: &Path, records: &Records, on_error: OnError, skipped: &mut SkippedRecords) -> Result<Vec<usize>> {
-    let mut damaged = Vec::new();
-    for index in 0..records.len() {
-        if let Err(error) = records.check_crc(index) {
-            let error = tfarrow_dataset::Error::codec(path, error);
-            if on_error == OnError::Fail {
-                return Err(error.into());
+    /// The records whose CRCs do not hold, and those that do not parse: they are counted, unless the first of them is an
+    /// error. What a limit forbids always is one.
+    fn faulty(&mut self, path: &Path, records: &Records) -> Result<Vec<usize>> {
+        let mut faulty = Vec::new();
+        for index in 0..records.len() {
+            if let Err(error) = self.check(records, index) {
+                let is_limit = error.category() == Category::Limit;
+                let error = tfarrow_dataset::Error::codec(path, error);
+                if is_limit || self.read.on_error == OnError::Fail {
+                    return Err(error.into());
+                }
+                self.skipped.add_record(error);
+                faulty.push(index);
             }
-            skipped.add_record(error);
-            damaged.push(index);
         }
+        Ok(faulty)
     }
-    Ok(damaged)
+
+    fn check(&mut self, records: &Records, index: usize) -> Result<(), tfarrow_codec::Error> {
+        records.check_crc(index)?;
+        if self.record_type == RecordType::Raw {
+            return Ok(());
+        }
+        let lists = self.record_type == RecordType::SequenceExample;
+        let parsed = self.checker.check(records.data(index).unwrap_or_default());
+        parsed.map_err(|error| records.unreadable(error, index, lists, &self.read.limits))
+    }
 }
 
 impl Iterator for RecordReader {

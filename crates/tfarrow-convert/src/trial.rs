@@ -17,7 +17,8 @@ pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)
     }
     let Some(inferred) = sample(conversion) else { return Ok(None) };
     match conversion.convert(Some(&inferred)) {
-        Err(error) if error.is_misfit() => Ok(None),
+        // Columns that all records have said are not wrong: a record is.
+        Err(error) if error.is_misfit() && inferred.sampled.is_some() => Ok(None),
         done => done.map(|done| Some((done, inferred))),
     }
 }

@@ -137,15 +137,18 @@ impl Inferred {
         if summary.record_type() != RecordType::Raw || summary.records() == 0 {
             return None;
         }
-        let unreadable = summary.unreadable().map(|(place, e)| (place, format!("is no tf.Example ({e})")));
-        let foreign = summary
-            .foreign()
-            .map(|(place, field)| (place, format!("has a field {field} that is none of a tf.Example's")));
-        let why = match unreadable.or(foreign) {
-            Some((place, why)) => format!("{} {why}", place_in(place, &self.names)),
-            None => "no record has a feature".to_owned(),
+        let foreign = || {
+            let (place, field) = summary.foreign()?;
+            Some(format!("{} has a field {field} that is none of a tf.Example's", place_in(place, &self.names)))
         };
+        let why = self.unreadable().or_else(foreign).unwrap_or_else(|| "no record has a feature".to_owned());
         Some(format!("{why}, so all records are taken as they are"))
+    }
+
+    /// The first record that does not parse, and in which way: in words, with the place.
+    pub fn unreadable(&self) -> Option<String> {
+        let (place, error) = self.summary.unreadable()?;
+        Some(format!("{} is no tf.Example ({error})", place_in(place, &self.names)))
     }
 
     /// Whether they are raw for the sake of a few: some feature is in half of them at least; or, where not all names are

@@ -14,7 +14,6 @@ use tfarrow_dataset::SkippedRecords;
 use crate::{
     args::{Diff, FaultFormat, RecordTypeArg},
     failure::{self, FOUND, unless_closed},
-    interrupt::end_on_interrupt,
     output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
 };
 
@@ -28,14 +27,15 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         read: args.damage.read(),
         most: args.records,
     };
-    end_on_interrupt();
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
+    found.besides.iter().for_each(|besides| failure::tell_besides(&besides.passed_over, &besides.missing));
     let text = match args.format {
         FaultFormat::Table => table(args, &found).trim_end().to_owned(),
         FaultFormat::Json => serde_json::to_string_pretty(&json(&found))?,
     };
     unless_closed(output::line(&text).map_err(Into::into))?;
     let names = [&args.left, &args.right];
+    found.why_raw.iter().for_each(|why| failure::say(why));
     let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
     skipped.iter().for_each(|(name, skipped)| failure::say(&escape(&format!("{name}: {skipped}"))));
     Ok(if found.is_equal() && skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })

@@ -6,16 +6,13 @@ use anyhow::Result;
 use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, Wanted, resolve_wanted};
 use tfarrow_stats::Statistics;
 
-use crate::{args::Looking, failure, interrupt::end_on_interrupt, progress::Bar};
+use crate::{args::Looking, failure, output::plural, progress::Bar};
 
 /// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes. What folders hold
 /// besides is told.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     let Resolved { mut shards, passed_over, missing } = resolve_wanted(sources, Wanted::Any)?;
     failure::tell_besides(&passed_over, &missing);
-    if shards.iter().any(Shard::is_stream) {
-        end_on_interrupt();
-    }
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))
@@ -46,6 +43,13 @@ pub(super) fn tell_strays(inferred: &Inferred) -> bool {
     let why_raw = inferred.why_raw();
     why_raw.iter().for_each(|why| failure::say(why));
     why_raw.is_some() && inferred.has_strays()
+}
+
+/// Says which records do not parse, where the user says that they are messages; and whether there are any.
+pub(super) fn tell_unreadable(inferred: &Inferred) -> bool {
+    let records = plural(inferred.summary.strays(), "record");
+    let first = inferred.unreadable();
+    first.inspect(|first| failure::say(&format!("of {records} nothing is known; the first: {first}"))).is_some()
 }
 
 /// Says so of each data set, and whether anything was.

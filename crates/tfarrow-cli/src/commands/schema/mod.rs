@@ -49,7 +49,11 @@ fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> R
     drop(progress);
     let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
     print(&found)?;
-    let has_strays = args.reading.record_type().is_none() && look::tell_strays(&inferred);
+    let has_strays = match args.reading.record_type() {
+        None => look::tell_strays(&inferred),
+        Some(RecordType::Raw) => false,
+        Some(_) => look::tell_unreadable(&inferred),
+    };
     let has_lost = look::tell_skipped(&inferred) | has_strays;
     Ok(if has_lost { ExitCode::from(FOUND) } else { found.report_mixed() })
 }
