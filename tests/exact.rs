@@ -150,6 +150,14 @@ fn differences_are_told_with_their_places() {
     );
     assert!(run.stdout.contains("c.tfrecord: record 40 ("), "{}", run.stdout);
     run.ends(3);
+    // Of long values what is shown differs.
+    let long = |end: &str| proto::example([("t", Kind::bytes(format!("{}{end}", "the quick fox ".repeat(20))))]);
+    fs::write(name("f.tfrecord"), frame::file([long("one and more")])).unwrap();
+    fs::write(name("g.tfrecord"), frame::file([long("two and more")])).unwrap();
+    let run = tfarrow(&["diff", &name("f.tfrecord"), &name("g.tfrecord")]);
+    assert!(run.stdout.contains("fox one and more\" and …") && run.stdout.contains("fox two and"), "{}", run.stdout);
+    let said = tfarrow(&["diff", "-", "-"]).ends(2);
+    assert!(said.contains("standard input can be read once"), "{said}");
     // Also where others have changed.
     let mut changed: Vec<Vec<u8>> = frame::read(&shard(400, 3, |_| 0)).unwrap().iter().map(|p| p.to_vec()).collect();
     fs::write(name("d.tfrecord"), frame::file(&changed)).unwrap();

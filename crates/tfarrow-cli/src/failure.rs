@@ -238,7 +238,11 @@ fn no_column(column: &Column, known: &[Column]) -> String {
     if known.len() > LISTED {
         names.push(format!("and {} more", known.len() - LISTED));
     }
-    let there_are = if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) };
+    let there_are = match &*names {
+        [] => String::new(),
+        [name] => format!("; there is {name}"),
+        names => format!("; there are {}", names.join(", ")),
+    };
     format!("no column {}{there_are}", column.quoted_flat_name())
 }
 

@@ -47,6 +47,12 @@ impl Origin {
         self.source()?.sampled.map(Words)
     }
 
+    /// Why the records are taken as they are, where nobody said that they are raw; and whether it is for a few.
+    pub(crate) fn why_raw(&self) -> Option<(String, bool)> {
+        let source = self.source()?;
+        Some((source.why_raw()?, source.has_strays()))
+    }
+
     /// What was seen of the features of this name, one a role.
     pub(crate) fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
         self.source().into_iter().flat_map(move |inferred| features(inferred, name))

@@ -7,6 +7,7 @@ use datafusion::{
     error::DataFusionError,
     prelude::SessionContext,
 };
+use tfarrow_codec::schema::RECORD_COLUMN;
 
 use crate::{origin::Origin, session::Shared};
 
@@ -47,6 +48,11 @@ pub fn explain_missing_column(error: &DataFusionError, context: &SessionContext)
     let (field, known) = missing_column(error)?;
     let shared = context.state().config().get_extension::<Shared>()?;
     let origin = shared.samples.find(known)?;
+    let is_raw = matches!(known, [column] if column.name == RECORD_COLUMN);
+    if let Some((why, for_few)) = origin.why_raw().filter(|_| is_raw) {
+        let way_out = if for_few { "; SET tfarrow.on_error = 'skip' passes over such records" } else { "" };
+        return Some(format!("{why}{way_out}"));
+    }
     let name = &field.name;
     if let Some(feature) = origin.features(name).find(|feature| feature.kind().is_none()) {
         let (present, s) = (feature.present, if feature.present == 1 { "" } else { "s" });

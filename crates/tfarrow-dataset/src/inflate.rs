@@ -21,21 +21,24 @@ use crate::{
 const INPUT_BYTES: usize = 512 << 10;
 /// What a gzip member begins with: its magic number, and that it is deflated.
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// Bytes of a gzip member that are looked at to tell whether it begins with a record: more than a header of gzip has, and
-/// the codes of a first block.
+/// Bytes of a gzip member that are looked at to tell whether it begins with a record: more than a header of gzip mostly has,
+/// and the codes of a first block.
 const MEMBER_HEAD: usize = 1 << 10;
 /// How long it may take to know whose a member is that stands in a stored block, in compressed bytes and in inflated ones: a
 /// block that was cut short takes up to 64 KiB of what follows for its own, and what comes then may look right for a while.
 const DOUBTFUL: usize = 128 << 10;
 const HELD: usize = 1 << 20;
-/// How many such members are remembered at a time.
-const DOUBTS: usize = 16;
-/// How many times as many bytes may be inflated again as there are.
+/// How many times as many bytes may be inflated again as there are, past [`HARMLESS`]; what it takes to begin with a member,
+/// in these; and how many inflated ones take as long as one that is to be inflated.
 const AGAIN: u64 = 8;
+const BEGINNING: u64 = 1 << 10;
+const INFLATED: u64 = 64;
 /// Bytes that are inflated at once where they are held back, or only tried.
 const STEP: usize = 64 << 10;
 /// What is said of a gzip member that is wrong at its very end, and how many bytes of it are behind what is wrong.
 const AT_END: [(&str, usize); 2] = [("incorrect data check", 4), ("incorrect length check", 0)];
+/// What is said of bytes that do not inflate, in whichever way: that depends on how they are read.
+const CORRUPT: &str = "it does not inflate";
 /// What is wrong with a member in which the next begins.
 const CUT_SHORT: &str = "it is cut short, and another member begins here";
 /// The largest window that deflate has, as a power of two.
@@ -57,7 +60,7 @@ pub(crate) struct Inflate {
     doubts: VecDeque<Doubt>,
     /// What was inflated behind the first of them; and before it, what is still to be handed on.
     held: Vec<u8>,
-    /// Bytes that were inflated again.
+    /// Bytes that were inflated again, or what took as long.
     again: u64,
     state: State,
     /// What is wrong behind what was inflated; reported after that.
@@ -69,7 +72,7 @@ pub(crate) struct Inflate {
     inflated: u64,
 }
 
-/// A member that begins in a stored block of another.
+/// A member that begins in another: in a stored block, or before anything was inflated of that.
 #[derive(Clone, Copy)]
 struct Doubt {
     /// Where in the buffer.
@@ -145,7 +148,8 @@ impl Inflate {
                 return Ok(count);
             }
             if let Some(damage) = self.damage.take() {
-                self.state = if self.compression == Compression::Gzip { State::Broken } else { State::Ended };
+                let goes_on = self.compression == Compression::Gzip && !matches!(damage, Damage::Bomb { .. });
+                self.state = if goes_on { State::Broken } else { State::Ended };
                 return Err(Failure::Damage(damage));
             }
             if !matches!(self.state, State::Inside | State::Between) {
@@ -160,8 +164,8 @@ impl Inflate {
             self.inflated += count as u64;
             let used = input.bytes - self.waiting() as u64;
             if self.inflated > HARMLESS && self.inflated / self.ratio.max(1) > used {
-                self.state = State::Ended;
-                return Err(Failure::Damage(Damage::Bomb { limit: self.ratio }));
+                self.doubts.clear();
+                self.damage = Some(Damage::Bomb { limit: self.ratio });
             }
             if count > 0 && self.doubts.is_empty() && self.held.is_empty() {
                 return Ok(count);
@@ -201,13 +205,13 @@ impl Inflate {
             }
             // The engine always goes on where it has input and room. Should it ever not, this is no endless loop.
             Ok(Status::Ok | Status::BufError) if taken == 0 && count == 0 && !waiting.is_empty() => {
-                self.damage = Some(Damage::Corrupt("it does not go on".to_owned()));
+                self.damage = Some(Damage::Corrupt(CORRUPT.to_owned()));
             }
             Ok(Status::Ok | Status::BufError) => {}
             Err(error) => {
-                let why = error.message().unwrap_or("it does not inflate");
-                self.at_end = AT_END.into_iter().find_map(|(known, behind)| (known == why).then_some(behind));
-                self.damage = Some(Damage::Corrupt(why.to_owned()));
+                let at_end = AT_END.into_iter().find(|(why, _)| error.message() == Some(*why));
+                self.at_end = at_end.map(|(_, behind)| behind);
+                self.damage = Some(Damage::Corrupt(at_end.map_or(CORRUPT, |(why, _)| why).to_owned()));
             }
         }
         self.from = (self.from + taken).min(self.stop);
@@ -237,12 +241,12 @@ impl Inflate {
             let mut byte = [0];
             self.stop = at + 1;
             let count = self.step(&mut byte);
-            if is_begun && (count == 0 || byte[0] != MAGIC[0]) {
+            if is_begun && self.state == State::Inside && (count == 0 || byte[0] != MAGIC[0]) {
                 // In the place of whatever the decoder says of bytes that are none of its.
-                (self.from, self.state, self.at_end) = (at, State::Inside, None);
+                (self.from, self.at_end) = (at, None);
                 self.damage = Some(Damage::Corrupt(CUT_SHORT.to_owned()));
             } else {
-                if self.doubts.len() < DOUBTS && self.state == State::Inside {
+                if self.state == State::Inside {
                     self.doubts.push_back(Doubt { at, held: self.held.len() });
                 }
                 self.held.extend_from_slice(byte.get(..count).unwrap_or_default());
@@ -255,16 +259,15 @@ impl Inflate {
 
     /// Decides whose the members are that are in doubt, where the one in hand is damaged: the first that may be the next is.
     fn decide(&mut self, input: &Input) {
+        let used = input.bytes - self.waiting() as u64;
+        // Members that are none, but look so, could keep a reader busy for long.
+        let most = HARMLESS.max(used.saturating_mul(AGAIN));
         for doubt in std::mem::take(&mut self.doubts) {
-            let back = self.from - doubt.at;
-            // Members that are none, but look so, could keep a reader busy for long.
-            if self.again + back as u64 > input.bytes.saturating_mul(AGAIN) {
+            if self.again > most {
                 break;
             }
-            let (may_be_next, tried) = self.try_member(doubt.at);
-            self.again += tried;
-            if may_be_next {
-                self.again += back as u64;
+            if self.may_be_next(doubt) {
+                self.again += (self.from - doubt.at) as u64;
                 self.held.truncate(doubt.held);
                 (self.from, self.at_end) = (doubt.at, None);
                 self.damage = Some(Damage::Corrupt(CUT_SHORT.to_owned()));
@@ -273,24 +276,24 @@ impl Inflate {
         }
     }
 
-    /// Whether the member that begins here may be the next, and no data of the one in hand: nothing of that follows it. Tells
-    /// how many bytes it took to know.
-    fn try_member(&self, at: usize) -> (bool, u64) {
-        let mut engine = Decompress::new_gzip(WINDOW_BITS);
-        let mut out = vec![0; STEP];
-        let may_be_next = loop {
-            let (taken, count) = (engine.total_in(), engine.total_out());
-            let waiting = self.buffer.get(at + taken as usize..self.from).unwrap_or_default();
-            match engine.decompress(waiting, &mut out, FlushDecompress::None) {
-                Ok(Status::StreamEnd) => break self.is_magic(at + engine.total_in() as usize),
-                Ok(_) if engine.total_in() > taken || engine.total_out() > count => {}
-                // It goes on as far as the one in hand. Where the file ends with both, that is still being written.
-                Ok(_) => break self.damage != Some(Damage::Truncated),
-                // It is damaged itself, or what holds it is, which was then not read to its end.
-                Err(_) => break self.at_end.is_none() && self.damage != Some(Damage::Truncated),
+    /// Whether a member may be the next, and no data of the one in hand: nothing of that follows it.
+    fn may_be_next(&mut self, doubt: Doubt) -> bool {
+        let (held, is_cut) = (doubt.held, self.damage == Some(Damage::Truncated));
+        let stored = try_members(self.buffer.get(doubt.at..self.from).unwrap_or_default());
+        self.again += stored.cost;
+        match stored.end {
+            End::Followed => false,
+            // It goes on as far as the one in hand. Where the file ends with both, that is still being written.
+            End::Reached => !is_cut || stored.whole > 0,
+            // It is damaged itself; or what holds it is, and that was then not read to its end.
+            End::Damaged if is_cut || self.at_end.is_some() => false,
+            // What the member in hand holds comes to more as what that makes of it: it may stand in several blocks.
+            End::Damaged => {
+                let inflated = try_members(self.held.get(held..).unwrap_or_default());
+                self.again += inflated.cost;
+                inflated.whole <= stored.whole && inflated.taken <= stored.taken
             }
-        };
-        (may_be_next, engine.total_in())
+        }
     }
 
     /// Reads bytes behind damage as they are stored, up to the next member that begins with a record, or, behind one that was
@@ -360,10 +363,9 @@ impl Inflate {
         Ok(inflates && engine.total_out() == HEADER as u64 && length(&head).is_some())
     }
 
-    /// Whether a gzip member begins here, or the bytes end, as far as they are there.
+    /// Whether one begins in the buffer here.
     fn is_magic(&self, at: usize) -> bool {
-        let bytes = self.buffer.get(at..self.to).unwrap_or_default();
-        bytes.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic)
+        begins_with_magic(self.buffer.get(at..self.to).unwrap_or_default())
     }
 
     /// Where a gzip member may begin, from here on; where none does, the end of what waits.
@@ -429,4 +431,60 @@ impl Inflate {
         (self.from, self.to, self.stop) = (self.from - passed, self.to - passed, self.stop - passed);
         self.doubts.iter_mut().for_each(|doubt| doubt.at -= passed);
     }
+}
+
+/// What comes of bytes that begin with a gzip member.
+struct Tried {
+    end: End,
+    /// Members that are whole.
+    whole: u64,
+    /// How many of the bytes they take, together with what could be inflated of one that is damaged.
+    taken: u64,
+    /// How long it took to know.
+    cost: u64,
+}
+
+enum End {
+    /// All of the bytes are members' that are sound, as far as they go.
+    Reached,
+    /// Something else follows a member that is whole.
+    Followed,
+    /// A member does not inflate.
+    Damaged,
+}
+
+/// Inflates the members that stand in these bytes, one behind the other.
+fn try_members(bytes: &[u8]) -> Tried {
+    let mut out = vec![0; STEP];
+    let (mut whole, mut taken, mut cost) = (0, 0, 0);
+    loop {
+        let mut engine = Decompress::new_gzip(WINDOW_BITS);
+        let ended = loop {
+            let (before_in, before_out) = (engine.total_in(), engine.total_out());
+            let waiting = bytes.get((taken + before_in) as usize..).unwrap_or_default();
+            match engine.decompress(waiting, &mut out, FlushDecompress::None) {
+                Ok(Status::StreamEnd) => break None,
+                Ok(_) if engine.total_in() > before_in || engine.total_out() > before_out => {}
+                Ok(_) => break Some(End::Reached),
+                Err(_) => break Some(End::Damaged),
+            }
+        };
+        taken += engine.total_in();
+        cost += BEGINNING + engine.total_in() + engine.total_out() / INFLATED;
+        whole += u64::from(ended.is_none());
+        let rest = bytes.get(taken as usize..).unwrap_or_default();
+        let end = match ended {
+            None if rest.is_empty() => Some(End::Reached),
+            None if !begins_with_magic(rest) => Some(End::Followed),
+            ended => ended,
+        };
+        if let Some(end) = end {
+            return Tried { end, whole, taken, cost };
+        }
+    }
+}
+
+/// Whether a gzip member begins here, or the bytes end, as far as they are there.
+fn begins_with_magic(bytes: &[u8]) -> bool {
+    bytes.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic)
 }

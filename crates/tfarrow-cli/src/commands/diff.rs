@@ -13,7 +13,7 @@ use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::{Diff, FaultFormat, RecordTypeArg},
-    failure::{self, FOUND, unless_closed},
+    failure::{self, FOUND, Usage, unless_closed},
     output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
 };
 
@@ -27,6 +27,9 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         read: args.damage.read(),
         most: args.records,
     };
+    if [&args.left, &args.right] == ["-", "-"] {
+        return Err(Usage("standard input can be read once, and is no two data sets".to_owned()).into());
+    }
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
     found.besides.iter().for_each(|besides| failure::tell_besides(&besides.passed_over, &besides.missing));
     let text = match args.format {
@@ -107,16 +110,23 @@ fn words(what: &DifferenceKind) -> String {
         DifferenceKind::Lengths(left, right) => format!("{left} and {right} values"),
         DifferenceKind::Values { step, index, values: [left, right] } => {
             let step = step.map_or(String::new(), |step| format!("step {step}, "));
-            format!("{step}value {index}: {} and {}", shown(left), shown(right))
+            let [left, right] = excerpts([left, right]);
+            format!("{step}value {index}: {left} and {right}")
         }
         DifferenceKind::Bytes => "other bytes".to_owned(),
     }
 }
 
-fn shown(value: &FeatureValue) -> String {
-    let text = escape(&value.to_string());
-    let shown: String = text.chars().take(SHOWN).collect();
-    if shown.len() < text.len() { format!("{shown}…") } else { text }
+/// Two values, where they are long a part of each, in which they differ.
+fn excerpts(values: [&FeatureValue; 2]) -> [String; 2] {
+    let texts = values.map(|value| escape(&value.to_string()).chars().collect::<Vec<_>>());
+    let same = texts[0].iter().zip(&texts[1]).take_while(|(left, right)| left == right).count();
+    let from = if same < SHOWN / 2 { 0 } else { same - SHOWN / 4 };
+    texts.map(|text| {
+        let shown: String = text.iter().skip(from).take(SHOWN).collect();
+        let (before, behind) = (if from > 0 { "…" } else { "" }, if text.len() > from + SHOWN { "…" } else { "" });
+        format!("{before}{shown}{behind}")
+    })
 }
 
 fn json(found: &DataSetDiff) -> Value {

@@ -330,6 +330,26 @@ fn what_stands_in_a_member_is_its_own() {
             assert!(payloads.starts_with(&found) && lost == 0, "{level}, {cut}: {} {lost}", found.len());
         }
     }
+    // Hit behind what it holds: two members, and one that stands in two blocks.
+    let two = [&inner[..], &inner].concat();
+    let large = member(&[noise(&mut 5, 60_000, 8), b"nested".to_vec()], 6);
+    for held in [two, large] {
+        let mut payloads: Vec<_> = (0..400_u32).map(|i| format!("number {i}").into_bytes()).collect();
+        payloads.insert(20, held);
+        let sound = member(&payloads, 0);
+        for at in [sound.len() / 2, sound.len() - 3000] {
+            let mut bytes = sound.clone();
+            // Without this byte the block ends one too late.
+            bytes.remove(at);
+            let (found, _) = found_in(&bytes, usize::MAX, &on());
+            assert!(!found.contains(&b"nested".to_vec()) && found.starts_with(&payloads[..20]), "{}", found.len());
+        }
+    }
+    // Many are held, and what holds them is cut short.
+    let many = member(&(0..100).map(|i| member(&[vec![i]], 6)).collect::<Vec<_>>(), 0);
+    let behind = member(&[b"behind".to_vec()], 6);
+    let bytes = [&many[..many.len() - 30], &behind, &behind].concat();
+    assert_eq!(found_in(&bytes, usize::MAX, &on()).0[99..], vec![b"behind".to_vec(); 2]);
     let followed = [&member(&payloads, 0)[..], b"something else"].concat();
     assert_eq!(found_in(&followed, usize::MAX, &on()), (payloads, 1));
 }
@@ -347,7 +367,7 @@ fn what_comes_again_and_again_is_soon_read() {
     let stored = &member(&[vec![0; 65_000]], 0)[..60];
     let start = std::time::Instant::now();
     let (found, lost) = found_in(&[&tiny, stored].concat().repeat(5_000), usize::MAX, &on());
-    assert!(found.len() >= 50 && lost >= 1, "{} {lost}", found.len());
+    assert!(found.len() >= 400 && lost >= 1, "{} {lost}", found.len());
     let most = if cfg!(debug_assertions) { 200 } else { 20 };
     assert!(start.elapsed().as_secs() < most, "{:?}", start.elapsed());
 }

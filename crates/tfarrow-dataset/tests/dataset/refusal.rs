@@ -82,7 +82,7 @@ fn corrupt_files_that_tensorflow_refuses() {
         ("garbage", 0, "not TFRecord: the file is"),
         ("truncated.tfrecord.gz", 0, "record 0: the gzip data ends too early,"),
         ("truncated_trailer.tfrecord.gz", 3, "record 3: the gzip data ends too early,"),
-        ("bad_deflate.tfrecord.gz", 2, "record 2: the gzip data is damaged (invalid block type)"),
+        ("bad_deflate.tfrecord.gz", 2, "record 2: the gzip data is damaged (it does not inflate)"),
         ("bad_gzip_crc.tfrecord.gz", 3, "record 3: the gzip data is damaged (incorrect data check)"),
         ("trailing.tfrecord.gz", 3, "record 3: the gzip data is followed by something else,"),
     ] {
