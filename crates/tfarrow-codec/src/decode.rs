@@ -37,8 +37,8 @@ pub struct BatchDecoder {
     columns: Arc<[Column]>,
     /// Where on the tape each column lies: one that is asked for twice lies there once.
     lanes: Vec<usize>,
-    /// Whether other columns hold the same feature's other kinds, by column.
-    split: Vec<bool>,
+    /// The kinds that columns of the same feature hold, where that has one for each of several, by column.
+    split: Vec<Option<[bool; 3]>>,
     /// How many values are wanted of each column of lists, where that is not all.
     first_values: Vec<Option<usize>>,
     schema: SchemaRef,
@@ -74,7 +74,7 @@ impl BatchDecoder {
         let shared: HashSet<_> =
             firsts.iter().enumerate().filter(|(index, first)| index != *first).map(|(_, first)| *first).collect();
         let is_split = |index: &usize| shared.contains(&first(index));
-        let split = wanted.iter().map(is_split).collect();
+        let split = wanted.iter().map(|index| is_split(index).then(|| kinds(&all, &firsts, first(index)))).collect();
         let whole = |index: &usize| is_split(index) || all.get(*index).is_none_or(|column| column.shape != Shape::List);
         let first_values =
             wanted.iter().map(|index| options.first_values.get(index).copied().filter(|_| !whole(index)));
@@ -284,11 +284,11 @@ impl BatchDecoder {
                 let places = self.tape.places(records.chunk());
                 let lane = self.lanes.get(index).copied().unwrap_or(index);
                 let slots = self.tape.column(lane);
-                let is_split = self.split.get(index).copied().unwrap_or(false);
-                match self.first_values.get(index).copied().flatten() {
-                    Some(most) => column::beginnings(column.values, most, slots, places),
-                    None if is_split => column::build_split(column.shape, column.values, slots, places),
-                    None => column::build(column.shape, column.values, slots, places),
+                let split = self.split.get(index).copied().flatten();
+                match (self.first_values.get(index).copied().flatten(), split) {
+                    (Some(most), _) => column::beginnings(column.values, most, slots, places),
+                    (None, Some(kinds)) => column::build_split(column.shape, column.values, kinds, slots, places),
+                    (None, None) => column::build(column.shape, column.values, slots, places),
                 }
             }
             Role::Record => column::own::record(column.values, records).and_then(|all| chosen(all, rows)),
@@ -322,6 +322,15 @@ fn firsts(columns: &[Column]) -> Vec<usize> {
         Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => index,
     };
     columns.iter().enumerate().map(first).collect()
+}
+
+/// The kinds, by [`Kind`](crate::Kind) as an index, of the columns of the feature whose first column this is.
+fn kinds(columns: &[Column], firsts: &[usize], first: usize) -> [bool; 3] {
+    let mut kinds = [false; 3];
+    for (column, _) in columns.iter().zip(firsts).filter(|(_, first_of)| **first_of == first) {
+        kinds[column.values.kind() as usize] = true;
+    }
+    kinds
 }
 
 /// The values of these rows; `None`: of all.

@@ -160,7 +160,10 @@ impl Inflate {
                 self.next_member(at_end, input)?;
                 continue;
             }
-            let count = if self.doubts.is_empty() { self.step(out) } else { self.hold() };
+            // A bomb is noticed before there is memory for more of it.
+            let most = out.len().min(HELD);
+            let count =
+                if self.doubts.is_empty() { self.step(out.get_mut(..most).unwrap_or_default()) } else { self.hold() };
             self.inflated += count as u64;
             let used = input.bytes - self.waiting() as u64;
             if self.inflated > HARMLESS && self.inflated / self.ratio.max(1) > used {

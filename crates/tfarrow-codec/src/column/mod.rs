@@ -89,14 +89,27 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
     }
 }
 
-/// The array of a column of a feature whose lists of other kinds stand in columns of their own: here they are null.
-pub(crate) fn build_split(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
+/// The array of a column of a feature whose lists of other `kinds` stand in columns of their own: here they are null. A list
+/// of a kind that no column is of is a fault.
+pub(crate) fn build_split(
+    shape: Shape,
+    values: Values,
+    kinds: [bool; 3],
+    slots: &[Slot],
+    places: Places<'_>,
+) -> Result<ArrayRef> {
     if shape == Shape::Steps {
-        return steps(values, slots, places, build_split);
+        let build =
+            |shape, values, slots: &[Slot], places: Places<'_>| build_split(shape, values, kinds, slots, places);
+        return steps(values, slots, places, build);
     }
-    let kind = State::List(values.kind());
-    let of_kind: Vec<_> = slots.iter().map(|slot| if slot.state == kind { *slot } else { Slot::default() }).collect();
-    build(shape, values, &of_kind, places)
+    let is_elsewhere = |found: Kind| found != values.kind() && kinds[found as usize];
+    let here = |slot: &Slot| match slot.state {
+        State::List(found) if is_elsewhere(found) => Slot::default(),
+        _ => *slot,
+    };
+    let slots: Vec<_> = slots.iter().map(here).collect();
+    build(shape, values, &slots, places)
 }
 
 fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, family: F) -> Result<ArrayRef> {

@@ -163,3 +163,23 @@ async fn a_limit_counts_what_is_left() {
     let (found, _) = skipped("SELECT x FROM 'FILE' LIMIT 5", &[]).await;
     assert_eq!(found, ["0", "1", "2", "4", "6"]);
 }
+
+/// A feature has a column for each kind that the sample has seen: another is no null.
+#[tokio::test]
+async fn a_kind_that_has_no_column_is_not_dropped() {
+    let folder = Folder::new();
+    let values = [Value::Bytes(&[b"a"]), Value::Ints(&[3]), Value::Floats(&[0.5]), Value::Ints(&[4])];
+    folder.shard("a.tfrecord", values.map(|value| example(&[("x", value)])));
+    for columns in ["*", "\"x/int64_list\""] {
+        let query = format!("SELECT {columns} FROM '{}'", folder.name("a.tfrecord"));
+        let (context, heard) = session_that_listens();
+        rows(&context, "SET tfarrow.on_conflict = 'split'").await.unwrap();
+        rows(&context, "SET tfarrow.sample_records = 2").await.unwrap();
+        let message = error(&context, &query).await;
+        assert!(message.contains("record 2 (byte ") && message.contains("found float_list"), "{message}");
+        rows(&context, "SET tfarrow.on_error = 'skip'").await.unwrap();
+        assert_eq!(rows(&context, &query).await.unwrap().len(), 3);
+        let heard = heard.lock().unwrap().clone();
+        assert!(matches!(heard.as_slice(), [Notice::Skipped(skipped)] if skipped.records == 1), "{heard:?}");
+    }
+}
