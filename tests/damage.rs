@@ -151,6 +151,49 @@ fn verify_tells_what_it_did_not_look_at() {
     assert_eq!((&found["missing"][0]["shards"], &found["missing"][0]["of"]), (&1.into(), &4.into()));
 }
 
+/// What was TFRecord had CRCs; what it has become has checksums.
+#[test]
+fn verify_holds_parquet_and_arrow_to_their_checksums() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("a.tfrecord"), frame::file((0..100).map(|x| example(x, 500 + 7 * usize::from(x))))).unwrap();
+    for (name, more) in [("out/a.parquet", &["--row-group-rows", "30"][..]), ("out/a.arrow", &[])] {
+        fs::create_dir_all(path("out")).unwrap();
+        let plain = ["convert", &path("a.tfrecord"), &path(name), "--compression", "none"];
+        tfarrow(&[&plain, more].concat()).ends(0);
+    }
+    assert!(tfarrow(&["verify", &path("out")]).ends(0).contains("2 files, 200 sound records"));
+    // The padding of records is what most bytes are of.
+    for (name, places) in [("out/a.parquet", &[10_000, 70_000][..]), ("out/a.arrow", &[50_000])] {
+        let mut bytes = fs::read(path(name)).unwrap();
+        places.iter().for_each(|place| bytes[*place] ^= 0x40);
+        fs::write(path(name), bytes).unwrap();
+    }
+    let found = json(&["verify", &path("out"), "--format", "json"]);
+    assert_eq!(
+        (&found["counts"]["data"], &found["files"], &found["record_type"]),
+        (&3.into(), &2.into(), &Value::Null)
+    );
+    let records: Vec<_> =
+        found["faults"].as_array().unwrap().iter().map(|fault| fault["record"].as_u64().unwrap()).collect();
+    assert_eq!((found["records"].as_u64(), records), (Some(40), vec![0, 0, 60]), "{found}");
+    let run = tfarrow(&["verify", &path("out/a.parquet"), "--max-faults", "1"]);
+    assert!(run.stdout.contains("a.parquet: row group 0, which has 30 records from 0 on, is not as it was written"));
+    assert!(run.ends(3).contains("1 more fault"));
+    for command in [
+        &["convert", &path("out/a.parquet"), &path("b.tfrecord")][..],
+        &["diff", &path("a.tfrecord"), &path("out/a.arrow")],
+    ] {
+        assert!(tfarrow(command).ends(1).contains("is not as it was written"));
+    }
+    assert!(!folder.path().join("b.tfrecord").exists());
+    // Others' files have none. Who writes a file anew may copy the metadata of another.
+    let copy = format!("COPY (SELECT * FROM '{}') TO '{}'", path("a.tfrecord"), path("c.parquet"));
+    tfarrow(&["sql", &copy]).ends(0);
+    let said = tfarrow(&["verify", &path("c.parquet")]).ends(0);
+    assert!(said.contains("1 file without checksums") && said.contains("100 sound records"), "{said}");
+}
+
 /// Bytes behind the place where a compressed file breaks off are lost as well, and told and kept.
 #[test]
 fn what_does_not_inflate_is_counted_and_kept() {

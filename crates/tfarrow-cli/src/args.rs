@@ -431,8 +431,10 @@ pub(crate) struct Count {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each line is a fault: the file, the record, the byte where it begins (decompressed), and what is wrong. Behind a length \
-that cannot be believed, records go on where both CRCs of a frame hold. What folders hold besides TFRecord is told, and so \
-is what numbered shards lack (train-00001-of-00002 where there is a train-00000-of-00002): neither is a fault.
+that cannot be believed, records go on where both CRCs of a frame hold. Parquet and Arrow files that convert has written \
+have a checksum for each row group or batch; of others all that can be told is whether they can be read. What else folders \
+hold is told, and so is what numbered shards lack (train-00001-of-00002 where there is a train-00000-of-00002): neither is \
+a fault.
 Exit status: 0 nothing is wrong; 3 something is.
 
 Examples:

@@ -11,7 +11,7 @@ use std::{
 
 use arrow_array::RecordBatch;
 use arrow_ipc::{
-    Block,
+    Block, Footer,
     reader::{FileReader, read_footer_length},
     root_as_footer, root_as_message,
 };
@@ -23,7 +23,11 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Contents, Shard, guard};
 
-use crate::{Error, Result, parquet_rows};
+use crate::{
+    Error, Result,
+    checksums::{self, BatchChecks},
+    parquet_rows,
+};
 
 /// Batches of rows, until an error.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -59,6 +63,7 @@ pub(crate) fn parquet_metadata(path: &Path, local: &Path) -> Result<ArrowReaderM
     let file = File::open(local).map_err(|e| Error::io(path, e))?;
     guarded(path, || {
         let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| Error::parquet(path, e))?;
+        checksums::check_parquet(path, &file, plain.metadata())?;
         let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
         ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(|e| Error::parquet(path, e))
     })
@@ -68,7 +73,7 @@ pub(crate) fn parquet_metadata(path: &Path, local: &Path) -> Result<ArrowReaderM
 pub(crate) fn schema(contents: Option<Contents>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
     match contents {
         Some(Contents::Parquet) => parquet_metadata(path, local).map(|metadata| Some(Arc::clone(metadata.schema()))),
-        Some(Contents::Arrow) => arrow_reader(path, local, None).map(|reader| Some(reader.schema())),
+        Some(Contents::Arrow) => arrow_reader(path, local, None).map(|(reader, _)| Some(reader.schema())),
         Some(Contents::TfRecord) | None => Ok(None),
     }
 }
@@ -81,36 +86,61 @@ pub(crate) fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<Sch
     Ok(schema)
 }
 
-/// The batches of an Arrow file, with these columns of it or all.
+/// The batches of an Arrow file, with these columns of it or all. Those of some columns are not checked: they are not read.
 fn arrow_batches(
     shard: &Shard,
     columns: Option<Vec<usize>>,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let path = shard.path.clone();
-    let mut reader = arrow_reader(&path, shard.local_path(), columns)?;
-    Ok(until_error(move || guarded(&path, || reader.next().transpose().map_err(|e| Error::arrow(&path, e)))))
+    let reads_all = columns.is_none();
+    let (mut reader, checks) = arrow_reader(&path, shard.local_path(), columns)?;
+    let mut checks = checks.filter(|_| reads_all);
+    let mut rows = 0;
+    Ok(until_error(move || {
+        checks.iter_mut().try_for_each(|checks| checks.check_next(&path, rows))?;
+        let batch = guarded(&path, || reader.next().transpose().map_err(|e| Error::arrow(&path, e)))?;
+        rows += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+        Ok(batch)
+    }))
 }
 
-fn arrow_reader(path: &Path, local: &Path, columns: Option<Vec<usize>>) -> Result<FileReader<BufReader<File>>> {
-    let mut file = BufReader::new(File::open(local).map_err(|e| Error::io(path, e))?);
+/// A reader of an Arrow file, with these columns of it or all, and what checks its batches where it has checksums.
+pub(crate) fn arrow_reader(
+    path: &Path,
+    local: &Path,
+    columns: Option<Vec<usize>>,
+) -> Result<(FileReader<BufReader<File>>, Option<BatchChecks>)> {
+    let open = || File::open(local).map_err(|e| Error::io(path, e));
+    let mut file = BufReader::new(open()?);
+    let arrow = |e| Error::arrow(path, e);
     guarded(path, || {
-        check_blocks(&mut file).map_err(|e| Error::arrow(path, e))?;
-        FileReader::try_new(file, columns).map_err(|e| Error::arrow(path, e))
+        let (footer, start) = read_footer(&mut file).map_err(arrow)?;
+        let at = start..start + footer.len() as u64;
+        let footer = root_as_footer(&footer)
+            .map_err(|e| arrow(ArrowError::ParseError(format!("the footer is damaged: {e}"))))?;
+        check_blocks(&mut file, &footer).map_err(arrow)?;
+        let checks = BatchChecks::new(path, open()?, &footer, at)?;
+        Ok((FileReader::try_new(file, columns).map_err(arrow)?, checks))
     })
 }
 
-/// Holds what the footer says of the file's blocks against the file's length, and what compressed buffers say of theirs
-/// against what an array can hold: the reader takes memory for it.
-fn check_blocks(file: &mut (impl Read + Seek)) -> Result<(), ArrowError> {
+/// The footer of an Arrow file, and where it begins.
+fn read_footer(file: &mut (impl Read + Seek)) -> Result<(Vec<u8>, u64), ArrowError> {
     let mut end = [0; 10];
     let len = file.seek(SeekFrom::End(-10))? + 10;
     file.read_exact(&mut end)?;
     let footer_len = read_footer_length(end)? as u64;
-    let before = len.checked_sub(10 + footer_len).ok_or_else(|| ArrowError::ParseError("no footer".to_owned()))?;
-    file.seek(SeekFrom::Start(before))?;
+    let start = len.checked_sub(10 + footer_len).ok_or_else(|| ArrowError::ParseError("no footer".to_owned()))?;
+    file.seek(SeekFrom::Start(start))?;
     let mut footer = Vec::new();
-    file.by_ref().take(footer_len).read_to_end(&mut footer)?;
-    let footer = root_as_footer(&footer).map_err(|e| ArrowError::ParseError(format!("the footer is damaged: {e}")))?;
+    file.take(footer_len).read_to_end(&mut footer)?;
+    Ok((footer, start))
+}
+
+/// Holds what the footer says of the file's blocks against the file's length, and what compressed buffers say of theirs
+/// against what an array can hold: the reader takes memory for it.
+fn check_blocks(file: &mut (impl Read + Seek), footer: &Footer<'_>) -> Result<(), ArrowError> {
+    let len = file.seek(SeekFrom::End(0))?;
     for block in footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten() {
         let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
         let within = lengths.iter().try_fold(0, |end: u64, len| end.checked_add(u64::try_from(*len).ok()?));

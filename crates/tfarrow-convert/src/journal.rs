@@ -8,7 +8,7 @@ use std::{
     collections::{HashMap, HashSet},
     fs::{self, File, OpenOptions, TryLockError},
     hash::{Hash, Hasher},
-    io::{self, BufRead, BufReader, Read as _, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Component, Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::SystemTime,
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tfarrow_dataset::{Shard, UNFINISHED};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, Result};
+use crate::{Error, Result, checksums};
 
 /// The journal of a conversion that runs.
 pub(crate) struct Journal {
@@ -324,14 +324,9 @@ fn is_as_long(path: &Path, made: &Made) -> bool {
 }
 
 fn hash_of(path: &Path) -> io::Result<u64> {
-    let mut file = File::open(path)?;
-    let (mut hasher, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hasher.digest()),
-            count => hasher.update(buffer.get(..count).unwrap_or_default()),
-        }
-    }
+    let mut hasher = Xxh3::new();
+    checksums::hash(File::open(path)?, &mut hasher)?;
+    Ok(hasher.digest())
 }
 
 fn folder_of(path: &Path) -> &Path {

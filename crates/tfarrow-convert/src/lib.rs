@@ -11,6 +11,7 @@
 //!
 //! No `async`, no DataFusion: threads and files.
 
+mod checksums;
 pub mod columnar;
 mod damage;
 mod dictionary;
@@ -31,6 +32,7 @@ mod schema_file;
 pub mod schema_json;
 mod sink;
 mod trial;
+mod verify;
 mod worker;
 
 pub use diff::{DataSetDiff, DiffOptions, RecordDifference, RecordPlace, diff};
@@ -39,3 +41,4 @@ pub use options::{ConvertOptions, OutputCompression, Recut, Target};
 pub use progress::Progress;
 pub use run::{Report, convert, repair};
 pub use schema_file::read_schema;
+pub use verify::{VerifiedFile, verify};

@@ -15,7 +15,7 @@ use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::Shard;
 
 use crate::{
-    Error, Result,
+    Error, Result, checksums,
     columnar::{guarded, until_error},
     parquet_lists::{self, ListReader},
     worker::BATCH_ROWS,
@@ -63,6 +63,7 @@ struct Rows {
 impl Rows {
     fn open(file: &Arc<File>, metadata: &ArrowReaderMetadata, group: usize, path: &Path) -> Result<Self> {
         let parquet = |e| Error::parquet(path, e);
+        checksums::check_row_group(path, file, metadata.metadata(), group)?;
         let lists = parquet_lists::readers(file, metadata, group).map_err(parquet)?;
         let others = lists.iter().enumerate().filter(|(_, list)| list.is_none()).map(|(column, _)| column);
         let others = ProjectionMask::roots(metadata.parquet_schema(), others);

@@ -19,7 +19,7 @@ use tfarrow_dataset::{
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, columnar,
+    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, checksums, columnar,
     damage::Damage,
     input::{Reading, UnitReader, UnitSize},
     job::{self, Done, Job, Names, Naming},
@@ -421,6 +421,7 @@ impl Conversion<'_> {
             format.overwrite |= known.is_some_and(|(journal, path)| journal.knows(path));
             let overwrite = format.overwrite;
             let encoding = self.encoding(&schema, &format);
+            encoding.check(&shard.path)?;
             let reader = UnitReader::new(vec![(number, shard.clone())], self.unit_size(), self.reading());
             let outputs = (Naming::One(output.clone()), format, schema);
             let job = Job::new(reader, decoding.clone(), encoding, outputs, self.reading());
@@ -571,6 +572,7 @@ fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
     let mut metadata = schema.metadata().clone();
     metadata.remove(SHARD);
     metadata.remove(COMPRESSION);
+    metadata.remove(checksums::KEY);
     metadata.extend(origin.shard.iter().map(|name| (SHARD.to_owned(), name.clone())));
     metadata
         .extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));

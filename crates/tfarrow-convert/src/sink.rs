@@ -12,7 +12,7 @@ use arrow_ipc::{
     CompressionType,
     writer::{FileWriter, IpcWriteOptions},
 };
-use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, FieldRef, Schema, SchemaRef};
 use parquet::{
     arrow::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
@@ -20,6 +20,7 @@ use parquet::{
     },
     basic::{Compression as ParquetCompression, Encoding, GzipLevel, ZstdLevel},
     file::{
+        metadata::KeyValue,
         properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr},
         writer::SerializedFileWriter,
     },
@@ -30,7 +31,17 @@ use tfarrow_dataset::{Compression, OutputFile, ShardWriter, WholeFile};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, OutputCompression, Result, Target, dictionary, journal::Journal};
+use crate::{
+    Error, OutputCompression, Result, Target,
+    checksums::{self, Checksums, Hashing},
+    dictionary,
+    journal::Journal,
+};
+
+/// Who writes Parquet files, in the form that [parquet.thrift] asks for.
+///
+/// [parquet.thrift]: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+const CREATED_BY: &str = concat!("tfarrow version ", env!("CARGO_PKG_VERSION"));
 
 /// What workers make of units, ready to be written.
 pub(crate) enum Piece {
@@ -75,8 +86,8 @@ pub(crate) struct Sink {
 }
 
 enum Writer {
-    Parquet(Box<SerializedFileWriter<Output>>),
-    Arrow(Box<FileWriter<io::BufWriter<Output>>>),
+    Parquet(Box<SerializedFileWriter<Hashing<Output>>>, Checksums),
+    Arrow(Box<FileWriter<io::BufWriter<Hashing<Output>>>>, Checksums),
     TfRecord(Box<ShardWriter<Output>>),
 }
 
@@ -94,18 +105,8 @@ impl Sink {
         };
         let output = Output::create(destination, format.overwrite, journal)?;
         let writer = match format.target {
-            Target::Parquet => {
-                let (root, properties) =
-                    parquet_schema(schema, format, &HashSet::new()).map_err(|e| Error::parquet(&path, e))?;
-                let writer = SerializedFileWriter::new(output, root, properties);
-                Writer::Parquet(Box::new(writer.map_err(|e| Error::parquet(&path, e))?))
-            }
-            Target::Arrow => {
-                let options = ipc_options(format.compression).map_err(|e| Error::arrow(&path, e))?;
-                let output = io::BufWriter::with_capacity(1 << 20, output);
-                let writer = FileWriter::try_new_with_options(output, schema, options);
-                Writer::Arrow(Box::new(writer.map_err(|e| Error::arrow(&path, e))?))
-            }
+            Target::Parquet => parquet_writer(output, schema, format).map_err(|e| Error::parquet(&path, e))?,
+            Target::Arrow => arrow_writer(output, schema, format).map_err(|e| Error::arrow(&path, e))?,
             Target::TfRecord => {
                 Writer::TfRecord(Box::new(ShardWriter::new(output, tfrecord_compression(format.compression))))
             }
@@ -117,15 +118,17 @@ impl Sink {
     pub(crate) fn finish(self) -> Result<Whole> {
         let Self { path, writer } = self;
         let output = match writer {
-            Writer::Parquet(mut writer) => {
+            Writer::Parquet(mut writer, checksums) => {
+                writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.text()));
                 writer.finish().map_err(|e| Error::parquet(&path, e))?;
                 // Its `into_inner` turns the system's error, as of a closed pipe, into text. Nothing goes to what is put
                 // in the output's place.
-                Ok(mem::replace(writer.inner_mut(), Output::Stdout(io::stdout(), 0)))
+                Ok(mem::replace(&mut writer.inner_mut().inner, Output::Stdout(io::stdout(), 0)))
             }
-            Writer::Arrow(mut writer) => {
+            Writer::Arrow(mut writer, checksums) => {
+                writer.write_metadata(checksums::KEY, checksums.text());
                 let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
-                output.into_inner().map_err(|e| Error::io(&path, e.into_error()))
+                output.into_inner().map(|output| output.inner).map_err(|e| Error::io(&path, e.into_error()))
             }
             Writer::TfRecord(writer) => writer.finish().map_err(|e| Error::io(&path, e)),
         };
@@ -135,11 +138,12 @@ impl Sink {
     /// Writes one piece.
     pub(crate) fn write(&mut self, piece: Piece) -> Result<()> {
         match (&mut self.writer, piece) {
-            (Writer::Parquet(writer), Piece::RowGroup(chunks)) => {
-                append(writer, chunks).map_err(|e| Error::parquet(&self.path, e))
+            (Writer::Parquet(writer, checksums), Piece::RowGroup(chunks)) => {
+                append(writer, checksums, chunks).map_err(|e| Error::parquet(&self.path, e))
             }
-            (Writer::Arrow(writer), Piece::Batch(batch)) => {
-                writer.write(&batch).map_err(|e| Error::arrow(&self.path, e))
+            (Writer::Arrow(writer, checksums), Piece::Batch(batch)) => {
+                let written = writer.write(&batch).and_then(|()| add_part(writer, checksums));
+                written.map_err(|e| Error::arrow(&self.path, e))
             }
             (Writer::TfRecord(writer), Piece::Frames(frames)) => {
                 io::Write::write_all(writer, &frames).map_err(|e| Error::io(&self.path, e))
@@ -161,12 +165,48 @@ impl Piece {
     }
 }
 
-fn append(writer: &mut SerializedFileWriter<Output>, chunks: Vec<ArrowColumnChunk>) -> parquet::errors::Result<()> {
+fn parquet_writer(output: Output, schema: &SchemaRef, format: &Format) -> parquet::errors::Result<Writer> {
+    let (root, properties) = parquet_schema(schema, format, &HashSet::new())?;
+    let checksums = Checksums::of_parquet(&root, properties.key_value_metadata());
+    let mut writer = SerializedFileWriter::new(Hashing::new(output), root, properties)?;
+    writer.write_all(checksums::MARK)?;
+    // What stands before the first row group is no part of it.
+    writer.flush()?;
+    writer.inner_mut().take();
+    Ok(Writer::Parquet(Box::new(writer), checksums))
+}
+
+fn arrow_writer(output: Output, schema: &SchemaRef, format: &Format) -> Result<Writer, ArrowError> {
+    let output = io::BufWriter::with_capacity(1 << 20, Hashing::new(output));
+    let mut writer = FileWriter::try_new_with_options(output, schema, ipc_options(format.compression)?)?;
+    let mut checksums = Checksums::default();
+    add_part(&mut writer, &mut checksums)?;
+    Ok(Writer::Arrow(Box::new(writer), checksums))
+}
+
+fn append(
+    writer: &mut SerializedFileWriter<Hashing<Output>>,
+    checksums: &mut Checksums,
+    chunks: Vec<ArrowColumnChunk>,
+) -> parquet::errors::Result<()> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         chunk.append_to_row_group(&mut group)?;
     }
-    group.close().map(drop)
+    let group = group.close()?;
+    writer.flush()?;
+    checksums.add_row_group(writer.inner_mut().take(), &group);
+    Ok(())
+}
+
+/// Adds what was written since the last part.
+fn add_part(
+    writer: &mut FileWriter<io::BufWriter<Hashing<Output>>>,
+    checksums: &mut Checksums,
+) -> Result<(), ArrowError> {
+    writer.flush()?;
+    checksums.add(&writer.get_mut().get_mut().take());
+    Ok(())
 }
 
 /// Makes the column writers of a row group that begins with these rows, for a worker that has no file.
@@ -224,7 +264,7 @@ fn parquet_schema(
         builder.set_column_encoding(ColumnPath::from(name.as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
     });
     let mut properties = properties
-        .set_created_by(concat!("tfarrow ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_created_by(CREATED_BY.to_owned())
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(format.row_group_rows))
         .build();
@@ -232,7 +272,7 @@ fn parquet_schema(
     Ok((columns.root_schema_ptr(), Arc::new(properties)))
 }
 
-fn ipc_options(compression: OutputCompression) -> Result<IpcWriteOptions, arrow_schema::ArrowError> {
+fn ipc_options(compression: OutputCompression) -> Result<IpcWriteOptions, ArrowError> {
     IpcWriteOptions::default().try_with_compression(match compression {
         OutputCompression::Zstd => Some(CompressionType::ZSTD),
         OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, mem, ops::Range, path::Path, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, compute_leaves};
 use tfarrow_codec::{
@@ -53,6 +53,19 @@ pub(crate) enum Encoding {
     TfRecord(EncoderBuilder, SchemaRef),
     /// Records as they are.
     Frames(VerifyCrc, OnError),
+}
+
+impl Encoding {
+    /// Refuses columns that no record can have. `path` is the file that they are of.
+    pub(crate) fn check(&self, path: &Path) -> Result<()> {
+        match self {
+            Self::TfRecord(builder, schema) => {
+                let built = builder.clone().build(Arc::clone(schema));
+                built.map(drop).map_err(|e| Error::Usage(format!("{}: {e}", path.display())))
+            }
+            Self::Parquet { .. } | Self::Arrow(_) | Self::Frames(..) => Ok(()),
+        }
+    }
 }
 
 impl Decoding {
@@ -119,7 +132,11 @@ impl<'j> Worker<'j> {
                 if group.rows > 0 { pieces.write(group.close()?) } else { Ok(()) }
             }
             Encoding::Arrow(schema) => self.batches(&path, unit.work, |_, batch| {
-                let batch = batch.with_schema(Arc::clone(schema)).map_err(|e| Error::arrow(&path, e))?;
+                // Not `with_schema`, which wants all metadata kept: a new file says of itself what it was made of.
+                let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+                let columns = batch.columns().to_vec();
+                let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options);
+                let batch = batch.map_err(|e| Error::arrow(&path, e))?;
                 pieces.write(Piece::Batch(batch))
             }),
             Encoding::TfRecord(..) => {

@@ -10,9 +10,11 @@ use std::{
 use arrow_array::{
     ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray, types::Int64Type,
 };
+use arrow_ipc::writer::FileWriter;
+use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 use tfarrow_codec::{EncoderBuilder, Layout, RecordType, VerifyCrc, frame, schema::with_record_type};
-use tfarrow_convert::{ConvertOptions, Error, OutputCompression, Progress, Recut, Report, Target, convert};
+use tfarrow_convert::{ConvertOptions, Error, OutputCompression, Progress, Recut, Report, Target, columnar, convert};
 use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
 /// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
@@ -149,6 +151,11 @@ fn parquet_is_cut_anew_too() {
     assert_eq!(files(&folder.path("three")).len(), 3);
     folder.convert(&folder.path("three"), "back", &options(Target::TfRecord, 2)).unwrap();
     assert!(records(&folder.path("back")) == records(&source));
+    // Into the other format, too: new files say of themselves what they are.
+    let recut = ConvertOptions { recut: Some(Recut::Shards(2)), ..options(Target::Arrow, 2) };
+    folder.convert(&folder.path("three"), "two", &recut).unwrap();
+    folder.convert(&folder.path("two"), "again", &options(Target::TfRecord, 2)).unwrap();
+    assert!(records(&folder.path("again")) == records(&source));
 }
 
 #[test]
@@ -165,41 +172,104 @@ fn a_damaged_shard_leaves_no_output() {
     }
 }
 
-/// What reads Parquet and Arrow panics at some damage, which must not reach whoever converts.
-#[test]
-fn a_damaged_parquet_or_arrow_file_is_other_rows_or_an_error_that_names_it() {
-    let folder = Folder::new();
+/// A file of few bytes, with lists, text, numbers and more than one row group or batch; `by_us`, or by who writes no
+/// checksums.
+fn columnar_file(folder: &Folder, to: Target, by_us: bool) -> PathBuf {
     let ragged = [Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3); 40])];
     let ragged: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(ragged));
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "b", "", "dd"]));
-    let source = folder.write("a.tfrecord", &encoded(&[("ragged", ragged), ("text", texts)]));
+    let columns = [("ragged", ragged), ("text", texts)];
+    if by_us {
+        let source = folder.write("a.tfrecord", &encoded(&columns));
+        let compression = Some(OutputCompression::None);
+        let options = ConvertOptions { compression, row_group_rows: 3, ..options(to, 1) };
+        folder.convert(&source, "out", &options).unwrap();
+        return folder.path("out").join(&files(&folder.path("out"))[0]);
+    }
+    let path = folder.path(&format!("stranger.{}", to.extension()));
+    let (file, batch) = (fs::File::create(&path).unwrap(), RecordBatch::try_from_iter(columns).unwrap());
+    if to == Target::Parquet {
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    } else {
+        let mut writer = FileWriter::try_new(file, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+    }
+    path
+}
+
+/// Writes a file with one bit of it changed.
+fn write_flipped(folder: &Folder, whole: &[u8], to: Target, bit: usize) -> PathBuf {
+    let mut bytes = whole.to_vec();
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    folder.write(&format!("damaged.{}", to.extension()), &bytes)
+}
+
+/// What reads Parquet and Arrow panics at some damage, which must not reach whoever converts.
+#[test]
+fn a_damaged_file_of_a_stranger_is_other_rows_or_an_error_that_names_it() {
     for to in [Target::Parquet, Target::Arrow] {
-        folder
-            .convert(&source, "out", &ConvertOptions { compression: Some(OutputCompression::None), ..options(to, 1) })
-            .unwrap();
-        let made = folder.path("out").join(&files(&folder.path("out"))[0]);
-        let whole = fs::read(&made).unwrap();
+        let folder = Folder::new();
+        let whole = fs::read(columnar_file(&folder, to, false)).unwrap();
         let (mut errors, mut panics) = (0, 0);
         for place in 0..whole.len() {
-            let mut damaged = whole.clone();
-            damaged[place] ^= 1 << (place % 8);
-            let name = format!("damaged.{}", to.extension());
-            let damaged = folder.write(&name, &damaged);
+            let damaged = write_flipped(&folder, &whole, to, place * 8 + place % 8);
             if let Err(error) = folder.convert(&damaged, "back", &options(Target::TfRecord, 1)) {
                 let error = error.to_string();
-                assert!(error.contains(&name), "byte {place}: {error}");
+                assert!(error.contains("damaged."), "byte {place}: {error}");
                 errors += 1;
                 panics += usize::from(error.contains("its reader gave up"));
                 assert_eq!(files(&folder.path("back")), [""; 0], "byte {place}");
             }
             let _ = fs::remove_dir_all(folder.path("back"));
         }
-        assert!(
-            errors > whole.len() / 5 && panics > 0,
-            "{to:?}: {errors} errors, {panics} panics, {} bytes",
-            whole.len()
+        let bytes = whole.len();
+        assert!(errors > bytes / 5 && panics > 0, "{to:?}: {errors} errors, {panics} panics, {bytes} bytes");
+    }
+}
+
+/// What a Parquet or Arrow file comes back as: the shard that it was made of, and the frames of its records.
+fn read_back(path: &Path) -> Result<(Option<String>, Vec<u8>), String> {
+    let (mut shard, mut frames, mut encoder) = (None, Vec::new(), None);
+    let source = resolve(&[path]).map_err(|e| e.to_string())?.remove(0);
+    for batch in columnar::rows(&source).map_err(|e| e.to_string())? {
+        let batch = batch.map_err(|e| e.to_string())?;
+        shard = batch.schema().metadata().get("tfarrow.shard").cloned();
+        let encoder = match &mut encoder {
+            Some(encoder) => encoder,
+            None => encoder.insert(EncoderBuilder::new().build(batch.schema()).map_err(|e| e.to_string())?),
+        };
+        encoder.encode(&batch, &mut frames).map_err(|e| e.to_string())?;
+    }
+    Ok((shard, frames))
+}
+
+#[test]
+fn every_flip_of_a_bit_in_a_file_of_ours_is_found_or_changes_nothing() {
+    for to in [Target::Parquet, Target::Arrow] {
+        let folder = Folder::new();
+        let made = columnar_file(&folder, to, true);
+        let whole = fs::read(&made).unwrap();
+        let as_it_was = read_back(&made).unwrap();
+        assert!(as_it_was.0.is_some() && as_it_was.1.len() > 100);
+        let (mut errors, mut by_checksum, bits) = (0, 0, whole.len() * 8);
+        for bit in 0..bits {
+            match read_back(&write_flipped(&folder, &whole, to, bit)) {
+                Ok(back) => {
+                    assert!(back == as_it_was, "{to:?}, bit {} of byte {} of {}", bit % 8, bit / 8, whole.len())
+                }
+                Err(error) => {
+                    errors += 1;
+                    by_checksum += usize::from(error.contains("is not as it was written"));
+                }
+            }
+        }
+        println!(
+            "{to:?}: {errors} of {bits} flips are errors, {by_checksum} of them found by checksums; else nothing changes"
         );
-        fs::remove_dir_all(folder.path("out")).unwrap();
+        assert!(errors > bits / 4 && by_checksum > bits / 8, "{to:?}: {errors} of {bits}, {by_checksum} by checksums");
     }
 }
 

@@ -48,6 +48,13 @@ pub enum ErrorKind {
         /// The number of the record that could not be read, from 0.
         record: u64,
     },
+    /// A part of a Parquet or Arrow file is not what was written.
+    Checksum {
+        /// Which part, in words.
+        part: String,
+        /// The number of its first record, from 0.
+        record: u64,
+    },
     /// A source names nothing to read.
     NoShards {
         /// Where it was looked: a folder or a glob, in words.
@@ -174,7 +181,7 @@ impl Error {
     /// Whether bytes are not what was written, or end too early.
     pub fn is_damage(&self) -> bool {
         match self.kind() {
-            ErrorKind::Damaged { .. } => true,
+            ErrorKind::Damaged { .. } | ErrorKind::Checksum { .. } => true,
             ErrorKind::NotTfRecord { is_known, .. } => !is_known,
             ErrorKind::Codec(error) => matches!(error.category(), Category::Corrupt | Category::Truncated),
             _ => false,
@@ -226,6 +233,10 @@ impl fmt::Display for ErrorKind {
             Self::Damaged { compression, damage, offset, record } => {
                 write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
             }
+            Self::Checksum { part, .. } => write!(
+                f,
+                "{part} is not as it was written: its checksum does not hold; take the file from a copy, or make it again"
+            ),
             Self::NoShards { looked, passed_over } => {
                 let before = if *passed_over == PassedOver::default() { "" } else { "; " };
                 write!(f, "nothing to read: {looked}{before}{passed_over}")

@@ -29,7 +29,7 @@ pub struct Fault {
 pub enum FaultKind {
     /// A record's length cannot be believed.
     Length,
-    /// The CRC of a record's data does not hold.
+    /// The CRC of a record's data does not hold, or the checksum of a part of a Parquet or Arrow file.
     Data,
     /// A record is not the message that it should be.
     Message,
@@ -39,7 +39,7 @@ pub enum FaultKind {
     Compression,
     /// A limit is passed.
     Limit,
-    /// The file is no TFRecord, or cannot be read.
+    /// The file is of no format that is known, or cannot be read.
     File,
 }
 
@@ -76,7 +76,7 @@ impl Fault {
     pub fn record_of(error: &Error) -> u64 {
         match error.kind() {
             ErrorKind::Codec(error) => error.position().record,
-            ErrorKind::Damaged { record, .. } => *record,
+            ErrorKind::Damaged { record, .. } | ErrorKind::Checksum { record, .. } => *record,
             _ => 0,
         }
     }
@@ -85,6 +85,7 @@ impl Fault {
     pub fn kind(&self) -> FaultKind {
         match self.error.kind() {
             ErrorKind::Damaged { .. } => FaultKind::Compression,
+            ErrorKind::Checksum { .. } => FaultKind::Data,
             ErrorKind::Codec(error) => match (error.category(), error.kind()) {
                 (Category::Corrupt, tfarrow_codec::ErrorKind::LengthCrc { .. }) => FaultKind::Length,
                 (Category::Corrupt, _) => FaultKind::Data,

@@ -31,16 +31,16 @@ pub enum Wanted {
     Columnar,
     /// Every file, whatever it holds: nothing is looked into, and [`Shard::contents`] says nothing.
     Files,
-    /// TFRecord, and what cannot be opened to tell: whoever reads all of a set to find what is wrong is to hear of it in its
-    /// turn.
+    /// All of these, and what cannot be opened to tell: whoever reads all of a set to find what is wrong is to hear of it in
+    /// its turn.
     ToVerify,
 }
 
 impl Wanted {
     pub(crate) fn takes(self, contents: Contents) -> bool {
         match self {
-            Self::Any | Self::Files => true,
-            Self::TfRecord | Self::ToVerify => contents == Contents::TfRecord,
+            Self::Any | Self::Files | Self::ToVerify => true,
+            Self::TfRecord => contents == Contents::TfRecord,
             Self::Columnar => contents != Contents::TfRecord,
         }
     }
@@ -64,8 +64,8 @@ impl Wanted {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Any => "TFRecord, Parquet or Arrow",
-            Self::TfRecord | Self::ToVerify => "TFRecord",
+            Self::Any | Self::ToVerify => "TFRecord, Parquet or Arrow",
+            Self::TfRecord => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
             Self::Files => "one that is not empty",
         }

@@ -1,6 +1,9 @@
 //! What the commands that look at a whole data set have in common.
 
-use std::ops::ControlFlow;
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use anyhow::Result;
 use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, Wanted, resolve_wanted};
@@ -16,6 +19,34 @@ pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))
+}
+
+/// What `work` makes of each shard, in their order. As many are worked at at once as there are cores, and none is begun once
+/// one has failed.
+pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(&Shard) -> Result<T> + Sync) -> Result<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut all = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(shard) = shards.get(index) else { return all };
+            let one = work(shard);
+            if one.is_err() {
+                next.store(shards.len(), Ordering::Relaxed);
+            }
+            all.push((index, one));
+        }
+    };
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from).min(shards.len());
+    let mut all = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..jobs).map(|_| scope.spawn(work)).collect();
+        let mut all = work();
+        let joined = others.into_iter().map(|thread| thread.join());
+        all.extend(joined.flat_map(|some| some.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+        all
+    });
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, one)| one).collect()
 }
 
 /// Tells a bar how far a pass is.
