@@ -178,7 +178,7 @@ fn verify_holds_parquet_and_arrow_to_their_checksums() {
         found["faults"].as_array().unwrap().iter().map(|fault| fault["record"].as_u64().unwrap()).collect();
     assert_eq!((found["records"].as_u64(), records), (Some(40), vec![0, 0, 60]), "{found}");
     let run = tfarrow(&["verify", &path("out/a.parquet"), "--max-faults", "1"]);
-    assert!(run.stdout.contains("a.parquet: row group 0, which has 30 records from 0 on, is not as it was written"));
+    assert!(run.stdout.contains("a.parquet: row group 0 (30 records from 0 on, at byte 12) is not as it was written"));
     assert!(run.ends(3).contains("1 more fault"));
     for command in [
         &["convert", &path("out/a.parquet"), &path("b.tfrecord")][..],

@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Head(Head),
     /// Count records
     Count(Count),
-    /// Say whether files are as they were written: every CRC, every record
+    /// Say whether files are as they were written: every CRC, every record, every checksum
     Verify(Verify),
     /// Save what is sound of damaged files
     Repair(Repair),

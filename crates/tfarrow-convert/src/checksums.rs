@@ -1,17 +1,15 @@
 //! Checksums of what Parquet and Arrow files hold, so that what becomes of such a file later is found as damage to TFRecord
 //! is.
 //!
-//! The footer of each file that is written here has, under [`KEY`], what 64-bit [XXH3] gives of its parts, each as 16
-//! hexadecimal digits: of the schema, and then of each row group or batch, in their order. The parts are
+//! The metadata in the footer of each file that is written here has, under [`KEY`], what 64-bit [XXH3] gives of the file's
+//! parts, each as 16 hexadecimal digits, with a space between them. The parts behind each other are the file:
 //!
-//! - in Parquet, each node of the schema as a line (name, repetition, physical type or number of children, with tabs
-//!   between them), and then the value of `ARROW:schema`; and of a row group the bytes of its column chunks, the number of its rows, and
-//!   the number of values of each chunk (as `u64`, little-endian);
-//! - in Arrow, the bytes before the first block, and for each batch those up to its end. The schema in the footer has to be
-//!   the one before the first block.
+//! - a row group of Parquet, or a batch of Arrow with the dictionaries before it, from the end of the one before on;
+//! - and the rest, which comes first in the list: what stands before and behind all of these, the footer included, with the
+//!   digit 0 in place of each digit of this one checksum.
 //!
-//! Whoever writes a Parquet file anew may copy its metadata, whatever the rows are now, and a single bit of a footer may hide
-//! all of it. So [`MARK`] at the beginning of a file tells whether it has checksums.
+//! Whoever writes a file anew may copy its metadata, whatever the rows are now, and what happens to a footer may hide all of
+//! it. So [`MARK`] at the beginning of a file tells that it has checksums, where no reader looks that follows the footer.
 //!
 //! [XXH3]: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 
@@ -22,12 +20,9 @@ use std::{
     path::Path,
 };
 
-use arrow_ipc::{Footer, convert::fb_to_schema, reader::StreamReader};
-use parquet::{
-    arrow::ARROW_SCHEMA_META_KEY,
-    file::metadata::{KeyValue, ParquetMetaData, RowGroupMetaData},
-    schema::types::Type,
-};
+use arrow_ipc::Footer;
+use memchr::memmem;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use tfarrow_dataset::ErrorKind;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -36,61 +31,88 @@ use crate::{Error, Result};
 /// Where they stand in the metadata of a file.
 pub(crate) const KEY: &str = "tfarrow.xxh3";
 
-/// What stands behind Parquet's magic number in a file that has checksums. Other readers, which look where the footer tells
-/// them to, do not see it.
+/// What tells that a file has checksums: behind Parquet's magic number, and in the zeros that follow Arrow's.
 pub(crate) const MARK: &[u8; 8] = b"TFARROW1";
 
-/// Bytes of a file up to the end of the mark.
-const MARKED: u64 = 12;
+/// Where [`MARK`] stands in a Parquet file, and where in an Arrow file.
+const PARQUET_MARK: Range<usize> = 4..12;
+const ARROW_MARK: Range<usize> = 8..16;
+
+/// What the name of who writes Parquet files with checksums begins with, in the form that [parquet.thrift] asks for: the
+/// version follows.
+///
+/// [parquet.thrift]: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+pub(crate) const CREATED_BY: &str = "tfarrow version ";
+
+/// Digits of a checksum.
+const DIGITS: usize = 16;
 
 /// Bytes that are read at once to be hashed.
 const READ_BYTES: usize = 256 << 10;
 
-/// The checksums of a file that is being written.
-#[derive(Default)]
-pub(crate) struct Checksums(Vec<u64>);
-
-impl Checksums {
-    /// Of a Parquet file with this schema and these entries in its metadata, and no row groups yet.
-    pub(crate) fn of_parquet(schema: &Type, entries: Option<&Vec<KeyValue>>) -> Self {
-        Self(vec![parquet_schema(schema, entries)])
-    }
-
-    /// Adds a row group, whose bytes were hashed.
-    pub(crate) fn add_row_group(&mut self, bytes: Xxh3, group: &RowGroupMetaData) {
-        self.0.push(with_counts(bytes, group));
-    }
-
-    /// Adds what was hashed of an Arrow file.
-    pub(crate) fn add(&mut self, bytes: &Xxh3) {
-        self.0.push(bytes.digest());
-    }
-
-    /// What the footer is to say under [`KEY`].
-    pub(crate) fn text(&self) -> String {
-        self.0.iter().map(|sum| hex(*sum)).collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// A writer that hashes what it is given.
-pub(crate) struct Hashing<W> {
+/// A writer that hashes a file in parts, and writes their checksums into its footer.
+pub(crate) struct ChecksumWriter<W> {
     pub(crate) inner: W,
+    /// The hash of what came since the last part ended.
     hasher: Xxh3,
+    /// The hash of what is in no part.
+    rest: Xxh3,
+    parts: Vec<u64>,
+    /// What is held back, to be changed before it is hashed and written.
+    held: Option<Vec<u8>>,
 }
 
-impl<W> Hashing<W> {
+impl<W: Write> ChecksumWriter<W> {
+    /// What comes is held back until [`begin`](Self::begin).
     pub(crate) fn new(inner: W) -> Self {
-        Self { inner, hasher: Xxh3::new() }
+        Self { inner, hasher: Xxh3::new(), rest: Xxh3::new(), parts: Vec::new(), held: Some(Vec::new()) }
     }
 
-    /// The hash of what came since it was last asked for.
-    pub(crate) fn take(&mut self) -> Xxh3 {
-        std::mem::take(&mut self.hasher)
+    /// What stands before the first part has come.
+    ///
+    /// # Errors
+    /// What the inner writer says.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        let mut head = self.held.take().unwrap_or_default();
+        // Arrow's magic number has zeros behind it, so that what follows is aligned.
+        if head.starts_with(b"ARROW1")
+            && let Some(zeros) = head.get_mut(ARROW_MARK).filter(|bytes| bytes.iter().all(|byte| *byte == 0))
+        {
+            zeros.copy_from_slice(MARK);
+        }
+        self.rest.update(&head);
+        self.inner.write_all(&head)
+    }
+
+    /// A part has come.
+    pub(crate) fn end_part(&mut self) {
+        self.parts.push(std::mem::take(&mut self.hasher).digest());
+    }
+
+    /// All parts have come. What comes now is held back until [`end`](Self::end); the footer is to say this under [`KEY`].
+    pub(crate) fn end_parts(&mut self) -> String {
+        self.held = Some(Vec::new());
+        let parts = self.parts.iter().map(|sum| hex(*sum));
+        std::iter::once("0".repeat(DIGITS)).chain(parts).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The footer, which says `text`, has come.
+    pub(crate) fn end(&mut self, text: &str) -> io::Result<()> {
+        let mut tail = self.held.take().unwrap_or_default();
+        self.rest.update(&tail);
+        let sum = hex(self.rest.digest());
+        let digits = memmem::rfind(&tail, text.as_bytes()).and_then(|start| tail.get_mut(start..start + DIGITS));
+        digits.ok_or_else(|| io::Error::other("the footer lacks its checksums"))?.copy_from_slice(sum.as_bytes());
+        self.inner.write_all(&tail)
     }
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for ChecksumWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(held) = &mut self.held {
+            held.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        }
         let count = self.inner.write(bytes)?;
         self.hasher.update(bytes.get(..count).unwrap_or_default());
         Ok(count)
@@ -112,166 +134,171 @@ pub(crate) fn hash(mut reader: impl Read, hasher: &mut Xxh3) -> io::Result<()> {
     }
 }
 
-/// Whether a Parquet file has checksums.
-pub(crate) fn has_checksums(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<bool> {
-    sums_of(path, file, metadata).map(|sums| sums.is_some())
+/// Whether a Parquet file has checksums. If it has, all that is in no row group is held against them.
+pub(crate) fn check_parquet(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<bool> {
+    let Some(sums) = parquet_sums(path, file, metadata)? else { return Ok(false) };
+    let groups = metadata.row_groups();
+    let end = groups.last().map_or(PARQUET_MARK.end as u64, end_of);
+    let is_whole = groups.is_sorted_by_key(end_of) && count(sums) == groups.len() + 1;
+    let holds = || rest_holds(file, sums, PARQUET_MARK.end as u64..end, parquet_footer(file)?);
+    if is_whole && holds().map_err(|e| Error::io(path, e))? { Ok(true) } else { Err(damaged_footer(path)) }
 }
 
-/// Holds the footer of a Parquet file against what it says of itself: its schema, and how many row groups there are.
-pub(crate) fn check_parquet(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<()> {
-    let Some(sums) = sums_of(path, file, metadata)? else { return Ok(()) };
+/// Whether a row group of a Parquet file is what its checksum says, if it has one.
+pub(crate) fn row_group_holds(path: &Path, file: &File, metadata: &ParquetMetaData, number: usize) -> Result<bool> {
+    let Some(sums) = parquet_sums(path, file, metadata)? else { return Ok(true) };
+    let start = part_start(metadata, number);
+    let end = end_of(metadata.row_group(number));
+    part_holds(file, sums, number, start..end).map_err(|e| Error::io(path, e))
+}
+
+/// The error of a row group that has so many records `before` it.
+pub(crate) fn damaged_row_group(path: &Path, metadata: &ParquetMetaData, number: usize, before: u64) -> Error {
+    let (offset, rows) = (part_start(metadata, number), metadata.row_group(number).num_rows());
+    let part = format!("row group {number} ({rows} records from {before} on, at byte {offset})");
+    damaged(path, part, before, offset)
+}
+
+/// The checksums of a Parquet file, if it has any.
+fn parquet_sums<'m>(path: &Path, file: &File, metadata: &'m ParquetMetaData) -> Result<Option<&'m str>> {
     let said = metadata.file_metadata();
-    let schema = hex(parquet_schema(said.schema(), said.key_value_metadata()));
-    let rows: i64 = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).sum();
-    // Each has a space or the end behind it.
-    let is_whole = sums.len() + 1 == (metadata.num_row_groups() + 1) * (DIGITS + 1) && rows == said.num_rows();
-    if is_whole && sum(sums, 0) == Some(&schema) { Ok(()) } else { Err(damaged_footer(path)) }
+    let sums = said.key_value_metadata().into_iter().flatten().find(|entry| entry.key == KEY);
+    let sums = sums.and_then(|entry| entry.value.as_deref());
+    // Who copies the metadata says his own name. So a mark that is damaged is missed.
+    let is_ours = sums.is_some() && said.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
+    match is_ours || is_marked(file, PARQUET_MARK).map_err(|e| Error::io(path, e))? {
+        true => sums.map(Some).ok_or_else(|| damaged_footer(path)),
+        false => Ok(None),
+    }
 }
 
-/// Holds a row group of a Parquet file against what the footer says of it.
-pub(crate) fn check_row_group(path: &Path, mut file: &File, metadata: &ParquetMetaData, number: usize) -> Result<()> {
-    let Some(sums) = sums_of(path, file, metadata)? else { return Ok(()) };
-    let group = metadata.row_group(number);
-    let mut hasher = Xxh3::new();
-    for column in group.columns() {
+/// Where the footer of a Parquet file begins.
+fn parquet_footer(mut file: &File) -> io::Result<u64> {
+    let mut len = [0; 4];
+    let end = file.seek(SeekFrom::End(-8))?;
+    file.read_exact(&mut len)?;
+    Ok(end.saturating_sub(u32::from_le_bytes(len).into()))
+}
+
+/// Where a row group begins.
+fn part_start(metadata: &ParquetMetaData, number: usize) -> u64 {
+    let before = number.checked_sub(1).and_then(|before| metadata.row_groups().get(before));
+    before.map_or(PARQUET_MARK.end as u64, end_of)
+}
+
+/// Where a row group ends.
+fn end_of(group: &RowGroupMetaData) -> u64 {
+    let ends = group.columns().iter().map(|column| {
         let (start, len) = column.byte_range();
-        let hashed = file.seek(SeekFrom::Start(start)).and_then(|_| hash(file.take(len), &mut hasher));
-        hashed.map_err(|e| Error::io(path, e))?;
-    }
-    if sum(sums, number + 1) == Some(&hex(with_counts(hasher, group))) {
-        return Ok(());
-    }
-    let before: i64 = metadata.row_groups().iter().take(number).map(RowGroupMetaData::num_rows).sum();
-    let part = format!("row group {number}, which has {} records from {before} on,", group.num_rows());
-    Err(damaged(path, part, before.max(0) as u64))
+        start.saturating_add(len)
+    });
+    ends.max().unwrap_or_default()
 }
 
-/// Bytes that stand before the first block of an Arrow file, besides as many as the footer has.
-const HEADER_BYTES: u64 = 1024;
-
-/// The batches of an Arrow file, and what its footer says of them.
+/// The batches of an Arrow file, and its checksums.
 pub(crate) struct BatchChecks {
     file: File,
-    sums: Vec<String>,
-    /// Where batches end.
-    ends: Vec<u64>,
-    /// The batch that is next.
+    sums: String,
+    /// Where the next batch begins, with the dictionaries before it, and where those that are left end.
+    start: u64,
+    ends: std::vec::IntoIter<u64>,
+    /// The number of the next batch.
     next: usize,
 }
 
 impl BatchChecks {
-    /// What is to be checked of a file with this footer, which stands at these bytes; nothing where it has no checksums. What
-    /// stands before its batches is checked at once.
-    pub(crate) fn new(path: &Path, mut file: File, footer: &Footer<'_>, at: Range<u64>) -> Result<Option<Self>> {
-        let entries = footer.custom_metadata().into_iter().flatten();
-        let Some(sums) = entries.filter(|entry| entry.key() == Some(KEY)).find_map(|entry| entry.value()) else {
-            return Ok(None);
+    /// What is to be checked of a file with this footer, which stands at `footer_start`; nothing where it has no checksums.
+    /// All that is in no batch is checked at once.
+    pub(crate) fn new(path: &Path, file: File, footer: &Footer<'_>, footer_start: u64) -> Result<Option<Self>> {
+        let io = |e| Error::io(path, e);
+        let mut entries = footer.custom_metadata().into_iter().flatten().filter(|entry| entry.key() == Some(KEY));
+        let Some(sums) = entries.find_map(|entry| entry.value()) else {
+            return if is_marked(&file, ARROW_MARK).map_err(io)? { Err(damaged_footer(path)) } else { Ok(None) };
         };
-        let mut sums = sums.split(' ').map(str::to_owned);
-        let header = sums.next();
-        let batches = footer.recordBatches().into_iter().flatten();
-        let end = |block: &arrow_ipc::Block| block.offset() + i64::from(block.metaDataLength()) + block.bodyLength();
-        let ends: Vec<_> = batches.map(|block| end(block).max(0) as u64).collect();
+        let end = |block: &arrow_ipc::Block| {
+            let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
+            lengths.into_iter().fold(0, |end: u64, len| end.saturating_add(len.max(0) as u64))
+        };
+        let ends: Vec<_> = footer.recordBatches().into_iter().flatten().map(end).collect();
         let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
-        let first = blocks.map(|block| block.offset().max(0) as u64).min();
-        // The end of the stream stands between the last block and the footer.
-        let start = first.unwrap_or(at.start.saturating_sub(8));
-        // It is the schema, which the footer has as well.
-        if start > at.end - at.start + HEADER_BYTES {
-            return Err(damaged_footer(path));
+        let start = blocks.map(|block| block.offset().max(0) as u64).min().unwrap_or(footer_start);
+        let parts = start..ends.last().copied().unwrap_or(start);
+        let is_whole = ends.is_sorted() && count(sums) == ends.len() + 1;
+        if is_whole && rest_holds(&file, sums, parts, footer_start).map_err(io)? {
+            Ok(Some(Self { file, sums: sums.to_owned(), start, ends: ends.into_iter(), next: 0 }))
+        } else {
+            Err(damaged_footer(path))
         }
-        let mut bytes = Vec::new();
-        let read = file.seek(SeekFrom::Start(0)).and_then(|_| (&file).take(start).read_to_end(&mut bytes));
-        read.map_err(|e| Error::io(path, e))?;
-        let mut hasher = Xxh3::new();
-        hasher.update(&bytes);
-        let sums: Vec<_> = sums.collect();
-        let is_whole = header == Some(hex(hasher.digest())) && sums.len() == ends.len();
-        let is_schema = || schema_in(&bytes).is_some_and(|schema| footer.schema().map(fb_to_schema) == Some(schema));
-        if is_whole && is_schema() { Ok(Some(Self { file, sums, ends, next: 0 })) } else { Err(damaged_footer(path)) }
     }
 
     /// Checks the next batch, if there is one. `record` is the number of its first.
     pub(crate) fn check_next(&mut self, path: &Path, record: u64) -> Result<()> {
-        let number = self.next;
-        let Some((sum, end)) = self.sums.get(number).zip(self.ends.get(number)) else { return Ok(()) };
-        self.next += 1;
-        let mut hasher = Xxh3::new();
-        let at = self.file.stream_position().map_err(|e| Error::io(path, e))?;
-        let len = end.saturating_sub(at);
-        hash((&self.file).take(len), &mut hasher).map_err(|e| Error::io(path, e))?;
-        if *sum == hex(hasher.digest()) {
+        let Some(end) = self.ends.next() else { return Ok(()) };
+        let (number, start) = (self.next, self.start);
+        (self.next, self.start) = (number + 1, end);
+        if part_holds(&self.file, &self.sums, number, start..end).map_err(|e| Error::io(path, e))? {
             return Ok(());
         }
-        Err(damaged(path, format!("batch {number}, which begins with record {record},"), record))
+        let part = format!("batch {number} (records from {record} on, at byte {start})");
+        Err(damaged(path, part, record, start))
     }
 }
 
-/// The schema that an Arrow file begins with.
-fn schema_in(header: &[u8]) -> Option<arrow_schema::Schema> {
-    // It stands behind a magic number, and zeros for alignment.
-    let message = header.get(b"ARROW1".len()..)?;
-    let start = message.iter().position(|byte| *byte != 0)?;
-    let reader = StreamReader::try_new(message.get(start..)?, None).ok()?;
-    Some(reader.schema().as_ref().clone())
-}
-
-/// What a Parquet file says under [`KEY`], if it has checksums.
-fn sums_of<'m>(path: &Path, mut file: &File, metadata: &'m ParquetMetaData) -> Result<Option<&'m str>> {
+/// Whether the mark is where it is in a file that has checksums.
+fn is_marked(mut file: &File, place: Range<usize>) -> io::Result<bool> {
     let mut head = Vec::new();
-    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MARKED).read_to_end(&mut head));
-    read.map_err(|e| Error::io(path, e))?;
-    if !head.ends_with(MARK) {
-        return Ok(None);
-    }
-    let entries = metadata.file_metadata().key_value_metadata();
-    let sums = entries.into_iter().flatten().find(|entry| entry.key == KEY);
-    sums.and_then(|entry| entry.value.as_deref()).map(Some).ok_or_else(|| damaged_footer(path))
+    file.seek(SeekFrom::Start(place.start as u64))?;
+    file.take(MARK.len() as u64).read_to_end(&mut head)?;
+    Ok(head == MARK)
 }
 
-fn parquet_schema(schema: &Type, entries: Option<&Vec<KeyValue>>) -> u64 {
+/// Whether what is in none of the `parts` is what its checksum says.
+fn rest_holds(mut file: &File, sums: &str, parts: Range<u64>, footer_start: u64) -> io::Result<bool> {
     let mut hasher = Xxh3::new();
-    let mut nodes = vec![schema];
-    while let Some(node) = nodes.pop() {
-        let info = node.get_basic_info();
-        let repetition = if info.has_repetition() { info.repetition().to_string() } else { String::new() };
-        let (kind, children) = match node {
-            Type::PrimitiveType { physical_type, .. } => (physical_type.to_string(), &[][..]),
-            Type::GroupType { fields, .. } => (fields.len().to_string(), fields.as_slice()),
-        };
-        hasher.update(format!("{}\t{repetition}\t{kind}\n", node.name()).as_bytes());
-        nodes.extend(children.iter().rev().map(AsRef::as_ref));
-    }
-    for entry in entries.into_iter().flatten().filter(|entry| entry.key == ARROW_SCHEMA_META_KEY) {
-        hasher.update(entry.value.as_deref().unwrap_or_default().as_bytes());
-    }
-    hasher.digest()
+    hash_range(file, 0..parts.start, &mut hasher)?;
+    hash_range(file, parts.end..footer_start, &mut hasher)?;
+    let mut footer = Vec::new();
+    file.seek(SeekFrom::Start(footer_start))?;
+    file.read_to_end(&mut footer)?;
+    // It is behind all else that may have this text in it.
+    let digits = memmem::rfind(&footer, sums.as_bytes()).and_then(|start| footer.get_mut(start..start + DIGITS));
+    let Some(digits) = digits else { return Ok(false) };
+    digits.fill(b'0');
+    hasher.update(&footer);
+    Ok(parts.end <= footer_start && sum(sums, 0) == Some(&hex(hasher.digest())))
 }
 
-/// The hash of a row group, when that of its bytes is known.
-fn with_counts(mut bytes: Xxh3, group: &RowGroupMetaData) -> u64 {
-    bytes.update(&group.num_rows().to_le_bytes());
-    group.columns().iter().for_each(|column| bytes.update(&column.num_values().to_le_bytes()));
-    bytes.digest()
+/// Whether a part, which has these bytes, is what its checksum says.
+fn part_holds(file: &File, sums: &str, number: usize, bytes: Range<u64>) -> io::Result<bool> {
+    let mut hasher = Xxh3::new();
+    hash_range(file, bytes, &mut hasher)?;
+    Ok(sum(sums, number + 1) == Some(&hex(hasher.digest())))
 }
 
-/// Digits of a checksum.
-const DIGITS: usize = 16;
+fn hash_range(mut file: &File, bytes: Range<u64>, hasher: &mut Xxh3) -> io::Result<()> {
+    file.seek(SeekFrom::Start(bytes.start))?;
+    hash(file.take(bytes.end.saturating_sub(bytes.start)), hasher)
+}
 
 fn hex(sum: u64) -> String {
     format!("{sum:0DIGITS$x}")
 }
 
-/// One of the checksums that a text has.
+/// One of the checksums that a text has, each with a space or the end behind it.
 fn sum(sums: &str, number: usize) -> Option<&str> {
     let start = number.checked_mul(DIGITS + 1)?;
     sums.get(start..start + DIGITS)
 }
 
-fn damaged(path: &Path, part: String, record: u64) -> Error {
-    tfarrow_dataset::Error::new(path, ErrorKind::Checksum { part, record }).into()
+/// How many checksums a text has.
+fn count(sums: &str) -> usize {
+    (sums.len() + 1) / (DIGITS + 1)
+}
+
+fn damaged(path: &Path, part: String, record: u64, offset: u64) -> Error {
+    tfarrow_dataset::Error::new(path, ErrorKind::Checksum { part, record, offset }).into()
 }
 
 fn damaged_footer(path: &Path) -> Error {
-    damaged(path, "its footer".to_owned(), 0)
+    damaged(path, "its schema or footer".to_owned(), 0, 0)
 }

@@ -115,11 +115,10 @@ pub(crate) fn arrow_reader(
     let arrow = |e| Error::arrow(path, e);
     guarded(path, || {
         let (footer, start) = read_footer(&mut file).map_err(arrow)?;
-        let at = start..start + footer.len() as u64;
         let footer = root_as_footer(&footer)
             .map_err(|e| arrow(ArrowError::ParseError(format!("the footer is damaged: {e}"))))?;
         check_blocks(&mut file, &footer).map_err(arrow)?;
-        let checks = BatchChecks::new(path, open()?, &footer, at)?;
+        let checks = BatchChecks::new(path, open()?, &footer, start)?;
         Ok((FileReader::try_new(file, columns).map_err(arrow)?, checks))
     })
 }

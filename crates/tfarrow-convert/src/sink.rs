@@ -33,15 +33,10 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
     Error, OutputCompression, Result, Target,
-    checksums::{self, Checksums, Hashing},
+    checksums::{self, ChecksumWriter},
     dictionary,
     journal::Journal,
 };
-
-/// Who writes Parquet files, in the form that [parquet.thrift] asks for.
-///
-/// [parquet.thrift]: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
-const CREATED_BY: &str = concat!("tfarrow version ", env!("CARGO_PKG_VERSION"));
 
 /// What workers make of units, ready to be written.
 pub(crate) enum Piece {
@@ -86,8 +81,8 @@ pub(crate) struct Sink {
 }
 
 enum Writer {
-    Parquet(Box<SerializedFileWriter<Hashing<Output>>>, Checksums),
-    Arrow(Box<FileWriter<io::BufWriter<Hashing<Output>>>>, Checksums),
+    Parquet(Box<SerializedFileWriter<ChecksumWriter<Output>>>),
+    Arrow(Box<FileWriter<io::BufWriter<ChecksumWriter<Output>>>>),
     TfRecord(Box<ShardWriter<Output>>),
 }
 
@@ -118,17 +113,22 @@ impl Sink {
     pub(crate) fn finish(self) -> Result<Whole> {
         let Self { path, writer } = self;
         let output = match writer {
-            Writer::Parquet(mut writer, checksums) => {
-                writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.text()));
+            Writer::Parquet(mut writer) => {
+                let text = writer.inner_mut().end_parts();
+                writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), text.clone()));
                 writer.finish().map_err(|e| Error::parquet(&path, e))?;
                 // Its `into_inner` turns the system's error, as of a closed pipe, into text. Nothing goes to what is put
                 // in the output's place.
+                writer.inner_mut().end(&text).map_err(|e| Error::io(&path, e))?;
                 Ok(mem::replace(&mut writer.inner_mut().inner, Output::Stdout(io::stdout(), 0)))
             }
-            Writer::Arrow(mut writer, checksums) => {
-                writer.write_metadata(checksums::KEY, checksums.text());
+            Writer::Arrow(mut writer) => {
+                let text = writer.get_mut().get_mut().end_parts();
+                writer.write_metadata(checksums::KEY, text.clone());
                 let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
-                output.into_inner().map(|output| output.inner).map_err(|e| Error::io(&path, e.into_error()))
+                let mut output = output.into_inner().map_err(|e| Error::io(&path, e.into_error()))?;
+                output.end(&text).map_err(|e| Error::io(&path, e))?;
+                Ok(output.inner)
             }
             Writer::TfRecord(writer) => writer.finish().map_err(|e| Error::io(&path, e)),
         };
@@ -138,12 +138,14 @@ impl Sink {
     /// Writes one piece.
     pub(crate) fn write(&mut self, piece: Piece) -> Result<()> {
         match (&mut self.writer, piece) {
-            (Writer::Parquet(writer, checksums), Piece::RowGroup(chunks)) => {
-                append(writer, checksums, chunks).map_err(|e| Error::parquet(&self.path, e))
+            (Writer::Parquet(writer), Piece::RowGroup(chunks)) => {
+                append(writer, chunks).map_err(|e| Error::parquet(&self.path, e))
             }
-            (Writer::Arrow(writer, checksums), Piece::Batch(batch)) => {
-                let written = writer.write(&batch).and_then(|()| add_part(writer, checksums));
-                written.map_err(|e| Error::arrow(&self.path, e))
+            (Writer::Arrow(writer), Piece::Batch(batch)) => {
+                let written = writer.write(&batch).and_then(|()| writer.flush());
+                written.map_err(|e| Error::arrow(&self.path, e))?;
+                writer.get_mut().get_mut().end_part();
+                Ok(())
             }
             (Writer::TfRecord(writer), Piece::Frames(frames)) => {
                 io::Write::write_all(writer, &frames).map_err(|e| Error::io(&self.path, e))
@@ -167,45 +169,32 @@ impl Piece {
 
 fn parquet_writer(output: Output, schema: &SchemaRef, format: &Format) -> parquet::errors::Result<Writer> {
     let (root, properties) = parquet_schema(schema, format, &HashSet::new())?;
-    let checksums = Checksums::of_parquet(&root, properties.key_value_metadata());
-    let mut writer = SerializedFileWriter::new(Hashing::new(output), root, properties)?;
+    let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
     writer.write_all(checksums::MARK)?;
-    // What stands before the first row group is no part of it.
     writer.flush()?;
-    writer.inner_mut().take();
-    Ok(Writer::Parquet(Box::new(writer), checksums))
+    writer.inner_mut().begin()?;
+    Ok(Writer::Parquet(Box::new(writer)))
 }
 
 fn arrow_writer(output: Output, schema: &SchemaRef, format: &Format) -> Result<Writer, ArrowError> {
-    let output = io::BufWriter::with_capacity(1 << 20, Hashing::new(output));
+    let output = io::BufWriter::with_capacity(1 << 20, ChecksumWriter::new(output));
     let mut writer = FileWriter::try_new_with_options(output, schema, ipc_options(format.compression)?)?;
-    let mut checksums = Checksums::default();
-    add_part(&mut writer, &mut checksums)?;
-    Ok(Writer::Arrow(Box::new(writer), checksums))
+    writer.flush()?;
+    writer.get_mut().get_mut().begin()?;
+    Ok(Writer::Arrow(Box::new(writer)))
 }
 
 fn append(
-    writer: &mut SerializedFileWriter<Hashing<Output>>,
-    checksums: &mut Checksums,
+    writer: &mut SerializedFileWriter<ChecksumWriter<Output>>,
     chunks: Vec<ArrowColumnChunk>,
 ) -> parquet::errors::Result<()> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         chunk.append_to_row_group(&mut group)?;
     }
-    let group = group.close()?;
+    group.close()?;
     writer.flush()?;
-    checksums.add_row_group(writer.inner_mut().take(), &group);
-    Ok(())
-}
-
-/// Adds what was written since the last part.
-fn add_part(
-    writer: &mut FileWriter<io::BufWriter<Hashing<Output>>>,
-    checksums: &mut Checksums,
-) -> Result<(), ArrowError> {
-    writer.flush()?;
-    checksums.add(&writer.get_mut().get_mut().take());
+    writer.inner_mut().end_part();
     Ok(())
 }
 
@@ -264,7 +253,7 @@ fn parquet_schema(
         builder.set_column_encoding(ColumnPath::from(name.as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
     });
     let mut properties = properties
-        .set_created_by(CREATED_BY.to_owned())
+        .set_created_by(format!("{}{}", checksums::CREATED_BY, env!("CARGO_PKG_VERSION")))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(format.row_group_rows))
         .build();

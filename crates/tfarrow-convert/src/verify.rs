@@ -3,7 +3,7 @@
 use std::{fs::File, io};
 
 use arrow_ipc::reader::FileReader;
-use tfarrow_dataset::{Contents, Shard};
+use tfarrow_dataset::{Contents, Fault, Losses, Shard};
 
 use crate::{
     Error, Result, checksums,
@@ -12,73 +12,80 @@ use crate::{
 };
 
 /// What a Parquet or Arrow file was found to be.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct VerifiedFile {
     /// Records that are sound.
     pub records: u64,
     /// Whether it has checksums. Of one that has none, as others write them, all that is known is that it can be read.
     pub has_checksums: bool,
-    /// What is wrong with it, in its order.
-    pub faults: Vec<tfarrow_dataset::Error>,
+    /// What is wrong with it.
+    pub losses: Losses,
 }
 
-/// Holds all parts of a file against their checksums, or reads it where it has none. What is wrong with a part does not keep
-/// the next from being looked at, unless it is the library that reads it that gives up.
-pub fn verify(shard: &Shard) -> VerifiedFile {
-    let mut file = VerifiedFile::default();
+/// Holds all parts of a file, the shard of this `number`, against their checksums, or reads it where it has none. What is
+/// wrong with a part does not keep the next from being looked at, unless it is the library that reads it that gives up. Of
+/// all faults, the first `most` are kept with their places.
+pub fn verify(shard: &Shard, number: usize, most: usize) -> VerifiedFile {
+    let mut file = VerifiedFile { records: 0, has_checksums: false, losses: Losses::new(most) };
     let read = match shard.contents {
-        Contents::Parquet => file.parquet(shard),
-        Contents::Arrow => file.arrow(shard),
+        Contents::Parquet => file.parquet(shard, number),
+        Contents::Arrow => file.arrow(shard, number),
         Contents::TfRecord => Err(Error::Usage(format!("{}: is TFRecord", shard.path.display()))),
     };
-    file.note(shard, read.map(|()| 0));
+    if let Err(error) = read {
+        file.note(shard, number, error);
+    }
     file
 }
 
 impl VerifiedFile {
-    fn parquet(&mut self, shard: &Shard) -> Result<()> {
+    fn parquet(&mut self, shard: &Shard, shard_number: usize) -> Result<()> {
         let path = &shard.path;
-        let metadata = parquet_metadata(path, shard.local_path())?;
+        let reader = parquet_metadata(path, shard.local_path())?;
+        let metadata = reader.metadata();
         let file = File::open(shard.local_path()).map_err(|e| Error::io(path, e))?;
-        self.has_checksums = checksums::has_checksums(path, &file, metadata.metadata())?;
-        for number in 0..metadata.metadata().num_row_groups() {
+        self.has_checksums = checksums::check_parquet(path, &file, metadata)?;
+        let mut before = 0;
+        for (number, group) in metadata.row_groups().iter().enumerate() {
             let checked = match self.has_checksums {
-                true => guarded(path, || checksums::check_row_group(path, &file, metadata.metadata(), number)),
-                false => parquet_rows::rows(shard, &metadata, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
+                true => guarded(path, || match checksums::row_group_holds(path, &file, metadata, number)? {
+                    true => Ok(()),
+                    false => Err(checksums::damaged_row_group(path, metadata, number, before)),
+                }),
+                false => parquet_rows::rows(shard, &reader, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
             };
-            let rows = metadata.metadata().row_group(number).num_rows();
-            self.note(shard, checked.map(|()| rows.max(0) as u64));
+            let rows = group.num_rows().max(0) as u64;
+            match checked {
+                Ok(()) => self.records += rows,
+                Err(error) => self.note(shard, shard_number, error),
+            }
+            before += rows;
         }
         Ok(())
     }
 
-    fn arrow(&mut self, shard: &Shard) -> Result<()> {
+    fn arrow(&mut self, shard: &Shard, shard_number: usize) -> Result<()> {
         let path = &shard.path;
         let (mut reader, mut checks) = arrow_reader(path, shard.local_path(), None)?;
         self.has_checksums = checks.is_some();
         for number in 0..reader.num_batches() {
             match checks.iter_mut().try_for_each(|checks| checks.check_next(path, self.records)) {
                 Ok(()) => self.records += guarded(path, || rows(&mut reader, number, shard))?,
-                Err(error) => self.note(shard, Err(error)),
+                Err(error) => self.note(shard, shard_number, error),
             }
         }
         Ok(())
     }
 
-    /// Counts the records of what was read, or notes why it was not.
-    fn note(&mut self, shard: &Shard, read: Result<u64>) {
-        match read {
-            Ok(records) => self.records += records,
-            Err(Error::Dataset(error)) => self.faults.push(error),
-            Err(error) => {
-                let why = match error {
-                    Error::Parquet { source, .. } => io::Error::other(source),
-                    Error::Arrow { source, .. } => io::Error::other(source),
-                    error => io::Error::other(error),
-                };
-                self.faults.push(tfarrow_dataset::Error::io(&shard.path, why));
-            }
-        }
+    /// Notes why something was not read.
+    fn note(&mut self, shard: &Shard, number: usize, error: Error) {
+        let error = match error {
+            Error::Dataset(error) => error,
+            Error::Parquet { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
+            Error::Arrow { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
+            error => tfarrow_dataset::Error::io(&shard.path, io::Error::other(error)),
+        };
+        self.losses.add_record(Fault::of(number, error));
     }
 }
 

@@ -54,6 +54,8 @@ pub enum ErrorKind {
         part: String,
         /// The number of its first record, from 0.
         record: u64,
+        /// Where it begins in the file; 0 for what says where all else is.
+        offset: u64,
     },
     /// A source names nothing to read.
     NoShards {
@@ -233,10 +235,10 @@ impl fmt::Display for ErrorKind {
             Self::Damaged { compression, damage, offset, record } => {
                 write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
             }
-            Self::Checksum { part, .. } => write!(
-                f,
-                "{part} is not as it was written: its checksum does not hold; take the file from a copy, or make it again"
-            ),
+            Self::Checksum { part, .. } => {
+                let way_out = "take the file from a copy, or make it again";
+                write!(f, "{part} is not as it was written: its checksum does not hold; {way_out}")
+            }
             Self::NoShards { looked, passed_over } => {
                 let before = if *passed_over == PassedOver::default() { "" } else { "; " };
                 write!(f, "nothing to read: {looked}{before}{passed_over}")

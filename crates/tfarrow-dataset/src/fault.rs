@@ -67,6 +67,7 @@ impl Fault {
     pub fn of(shard: usize, error: Error) -> Self {
         let offset = match error.kind() {
             ErrorKind::Codec(error) => error.position().offset,
+            ErrorKind::Checksum { offset, .. } => *offset,
             _ => 0,
         };
         Self { shard, record: Self::record_of(&error), offset, bytes: 0, error: Arc::new(error) }

@@ -206,6 +206,15 @@ fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard>
     }
 }
 
+/// What a file is by its name, whose first bytes may be damaged.
+fn columnar_by_name(path: &Path) -> Option<Contents> {
+    match path.extension()?.to_str()? {
+        "parquet" => Some(Contents::Parquet),
+        "arrow" => Some(Contents::Arrow),
+        _ => None,
+    }
+}
+
 /// A shard that could not be opened to tell what it holds: reading it tells why.
 fn unread(path: &Path, name: PathBuf) -> Shard {
     Shard::file(path.to_owned(), name, 0, Contents::TfRecord)
@@ -366,6 +375,11 @@ impl Search {
             (_, 0) => Ok(tfrecord.filter(|_| is_called_so)),
             _ => match Contents::of(path)? {
                 None if stands_beside(path) => Ok(None),
+                None if self.wanted == Wanted::ToVerify
+                    && let Some(columnar) = columnar_by_name(path) =>
+                {
+                    Ok(Some(columnar))
+                }
                 None if found == Found::ByGlob || is_called_so || Contents::is_behind_damage(path)? => Ok(tfrecord),
                 known => Ok(known),
             },

@@ -1,12 +1,12 @@
 //! `tfarrow verify`: whether files are as they were written.
 
-use std::process::ExitCode;
+use std::{collections::HashMap, process::ExitCode};
 
 use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
 use tfarrow_convert::VerifiedFile;
-use tfarrow_dataset::{Contents, Fault, MissingShards, Resolved, Shard, Verified, Wanted, resolve_wanted, verify};
+use tfarrow_dataset::{Contents, MissingShards, Resolved, Shard, Verified, Wanted, resolve_wanted, verify};
 
 use crate::{
     args::{RecordTypeArg, Verify},
@@ -34,20 +34,20 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let record_type = args.record_type.and_then(RecordTypeArg::record_type);
     let read = args.bounds.read(OnError::Skip);
     let mut verified = verify(tfrecord, record_type, jobs, read, args.max_faults, &told(&progress))?;
+    let numbers: HashMap<_, _> = columnar.iter().map(|shard| &shard.path).zip(tfrecords..).collect();
     let others = each(columnar, |shard| {
-        let file = tfarrow_convert::verify(shard);
+        let number = numbers.get(&shard.path).copied().unwrap_or_default();
+        let file = tfarrow_convert::verify(shard, number, args.max_faults);
         progress.add(shard.size, file.records);
         Ok(file)
     });
     drop(progress);
-    let others: Vec<_> = columnar.iter().zip(others?).collect();
-    let unchecked: Vec<_> = others
-        .iter()
-        .filter(|(_, file)| !file.has_checksums && file.faults.is_empty())
-        .map(|(shard, _)| *shard)
-        .collect();
-    for (number, (shard, file)) in (tfrecords..).zip(others) {
-        add(&mut verified, number, shard, file, args.max_faults);
+    let mut unchecked = Vec::new();
+    for (shard, file) in columnar.iter().zip(others?) {
+        if !file.has_checksums && file.losses.faults.counts().is_empty() {
+            unchecked.push(&shard.path);
+        }
+        add(&mut verified, shard, file, args.max_faults);
     }
     let files = faults::names(&shards);
     let found = Found { files: &files, faults: &verified.faults, counts: &verified.counts };
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
         |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
     let summary = json!({
         "files": shards.len(),
-        "without_checksums": unchecked.iter().map(|shard| shard.path.to_string_lossy()).collect::<Vec<_>>(),
+        "without_checksums": unchecked.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
         "records": verified.records,
         "bytes": verified.bytes,
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     failure::unless_closed(found.tell(args.format, summary))?;
     failure::tell_besides(&passed_over, &missing);
     if let Some(first) = unchecked.first() {
-        let (files, first) = (plural(unchecked.len() as u64, "file"), escape(&first.path.to_string_lossy()));
+        let (files, first) = (plural(unchecked.len() as u64, "file"), escape(&first.to_string_lossy()));
         failure::say(&format!(
             "{files} without checksums (the first: {first}): that all can be read is all that is known"
         ));
@@ -74,15 +74,12 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
-/// Adds what a Parquet or Arrow file, the shard of this number, was found to be; faults up to so many.
-fn add(verified: &mut Verified, number: usize, shard: &Shard, file: VerifiedFile, most: usize) {
+/// Adds what a Parquet or Arrow file was found to be; faults up to so many.
+fn add(verified: &mut Verified, shard: &Shard, file: VerifiedFile, most: usize) {
     verified.records += file.records;
     verified.bytes += shard.size;
-    for error in file.faults {
-        let fault = Fault::of(number, error);
-        *verified.counts.entry(fault.kind()).or_default() += 1;
-        if verified.faults.len() < most {
-            verified.faults.push(fault);
-        }
-    }
+    let faults = file.losses.faults;
+    faults.counts().iter().for_each(|(kind, count)| *verified.counts.entry(*kind).or_default() += count);
+    let room = most.saturating_sub(verified.faults.len());
+    verified.faults.extend(faults.into_kept().take(room));
 }
