@@ -92,17 +92,18 @@ impl<W: Write> ChecksumWriter<W> {
     /// All parts have come. What comes now is held back until [`end`](Self::end); the footer is to say this under [`KEY`].
     pub(crate) fn end_parts(&mut self) -> String {
         self.held = Some(Vec::new());
-        let parts = self.parts.iter().map(|sum| hex(*sum));
-        std::iter::once("0".repeat(DIGITS)).chain(parts).collect::<Vec<_>>().join(" ")
+        // What stands for the one that is not known yet has to be found again, and must not be in any name.
+        let sums = std::iter::once(self.rest.digest()).chain(self.parts.iter().copied());
+        sums.map(hex).collect::<Vec<_>>().join(" ")
     }
 
     /// The footer, which says `text`, has come.
     pub(crate) fn end(&mut self, text: &str) -> io::Result<()> {
         let mut tail = self.held.take().unwrap_or_default();
+        let place = digits_of(&tail, text).ok_or_else(|| io::Error::other("the footer has not its checksums once"))?;
+        tail.get_mut(place.clone()).unwrap_or_default().fill(b'0');
         self.rest.update(&tail);
-        let sum = hex(self.rest.digest());
-        let digits = memmem::rfind(&tail, text.as_bytes()).and_then(|start| tail.get_mut(start..start + DIGITS));
-        digits.ok_or_else(|| io::Error::other("the footer lacks its checksums"))?.copy_from_slice(sum.as_bytes());
+        tail.get_mut(place).unwrap_or_default().copy_from_slice(hex(self.rest.digest()).as_bytes());
         self.inner.write_all(&tail)
     }
 }
@@ -123,9 +124,9 @@ impl<W: Write> Write for ChecksumWriter<W> {
     }
 }
 
-/// Hashes what is left of `reader`.
-pub(crate) fn hash(mut reader: impl Read, hasher: &mut Xxh3) -> io::Result<()> {
-    let mut buffer = vec![0; READ_BYTES];
+/// Hashes what is left of `reader`, which is at most so long.
+pub(crate) fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Result<()> {
+    let mut buffer = vec![0; usize::try_from(len).unwrap_or(READ_BYTES).clamp(1, READ_BYTES)];
     loop {
         match reader.read(&mut buffer)? {
             0 => return Ok(()),
@@ -139,7 +140,7 @@ pub(crate) fn check_parquet(path: &Path, file: &File, metadata: &ParquetMetaData
     let Some(sums) = parquet_sums(path, file, metadata)? else { return Ok(false) };
     let groups = metadata.row_groups();
     let end = groups.last().map_or(PARQUET_MARK.end as u64, end_of);
-    let is_whole = groups.is_sorted_by_key(end_of) && count(sums) == groups.len() + 1;
+    let is_whole = groups.is_sorted_by(|one, next| end_of(one) < end_of(next)) && count(sums) == groups.len() + 1;
     let holds = || rest_holds(file, sums, PARQUET_MARK.end as u64..end, parquet_footer(file)?);
     if is_whole && holds().map_err(|e| Error::io(path, e))? { Ok(true) } else { Err(damaged_footer(path)) }
 }
@@ -162,7 +163,8 @@ pub(crate) fn damaged_row_group(path: &Path, metadata: &ParquetMetaData, number:
 /// The checksums of a Parquet file, if it has any.
 fn parquet_sums<'m>(path: &Path, file: &File, metadata: &'m ParquetMetaData) -> Result<Option<&'m str>> {
     let said = metadata.file_metadata();
-    let sums = said.key_value_metadata().into_iter().flatten().find(|entry| entry.key == KEY);
+    // It is the last that is written. To look for it among as many as a stranger likes, a row group at a time, takes long.
+    let sums = said.key_value_metadata().and_then(|entries| entries.last()).filter(|entry| entry.key == KEY);
     let sums = sums.and_then(|entry| entry.value.as_deref());
     // Who copies the metadata says his own name. So a mark that is damaged is missed.
     let is_ours = sums.is_some() && said.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
@@ -223,7 +225,7 @@ impl BatchChecks {
         let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
         let start = blocks.map(|block| block.offset().max(0) as u64).min().unwrap_or(footer_start);
         let parts = start..ends.last().copied().unwrap_or(start);
-        let is_whole = ends.is_sorted() && count(sums) == ends.len() + 1;
+        let is_whole = ends.is_sorted_by(|one, next| one < next) && count(sums) == ends.len() + 1;
         if is_whole && rest_holds(&file, sums, parts, footer_start).map_err(io)? {
             Ok(Some(Self { file, sums: sums.to_owned(), start, ends: ends.into_iter(), next: 0 }))
         } else {
@@ -231,16 +233,15 @@ impl BatchChecks {
         }
     }
 
-    /// Checks the next batch, if there is one. `record` is the number of its first.
-    pub(crate) fn check_next(&mut self, path: &Path, record: u64) -> Result<()> {
+    /// Checks the next batch, if there is one. So many records are known before it.
+    pub(crate) fn check_next(&mut self, path: &Path, before: u64) -> Result<()> {
         let Some(end) = self.ends.next() else { return Ok(()) };
         let (number, start) = (self.next, self.start);
         (self.next, self.start) = (number + 1, end);
         if part_holds(&self.file, &self.sums, number, start..end).map_err(|e| Error::io(path, e))? {
             return Ok(());
         }
-        let part = format!("batch {number} (records from {record} on, at byte {start})");
-        Err(damaged(path, part, record, start))
+        Err(damaged(path, format!("batch {number} (at byte {start})"), before, start))
     }
 }
 
@@ -260,12 +261,16 @@ fn rest_holds(mut file: &File, sums: &str, parts: Range<u64>, footer_start: u64)
     let mut footer = Vec::new();
     file.seek(SeekFrom::Start(footer_start))?;
     file.read_to_end(&mut footer)?;
-    // It is behind all else that may have this text in it.
-    let digits = memmem::rfind(&footer, sums.as_bytes()).and_then(|start| footer.get_mut(start..start + DIGITS));
-    let Some(digits) = digits else { return Ok(false) };
-    digits.fill(b'0');
+    let Some(place) = digits_of(&footer, sums) else { return Ok(false) };
+    footer.get_mut(place).unwrap_or_default().fill(b'0');
     hasher.update(&footer);
     Ok(parts.end <= footer_start && sum(sums, 0) == Some(&hex(hasher.digest())))
+}
+
+/// Where the first of these checksums stands in a footer, if they are there once.
+fn digits_of(footer: &[u8], sums: &str) -> Option<Range<usize>> {
+    let start = memmem::find(footer, sums.as_bytes())?;
+    Some(start..start + DIGITS).filter(|_| memmem::rfind(footer, sums.as_bytes()) == Some(start))
 }
 
 /// Whether a part, which has these bytes, is what its checksum says.
@@ -277,7 +282,8 @@ fn part_holds(file: &File, sums: &str, number: usize, bytes: Range<u64>) -> io::
 
 fn hash_range(mut file: &File, bytes: Range<u64>, hasher: &mut Xxh3) -> io::Result<()> {
     file.seek(SeekFrom::Start(bytes.start))?;
-    hash(file.take(bytes.end.saturating_sub(bytes.start)), hasher)
+    let len = bytes.end.saturating_sub(bytes.start);
+    hash(file.take(len), len, hasher)
 }
 
 fn hex(sum: u64) -> String {

@@ -64,6 +64,11 @@ pub(crate) fn parquet_metadata(path: &Path, local: &Path) -> Result<ArrowReaderM
     guarded(path, || {
         let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| Error::parquet(path, e))?;
         checksums::check_parquet(path, &file, plain.metadata())?;
+        // Any number of rows without columns takes no bytes.
+        let has_rows = plain.metadata().row_groups().iter().any(|group| group.num_rows() != 0);
+        if has_rows && plain.schema().fields().is_empty() {
+            return Err(Error::Usage(format!("{}: is said to have rows, and has no columns", path.display())));
+        }
         let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
         ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(|e| Error::parquet(path, e))
     })

@@ -325,7 +325,7 @@ fn is_as_long(path: &Path, made: &Made) -> bool {
 
 fn hash_of(path: &Path) -> io::Result<u64> {
     let mut hasher = Xxh3::new();
-    checksums::hash(File::open(path)?, &mut hasher)?;
+    checksums::hash(File::open(path)?, u64::MAX, &mut hasher)?;
     Ok(hasher.digest())
 }
 

@@ -64,8 +64,9 @@ impl Rows {
     fn open(file: &Arc<File>, metadata: &ArrowReaderMetadata, group: usize, path: &Path) -> Result<Self> {
         let parquet = |e| Error::parquet(path, e);
         if !checksums::row_group_holds(path, file, metadata.metadata(), group)? {
-            let before: i64 = metadata.metadata().row_groups().iter().take(group).map(|group| group.num_rows()).sum();
-            return Err(checksums::damaged_row_group(path, metadata.metadata(), group, before.max(0) as u64));
+            let groups = metadata.metadata().row_groups().iter().take(group);
+            let before = groups.fold(0, |rows: u64, group| rows.saturating_add(group.num_rows().max(0) as u64));
+            return Err(checksums::damaged_row_group(path, metadata.metadata(), group, before));
         }
         let lists = parquet_lists::readers(file, metadata, group).map_err(parquet)?;
         let others = lists.iter().enumerate().filter(|(_, list)| list.is_none()).map(|(column, _)| column);

@@ -56,10 +56,10 @@ impl VerifiedFile {
             };
             let rows = group.num_rows().max(0) as u64;
             match checked {
-                Ok(()) => self.records += rows,
+                Ok(()) => self.records = self.records.saturating_add(rows),
                 Err(error) => self.note(shard, shard_number, error),
             }
-            before += rows;
+            before = before.saturating_add(rows);
         }
         Ok(())
     }

@@ -258,6 +258,29 @@ fn every_flip_of_a_bit_in_a_file_of_ours_is_found() {
     }
 }
 
+/// What stands for a checksum until it is known is no part of any name.
+#[test]
+fn names_like_checksums_stay_as_they_are() {
+    for to in [Target::Parquet, Target::Arrow] {
+        for rows in [0, 3] {
+            let folder = Folder::new();
+            let names = ["0000000000000000", "a0000000000000000b", "tfarrow.xxh3", "ffffffffffffffff"];
+            let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+            let columns = names.map(|name| (name, Arc::clone(&column)));
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            let source = folder.path("source.parquet");
+            let mut writer = ArrowWriter::try_new(fs::File::create(&source).unwrap(), batch.schema(), None).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            folder.convert(&source, "out", &options(to, 1)).unwrap();
+            let made = folder.path("out").join(&files(&folder.path("out"))[0]);
+            assert_eq!(damage(&made), None, "{to:?}, {rows} rows");
+            let schema = tfarrow_convert::read_schema(&made).unwrap();
+            assert_eq!(schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), names);
+        }
+    }
+}
+
 /// Damage that may hide the checksums from who looks for them, and something else.
 #[test]
 fn zeros_in_a_file_of_ours_are_found() {

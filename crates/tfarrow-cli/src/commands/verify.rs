@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
 
 /// Adds what a Parquet or Arrow file was found to be; faults up to so many.
 fn add(verified: &mut Verified, shard: &Shard, file: VerifiedFile, most: usize) {
-    verified.records += file.records;
+    verified.records = verified.records.saturating_add(file.records);
     verified.bytes += shard.size;
     let faults = file.losses.faults;
     faults.counts().iter().for_each(|(kind, count)| *verified.counts.entry(*kind).or_default() += count);
