@@ -9,7 +9,7 @@
 //!   digit 0 in place of each digit of this one checksum.
 //!
 //! Whoever writes a file anew may copy its metadata, whatever the rows are now, and what happens to a footer may hide all of
-//! it. So [`MARK`] at the beginning of a file tells that it has checksums, where no reader looks that follows the footer.
+//! it. So [`MARK`] tells that a file has checksums, in a place where no reader looks that follows the footer.
 //!
 //! [XXH3]: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
 
@@ -31,12 +31,11 @@ use crate::{Error, Result};
 /// Where they stand in the metadata of a file.
 pub(crate) const KEY: &str = "tfarrow.xxh3";
 
-/// What tells that a file has checksums: behind Parquet's magic number, and in the zeros that follow Arrow's.
+/// What tells that a file has checksums: behind Parquet's magic number, and before Arrow's footer.
 pub(crate) const MARK: &[u8; 8] = b"TFARROW1";
 
-/// Where [`MARK`] stands in a Parquet file, and where in an Arrow file.
-const PARQUET_MARK: Range<usize> = 4..12;
-const ARROW_MARK: Range<usize> = 8..16;
+/// Where [`MARK`] stands in a Parquet file.
+const PARQUET_MARK: Range<u64> = 4..12;
 
 /// What the name of who writes Parquet files with checksums begins with, in the form that [parquet.thrift] asks for: the
 /// version follows.
@@ -73,13 +72,7 @@ impl<W: Write> ChecksumWriter<W> {
     /// # Errors
     /// What the inner writer says.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
-        let mut head = self.held.take().unwrap_or_default();
-        // Arrow's magic number has zeros behind it, so that what follows is aligned.
-        if head.starts_with(b"ARROW1")
-            && let Some(zeros) = head.get_mut(ARROW_MARK).filter(|bytes| bytes.iter().all(|byte| *byte == 0))
-        {
-            zeros.copy_from_slice(MARK);
-        }
+        let head = self.held.take().unwrap_or_default();
         self.rest.update(&head);
         self.inner.write_all(&head)
     }
@@ -95,6 +88,17 @@ impl<W: Write> ChecksumWriter<W> {
         // What stands for the one that is not known yet has to be found again, and must not be in any name.
         let sums = std::iter::once(self.rest.digest()).chain(self.parts.iter().copied());
         sums.map(hex).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The footer of an Arrow file has come: the mark is to stand before it.
+    pub(crate) fn mark_arrow(&mut self) {
+        let Some(tail) = &mut self.held else { return };
+        // Its length and the magic number follow it.
+        let len = tail.len().checked_sub(10).and_then(|end| Some((end, tail.get(end..end + 4)?.try_into().ok()?)));
+        let start = len.and_then(|(end, len)| end.checked_sub(u32::from_le_bytes(len) as usize));
+        if let Some(start) = start {
+            tail.splice(start..start, *MARK);
+        }
     }
 
     /// The footer, which says `text`, has come.
@@ -139,9 +143,9 @@ pub(crate) fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Re
 pub(crate) fn check_parquet(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<bool> {
     let Some(sums) = parquet_sums(path, file, metadata)? else { return Ok(false) };
     let groups = metadata.row_groups();
-    let end = groups.last().map_or(PARQUET_MARK.end as u64, end_of);
+    let end = groups.last().map_or(PARQUET_MARK.end, end_of);
     let is_whole = groups.is_sorted_by(|one, next| end_of(one) < end_of(next)) && count(sums) == groups.len() + 1;
-    let holds = || rest_holds(file, sums, PARQUET_MARK.end as u64..end, parquet_footer(file)?);
+    let holds = || rest_holds(file, sums, PARQUET_MARK.end..end, parquet_footer(file)?);
     if is_whole && holds().map_err(|e| Error::io(path, e))? { Ok(true) } else { Err(damaged_footer(path)) }
 }
 
@@ -168,7 +172,7 @@ fn parquet_sums<'m>(path: &Path, file: &File, metadata: &'m ParquetMetaData) -> 
     let sums = sums.and_then(|entry| entry.value.as_deref());
     // Who copies the metadata says his own name. So a mark that is damaged is missed.
     let is_ours = sums.is_some() && said.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
-    match is_ours || is_marked(file, PARQUET_MARK).map_err(|e| Error::io(path, e))? {
+    match is_ours || is_marked(file, PARQUET_MARK.start).map_err(|e| Error::io(path, e))? {
         true => sums.map(Some).ok_or_else(|| damaged_footer(path)),
         false => Ok(None),
     }
@@ -185,7 +189,7 @@ fn parquet_footer(mut file: &File) -> io::Result<u64> {
 /// Where a row group begins.
 fn part_start(metadata: &ParquetMetaData, number: usize) -> u64 {
     let before = number.checked_sub(1).and_then(|before| metadata.row_groups().get(before));
-    before.map_or(PARQUET_MARK.end as u64, end_of)
+    before.map_or(PARQUET_MARK.end, end_of)
 }
 
 /// Where a row group ends.
@@ -215,7 +219,11 @@ impl BatchChecks {
         let io = |e| Error::io(path, e);
         let mut entries = footer.custom_metadata().into_iter().flatten().filter(|entry| entry.key() == Some(KEY));
         let Some(sums) = entries.find_map(|entry| entry.value()) else {
-            return if is_marked(&file, ARROW_MARK).map_err(io)? { Err(damaged_footer(path)) } else { Ok(None) };
+            return if is_marked(&file, footer_start.saturating_sub(MARK.len() as u64)).map_err(io)? {
+                Err(damaged_footer(path))
+            } else {
+                Ok(None)
+            };
         };
         let end = |block: &arrow_ipc::Block| {
             let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
@@ -246,9 +254,9 @@ impl BatchChecks {
 }
 
 /// Whether the mark is where it is in a file that has checksums.
-fn is_marked(mut file: &File, place: Range<usize>) -> io::Result<bool> {
+fn is_marked(mut file: &File, start: u64) -> io::Result<bool> {
     let mut head = Vec::new();
-    file.seek(SeekFrom::Start(place.start as u64))?;
+    file.seek(SeekFrom::Start(start))?;
     file.take(MARK.len() as u64).read_to_end(&mut head)?;
     Ok(head == MARK)
 }

@@ -127,6 +127,7 @@ impl Sink {
                 writer.write_metadata(checksums::KEY, text.clone());
                 let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
                 let mut output = output.into_inner().map_err(|e| Error::io(&path, e.into_error()))?;
+                output.mark_arrow();
                 output.end(&text).map_err(|e| Error::io(&path, e))?;
                 Ok(output.inner)
             }
