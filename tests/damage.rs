@@ -194,6 +194,28 @@ fn verify_holds_parquet_and_arrow_to_their_checksums() {
     assert!(said.contains("1 file without checksums") && said.contains("100 sound records"), "{said}");
 }
 
+/// A file whose first bytes are hit, or that a full disk left empty, is not passed over for it: its name tells what it was.
+#[test]
+fn what_is_named_parquet_or_arrow_is_not_passed_over() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("a.tfrecord"), frame::file((0..3).map(|x| example(x, 50)))).unwrap();
+    for name in ["set/a.parquet", "set/b.parquet", "other/a.arrow", "other/b.arrow"] {
+        fs::create_dir_all(path(name).rsplit_once('/').unwrap().0).unwrap();
+        tfarrow(&["convert", &path("a.tfrecord"), &path(name)]).ends(0);
+    }
+    for (set, name) in [("set", "set/b.parquet"), ("other", "other/b.arrow")] {
+        let whole = fs::read(path(name)).unwrap();
+        for bytes in [&[&[0], &whole[1..]].concat()[..], &[], &[0; 100]] {
+            fs::write(path(name), bytes).unwrap();
+            for source in [set, name] {
+                assert_eq!(json(&["verify", &path(source), "--format", "json"])["faults"][0]["file"], path(name));
+                tfarrow(&["convert", &path(source), &path("back"), "--to", "tfrecord"]).ends(1);
+            }
+        }
+    }
+}
+
 /// Bytes behind the place where a compressed file breaks off are lost as well, and told and kept.
 #[test]
 fn what_does_not_inflate_is_counted_and_kept() {

@@ -3,7 +3,8 @@
 use std::{
     env,
     error::Error,
-    fmt, io,
+    fmt,
+    io::{self, Write as _},
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
     sync::{Mutex, PoisonError},
@@ -62,15 +63,14 @@ pub(crate) fn without_panic(run: impl FnOnce() -> anyhow::Result<ExitCode>) -> a
 }
 
 /// Prints one line for the user to read.
-#[expect(clippy::print_stderr, reason = "a place that messages pass through")]
 pub(crate) fn say(message: &str) {
-    eprintln!("tfarrow: {message}");
+    note(&format!("tfarrow: {message}"));
 }
 
 /// Prints what is no failure, such as how long an answer took, for the user of a terminal.
-#[expect(clippy::print_stderr, reason = "a place that messages pass through")]
 pub(crate) fn note(message: &str) {
-    eprintln!("{message}");
+    // Whoever closes it, or lets its disk fill, is to get the exit status nevertheless.
+    let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// Says what folders hold besides what was read, where it may be data, and what sets of shards in them lack.

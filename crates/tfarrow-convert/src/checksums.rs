@@ -34,6 +34,11 @@ pub(crate) const KEY: &str = "tfarrow.xxh3";
 /// What tells that a file has checksums: behind Parquet's magic number, and before Arrow's footer.
 pub(crate) const MARK: &[u8; 8] = b"TFARROW1";
 
+/// What ends the stream of batches in an [Arrow file].
+///
+/// [Arrow file]: https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format
+const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
 /// Where [`MARK`] stands in a Parquet file.
 const PARQUET_MARK: Range<u64> = 4..12;
 
@@ -172,7 +177,7 @@ fn parquet_sums<'m>(path: &Path, file: &File, metadata: &'m ParquetMetaData) -> 
     let sums = sums.and_then(|entry| entry.value.as_deref());
     // Who copies the metadata says his own name. So a mark that is damaged is missed.
     let is_ours = sums.is_some() && said.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
-    match is_ours || is_marked(file, PARQUET_MARK.start).map_err(|e| Error::io(path, e))? {
+    match is_ours || stands_before(file, PARQUET_MARK.end, MARK).map_err(|e| Error::io(path, e))? {
         true => sums.map(Some).ok_or_else(|| damaged_footer(path)),
         false => Ok(None),
     }
@@ -219,12 +224,16 @@ impl BatchChecks {
         let io = |e| Error::io(path, e);
         let mut entries = footer.custom_metadata().into_iter().flatten().filter(|entry| entry.key() == Some(KEY));
         let Some(sums) = entries.find_map(|entry| entry.value()) else {
-            return if is_marked(&file, footer_start.saturating_sub(MARK.len() as u64)).map_err(io)? {
+            return if stands_before(&file, footer_start, MARK).map_err(io)? {
                 Err(damaged_footer(path))
             } else {
                 Ok(None)
             };
         };
+        // Who copies the metadata ends his stream directly before the footer. No damage makes this of our mark by chance.
+        if stands_before(&file, footer_start, &END_OF_STREAM).map_err(io)? {
+            return Ok(None);
+        }
         let end = |block: &arrow_ipc::Block| {
             let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
             lengths.into_iter().fold(0, |end: u64, len| end.saturating_add(len.max(0) as u64))
@@ -253,12 +262,12 @@ impl BatchChecks {
     }
 }
 
-/// Whether the mark is where it is in a file that has checksums.
-fn is_marked(mut file: &File, start: u64) -> io::Result<bool> {
-    let mut head = Vec::new();
-    file.seek(SeekFrom::Start(start))?;
-    file.take(MARK.len() as u64).read_to_end(&mut head)?;
-    Ok(head == MARK)
+/// Whether these bytes stand before this place.
+fn stands_before(mut file: &File, place: u64, bytes: &[u8; 8]) -> io::Result<bool> {
+    let mut before = Vec::new();
+    file.seek(SeekFrom::Start(place.saturating_sub(bytes.len() as u64)))?;
+    file.take(bytes.len() as u64).read_to_end(&mut before)?;
+    Ok(before == bytes)
 }
 
 /// Whether what is in none of the `parts` is what its checksum says.

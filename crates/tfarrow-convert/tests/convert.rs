@@ -10,7 +10,7 @@ use std::{
 use arrow_array::{
     ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, RecordBatch, StringArray, types::Int64Type,
 };
-use arrow_ipc::writer::FileWriter;
+use arrow_ipc::{reader::FileReader, writer::FileWriter};
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 use tfarrow_codec::{EncoderBuilder, Layout, RecordType, VerifyCrc, frame, schema::with_record_type};
@@ -279,6 +279,21 @@ fn names_like_checksums_stay_as_they_are() {
             assert_eq!(schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), names);
         }
     }
+}
+
+#[test]
+fn who_copies_the_metadata_of_an_arrow_file_has_no_checksums() {
+    let folder = Folder::new();
+    let made = columnar_file(&folder, Target::Arrow, true);
+    let file = fs::File::open(&made).unwrap();
+    let reader = FileReader::try_new(file, None).unwrap();
+    let copy = folder.path("copy.arrow");
+    let mut writer = FileWriter::try_new(fs::File::create(&copy).unwrap(), &reader.schema()).unwrap();
+    assert!(reader.custom_metadata().contains_key("tfarrow.xxh3"));
+    reader.custom_metadata().iter().for_each(|(key, value)| writer.write_metadata(key, value));
+    reader.for_each(|batch| writer.write(&batch.unwrap()).unwrap());
+    writer.finish().unwrap();
+    assert_eq!(damage(&copy), None);
 }
 
 /// Damage that may hide the checksums from who looks for them, and something else.

@@ -200,13 +200,16 @@ fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard>
         return Ok(Shard::stream(path.to_owned(), name));
     }
     match Contents::of(path) {
-        Ok(contents) => Ok(Shard::file(path.to_owned(), name, metadata.len(), contents.unwrap_or(Contents::TfRecord))),
+        Ok(contents) => {
+            let contents = contents.or_else(|| columnar_by_name(path)).unwrap_or(Contents::TfRecord);
+            Ok(Shard::file(path.to_owned(), name, metadata.len(), contents))
+        }
         Err(_) if wanted == Wanted::ToVerify => Ok(unread(path, name)),
         Err(error) => Err(error),
     }
 }
 
-/// What a file is by its name, whose first bytes may be damaged.
+/// What a file is by its name, where its first bytes are damaged or missing: it is not to be passed over.
 fn columnar_by_name(path: &Path) -> Option<Contents> {
     match path.extension()?.to_str()? {
         "parquet" => Some(Contents::Parquet),
@@ -372,14 +375,11 @@ impl Search {
         let tfrecord = Some(Contents::TfRecord);
         match (self.wanted, size) {
             (Wanted::Files, _) => Ok(tfrecord.filter(|_| size > 0)),
-            (_, 0) => Ok(tfrecord.filter(|_| is_called_so)),
+            // None of these is ever empty, unless a disk was full or a machine went down.
+            (_, 0) => Ok(columnar_by_name(path).or(tfrecord.filter(|_| is_called_so))),
             _ => match Contents::of(path)? {
                 None if stands_beside(path) => Ok(None),
-                None if self.wanted == Wanted::ToVerify
-                    && let Some(columnar) = columnar_by_name(path) =>
-                {
-                    Ok(Some(columnar))
-                }
+                None if columnar_by_name(path).is_some() => Ok(columnar_by_name(path)),
                 None if found == Found::ByGlob || is_called_so || Contents::is_behind_damage(path)? => Ok(tfrecord),
                 known => Ok(known),
             },
