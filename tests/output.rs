@@ -79,6 +79,20 @@ fn floats_are_as_short_as_they_can_be() {
     check("csv", query, "f,d,e\n0.1,0.1,1e+300\n");
 }
 
+/// Who does not want to hear, or has no room for it, gets the exit status.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_standard_error_that_is_full_changes_nothing() {
+    for (args, status) in [
+        (&["verify", "testdata/scalar.tfrecord"][..], 0),
+        (&["verify", "testdata/corrupt/data.tfrecord"], 3),
+        (&["count", "nosuch"], 1),
+    ] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        assert_eq!(command(args).stderr(full).status().unwrap().code(), Some(status), "{args:?}");
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_no_error() {
     let query = "SELECT a.value FROM range(10000000) AS a";
