@@ -119,6 +119,31 @@ fn two_outputs_of_one_name_are_refused() {
     assert!(run.stderr.contains("scalar.parquet") && !out.exists(), "{}", run.stderr);
 }
 
+/// One of two formats in a folder may be what was made of the other, or all that is new in it: nobody but the user knows.
+#[test]
+fn a_folder_of_two_formats_is_refused() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| text(&folder.path().join(name)).to_owned();
+    convert(&["testdata/shards/", &place("in")]);
+    std::fs::copy(path("testdata/scalar.tfrecord"), place("in/stray.tfrecord")).unwrap();
+    let said = tfarrow(&["convert", &place("in"), &place("out"), "--to", "tfrecord"]).ends(2);
+    assert!(said.contains("stray.tfrecord is TFRecord and ") && said.contains(".parquet is Parquet; "), "{said}");
+    assert!(!folder.path().join("out").exists());
+    let query = format!("SELECT count(*) FROM '{}'", place("in"));
+    assert!(tfarrow(&["sql", &query]).fails().contains("one table cannot hold both "));
+    // What lies in the destination is what was made, unless it is named.
+    convert(&["testdata/scalar.tfrecord", &place("set/a.tfrecord"), "--record-type", "raw"]);
+    for more in [&[][..], &["--overwrite"]] {
+        convert(&[&[&place("set")[..], &place("set/made")], more].concat());
+        assert_eq!(listing(folder.path().join("set").as_path()), ["a.tfrecord", "made/a.parquet"]);
+    }
+    for more in [&[][..], &["--overwrite"]] {
+        convert(&[&[&place("set/made")[..], &place("set/made/back"), "--to", "tfrecord"], more].concat());
+    }
+    let named = [&place("set/a.tfrecord"), &place("set/made/a.parquet")];
+    tfarrow(&["convert", named[0], named[1], &place("set/made"), "--overwrite"]).ends(2);
+}
+
 #[test]
 fn the_json_of_schema_is_a_schema() {
     for set in ["states", "sequence", "names", "raw", "shards/"] {

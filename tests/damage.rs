@@ -213,6 +213,11 @@ fn what_is_named_parquet_or_arrow_is_not_passed_over() {
                 tfarrow(&["convert", &path(source), &path("back"), "--to", "tfrecord"]).ends(1);
             }
         }
+        // By any other name its end tells.
+        fs::remove_file(path(name)).unwrap();
+        fs::write(path(&format!("{set}/c.bin")), [&[0], &whole[1..]].concat()).unwrap();
+        assert_eq!(json(&["verify", &path(set), "--format", "json"])["counts"]["data"], 1);
+        tfarrow(&["convert", &path(set), &path("back"), "--to", "tfrecord"]).ends(1);
     }
 }
 

@@ -30,7 +30,7 @@ Exit status: 0 done; 1 could not finish; 2 wrong usage; 3 done, and something wa
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Answer SQL over TFRecord and Parquet files where they lie
+    /// Answer SQL over TFRecord, Parquet and Arrow files where they lie
     Sql(Sql),
     /// Turn TFRecord into Parquet or Arrow, and back, without losing anything
     Convert(Convert),

@@ -39,8 +39,8 @@ pub(crate) const MARK: &[u8; 8] = b"TFARROW1";
 /// [Arrow file]: https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// Where [`MARK`] stands in a Parquet file.
-const PARQUET_MARK: Range<u64> = 4..12;
+/// Where the row groups of a Parquet file begin that has the magic number and [`MARK`] before them.
+const PARQUET_GROUPS: u64 = 12;
 
 /// What the name of who writes Parquet files with checksums begins with, in the form that [parquet.thrift] asks for: the
 /// version follows.
@@ -144,42 +144,46 @@ pub(crate) fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Re
     }
 }
 
-/// Whether a Parquet file has checksums. If it has, all that is in no row group is held against them.
-pub(crate) fn check_parquet(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<bool> {
-    let Some(sums) = parquet_sums(path, file, metadata)? else { return Ok(false) };
-    let groups = metadata.row_groups();
-    let end = groups.last().map_or(PARQUET_MARK.end, end_of);
-    let is_whole = groups.is_sorted_by(|one, next| end_of(one) < end_of(next)) && count(sums) == groups.len() + 1;
-    let holds = || rest_holds(file, sums, PARQUET_MARK.end..end, parquet_footer(file)?);
-    if is_whole && holds().map_err(|e| Error::io(path, e))? { Ok(true) } else { Err(damaged_footer(path)) }
+/// The row groups of a Parquet file, and its checksums.
+pub(crate) struct GroupChecks {
+    sums: String,
+    /// Where each row group ends, and the next begins.
+    ends: Vec<u64>,
 }
 
-/// Whether a row group of a Parquet file is what its checksum says, if it has one.
-pub(crate) fn row_group_holds(path: &Path, file: &File, metadata: &ParquetMetaData, number: usize) -> Result<bool> {
-    let Some(sums) = parquet_sums(path, file, metadata)? else { return Ok(true) };
-    let start = part_start(metadata, number);
-    let end = end_of(metadata.row_group(number));
-    part_holds(file, sums, number, start..end).map_err(|e| Error::io(path, e))
-}
+impl GroupChecks {
+    /// What is to be checked of a file with this metadata; nothing where it has no checksums. All that is in no row group is
+    /// checked at once.
+    pub(crate) fn new(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<Option<Self>> {
+        let io = |e| Error::io(path, e);
+        let said = metadata.file_metadata();
+        let mut entries = said.key_value_metadata().into_iter().flatten().filter(|entry| entry.key == KEY);
+        let sums = entries.find_map(|entry| entry.value.clone());
+        // Who copies the metadata says his own name. So a mark that is damaged is missed.
+        let is_ours = sums.is_some() && said.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
+        if !is_ours && !stands_before(file, PARQUET_GROUPS, MARK).map_err(io)? {
+            return Ok(None);
+        }
+        let sums = sums.ok_or_else(|| damaged_footer(path))?;
+        let ends: Vec<_> = metadata.row_groups().iter().map(end_of).collect();
+        let parts = PARQUET_GROUPS..ends.last().copied().unwrap_or(PARQUET_GROUPS);
+        let is_whole = ends.is_sorted_by(|one, next| one < next) && count(&sums) == ends.len() + 1;
+        let holds = || rest_holds(file, &sums, parts, parquet_footer(file)?);
+        if is_whole && holds().map_err(io)? { Ok(Some(Self { sums, ends })) } else { Err(damaged_footer(path)) }
+    }
 
-/// The error of a row group that has so many records `before` it.
-pub(crate) fn damaged_row_group(path: &Path, metadata: &ParquetMetaData, number: usize, before: u64) -> Error {
-    let (offset, rows) = (part_start(metadata, number), metadata.row_group(number).num_rows());
-    let part = format!("row group {number} ({rows} records from {before} on, at byte {offset})");
-    damaged(path, part, before, offset)
-}
-
-/// The checksums of a Parquet file, if it has any.
-fn parquet_sums<'m>(path: &Path, file: &File, metadata: &'m ParquetMetaData) -> Result<Option<&'m str>> {
-    let said = metadata.file_metadata();
-    // It is the last that is written. To look for it among as many as a stranger likes, a row group at a time, takes long.
-    let sums = said.key_value_metadata().and_then(|entries| entries.last()).filter(|entry| entry.key == KEY);
-    let sums = sums.and_then(|entry| entry.value.as_deref());
-    // Who copies the metadata says his own name. So a mark that is damaged is missed.
-    let is_ours = sums.is_some() && said.created_by().is_some_and(|name| name.starts_with(CREATED_BY));
-    match is_ours || stands_before(file, PARQUET_MARK.end, MARK).map_err(|e| Error::io(path, e))? {
-        true => sums.map(Some).ok_or_else(|| damaged_footer(path)),
-        false => Ok(None),
+    /// Checks one of the row groups, `groups`.
+    pub(crate) fn check(&self, path: &Path, file: &File, groups: &[RowGroupMetaData], number: usize) -> Result<()> {
+        let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(PARQUET_GROUPS);
+        let end = self.ends.get(number).copied().unwrap_or(start);
+        if part_holds(file, &self.sums, number, start..end).map_err(|e| Error::io(path, e))? {
+            return Ok(());
+        }
+        let mut rows = groups.iter().map(|group| group.num_rows().max(0) as u64);
+        let before = rows.by_ref().take(number).fold(0, u64::saturating_add);
+        let rows = rows.next().unwrap_or_default();
+        let part = format!("row group {number} ({rows} records from {before} on, at byte {start})");
+        Err(damaged(path, part, before, start))
     }
 }
 
@@ -189,12 +193,6 @@ fn parquet_footer(mut file: &File) -> io::Result<u64> {
     let end = file.seek(SeekFrom::End(-8))?;
     file.read_exact(&mut len)?;
     Ok(end.saturating_sub(u32::from_le_bytes(len).into()))
-}
-
-/// Where a row group begins.
-fn part_start(metadata: &ParquetMetaData, number: usize) -> u64 {
-    let before = number.checked_sub(1).and_then(|before| metadata.row_groups().get(before));
-    before.map_or(PARQUET_MARK.end, end_of)
 }
 
 /// Where a row group ends.

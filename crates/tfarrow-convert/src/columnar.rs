@@ -16,7 +16,10 @@ use arrow_ipc::{
     root_as_footer, root_as_message,
 };
 use arrow_schema::{ArrowError, SchemaRef};
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::{
+    arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions},
+    file::metadata::RowGroupMetaData,
+};
 use tfarrow_codec::{
     Limits,
     schema::{check_columns, with_views},
@@ -25,7 +28,7 @@ use tfarrow_dataset::{Contents, Shard, guard};
 
 use crate::{
     Error, Result,
-    checksums::{self, BatchChecks},
+    checksums::{BatchChecks, GroupChecks},
     parquet_rows,
 };
 
@@ -40,9 +43,9 @@ pub fn rows(shard: &Shard) -> Result<Batches> {
     if shard.contents != Contents::Parquet {
         return Ok(Box::new(arrow_batches(shard, None)?));
     }
-    let metadata = parquet_metadata(&shard.path, shard.local_path())?;
-    let groups = 0..metadata.metadata().num_row_groups();
-    Ok(Box::new(parquet_rows::rows(shard, &metadata, groups)?))
+    let file = ParquetFile::open(&shard.path, shard.local_path())?;
+    let groups = 0..file.groups().len();
+    Ok(Box::new(parquet_rows::rows(shard, &file, groups)?))
 }
 
 /// How many rows a file has: Parquet if it is, else Arrow.
@@ -53,31 +56,47 @@ pub fn count(shard: &Shard) -> Result<u64> {
     if shard.contents != Contents::Parquet {
         return arrow_batches(shard, Some(Vec::new()))?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64));
     }
-    let metadata = parquet_metadata(&shard.path, shard.local_path())?;
-    Ok(metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
+    let file = ParquetFile::open(&shard.path, shard.local_path())?;
+    Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
 }
 
-/// The metadata of a Parquet file. `local` is where its bytes are, `path` what it is called. Bytes and text are views into
-/// the file's pages, which spares a copy of them.
-pub(crate) fn parquet_metadata(path: &Path, local: &Path) -> Result<ArrowReaderMetadata> {
-    let file = File::open(local).map_err(|e| Error::io(path, e))?;
-    guarded(path, || {
-        let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| Error::parquet(path, e))?;
-        checksums::check_parquet(path, &file, plain.metadata())?;
-        // Any number of rows without columns takes no bytes.
-        let has_rows = plain.metadata().row_groups().iter().any(|group| group.num_rows() != 0);
-        if has_rows && plain.schema().fields().is_empty() {
-            return Err(Error::Usage(format!("{}: is said to have rows, and has no columns", path.display())));
-        }
-        let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
-        ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(|e| Error::parquet(path, e))
-    })
+/// What is known of a Parquet file once it was opened.
+#[derive(Clone)]
+pub(crate) struct ParquetFile {
+    /// Bytes and text are views into the file's pages here, which spares a copy of them.
+    pub(crate) metadata: ArrowReaderMetadata,
+    /// What checks its row groups, where it has checksums.
+    pub(crate) checks: Option<Arc<GroupChecks>>,
+}
+
+impl ParquetFile {
+    /// Of the file whose bytes are at `local`, and which is called `path`.
+    pub(crate) fn open(path: &Path, local: &Path) -> Result<Self> {
+        let file = File::open(local).map_err(|e| Error::io(path, e))?;
+        let parquet = |e| Error::parquet(path, e);
+        guarded(path, || {
+            let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(parquet)?;
+            let checks = GroupChecks::new(path, &file, plain.metadata())?.map(Arc::new);
+            // Any number of rows without columns takes no bytes.
+            let has_rows = plain.metadata().row_groups().iter().any(|group| group.num_rows() != 0);
+            if has_rows && plain.schema().fields().is_empty() {
+                return Err(Error::Usage(format!("{}: is said to have rows, and has no columns", path.display())));
+            }
+            let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
+            let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(parquet)?;
+            Ok(Self { metadata, checks })
+        })
+    }
+
+    pub(crate) fn groups(&self) -> &[RowGroupMetaData] {
+        self.metadata.metadata().row_groups()
+    }
 }
 
 /// The columns of a Parquet or Arrow file; `None` of any other.
 pub(crate) fn schema(contents: Option<Contents>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
     match contents {
-        Some(Contents::Parquet) => parquet_metadata(path, local).map(|metadata| Some(Arc::clone(metadata.schema()))),
+        Some(Contents::Parquet) => ParquetFile::open(path, local).map(|file| Some(Arc::clone(file.metadata.schema()))),
         Some(Contents::Arrow) => arrow_reader(path, local, None).map(|(reader, _)| Some(reader.schema())),
         Some(Contents::TfRecord) | None => Ok(None),
     }
@@ -120,8 +139,9 @@ pub(crate) fn arrow_reader(
     let arrow = |e| Error::arrow(path, e);
     guarded(path, || {
         let (footer, start) = read_footer(&mut file).map_err(arrow)?;
-        let footer = root_as_footer(&footer)
-            .map_err(|e| arrow(ArrowError::ParseError(format!("the footer is damaged: {e}"))))?;
+        // What the library says of it means nothing to whoever is not at home in it.
+        let damaged = |_| arrow(ArrowError::ParseError("the footer is damaged".to_owned()));
+        let footer = root_as_footer(&footer).map_err(damaged)?;
         check_blocks(&mut file, &footer).map_err(arrow)?;
         let checks = BatchChecks::new(path, open()?, &footer, start)?;
         Ok((FileReader::try_new(file, columns).map_err(arrow)?, checks))
@@ -130,14 +150,15 @@ pub(crate) fn arrow_reader(
 
 /// The footer of an Arrow file, and where it begins.
 fn read_footer(file: &mut (impl Read + Seek)) -> Result<(Vec<u8>, u64), ArrowError> {
+    let cut_short = || ArrowError::ParseError("it ends before its footer, or has none".to_owned());
     let mut end = [0; 10];
-    let len = file.seek(SeekFrom::End(-10))? + 10;
+    let end_start = file.seek(SeekFrom::End(0))?.checked_sub(10).ok_or_else(cut_short)?;
+    file.seek(SeekFrom::Start(end_start))?;
     file.read_exact(&mut end)?;
-    let footer_len = read_footer_length(end)? as u64;
-    let start = len.checked_sub(10 + footer_len).ok_or_else(|| ArrowError::ParseError("no footer".to_owned()))?;
+    let start = end_start.checked_sub(read_footer_length(end)? as u64).ok_or_else(cut_short)?;
     file.seek(SeekFrom::Start(start))?;
     let mut footer = Vec::new();
-    file.take(footer_len).read_to_end(&mut footer)?;
+    file.take(end_start - start).read_to_end(&mut footer)?;
     Ok((footer, start))
 }
 

@@ -3,11 +3,15 @@
 use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, time::SystemTime};
 
 use arrow_array::RecordBatch;
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use tfarrow_codec::Records;
 use tfarrow_dataset::{Contents, PartialTail, ReadOptions, Segment, Shard, ShardReader};
 
-use crate::{Error, Progress, Result, columnar, damage::Damage, options::Recut};
+use crate::{
+    Error, Progress, Result,
+    columnar::{self, ParquetFile},
+    damage::Damage,
+    options::Recut,
+};
 
 /// What one worker turns into output on its own.
 pub(crate) struct Unit {
@@ -34,7 +38,7 @@ pub(crate) enum Work {
     /// Records to decode.
     Records(Vec<Records>),
     /// A row group of a Parquet file, still to be read.
-    RowGroup(Shard, ArrowReaderMetadata, usize),
+    RowGroup(Shard, ParquetFile, usize),
     /// Rows that had to be read to be counted.
     Batches(Vec<RecordBatch>),
 }
@@ -72,7 +76,7 @@ struct Open {
 
 enum Input {
     TfRecord { reader: Box<ShardReader>, pending: Option<Records> },
-    Parquet { shard: Shard, metadata: ArrowReaderMetadata, groups: Range<usize> },
+    Parquet { shard: Shard, file: ParquetFile, groups: Range<usize> },
     Batches { batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>, pending: Option<RecordBatch> },
 }
 
@@ -140,7 +144,7 @@ impl UnitReader<'_> {
         while let Some(unit) = self.next()? {
             rows += match unit.work {
                 Work::Records(blocks) => blocks.iter().map(|records| records.len() as u64).sum(),
-                Work::RowGroup(_, metadata, group) => metadata.metadata().row_group(group).num_rows() as u64,
+                Work::RowGroup(_, file, group) => file.groups().get(group).map_or(0, |group| group.num_rows() as u64),
                 Work::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
             };
         }
@@ -158,9 +162,9 @@ impl Open {
                 Input::TfRecord { reader, pending: None }
             }
             Contents::Parquet if !in_rows => {
-                let metadata = columnar::parquet_metadata(&shard.path, shard.local_path())?;
-                let groups = 0..metadata.metadata().num_row_groups();
-                Input::Parquet { shard: shard.clone(), metadata, groups }
+                let file = ParquetFile::open(&shard.path, shard.local_path())?;
+                let groups = 0..file.groups().len();
+                Input::Parquet { shard: shard.clone(), file, groups }
             }
             Contents::Parquet | Contents::Arrow => Input::Batches { batches: columnar::rows(shard)?, pending: None },
         };
@@ -193,8 +197,8 @@ impl Open {
                 };
                 next_records(&mut next, pending, room)
             }
-            Input::Parquet { shard, metadata, groups } => {
-                Ok(groups.next().map(|group| Work::RowGroup(shard.clone(), metadata.clone(), group)))
+            Input::Parquet { shard, file, groups } => {
+                Ok(groups.next().map(|group| Work::RowGroup(shard.clone(), file.clone(), group)))
             }
             Input::Batches { batches, pending } => next_batch(batches, pending, room),
         }
@@ -204,9 +208,7 @@ impl Open {
     fn tell(&mut self, progress: &Progress, ended: bool) {
         let read = match &self.input {
             Input::TfRecord { reader, .. } => reader.bytes_read(),
-            Input::Parquet { metadata, groups, .. } => {
-                self.len * groups.start as u64 / metadata.metadata().num_row_groups().max(1) as u64
-            }
+            Input::Parquet { file, groups, .. } => self.len * groups.start as u64 / file.groups().len().max(1) as u64,
             Input::Batches { .. } => self.told,
         };
         let read = if ended { self.len.max(read) } else { read };

@@ -9,14 +9,14 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use parquet::arrow::{
     ProjectionMask,
-    arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+    arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
 };
 use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::Shard;
 
 use crate::{
-    Error, Result, checksums,
-    columnar::{guarded, until_error},
+    Error, Result,
+    columnar::{ParquetFile, guarded, until_error},
     parquet_lists::{self, ListReader},
     worker::BATCH_ROWS,
 };
@@ -27,18 +27,18 @@ const READ_BYTES: i64 = 4 << 20;
 /// The rows of some row groups of a Parquet file, in batches of bounded size.
 pub(crate) fn rows(
     shard: &Shard,
-    metadata: &ArrowReaderMetadata,
+    parquet: &ParquetFile,
     groups: Range<usize>,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
-    let (file, metadata, path) = (Arc::new(file), metadata.clone(), shard.path.clone());
+    let (file, parquet, path) = (Arc::new(file), parquet.clone(), shard.path.clone());
     let (mut groups, mut open) = (groups, None);
     Ok(until_error(move || {
         loop {
             let mut rows = match open.take() {
                 Some(rows) => rows,
                 None => match groups.next() {
-                    Some(group) => guarded(&path, || Rows::open(&file, &metadata, group, &path))?,
+                    Some(group) => guarded(&path, || Rows::open(&file, &parquet, group, &path))?,
                     None => return Ok(None),
                 },
             };
@@ -61,14 +61,10 @@ struct Rows {
 }
 
 impl Rows {
-    fn open(file: &Arc<File>, metadata: &ArrowReaderMetadata, group: usize, path: &Path) -> Result<Self> {
-        let parquet = |e| Error::parquet(path, e);
-        if !checksums::row_group_holds(path, file, metadata.metadata(), group)? {
-            let groups = metadata.metadata().row_groups().iter().take(group);
-            let before = groups.fold(0, |rows: u64, group| rows.saturating_add(group.num_rows().max(0) as u64));
-            return Err(checksums::damaged_row_group(path, metadata.metadata(), group, before));
-        }
-        let lists = parquet_lists::readers(file, metadata, group).map_err(parquet)?;
+    fn open(file: &Arc<File>, parquet: &ParquetFile, group: usize, path: &Path) -> Result<Self> {
+        let ParquetFile { metadata, checks } = parquet;
+        checks.iter().try_for_each(|checks| checks.check(path, file, parquet.groups(), group))?;
+        let lists = parquet_lists::readers(file, metadata, group).map_err(|e| Error::parquet(path, e))?;
         let others = lists.iter().enumerate().filter(|(_, list)| list.is_none()).map(|(column, _)| column);
         let others = ProjectionMask::roots(metadata.parquet_schema(), others);
         let row_group = metadata.metadata().row_group(group);
@@ -83,7 +79,7 @@ impl Rows {
             .with_row_groups(vec![group])
             .with_batch_size(rows)
             .build()
-            .map_err(parquet)?;
+            .map_err(|e| Error::parquet(path, e))?;
         Ok(Self { path: path.into(), schema: Arc::clone(metadata.schema()), others, lists })
     }
 
@@ -125,7 +121,6 @@ mod tests {
     use tfarrow_dataset::resolve;
 
     use super::*;
-    use crate::columnar;
 
     const ROWS: usize = 20_000;
 
@@ -210,10 +205,10 @@ mod tests {
     /// How many columns are read by which reader, after both have read the same.
     fn compare(columns: Vec<(&'static str, ArrayRef)>) -> (usize, usize) {
         let (_folder, shard) = write(columns);
-        let metadata = columnar::parquet_metadata(&shard.path, shard.local_path()).unwrap();
-        let groups = metadata.metadata().num_row_groups();
+        let parquet = ParquetFile::open(&shard.path, shard.local_path()).unwrap();
+        let (metadata, groups) = (&parquet.metadata, parquet.groups().len());
         assert_eq!(groups, 3);
-        let ours: Vec<_> = rows(&shard, &metadata, 0..groups).unwrap().map(Result::unwrap).collect();
+        let ours: Vec<_> = rows(&shard, &parquet, 0..groups).unwrap().map(Result::unwrap).collect();
         assert!(ours.len() > groups, "several batches a row group");
         let file = File::open(&shard.path).unwrap();
         let theirs = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()).build().unwrap();
@@ -221,7 +216,7 @@ mod tests {
         let schema: &Arc<Schema> = metadata.schema();
         assert_eq!(concat_batches(schema, &ours).unwrap(), concat_batches(schema, &theirs).unwrap());
         let file = Arc::new(File::open(&shard.path).unwrap());
-        let lists = parquet_lists::readers(&file, &metadata, 0).unwrap();
+        let lists = parquet_lists::readers(&file, metadata, 0).unwrap();
         let read = lists.iter().filter(|list| list.is_some()).count();
         (read, lists.len() - read)
     }

@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
@@ -74,7 +75,10 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<Report> {
-    convert_resolved(resolve_wanted(sources, Wanted::Any)?, dest, options, progress)
+    let mut found = resolve_wanted(sources, Wanted::All)?;
+    let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
+    leave_out_made(&mut found, dest, &is_named);
+    convert_resolved(found, dest, options, progress)
 }
 
 /// Writes the records of TFRecord shards that are sound, as they are, to shards of the same names and compression. What is
@@ -194,6 +198,22 @@ fn asked(plan: &Plan, options: &ConvertOptions) -> String {
     )
 }
 
+/// Leaves out of what was found what an earlier conversion has made of it: where there is TFRecord beside Parquet or Arrow,
+/// whatever lies in the destination, and is not what its sources are, unless it `is_named` as it is.
+fn leave_out_made(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) -> bool) {
+    if one_kind(&found.shards).is_ok() {
+        return;
+    }
+    let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let dest = place(dest);
+    let is_made = |shard: &Shard| place(&shard.path).starts_with(&dest) && !is_named(shard);
+    let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
+    // Where all is in one folder, what was made is beside its sources.
+    let are_tfrecord = found.shards.iter().find(|shard| !is_made(shard)).is_none_or(is_tfrecord);
+    let made = found.shards.extract_if(.., |shard| is_tfrecord(shard) != are_tfrecord && is_made(shard));
+    made.for_each(|shard| found.passed_over.unwanted(shard.path));
+}
+
 /// Refuses sources of which some are TFRecord and some are not.
 fn one_kind(shards: &[Shard]) -> Result<()> {
     let is_tfrecord = |shard: &&Shard| shard.contents == Contents::TfRecord;
@@ -202,7 +222,9 @@ fn one_kind(shards: &[Shard]) -> Result<()> {
         return Ok(());
     };
     let (one, other, format) = (one.path.display(), other.path.display(), other.contents.name());
-    Err(Error::Usage(format!("{one} is TFRecord and {other} is {format}; convert them one format at a time")))
+    Err(Error::Usage(format!(
+        "{one} is TFRecord and {other} is {format}; convert them one format at a time, such as with a glob"
+    )))
 }
 
 /// Refuses what would be passed over in silence.

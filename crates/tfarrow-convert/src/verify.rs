@@ -6,8 +6,8 @@ use arrow_ipc::reader::FileReader;
 use tfarrow_dataset::{Contents, Fault, Losses, Shard};
 
 use crate::{
-    Error, Result, checksums,
-    columnar::{arrow_reader, guarded, parquet_metadata},
+    Error, Result,
+    columnar::{ParquetFile, arrow_reader, guarded},
     parquet_rows,
 };
 
@@ -41,25 +41,18 @@ pub fn verify(shard: &Shard, number: usize, most: usize) -> VerifiedFile {
 impl VerifiedFile {
     fn parquet(&mut self, shard: &Shard, shard_number: usize) -> Result<()> {
         let path = &shard.path;
-        let reader = parquet_metadata(path, shard.local_path())?;
-        let metadata = reader.metadata();
+        let parquet = ParquetFile::open(path, shard.local_path())?;
         let file = File::open(shard.local_path()).map_err(|e| Error::io(path, e))?;
-        self.has_checksums = checksums::check_parquet(path, &file, metadata)?;
-        let mut before = 0;
-        for (number, group) in metadata.row_groups().iter().enumerate() {
-            let checked = match self.has_checksums {
-                true => guarded(path, || match checksums::row_group_holds(path, &file, metadata, number)? {
-                    true => Ok(()),
-                    false => Err(checksums::damaged_row_group(path, metadata, number, before)),
-                }),
-                false => parquet_rows::rows(shard, &reader, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
+        self.has_checksums = parquet.checks.is_some();
+        for (number, group) in parquet.groups().iter().enumerate() {
+            let checked = match &parquet.checks {
+                Some(checks) => checks.check(path, &file, parquet.groups(), number),
+                None => parquet_rows::rows(shard, &parquet, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
             };
-            let rows = group.num_rows().max(0) as u64;
             match checked {
-                Ok(()) => self.records = self.records.saturating_add(rows),
+                Ok(()) => self.records = self.records.saturating_add(group.num_rows().max(0) as u64),
                 Err(error) => self.note(shard, shard_number, error),
             }
-            before = before.saturating_add(rows);
         }
         Ok(())
     }

@@ -217,8 +217,8 @@ impl<'j> Worker<'j> {
                     self.decode(path, records, &mut each)?;
                 }
             }
-            Work::RowGroup(shard, metadata, group) => {
-                for batch in parquet_rows::rows(&shard, &metadata, group..group + 1)? {
+            Work::RowGroup(shard, file, group) => {
+                for batch in parquet_rows::rows(&shard, &file, group..group + 1)? {
                     let batch = batch?;
                     self.count(batch.num_rows());
                     each(self.encoder.as_mut(), batch)?;

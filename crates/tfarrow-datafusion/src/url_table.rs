@@ -71,7 +71,7 @@ impl UrlTables {
             }
             let shards = resolve_wanted(&[&source], wanted).map_err(external)?.shards;
             // TFRecord is read by us alone, and from front to back.
-            let is_ours = |shard: &Shard| wanted == Wanted::Any && shard.contents == Contents::TfRecord;
+            let is_ours = |shard: &Shard| wanted == Wanted::All && shard.contents == Contents::TfRecord;
             if !shards.iter().any(|shard| shard.is_stream() || shard.is_odd_object() && !is_ours(shard)) {
                 return Ok(shards);
             }
@@ -106,7 +106,7 @@ impl UrlTableFactory for UrlTables {
         if !looks_like_path(name) && !Path::new(name).exists() {
             return Ok(None);
         }
-        let error = match self.shards(name, Wanted::Any).await {
+        let error = match self.shards(name, Wanted::All).await {
             Ok(shards) => return self.table(name, shards).await.map(Some),
             Err(error) => error,
         };

@@ -1,6 +1,11 @@
-//! What a file holds: told by its first bytes, never by its name.
+//! What a file holds. Its first bytes tell; where they are damaged, its last do, and its name.
 
-use std::{fmt, fs::File, io::Read, path::Path};
+use std::{
+    fmt,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    path::Path,
+};
 
 use bytes::{Buf, Bytes};
 use tfarrow_codec::{Chunker, Limits, Segment, frame::length};
@@ -13,6 +18,9 @@ use crate::{
 
 /// Bytes in which a record is looked for behind a damaged one.
 const LOOKED_BEHIND: u64 = 1 << 20;
+
+/// Bytes of a file's end that tell what it holds.
+pub(crate) const TAIL: u64 = 6;
 
 /// What a shard holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,17 +37,41 @@ impl Contents {
     /// What the file at `path` holds; `None` where it is nothing that is known here.
     ///
     /// Of a compressed file as much is inflated as tells what is in it. One that is damaged so early that this fails
-    /// counts as TFRecord, so that it is not passed over in silence: reading it tells what is wrong.
+    /// counts as TFRecord, so that it is not passed over in silence: reading it tells what is wrong. So does what begins
+    /// like nothing known, and ends as Parquet and Arrow files do or is called so, as one of them.
     ///
     /// # Errors
     /// What the system says.
     pub fn of(path: &Path) -> Result<Option<Self>> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
-        let stream = Stream::new(Box::new(file), usize::MAX).map_err(|failure| match failure {
-            Failure::Io(error) => Error::io(path, error),
-            Failure::Damage(_) => Error::io(path, std::io::ErrorKind::InvalidData.into()),
+        let wrap = |error| Error::io(path, error);
+        let mut file = File::open(path).map_err(wrap)?;
+        let head = file.try_clone().map_err(wrap)?;
+        let stream = Stream::new(Box::new(head), usize::MAX).map_err(|failure| match failure {
+            Failure::Io(error) => wrap(error),
+            Failure::Damage(_) => wrap(std::io::ErrorKind::InvalidData.into()),
         })?;
-        Ok(Self::of_stream(&stream))
+        if let Some(known) = Self::of_stream(&stream) {
+            return Ok(Some(known));
+        }
+        let len = file.seek(SeekFrom::End(0)).map_err(wrap)?;
+        let mut tail = Vec::new();
+        file.seek(SeekFrom::Start(len.saturating_sub(TAIL))).map_err(wrap)?;
+        file.read_to_end(&mut tail).map_err(wrap)?;
+        Ok(Self::of_tail(&tail).or_else(|| Self::of_name(path)))
+    }
+
+    /// What a file held that ends so.
+    pub(crate) fn of_tail(tail: &[u8]) -> Option<Self> {
+        if tail.ends_with(b"PAR1") { Some(Self::Parquet) } else { tail.ends_with(b"ARROW1").then_some(Self::Arrow) }
+    }
+
+    /// What a file is called that neither begins nor ends like anything known. It is damaged, and not to be passed over.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "parquet" => Some(Self::Parquet),
+            "arrow" => Some(Self::Arrow),
+            _ => None,
+        }
     }
 
     /// Whether a file that begins like nothing known holds a record all the same, whose CRCs hold: the first one is

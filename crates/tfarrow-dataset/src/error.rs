@@ -124,7 +124,7 @@ impl PassedOver {
     }
 
     /// Adds a file of a format that was not asked for.
-    pub(crate) fn unwanted(&mut self, path: PathBuf) {
+    pub fn unwanted(&mut self, path: PathBuf) {
         self.unwanted += 1;
         self.example.get_or_insert(path);
     }

@@ -32,6 +32,7 @@ use url::Url;
 
 use crate::{
     Contents, Error, ErrorKind, Result, Shard,
+    contents::TAIL,
     credentials::check_s3,
     glob::Glob,
     missing::missing_shards,
@@ -218,7 +219,7 @@ impl Object {
         self.store.get_opts(&self.key, options).await?.bytes().await
     }
 
-    /// What it holds, by its first bytes.
+    /// What it holds, told as of a file.
     async fn contents(&self) -> object_store::Result<Option<Contents>> {
         let mut head = Vec::new();
         if self.in_parts {
@@ -231,7 +232,14 @@ impl Object {
                 head.extend(some);
             }
         }
-        Ok(Contents::of_head(head.into()))
+        if let Some(known) = Contents::of_head(head.into()) {
+            return Ok(Some(known));
+        }
+        let tail = match self.in_parts {
+            true => self.bytes(self.size.saturating_sub(TAIL), self.size).await?,
+            false => Bytes::new(),
+        };
+        Ok(Contents::of_tail(&tail).or_else(|| Contents::of_name(Path::new(self.key.as_ref()))))
     }
 
     /// The same, for who may want to hear in its turn that it cannot be read.
@@ -457,7 +465,8 @@ fn shards(
 ) -> io::Result<Resolved> {
     let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
     let is_called_so = |name: &Path| wanted == Wanted::Files || is_called_shard(name);
-    let is_shard = |name: &Path, object: &Object| object.size > 0 || wanted != Wanted::Files && is_called_shard(name);
+    let is_named = |name: &Path| is_called_shard(name) || Contents::of_name(name).is_some();
+    let is_shard = |name: &Path, object: &Object| object.size > 0 || wanted != Wanted::Files && is_named(name);
     let (objects, passed_over): (Vec<_>, Vec<_>) =
         objects.filter(|(name, _)| is_wanted(name)).partition(|(name, object)| is_shard(name, object));
     let mut found = Resolved::default();
@@ -541,26 +550,31 @@ mod tests {
             ("d/empty.tfrecord", Vec::new()),
             ("d/empty", Vec::new()),
             ("d/info.json", b"{}".to_vec()),
+            // Damaged: one is told by its name, one by its end.
+            ("d/zeros.parquet", vec![0; 50]),
+            ("d/hit", b"?RROW1..ARROW1".to_vec()),
+            ("d/full_disk.parquet", Vec::new()),
             ("e/other.tfrecord", frame),
         ]);
         let location = Location::parse("s3://b/d").unwrap();
         let objects = list(&store, "d").unwrap();
-        assert_eq!(objects.len(), 7);
+        assert_eq!(objects.len(), 10);
         let visible = |below: &Path| !has_part(below, '_');
-        let found = shards(&location, "d", objects, &visible, false, Wanted::Any).unwrap();
+        let found = shards(&location, "d", objects, &visible, false, Wanted::All).unwrap();
         assert_eq!(
             found.passed_over.to_string(),
             "passed over: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
         );
-        let found: Vec<_> =
-            found.shards.iter().map(|shard| (shard.path.to_str().unwrap(), shard.name.to_str().unwrap())).collect();
-        assert_eq!(
-            found,
-            [
-                ("s3://b/d/empty.tfrecord", "empty.tfrecord"),
-                ("s3://b/d/train-00000-of-00002", "train-00000-of-00002"),
-                ("s3://b/d/x=1/odd", "x=1/odd"),
-            ]
-        );
+        let shard = |shard: &Shard| (shard.path.to_str().unwrap().to_owned(), shard.name.clone(), shard.contents);
+        let expect = [
+            ("empty.tfrecord", Contents::TfRecord),
+            ("full_disk.parquet", Contents::Parquet),
+            ("hit", Contents::Arrow),
+            ("train-00000-of-00002", Contents::TfRecord),
+            ("x=1/odd", Contents::TfRecord),
+            ("zeros.parquet", Contents::Parquet),
+        ];
+        let expect = expect.map(|(name, contents)| (format!("s3://b/d/{name}"), PathBuf::from(name), contents));
+        assert_eq!(found.shards.iter().map(shard).collect::<Vec<_>>(), expect);
     }
 }

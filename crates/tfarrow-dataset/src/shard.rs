@@ -101,7 +101,8 @@ impl Shard {
         COPIES.lock().unwrap_or_else(PoisonError::into_inner).push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
-        self.contents = Contents::of(&copy)?.unwrap_or(Contents::TfRecord);
+        let by_name = || Contents::of_name(&self.path);
+        self.contents = Contents::of(&copy)?.or_else(by_name).unwrap_or(Contents::TfRecord);
         self.spool = Some(Arc::new(copy));
         Ok(())
     }

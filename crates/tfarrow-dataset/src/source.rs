@@ -25,6 +25,8 @@ pub enum Wanted {
     /// In each source TFRecord where there is any, else Parquet and Arrow.
     #[default]
     Any,
+    /// TFRecord, Parquet and Arrow, also beside each other.
+    All,
     /// TFRecord alone.
     TfRecord,
     /// Parquet and Arrow.
@@ -39,24 +41,25 @@ pub enum Wanted {
 impl Wanted {
     pub(crate) fn takes(self, contents: Contents) -> bool {
         match self {
-            Self::Any | Self::Files | Self::ToVerify => true,
+            Self::Any | Self::All | Self::Files | Self::ToVerify => true,
             Self::TfRecord => contents == Contents::TfRecord,
             Self::Columnar => contents != Contents::TfRecord,
         }
     }
 
     /// Leaves TFRecord alone of what was found, where there is any: the rest may be copies of the same data, unless all of it
-    /// was `named`, as a glob names other files. Shards of no records do not count, where there is anything else.
+    /// was `named`, as a glob names other files, or is wanted. Shards of no records do not count, where there is anything
+    /// else.
     pub(crate) fn prefer(self, found: &mut Resolved, named: bool) {
         let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
         let has_records = found.shards.iter().any(|shard| is_tfrecord(shard) && shard.size > 0);
-        if self != Self::Any || found.shards.iter().all(is_tfrecord) {
+        if !matches!(self, Self::Any | Self::All) || found.shards.iter().all(is_tfrecord) {
             return;
         }
         if !has_records {
             let empty = found.shards.extract_if(.., |shard| is_tfrecord(shard));
             found.passed_over.empty += empty.count() as u64;
-        } else if !named {
+        } else if !named && self == Self::Any {
             let others = found.shards.extract_if(.., |shard| !is_tfrecord(shard));
             others.for_each(|shard| found.passed_over.unwanted(shard.path));
         }
@@ -64,7 +67,7 @@ impl Wanted {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Any | Self::ToVerify => "TFRecord, Parquet or Arrow",
+            Self::Any | Self::All | Self::ToVerify => "TFRecord, Parquet or Arrow",
             Self::TfRecord => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
             Self::Files => "one that is not empty",
@@ -200,21 +203,9 @@ fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard>
         return Ok(Shard::stream(path.to_owned(), name));
     }
     match Contents::of(path) {
-        Ok(contents) => {
-            let contents = contents.or_else(|| columnar_by_name(path)).unwrap_or(Contents::TfRecord);
-            Ok(Shard::file(path.to_owned(), name, metadata.len(), contents))
-        }
+        Ok(contents) => Ok(Shard::file(path.to_owned(), name, metadata.len(), contents.unwrap_or(Contents::TfRecord))),
         Err(_) if wanted == Wanted::ToVerify => Ok(unread(path, name)),
         Err(error) => Err(error),
-    }
-}
-
-/// What a file is by its name, where its first bytes are damaged or missing: it is not to be passed over.
-fn columnar_by_name(path: &Path) -> Option<Contents> {
-    match path.extension()?.to_str()? {
-        "parquet" => Some(Contents::Parquet),
-        "arrow" => Some(Contents::Arrow),
-        _ => None,
     }
 }
 
@@ -376,10 +367,9 @@ impl Search {
         match (self.wanted, size) {
             (Wanted::Files, _) => Ok(tfrecord.filter(|_| size > 0)),
             // None of these is ever empty, unless a disk was full or a machine went down.
-            (_, 0) => Ok(columnar_by_name(path).or(tfrecord.filter(|_| is_called_so))),
+            (_, 0) => Ok(Contents::of_name(path).or(tfrecord.filter(|_| is_called_so))),
             _ => match Contents::of(path)? {
                 None if stands_beside(path) => Ok(None),
-                None if columnar_by_name(path).is_some() => Ok(columnar_by_name(path)),
                 None if found == Found::ByGlob || is_called_so || Contents::is_behind_damage(path)? => Ok(tfrecord),
                 known => Ok(known),
             },

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     failure::tell_besides(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let (progress, read) = (Bar::new(shards.iter().map(|shard| shard.size).sum()), args.bounds.read(OnError::Fail));
-    let counts = each(&shards, |shard| count(shard, &read).inspect(|count| progress.add(shard.size, *count)));
+    let counts = each(&shards, |_, shard| count(shard, &read).inspect(|count| progress.add(shard.size, *count)));
     drop(progress);
     let counts = counts?;
     if args.per_file {

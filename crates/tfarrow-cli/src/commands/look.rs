@@ -21,16 +21,16 @@ pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     Ok((shards, progress))
 }
 
-/// What `work` makes of each shard, in their order. As many are worked at at once as there are cores, and none is begun once
+/// What `work` makes of each shard and its number, in their order. As many are worked at at once as there are cores, and none is begun once
 /// one has failed.
-pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(&Shard) -> Result<T> + Sync) -> Result<Vec<T>> {
+pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(usize, &Shard) -> Result<T> + Sync) -> Result<Vec<T>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut all = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(shard) = shards.get(index) else { return all };
-            let one = work(shard);
+            let one = work(index, shard);
             if one.is_err() {
                 next.store(shards.len(), Ordering::Relaxed);
             }

@@ -1,6 +1,6 @@
 //! `tfarrow verify`: whether files are as they were written.
 
-use std::{collections::HashMap, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::json;
@@ -34,10 +34,8 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let record_type = args.record_type.and_then(RecordTypeArg::record_type);
     let read = args.bounds.read(OnError::Skip);
     let mut verified = verify(tfrecord, record_type, jobs, read, args.max_faults, &told(&progress))?;
-    let numbers: HashMap<_, _> = columnar.iter().map(|shard| &shard.path).zip(tfrecords..).collect();
-    let others = each(columnar, |shard| {
-        let number = numbers.get(&shard.path).copied().unwrap_or_default();
-        let file = tfarrow_convert::verify(shard, number, args.max_faults);
+    let others = each(columnar, |index, shard| {
+        let file = tfarrow_convert::verify(shard, tfrecords + index, args.max_faults);
         progress.add(shard.size, file.records);
         Ok(file)
     });
@@ -53,9 +51,11 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let found = Found { files: &files, faults: &verified.faults, counts: &verified.counts };
     let lacks =
         |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
+    let example = passed_over.example.as_ref().map(|path| path.to_string_lossy());
     let summary = json!({
         "files": shards.len(),
         "without_checksums": unchecked.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "passed_over": {"empty": passed_over.empty, "no_known_format": passed_over.other, "example": example},
         "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
         "records": verified.records,
         "bytes": verified.bytes,

@@ -107,6 +107,7 @@ fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted(
     let contents =
         |wanted| -> Vec<_> { resolve_wanted(&all, wanted).unwrap().shards.iter().map(|s| s.contents).collect() };
     assert_eq!(contents(Wanted::TfRecord), [Contents::TfRecord]);
+    assert_eq!(contents(Wanted::All), [Contents::Arrow, Contents::Parquet, Contents::TfRecord, Contents::Parquet]);
     assert_eq!(contents(Wanted::Columnar), [Contents::Arrow, Contents::Parquet, Contents::Parquet]);
     // A glob means what it names.
     check(&folder, "t/*", &["a", "b.parquet"]);

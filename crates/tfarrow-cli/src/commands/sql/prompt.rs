@@ -37,7 +37,7 @@ pub(super) fn run(runtime: &Runtime, answers: Answers) -> Result<()> {
         let _ = editor.load_history(path);
     }
     failure::note(&format!(
-        "tfarrow {}: SQL over TFRecord and Parquet files. \\? for help.",
+        "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
     let mut session = Session { runtime, answers, timing: true };
