@@ -118,9 +118,13 @@ impl UrlTableFactory for UrlTables {
     }
 }
 
-/// What all these shards hold.
+/// What all these shards hold. DataFusion takes an empty file of Parquet or Arrow for one without rows; it is what a full
+/// disk leaves.
 fn contents(source: &str, shards: &[Shard]) -> Result<Contents> {
     let first = shards.first().ok_or_else(|| plan_datafusion_err!("{source}: no shard"))?;
+    if let Some(empty) = shards.iter().find(|shard| shard.contents != Contents::TfRecord && shard.size == 0) {
+        return plan_err!("{}: an empty file, which is no {} file", empty.path.display(), empty.contents);
+    }
     match shards.iter().find(|shard| shard.contents != first.contents) {
         None => Ok(first.contents),
         Some(other) => plan_err!(
