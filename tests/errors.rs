@@ -127,17 +127,21 @@ fn control_characters_in_names_are_not_shown_raw() {
     assert!(said.contains("\\u{1b}[2J"), "{said}");
 }
 
-/// Waits until a program catches this signal, which nothing but the system can tell.
+/// Waits until a program that runs catches this signal, which nothing but the system can tell.
 #[cfg(target_os = "linux")]
-fn wait_until_caught(pid: &str, signal: u32) {
-    loop {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+fn wait_until_caught(child: &mut std::process::Child, signal: u32) {
+    let start = std::time::Instant::now();
+    while start.elapsed().as_secs() < 60 {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was asked to");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
         if u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal - 1) & 1 == 1 {
             return;
         }
         std::thread::yield_now();
     }
+    child.kill().unwrap();
+    panic!("signal {signal} is not caught");
 }
 
 #[test]
@@ -149,9 +153,10 @@ fn a_signal_ends_the_program_with_its_number() {
             let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
             // The input stays open, so that nothing else can end the program.
             let stdin = child.stdin.take();
-            let pid = child.id().to_string();
-            wait_until_caught(&pid, signal);
-            assert!(Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
+            wait_until_caught(&mut child, signal);
+            assert!(
+                Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap().success()
+            );
             assert_eq!(child.wait().unwrap().code(), Some(status), "{args:?}");
             drop(stdin);
         }

@@ -233,8 +233,8 @@ impl Terminal {
         let size = nix::pty::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         let nix::pty::OpenptyResult { master, slave } = nix::pty::openpty(Some(&size), None).unwrap();
         let terminal = || Stdio::from(slave.try_clone().unwrap());
-        let mut program = Command::new(env!("CARGO_BIN_EXE_tfarrow"));
-        program.arg("sql").current_dir(crate::support::root()).env("XDG_STATE_HOME", state).env("TERM", "xterm");
+        let mut program = command(&["sql"]);
+        program.env("XDG_STATE_HOME", state).env("TERM", "xterm");
         let child = program.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
         let (pid, (alive, watched)) = (child.id().to_string(), std::sync::mpsc::channel::<()>());
         std::thread::spawn(move || {

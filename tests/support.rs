@@ -26,7 +26,28 @@ pub(crate) fn command(args: &[&str]) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    #[cfg(unix)]
+    heed_signals(&mut command);
     command
+}
+
+/// Lets signals end the program, as they do for whoever has it in front of them: tests that a script began in the background
+/// ignore Ctrl-C, and so would the program, which inherits that.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "the standard library has no safe way to set what a program inherits")]
+fn heed_signals(command: &mut Command) {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    use std::os::unix::process::CommandExt;
+    let heed = || {
+        for number in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
+            // SAFETY: no handler is set, and no one asks for the earlier one.
+            unsafe { signal(number, SigHandler::SigDfl)? };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only what is safe in a signal handler may be called. POSIX has signal(2) among it, and
+    // nothing here allocates, locks or panics.
+    unsafe { command.pre_exec(heed) };
 }
 
 /// What a run of the program did.
