@@ -13,7 +13,7 @@ use datafusion::{
     functions_nested::extract::ArrayElement,
     physical_expr::{
         ScalarFunctionExpr,
-        expressions::{Column, Literal},
+        expressions::{Column, DynamicFilterTracking, Literal},
         utils::{collect_columns, reassign_expr_columns},
     },
     physical_expr_common::physical_expr::is_volatile,
@@ -33,6 +33,11 @@ pub(crate) fn is_decidable(filter: &Arc<dyn PhysicalExpr>, file_schema: &Schema)
     let known =
         |column: &Column| file_schema.fields().get(column.index()).is_some_and(|field| field.name() == column.name());
     collect_columns(filter).iter().all(known) && !is_volatile(filter)
+}
+
+/// Whether a filter, or a part of it, changes while a query runs.
+pub(crate) fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
+    DynamicFilterTracking::classify(filter).contains_dynamic_filter()
 }
 
 impl Filter {

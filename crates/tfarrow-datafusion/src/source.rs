@@ -29,7 +29,7 @@ use crate::{
     columns::Columns,
     decoders::Decoders,
     file_names::asks_for_names,
-    filter::{Filter, is_decidable},
+    filter::{Filter, is_decidable, is_dynamic},
     metrics::ScanMetrics,
     notice::Teller,
     opener::{NamingOpener, TfRecordOpener},
@@ -261,10 +261,16 @@ impl FileSource for TfRecordSource {
     fn try_pushdown_filters(
         &self,
         filters: Vec<Arc<dyn PhysicalExpr>>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let schema = self.table_schema.file_schema();
-        let takes = |filter: &Arc<_>| self.pushdown_filters && is_decidable(filter, schema);
+        // A scan that decides filters drops rows, and the filter that a min or max aggregate moves while it runs may be
+        // false for rows that the aggregate still needs: it ignores bounds that are not known yet and arguments that are
+        // no bare column. It can only skip whole files. A dynamic filter does not say whose it is, so that none is taken
+        // where aggregates make them. `session_context` turns theirs off, which keeps those of sorts and joins.
+        let has_aggregates = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
+        let is_safe = |filter: &Arc<_>| !has_aggregates || !is_dynamic(filter);
+        let takes = |filter: &Arc<_>| self.pushdown_filters && is_decidable(filter, schema) && is_safe(filter);
         let answers =
             filters.iter().map(|filter| if takes(filter) { PushedDown::Yes } else { PushedDown::No }).collect();
         let propagation = FilterPushdownPropagation::with_parent_pushdown_result(answers);

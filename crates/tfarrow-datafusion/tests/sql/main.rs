@@ -8,6 +8,8 @@ mod formats;
 mod memory;
 mod options;
 mod plans;
+mod order;
+mod plain_sessions;
 mod queries;
 mod skip;
 mod sources;
