@@ -30,6 +30,7 @@
 //! byte and feature. The crate prints nothing: features that have no column, and records that
 //! were passed over, are told to [`SessionOptions::on_notice`], and [`explain_missing_column`] says what to add to "column not found".
 
+mod cancellation;
 mod columns;
 mod context;
 mod decoders;
@@ -62,6 +63,7 @@ mod text_files;
 mod url_table;
 
 pub use error::MisfitError;
+pub use cancellation::Cancellation;
 pub use factory::TfRecordTableFactory;
 pub use long_rows::LongRows;
 pub use notice::{Notice, OnNotice, UnknownFeatures};

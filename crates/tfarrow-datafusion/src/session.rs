@@ -13,6 +13,7 @@ use datafusion::{
 };
 
 use crate::{
+    cancellation::Cancellation,
     factory::TfRecordTableFactory,
     file_names::FileNames,
     format::TfRecordFormatFactory,
@@ -44,6 +45,8 @@ pub struct SessionOptions {
     /// Who is told of features that have no column, and of records that are passed over.
     pub on_notice: Option<OnNotice>,
 }
+    /// Cancels queries of the session, also those that compute for long without an output.
+    pub cancellation: Cancellation,
 
 impl std::fmt::Debug for SessionOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -71,7 +74,7 @@ impl std::fmt::Debug for SessionOptions {
 /// # Errors
 /// What the runtime's parts say, such as a folder for temporary files that cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
-    let SessionOptions { config, runtime, memory_limit, tables, on_notice } = options;
+    let SessionOptions { config, runtime, memory_limit, tables, on_notice, cancellation } = options;
     let runtime = match memory_limit {
         Some(bytes) => limited(runtime, bytes, &config),
         None => runtime,
@@ -96,7 +99,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_default_features()
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(LongRows))
-        .with_query_planner(Arc::new(StagingPlanner))
+        .with_query_planner(Arc::new(SessionPlanner { cancellation }))
         .build();
     let context = SessionContext::new_with_state(state);
     enable(&context, shared)?;

@@ -44,6 +44,7 @@ use tfarrow_dataset::{Error, OutputFile, WholeFile};
 use url::Url;
 
 use crate::{
+    cancellation::{Cancellation, cancellable},
     context::copy_of,
     error::external,
     format::TfRecordFormatFactory,
@@ -52,31 +53,39 @@ use crate::{
     sink::TfRecordSink,
 };
 
-/// Plans queries as DataFusion does, with sinks whose files appear when all are whole.
+/// Plans queries as DataFusion does, with sinks whose files appear when all are whole, and with joins that can be cancelled.
 #[derive(Debug)]
-pub(crate) struct StagingPlanner;
+pub(crate) struct SessionPlanner {
+    pub(crate) cancellation: Cancellation,
+}
 
 #[async_trait]
-impl QueryPlanner for StagingPlanner {
+impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        // Most queries write nothing.
-        if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
-            return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
-        }
-        let mut target = Target { file: None, overwrite: TfRecordOptions::of(state.config()).overwrite };
-        let plan = plan.clone().transform_down(|node| match node {
-            LogicalPlan::Copy(copy) => target.take(copy).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
-            node => Ok(Transformed::no(node)),
-        })?;
-        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan.data, state).await?;
-        let staged = plan.transform_down(|node| {
-            Ok(match node.downcast_ref::<DataSinkExec>() {
-                Some(exec) if !is_whole(exec.sink()) => Transformed::yes(target.staged(exec)),
-                _ => Transformed::no(node),
-            })
-        })?;
-        Ok(staged.data)
+        let plan = staged_plan(plan, state).await?;
+        cancellable(plan, &self.cancellation)
     }
+}
+
+/// The physical plan, whose sinks write files that appear when all are whole.
+async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+    // Most queries write nothing.
+    if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
+        return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
+    }
+    let mut target = Target { file: None, overwrite: TfRecordOptions::of(state.config()).overwrite };
+    let plan = plan.clone().transform_down(|node| match node {
+        LogicalPlan::Copy(copy) => target.take(copy).map(|copy| Transformed::yes(LogicalPlan::Copy(copy))),
+        node => Ok(Transformed::no(node)),
+    })?;
+    let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan.data, state).await?;
+    let staged = plan.transform_down(|node| {
+        Ok(match node.downcast_ref::<DataSinkExec>() {
+            Some(exec) if !is_whole(exec.sink()) => Transformed::yes(target.staged(exec)),
+            _ => Transformed::no(node),
+        })
+    })?;
+    Ok(staged.data)
 }
 
 /// Whether a sink's files appear when all are whole anyhow.

@@ -1,6 +1,7 @@
 //! SQL over TFRecord, as a user of the crate meets it: one test binary, a module a theme.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod cancellation;
 mod common;
 mod errors;
 mod filters;

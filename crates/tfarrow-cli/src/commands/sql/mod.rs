@@ -25,7 +25,7 @@ use datafusion::{
         },
     },
 };
-use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, session_context};
+use tfarrow_datafusion::{Cancellation, Notice, SessionOptions, TfRecordOptions, session_context};
 use tfarrow_dataset::ReadOptions;
 use tokio::{runtime::Runtime, sync::Notify};
 
@@ -46,13 +46,15 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
         output::refuse_terminal()?;
     }
     let losses = Arc::new(Losses::default());
-    let answers = Answers::new(session(args, Arc::clone(&losses))?, args.format, Arc::clone(&losses));
+    let cancellation = Cancellation::default();
+    let context = session(args, Arc::clone(&losses), cancellation.clone())?;
+    let answers = Answers::new(context, args.format, Arc::clone(&losses));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
             return Err(Usage("no query: give one, or -f FILE, or standard input".to_owned()).into());
         }
-        let done = prompt::run(&runtime, answers);
+        let done = prompt::run(&runtime, answers, cancellation);
         runtime.shutdown_background();
         return done.map(|()| ExitCode::SUCCESS);
     }
@@ -163,7 +165,7 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).with_context(|| path.display().to_string())
 }
 
-fn session(args: &Sql, losses: Arc<Losses>) -> Result<SessionContext> {
+fn session(args: &Sql, losses: Arc<Losses>, cancellation: Cancellation) -> Result<SessionContext> {
     let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout(),
@@ -187,6 +189,7 @@ fn session(args: &Sql, losses: Arc<Losses>) -> Result<SessionContext> {
         tables,
         memory_limit: args.memory_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         on_notice: Some(Arc::new(on_notice)),
+        cancellation,
         ..SessionOptions::default()
     })
     .map_err(from_datafusion)

@@ -1,10 +1,14 @@
 //! The prompt: statements are typed, answered, and remembered.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use rustyline::{CompletionType, Config, Editor, error::ReadlineError, history::FileHistory};
-use tokio::runtime::Runtime;
+use tfarrow_datafusion::Cancellation;
+use tokio::{runtime::Runtime, time::timeout};
 
 use super::{answer::Answers, complete::Typist, parse};
 use crate::{failure, output};
@@ -12,6 +16,9 @@ use crate::{failure, output};
 const PROMPT: &str = "tfarrow> ";
 /// Statements that are remembered.
 const REMEMBERED: usize = 10_000;
+
+/// How long a query that is stopped has to end.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 const HELP: &str = "\
 A statement ends in ; and may have several lines. Files are tables: SELECT * FROM 'shards/*.tfrecord' LIMIT 3;
@@ -26,7 +33,7 @@ Ctrl-C stops a query. Tab completes words, and paths in quotes.";
 ///
 /// # Errors
 /// Where the terminal fails. What is wrong with a statement is said, and the next asked for.
-pub(super) fn run(runtime: &Runtime, answers: Answers) -> Result<()> {
+pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellation) -> Result<()> {
     let context = answers.context().clone();
     let config = Config::builder().max_history_size(REMEMBERED)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Typist, FileHistory> = Editor::with_config(config)?;
@@ -40,7 +47,7 @@ pub(super) fn run(runtime: &Runtime, answers: Answers) -> Result<()> {
         "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
-    let mut session = Session { runtime, answers, timing: true };
+    let mut session = Session { runtime, answers, cancellation, timing: true };
     loop {
         match editor.readline(PROMPT) {
             Ok(line) if line.trim().is_empty() => {}
@@ -81,6 +88,7 @@ enum Next {
 struct Session<'a> {
     runtime: &'a Runtime,
     answers: Answers,
+    cancellation: Cancellation,
     timing: bool,
 }
 
@@ -115,19 +123,21 @@ impl Session<'_> {
             let begun = Instant::now();
             // The query runs apart, so that Ctrl-C is heard whatever it is at.
             let mut answers = self.answers.clone();
-            let query = self.runtime.spawn(async move { answers.answer(statement).await });
-            let stop = query.abort_handle();
+            let mut query = self.runtime.spawn(async move { answers.answer(statement).await });
             let outcome = self.runtime.block_on(async {
                 tokio::select! {
-                    outcome = query => Some(outcome),
-                    _ = tokio::signal::ctrl_c() => None,
+                    outcome = &mut query => Some(outcome),
+                    _ = tokio::signal::ctrl_c() => {
+                        self.cancellation.cancel();
+                        query.abort();
+                        // Its output ends before the next prompt begins.
+                        let _ = timeout(PATIENCE, query).await;
+                        None
+                    }
                 }
             });
             match outcome {
-                None => {
-                    stop.abort();
-                    return failure::note("stopped");
-                }
+                None => return failure::note("stopped"),
                 Some(Ok(Ok(rows))) if self.timing => failure::note(&taken(rows, begun)),
                 Some(Ok(Ok(_))) => {}
                 Some(Ok(Err(error))) => return failure::tell(&error),
