@@ -1,47 +1,129 @@
 //! Opens one file of a scan.
 
-use std::sync::Arc;
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion::{
     datasource::{
         listing::PartitionedFile,
-        physical_plan::{FileOpenFuture, FileOpener},
+        physical_plan::{FileGroup, FileOpenFuture, FileOpener, FileScanConfig},
         projection::{ProjectionOpener, SplitProjection},
     },
     error::Result,
     physical_expr_adapter::rewrite::rewrite_input_file_name_in_projection,
 };
-use futures::{FutureExt, StreamExt, future, stream};
+use futures::{
+    FutureExt, StreamExt, future,
+    stream::{self, BoxStream},
+};
 use object_store::ObjectStore;
 
-use crate::{input::Input, scan::Scan};
+use crate::{
+    input::Input,
+    scan::{Scan, is_few},
+};
 
 /// Opens the files of one partition.
 #[derive(Debug)]
 pub struct TfRecordOpener {
     store: Arc<dyn ObjectStore>,
     scan: Scan,
+    /// The files that follow, where they are read in the partition's order.
+    ahead: Option<Mutex<FilesAhead>>,
 }
 
 impl TfRecordOpener {
     pub(crate) fn new(store: Arc<dyn ObjectStore>, scan: Scan) -> Self {
-        Self { store, scan }
+        Self { store, scan, ahead: None }
+    }
+
+    /// Reads the next files of the partition ahead, where it has all files in their order: another partition would read
+    /// them else. A LIMIT of a few rows needs the first file alone.
+    pub(crate) fn with_files_ahead(mut self, config: &FileScanConfig, partition: usize) -> Self {
+        let files = config.file_groups.get(partition).filter(|_| config.preserve_order);
+        let files = files.filter(|files| files.len() > 1 && !config.limit.is_some_and(is_few));
+        self.ahead = files.map(|files| Mutex::new(FilesAhead::new(files)));
+        self
+    }
+
+    fn start(&self, file: &PartitionedFile, chunks: usize) -> Batches {
+        // A TFRecord file cannot be entered in its midst. Where a range of it is asked for, which another planner may do
+        // without asking, the range that holds the first byte stands for the whole file, and the others for nothing.
+        match &file.range {
+            Some(range) if !range.contains(0) => stream::empty().boxed(),
+            _ => self.scan.clone().start(Input::of(file, &self.store), chunks),
+        }
     }
 }
 
 impl FileOpener for TfRecordOpener {
-    /// A TFRecord file cannot be entered in its midst. Where a range of it is asked for, which another's planner may do
-    /// without asking, the range that holds the first byte stands for the whole file, and the others for nothing.
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let stream = match &file.range {
-            Some(range) if !range.contains(0) => stream::empty().boxed(),
-            _ => {
-                let (scan, input) = (self.scan.clone(), Input::of(&file, &self.store));
-                stream::once(async move { scan.start(input) }).flatten().boxed()
+        let batches = match &self.ahead {
+            Some(ahead) => {
+                let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
+                ahead.take(&file, self.scan.threads(), |file, chunks| self.start(file, chunks))
+            }
+            None => self.start(&file, self.scan.chunks_ahead()),
+        };
+        Ok(future::ready(Ok(batches)).boxed())
+    }
+}
+
+type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// Chunks of all files ahead together that wait for their turn, of a megabyte each.
+const CHUNKS_AHEAD: usize = 64;
+
+/// Files that are read before it is their turn, one for each thread that the file whose turn it is leaves idle.
+struct FilesAhead {
+    /// Those that are not read yet.
+    left: VecDeque<PartitionedFile>,
+    started: VecDeque<(PartitionedFile, Batches)>,
+}
+
+impl FilesAhead {
+    fn new(files: &FileGroup) -> Self {
+        Self { left: files.iter().cloned().collect(), started: VecDeque::new() }
+    }
+
+    /// The batches of `file`, whose turn it is. Starts those after it. `start` takes a file, and how many of its chunks
+    /// may wait.
+    fn take(
+        &mut self,
+        file: &PartitionedFile,
+        threads: usize,
+        start: impl Fn(&PartitionedFile, usize) -> Batches,
+    ) -> Batches {
+        let most = threads.saturating_sub(1).max(1);
+        let chunks = (CHUNKS_AHEAD / most).max(2);
+        let is_it = |other: &PartitionedFile| other.object_meta.location == file.object_meta.location;
+        let batches = match self.started.pop_front() {
+            Some((started, batches)) if is_it(&started) => batches,
+            // The first file; and files in another order than the partition has, which are then read one by one.
+            other => {
+                self.started.extend(other);
+                self.left.pop_front_if(|next| is_it(next));
+                start(file, chunks)
             }
         };
-        Ok(future::ready(Ok(stream)).boxed())
+        while self.started.len() < most
+            && let Some(next) = self.left.pop_front()
+        {
+            let batches = start(&next, chunks);
+            self.started.push_back((next, batches));
+        }
+        batches
+    }
+}
+
+impl fmt::Debug for FilesAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FilesAhead").field("left", &self.left.len()).finish_non_exhaustive()
     }
 }
 

@@ -36,6 +36,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `bytes_type` | `auto`, `binary`, `binary_view` | `auto` |
 /// | `metadata_columns` | `none`, `all`, names of `_file`, `_record`, `_offset`, `_raw` | `none` |
 /// | `pushdown_filters` | `true`, `false` | `true` |
+/// | `preserve_order` | `true`, `false` | `true` |
 /// | `compression` | `none`, `gzip`, `zlib` | `none` |
 /// | `shards` | `auto`, a number | `auto` |
 /// | `overwrite` | `true`, `false` | `false` |
@@ -77,6 +78,9 @@ pub struct TfRecordOptions {
     pub metadata_columns: MetadataColumns,
     /// Whether a scan decides the filters of a query, and decodes the other columns of the rows that they keep alone.
     pub pushdown_filters: bool,
+    /// Whether a query without sort, join, group or window gives rows in the order of the files and of their records.
+    /// Without it, rows come as threads have them. See [`PreserveOrder`](crate::PreserveOrder).
+    pub preserve_order: bool,
     /// How files that are written are compressed.
     pub compression: Compression,
     /// Into how many shards what is written is cut, with names as TensorFlow gives them; `None`: as DataFusion sees fit.
@@ -176,6 +180,7 @@ impl Default for TfRecordOptions {
             bytes_type: BytesType::Auto,
             metadata_columns: MetadataColumns::NONE,
             pushdown_filters: true,
+            preserve_order: true,
             compression: Compression::None,
             shards: None,
             overwrite: false,
@@ -260,6 +265,11 @@ const PUSHDOWN_FILTERS: Known = Known {
     values: "true, false",
     description: "Whether a scan decides the filters of a query, and decodes the other columns of the rows they keep alone",
 };
+const PRESERVE_ORDER: Known = Known {
+    name: "preserve_order",
+    values: "true, false",
+    description: "Whether a query without sort, join, group or window gives rows in the order of the files; false: in any order",
+};
 const COMPRESSION: Known = Known {
     name: "compression",
     values: "none, gzip, zlib",
@@ -277,7 +287,7 @@ const LOSSY: Known = Known {
     values: "true, false",
     description: "Whether values that TFRecord can only hold changed are written changed",
 };
-const KNOWN: [Known; 14] = [
+const KNOWN: [Known; 15] = [
     LAYOUT,
     RECORD_TYPE,
     ON_CONFLICT,
@@ -288,6 +298,7 @@ const KNOWN: [Known; 14] = [
     BYTES_TYPE,
     METADATA_COLUMNS,
     PUSHDOWN_FILTERS,
+    PRESERVE_ORDER,
     COMPRESSION,
     SHARDS,
     OVERWRITE,
@@ -342,6 +353,7 @@ impl ExtensionOptions for TfRecordOptions {
                 self.metadata_columns = METADATA_COLUMNS.take(MetadataColumns::from_words(&word), value)?;
             }
             "pushdown_filters" => self.pushdown_filters = PUSHDOWN_FILTERS.take(word.parse().ok(), value)?,
+            "preserve_order" => self.preserve_order = PRESERVE_ORDER.take(word.parse().ok(), value)?,
             "compression" => self.compression = COMPRESSION.take(Compression::from_name(&word), value)?,
             "shards" => self.shards = SHARDS.take(shards_of(&word), value)?,
             "overwrite" => self.overwrite = OVERWRITE.take(word.parse().ok(), value)?,
@@ -368,6 +380,7 @@ impl ExtensionOptions for TfRecordOptions {
             BYTES_TYPE.entry(bytes_type_name(self.bytes_type).to_owned()),
             METADATA_COLUMNS.entry(self.metadata_columns.words()),
             PUSHDOWN_FILTERS.entry(self.pushdown_filters.to_string()),
+            PRESERVE_ORDER.entry(self.preserve_order.to_string()),
             COMPRESSION.entry(self.compression.name().to_owned()),
             SHARDS.entry(self.shards.map_or("auto".to_owned(), |shards| shards.to_string())),
             OVERWRITE.entry(self.overwrite.to_string()),

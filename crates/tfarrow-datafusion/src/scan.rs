@@ -6,9 +6,9 @@
 //!                                 └▶ decode ─▶ batches, into that place
 //! ```
 //!
-//! Each thread decodes what it has taken, while it is still in its core's cache. Where as many files are in hand as there
-//! are cores, each has one thread; where there are fewer, threads are added, so that the last file of a scan gets all
-//! cores. Dropping the stream closes the queue, which ends the threads.
+//! Each thread decodes what it has taken, while it is still in its core's cache. Where as many files are read as the query
+//! may have threads, each has one thread; where there are fewer, threads are added, so that the last file of a scan gets
+//! all of them. Dropping the stream closes the queue, which ends the threads.
 
 use std::{
     mem,
@@ -32,15 +32,24 @@ use tfarrow_codec::{BATCH_CELLS, OnError, Records};
 use tfarrow_dataset::{Error, ReadOptions, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
-    sync::mpsc::{Receiver, Sender, WeakSender, channel},
+    sync::mpsc::{Receiver, Sender, WeakSender, channel, error::TrySendError},
 };
 
-use crate::{decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin};
+use crate::{
+    decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin, source::BATCH_SIZE,
+};
 
 /// Bytes of records in a batch. One record may be longer.
 const BATCH_BYTES: usize = 16 << 20;
-/// Chunks that are read ahead of who takes their batches, for each core.
+/// Chunks that are read ahead of who takes their batches, for each thread.
 const AHEAD: usize = 2;
+/// Rows of a LIMIT up to which one thread reads: the first chunks have them.
+const FEW_ROWS: usize = 8 * BATCH_SIZE;
+
+/// Whether a LIMIT asks for so few rows that the first chunks of one file have them.
+pub(crate) fn is_few(limit: usize) -> bool {
+    limit <= FEW_ROWS
+}
 
 /// How the files of one partition are scanned.
 #[derive(Clone, Debug)]
@@ -50,6 +59,8 @@ pub(crate) struct Scan {
     pub(crate) read: ReadOptions,
     /// Rows of a batch.
     pub(crate) batch_size: usize,
+    /// Threads that decode at a time; `None`: as many as the runtime has workers.
+    pub(crate) threads: Option<usize>,
     /// Rows after which a file need not be read on.
     pub(crate) limit: Option<usize>,
     /// Partitions that are scanned at a time.
@@ -65,28 +76,37 @@ type Batches = Vec<Result<RecordBatch>>;
 type Place = Receiver<Batches>;
 
 impl Scan {
-    /// The batches of `input`, which begins to be read at once.
-    pub(crate) fn start(self, input: Input) -> BoxStream<'static, Result<RecordBatch>> {
-        let runtime = Handle::current();
-        let cores = runtime.metrics().num_workers();
-        let (queue, places) = channel((AHEAD * cores).div_ceil(self.partitions.max(1)).max(AHEAD));
+    /// Threads that decode at a time, in all partitions.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| Handle::current().metrics().num_workers())
+    }
+
+    /// Chunks of a file that are read ahead of who takes their batches, while it is its turn.
+    pub(crate) fn chunks_ahead(&self) -> usize {
+        (AHEAD * self.threads()).div_ceil(self.partitions.max(1)).max(AHEAD)
+    }
+
+    /// The batches of `input`, which begins to be read at once, and `ahead` chunks ahead of who takes them.
+    pub(crate) fn start(self, input: Input, ahead: usize) -> BoxStream<'static, Result<RecordBatch>> {
+        let (runtime, threads) = (Handle::current(), self.threads());
+        let (queue, places) = channel(ahead);
         let active = Active::new(&self.active);
-        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, cores, &runtime));
+        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, threads, &runtime));
         stream::unfold(Some((places, None, thread)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until nobody takes its batches any more.
-    fn run(self, input: &Input, queue: Sender<Place>, active: Active, cores: usize, runtime: &Handle) {
+    fn run(self, input: &Input, queue: Sender<Place>, active: Active, most: usize, runtime: &Handle) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
             Err(error) => return send_error(&queue, explained(error, &self.origin)),
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let reading = Arc::new(Reading { reader, left, path: input.name().into(), scan: self });
+        let is_short = reading.scan.limit.is_some_and(is_few);
         let (mut threads, mut memory) = (1, None);
         while reading.step(&queue, &mut memory, threads == 1) {
-            // A few rows are soon there.
-            if reading.scan.limit.is_none() && threads < cores / active.files() {
+            if !is_short && threads < most / active.files() {
                 threads += 1;
                 // A helper may start late, or never where the runtime has no thread left: nobody waits for it.
                 let (reading, queue) = (Arc::downgrade(&reading), queue.downgrade());
@@ -159,6 +179,7 @@ fn send_error(queue: &Sender<Place>, error: DataFusionError) {
 /// Where the batches of a chunk go: into its place, which they get with the first of them if it has none yet.
 struct Output<'q> {
     queue: &'q Sender<Place>,
+    active: &'q AtomicUsize,
     place: Option<Sender<Batches>>,
 }
 
@@ -171,7 +192,15 @@ impl Output<'_> {
         let (send, place) = channel(1);
         let _ = send.try_send(batches);
         self.place = Some(send);
-        put(self.queue, place)
+        match self.queue.try_send(place) {
+            Ok(()) => !self.queue.is_closed(),
+            Err(TrySendError::Full(place)) => {
+                // While the only thread of a file waits, another file may have its core.
+                let _waiting = Waiting::new(self.active);
+                put(self.queue, place)
+            }
+            Err(TrySendError::Closed(_)) => false,
+        }
     }
 }
 
@@ -212,6 +241,22 @@ impl Drop for Active {
     }
 }
 
+/// Counts a file as not being read as long as it lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_sub(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// What the threads that read one file share.
 struct Reading {
     scan: Scan,
@@ -235,7 +280,7 @@ impl Reading {
             self.scan.decoders.tell_skipped(self.reader.lost());
         }
         let Some((records, place)) = entered.flatten() else { return false };
-        let mut output = Output { queue, place };
+        let mut output = Output { queue, active: &self.scan.active, place };
         let Some(rest) = self.decode(records, &mut output) else { return false };
         *memory = rest.reclaim();
         true

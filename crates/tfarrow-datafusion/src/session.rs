@@ -21,8 +21,9 @@ use crate::{
     long_rows::{LongRows, merge_stream_bytes},
     notice::OnNotice,
     options::TfRecordOptions,
+    row_order::PreserveOrder,
     samples::Samples,
-    staging::StagingPlanner,
+    staging::SessionPlanner,
     stores::Stores,
     table::TfRecordTable,
     table_function::ReadTfRecord,
@@ -44,9 +45,9 @@ pub struct SessionOptions {
     pub tables: TfRecordOptions,
     /// Who is told of features that have no column, and of records that are passed over.
     pub on_notice: Option<OnNotice>,
-}
     /// Cancels queries of the session, also those that compute for long without an output.
     pub cancellation: Cancellation,
+}
 
 impl std::fmt::Debug for SessionOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -98,6 +99,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
         .with_physical_optimizer_rules(rules)
+        .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))
         .with_query_planner(Arc::new(SessionPlanner { cancellation }))
         .build();

@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use datafusion::{
     common::{
-        exec_err,
+        exec_err, internal_err,
         runtime::{JoinSet, SpawnedTask},
     },
     datasource::{
@@ -24,18 +24,19 @@ use datafusion::{
     execution::{SendableRecordBatchStream, TaskContext},
     physical_plan::{DisplayAs, DisplayFormatType, stream::RecordBatchStreamAdapter},
 };
-use futures::StreamExt;
+use futures::{StreamExt, future};
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
-use tfarrow_codec::{Encoder, EncoderBuilder};
+use tfarrow_codec::{Encoder, EncoderBuilder, frame};
 use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, names};
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
     error::external,
     format::EXTENSIONS,
     options::TfRecordOptions,
     outputs::{Outputs, persist},
+    table::blocking,
 };
 
 /// The name that shards have in a folder, where the statement gives none.
@@ -77,6 +78,11 @@ impl TfRecordSink {
         // What cannot be written is said before anything is.
         sink.encoder()?;
         Ok(sink)
+    }
+
+    /// Whether the rows are to be written in the order of the files that they come from.
+    pub(crate) fn preserves_order(&self) -> bool {
+        self.options.preserve_order
     }
 
     fn encoder(&self) -> Result<Encoder> {
@@ -130,11 +136,9 @@ impl TfRecordSink {
     }
 
     fn output(&self, path: &Path, outputs: &Outputs) -> Result<Output> {
-        let encoder = self.encoder()?;
         let file = outputs.create(path).map_err(external)?;
         let name = file.path().to_owned();
-        let writer = ShardWriter::new(file, self.options.compression);
-        Ok(Output { encoder, frames: Vec::new(), writer, name })
+        Ok(Output { writer: ShardWriter::new(file, self.options.compression), name })
     }
 }
 
@@ -207,7 +211,7 @@ impl FileSink for TfRecordSink {
                 self.check_free(&names, &places).await?;
             }
             let outputs = names.iter().map(|name| self.output(name, &places)).collect::<Result<_>>()?;
-            tasks.spawn(write_files(outputs, batches));
+            tasks.spawn(write_files(self.encoder()?, outputs, batches));
         }
         let (mut rows, mut whole) = (0, Vec::new());
         while let Some(done) = tasks.join_next().await {
@@ -222,43 +226,95 @@ impl FileSink for TfRecordSink {
     }
 }
 
-/// Deals the rows out to the files, and closes these. Each batch is cut into as many runs of rows as there are files.
-async fn write_files(mut outputs: Vec<Output>, mut batches: Receiver<RecordBatch>) -> Result<(u64, Vec<WholeFile>)> {
-    let (mut rows, mut turn) = (0, 0);
+/// Encodes the rows, deals the records out to the files, and closes these.
+///
+/// Which file a record goes to depends on its number alone, so that the same rows always give the same files. One thread
+/// encodes, so that errors have the numbers of rows; each file is compressed and written on a thread of its own.
+async fn write_files(
+    encoder: Encoder,
+    mut outputs: Vec<Output>,
+    batches: Receiver<RecordBatch>,
+) -> Result<(u64, Vec<WholeFile>)> {
+    let name = outputs.first().map(|output| output.name.clone()).unwrap_or_default();
+    let (send, mut encoded) = channel(1);
+    let encoding = SpawnedTask::spawn(encode(encoder, name, batches, send));
+    let mut records = 0;
+    while let Some(frames) = encoded.recv().await {
+        let shares = match outputs.len() {
+            1 => vec![frames],
+            files => deal(&frames, files, &mut records)?,
+        };
+        outputs = on_threads(outputs.into_iter().zip(shares), |(output, frames)| output.write(&frames)).await?;
+    }
+    let rows = encoding.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
+    Ok((rows, on_threads(outputs, Output::close).await?))
+}
+
+/// Encodes the rows of all batches, and returns how many there were.
+async fn encode(
+    encoder: Encoder,
+    name: PathBuf,
+    mut batches: Receiver<RecordBatch>,
+    frames: Sender<Vec<u8>>,
+) -> Result<u64> {
+    let (mut encoder, mut rows) = (encoder, 0);
     while let Some(batch) = batches.recv().await {
-        let (count, files) = (batch.num_rows(), outputs.len());
-        for run in 0..files {
-            let (from, to) = (run * count / files, (run + 1) * count / files);
-            if let Some(output) = outputs.get_mut((turn + run) % files)
-                && to > from
-            {
-                output.write(&batch.slice(from, to - from))?;
-            }
+        rows += batch.num_rows() as u64;
+        let name = name.clone();
+        let encoded = blocking(move || {
+            let mut frames = Vec::new();
+            let encoded = encoder.encode(&batch, &mut frames);
+            encoded.map_err(|error| external(WriteError(Box::new(Error::codec(name, error)))))?;
+            Ok((encoder, frames))
+        });
+        let done = encoded.await?;
+        encoder = done.0;
+        if frames.send(done.1).await.is_err() {
+            // Writing has failed, which says why.
+            break;
         }
-        turn = (turn + count) % files.max(1);
-        rows += count as u64;
     }
-    let mut whole = Vec::new();
-    for output in outputs {
-        whole.push(output.close()?);
+    Ok(rows)
+}
+
+/// The frames that each of so many files gets: the record of number `n` goes to file `n % files`. `records` counts them.
+fn deal(frames: &[u8], files: usize, records: &mut u64) -> Result<Vec<Vec<u8>>> {
+    let mut shares = vec![Vec::new(); files];
+    let mut rest = frames;
+    while let Some(length) = frame::length(rest) {
+        let end = frame::HEADER + length as usize + frame::FOOTER;
+        let Some((record, after)) = rest.split_at_checked(end) else { break };
+        if let Some(share) = shares.get_mut((*records % files as u64) as usize) {
+            share.extend_from_slice(record);
+        }
+        *records += 1;
+        rest = after;
     }
-    Ok((rows, whole))
+    if rest.is_empty() { Ok(shares) } else { internal_err!("the encoder wrote bytes that are no frame") }
+}
+
+/// Does `work` with each item on a thread that may block. The results are in the items' order.
+async fn on_threads<T: Send + 'static, U: Send + 'static>(
+    items: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<U> + Clone + Send + 'static,
+) -> Result<Vec<U>> {
+    let tasks = items.into_iter().map(|item| {
+        let work = work.clone();
+        blocking(move || work(item))
+    });
+    future::try_join_all(tasks).await
 }
 
 /// One file that is being written.
 struct Output {
-    encoder: Encoder,
-    frames: Vec<u8>,
     writer: ShardWriter<OutputFile>,
     name: PathBuf,
 }
 
 impl Output {
-    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.frames.clear();
-        let encoded = self.encoder.encode(batch, &mut self.frames);
-        encoded.map_err(|error| external(WriteError(Box::new(Error::codec(&self.name, error)))))?;
-        self.writer.write_all(&self.frames).map_err(|error| external(Error::io(&self.name, error)))
+    fn write(mut self, frames: &[u8]) -> Result<Self> {
+        self.writer.write_all(frames).map_err(|error| external(Error::io(&self.name, error)))?;
+        Ok(self)
     }
 
     fn close(self) -> Result<WholeFile> {

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError, Weak, atomic::AtomicUsize},
 };
 
@@ -56,6 +57,9 @@ pub struct TfRecordSource {
     verify_crc: VerifyCrc,
     read: ReadOptions,
     pushdown_filters: bool,
+    preserves_order: bool,
+    /// Threads that decode one file at most; `None`: as many as the runtime has workers.
+    threads: Option<usize>,
     /// What the scan's rows have to meet, in terms of the table's schema.
     predicate: Option<Arc<dyn PhysicalExpr>>,
     strict: bool,
@@ -102,6 +106,8 @@ impl TfRecordSource {
             verify_crc: VerifyCrc::Always,
             read: ReadOptions { chunk_bytes: CHUNK_BYTES, ..ReadOptions::default() },
             pushdown_filters: true,
+            preserves_order: true,
+            threads: None,
             predicate: None,
             strict: false,
             origin: Arc::default(),
@@ -138,6 +144,22 @@ impl TfRecordSource {
     /// alone; by default it does.
     pub fn with_pushdown_filters(mut self, pushdown_filters: bool) -> Self {
         self.pushdown_filters = pushdown_filters;
+        self
+    }
+
+    /// Whether [`PreserveOrder`](crate::PreserveOrder) may make one ordered partition of the scan; by default it may.
+    pub fn with_preserve_order(mut self, preserve_order: bool) -> Self {
+        self.preserves_order = preserve_order;
+        self
+    }
+
+    pub(crate) fn preserves_order(&self) -> bool {
+        self.preserves_order
+    }
+
+    /// How many threads decode records at a time; by default as many as the runtime has workers.
+    pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
+        self.threads = Some(threads.get());
         self
     }
 
@@ -189,6 +211,7 @@ impl TfRecordSource {
             origin: Arc::clone(&self.origin),
             read: self.read,
             batch_size: self.batch_size,
+            threads: self.threads,
             // How many records it takes to so many rows is not known before they are filtered, or passed over.
             limit: config.limit.filter(|_| self.predicate.is_none() && self.read.on_error == OnError::Fail),
             partitions: config.file_groups.len(),
@@ -211,7 +234,7 @@ impl FileSource for TfRecordSource {
         config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = TfRecordOpener::new(store, self.scan(config, partition)?);
+        let opener = TfRecordOpener::new(store, self.scan(config, partition)?).with_files_ahead(config, partition);
         let (projection, file_schema) = (self.projection.clone(), self.table_schema.file_schema());
         if asks_for_names(self.projection.source.iter()) {
             return Ok(Arc::new(NamingOpener::new(opener, projection, Arc::clone(file_schema))));

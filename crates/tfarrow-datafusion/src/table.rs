@@ -1,8 +1,9 @@
 //! A TFRecord data set as a table.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     hash::{BuildHasher, Hasher, RandomState},
+    num::NonZeroUsize,
     ops::ControlFlow,
     path::Path,
     sync::Arc,
@@ -40,6 +41,7 @@ use crate::{
     options::{MetadataColumns, TfRecordOptions},
     origin::Origin,
     partitions::Partitions,
+    scan::is_few,
     sink::PART,
     source::TfRecordSource,
 };
@@ -279,6 +281,7 @@ impl TfRecordTable {
             .with_partial_tail(self.options.partial_tail)
             .with_limits(self.options.limits)
             .with_pushdown_filters(self.options.pushdown_filters)
+            .with_preserve_order(self.options.preserve_order)
             .with_strict(guessed)
             .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller))
     }
@@ -359,9 +362,11 @@ impl TableProvider for TfRecordTable {
         if files.is_empty() {
             return Ok(Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?)));
         }
+        let threads = state.config().target_partitions();
         // A few rows come from the first files, in order, rather than from all files at once.
-        let partitions = if limit.is_some() { 1 } else { state.config().target_partitions() };
-        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(self.source()))
+        let partitions = if limit.is_some_and(is_few) { 1 } else { threads };
+        let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
+        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(file_groups(files, partitions))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
@@ -406,18 +411,26 @@ impl TableProvider for TfRecordTable {
     }
 }
 
-/// The files in at most so many groups of about the same size, each in the order of the files.
+/// The files, in their order, cut into at most so many groups of about the same size.
 fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
-    let groups = partitions.min(files.len()).max(1);
-    let mut sizes = vec![(0u64, FileGroup::default()); groups];
-    for file in files {
-        if let Some((size, group)) = sizes.iter_mut().min_by_key(|(size, _)| *size) {
-            // Also an empty file takes its turn, so that no group stays empty.
-            *size += file.object_meta.size + 1;
+    // An empty file has a weight too, so that the last groups get some.
+    let weight = |file: &PartitionedFile| file.object_meta.size + 1;
+    let mut bytes: u64 = files.iter().map(weight).sum();
+    let mut files: VecDeque<_> = files.into();
+    let mut groups = Vec::new();
+    for left in (1..=partitions.min(files.len())).rev() {
+        let (mut group, mut size) = (FileGroup::default(), 0);
+        let share = bytes.div_ceil(left as u64);
+        // Each of the groups after this one gets a file.
+        while size < share && files.len() >= left.max(1) {
+            let Some(file) = files.pop_front() else { break };
+            size += weight(&file);
             group.push(file);
         }
+        bytes -= size;
+        groups.push(group);
     }
-    sizes.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 /// A shard as DataFusion knows files. The shard itself travels with it: its path may be no object's path.
@@ -446,6 +459,8 @@ mod tests {
     fn groups_are_of_about_one_size() {
         check(&[5, 5, 5, 5], 2, &[&[5, 5], &[5, 5]]);
         check(&[100, 1, 2, 3], 2, &[&[100], &[1, 2, 3]]);
+        check(&[1, 2, 3, 100], 2, &[&[1, 2, 3, 100][..3], &[100]]);
+        check(&[1, 1, 100, 1, 1], 3, &[&[1, 1, 100], &[1], &[1]]);
         check(&[0, 0], 4, &[&[0], &[0]]);
         check(&[7], 8, &[&[7]]);
     }

@@ -1,0 +1,190 @@
+//! The order of rows, and of what is written of them.
+
+use std::{
+    io::Write,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use arrow_array::BooleanArray;
+use arrow_schema::DataType;
+use datafusion::{
+    logical_expr::{ColumnarValue, Volatility, create_udf},
+    prelude::SessionContext,
+};
+use tfarrow_dataset::{Compression, ShardWriter};
+
+use crate::common::*;
+
+/// Records that count from 0 over shards of unlike sizes, with what makes a chunk of a few hundred records.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let record = |x: i64| {
+        let text = format!("{x:04000}");
+        let list: Vec<_> = (0..x % 3).map(|k| x * 10 + k).collect();
+        let (x, text) = ([x], [text.as_bytes()]);
+        example(&[("x", Value::Ints(&x)), ("list", Value::Ints(&list)), ("text", Value::Bytes(&text))])
+    };
+    let mut next = 0;
+    for (shard, count) in [700, 1, 0, 3000, 5, 40, 900, 2000].into_iter().enumerate() {
+        let path = folder.shard(&format!("s/{shard}"), (next..next + count).map(record));
+        next += count;
+        if shard % 2 == 0 {
+            let mut gzip = ShardWriter::new(Vec::new(), Compression::Gzip);
+            gzip.write_all(&std::fs::read(&path).unwrap()).unwrap();
+            std::fs::write(&path, gzip.finish().unwrap()).unwrap();
+        }
+    }
+    folder
+}
+
+const RECORDS: i64 = 6646;
+
+async fn session_of(partitions: usize) -> SessionContext {
+    let context = session();
+    let set = format!("SET datafusion.execution.target_partitions = {partitions}");
+    context.sql(&set).await.unwrap();
+    context
+}
+
+async fn numbers(context: &SessionContext, query: &str) -> Vec<i64> {
+    rows(context, query).await.unwrap().iter().map(|row| row.parse().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_come_in_the_order_of_the_files() {
+    let folder = folder();
+    let t = format!("'{}'", folder.name("s/"));
+    let all = || 0..RECORDS;
+    let expected = [
+        ("SELECT x FROM t", all().collect::<Vec<_>>()),
+        ("SELECT x FROM t WHERE x % 3 = 1", all().filter(|x| x % 3 == 1).collect()),
+        ("SELECT x + 1 FROM t WHERE x > 500 AND random() < 2", all().filter(|x| *x > 500).map(|x| x + 1).collect()),
+        ("SELECT x FROM (SELECT x, text FROM t) WHERE text > '0'", all().collect()),
+        ("SELECT x FROM t OFFSET 5000", all().skip(5000).collect()),
+        ("SELECT x FROM t LIMIT 4000 OFFSET 10", all().skip(10).take(4000).collect()),
+        ("SELECT x FROM t WHERE x > 20 LIMIT 3000", all().skip(21).take(3000).collect()),
+        ("SELECT unnest(list) FROM t", all().flat_map(|x| (0..x % 3).map(move |k| x * 10 + k)).collect()),
+        ("SELECT x FROM t WHERE x > (SELECT min(x) + 99 FROM t)", all().skip(100).collect()),
+        ("WITH c AS (SELECT x FROM t) SELECT x FROM c", all().collect()),
+    ];
+    for partitions in [1, 2, 5] {
+        let context = session_of(partitions).await;
+        for (query, expected) in &expected {
+            let query = query.replace("FROM t", &format!("FROM {t}"));
+            for _ in 0..3 {
+                assert_eq!(&numbers(&context, &query).await, expected, "{query} with {partitions} partitions");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_parquet_come_in_the_order_of_the_files() {
+    let (folder, context) = (folder(), session_of(4).await);
+    let copy = format!("COPY (SELECT x, text FROM '{}') TO '{}'", folder.name("s/"), folder.name("p/a.parquet"));
+    rows(&context, &copy).await.unwrap();
+    // DataFusion cuts files into ranges of bytes, as small as one likes.
+    for setting in ["optimizer.repartition_file_min_size = 1", "execution.parquet.max_row_group_size = 500"] {
+        rows(&context, &format!("SET datafusion.{setting}")).await.unwrap();
+    }
+    let copy = copy.replace("a.parquet", "b.parquet");
+    rows(&context, &copy).await.unwrap();
+    let twice: Vec<_> = (0..RECORDS).chain(0..RECORDS).collect();
+    for _ in 0..3 {
+        assert_eq!(numbers(&context, &format!("SELECT x FROM '{}'", folder.name("p/"))).await, twice);
+    }
+}
+
+/// Where order costs too much, it can be had without.
+#[tokio::test]
+async fn order_can_be_given_up() {
+    let (folder, context) = (folder(), session_of(2).await);
+    let plan = async |query: String| rows(&context, &query).await.unwrap().join("\n");
+    let query = format!("EXPLAIN SELECT x FROM '{}'", folder.name("s/"));
+    assert!(plan(query.clone()).await.contains("file_groups={1 group:"));
+    rows(&context, "SET tfarrow.preserve_order = false").await.unwrap();
+    assert!(plan(query.clone()).await.contains("file_groups={2 groups:"));
+    let of_table = format!("EXPLAIN SELECT x FROM read_tfrecord('{}', preserve_order => true)", folder.name("s/"));
+    assert!(plan(of_table).await.contains("file_groups={1 group:"));
+    let copy = format!("EXPLAIN COPY (SELECT * FROM t) TO '{}' STORED AS TFRECORD", folder.name("out/"));
+    rows(&context, "SET tfarrow.preserve_order = true").await.unwrap();
+    let table = format!("CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION '{}'", folder.name("s/"));
+    rows(&context, &table).await.unwrap();
+    assert!(plan(copy.clone()).await.contains("file_groups={1 group:"));
+    assert!(plan(copy + " OPTIONS (preserve_order false)").await.contains("file_groups={2 groups:"));
+}
+
+/// What a query groups, sorts or joins needs no order, and is read by all partitions.
+#[tokio::test]
+async fn only_queries_that_show_the_order_of_files_pay_for_it() {
+    let (folder, context) = (folder(), session_of(2).await);
+    let t = format!("'{}'", folder.name("s/"));
+    for query in ["SELECT max(x) FROM t", "SELECT x FROM t ORDER BY text", "SELECT DISTINCT x FROM t"] {
+        let query = format!("EXPLAIN {}", query.replace("FROM t", &format!("FROM {t}")));
+        let plan = rows(&context, &query).await.unwrap().join("\n");
+        assert!(plan.contains("file_groups={2 groups:"), "{plan}");
+    }
+}
+
+/// One thread finds a few rows soonest; a million rows are work for all.
+#[tokio::test]
+async fn a_limit_of_many_rows_is_read_by_all_partitions() {
+    let (folder, context) = (folder(), session_of(2).await);
+    for (limit, groups) in [(10, "{1 group:"), (1_000_000, "{2 groups:")] {
+        let query = format!("EXPLAIN SELECT max(x) FROM (SELECT x FROM '{}' LIMIT {limit})", folder.name("s/"));
+        let plan = rows(&context, &query).await.unwrap().join("\n");
+        assert!(plan.contains(&format!("file_groups={groups}")), "{plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_scan_has_no_more_threads_than_target_partitions() {
+    let folder = folder();
+    for partitions in [1, 2] {
+        let context = session_of(partitions).await;
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(0)));
+        let (running, seen) = (Arc::clone(&now), Arc::clone(&most));
+        let busy = move |args: &[ColumnarValue]| {
+            let mut seen = seen.lock().unwrap();
+            *seen = (running.fetch_add(1, Ordering::SeqCst) + 1).max(*seen);
+            drop(seen);
+            let rows = args.iter().map(|arg| if let ColumnarValue::Array(a) = arg { a.len() } else { 1 }).max();
+            // Long enough for another thread to be found here.
+            (0..50_000).for_each(|i| drop(std::hint::black_box(vec![i])));
+            running.fetch_sub(1, Ordering::SeqCst);
+            Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(vec![true; rows.unwrap_or(1)]))))
+        };
+        let types = vec![DataType::Int64];
+        context.register_udf(create_udf("busy", types, DataType::Boolean, Volatility::Immutable, Arc::new(busy)));
+        for query in ["SELECT count(*) FROM t WHERE busy(x)", "SELECT x FROM t WHERE busy(x)"] {
+            let query = query.replace("FROM t", &format!("FROM '{}'", folder.name("s/3")));
+            rows(&context, &query).await.unwrap();
+        }
+        let most = *most.lock().unwrap();
+        assert!((1..=partitions).contains(&most), "{most} threads for {partitions} partitions");
+    }
+}
+
+/// The same bytes on every run, whatever the number of threads and the length of batches.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shards_that_copy_writes_are_reproducible() {
+    let folder = folder();
+    let mut first: Option<Vec<Vec<u8>>> = None;
+    for run in 0..8 {
+        let context = session_of(1 + run % 4).await;
+        rows(&context, &format!("SET datafusion.execution.batch_size = {}", [8192, 100][run % 2])).await.unwrap();
+        let to = folder.name(&format!("out{run}/a.tfrecord.gz"));
+        let source = folder.name("s/");
+        let copy = format!("COPY (SELECT x, text FROM '{source}' WHERE x % 5 < 4) TO '{to}' OPTIONS (shards 3)");
+        rows(&context, &copy).await.unwrap();
+        let name = |shard| folder.name(&format!("out{run}/a-{shard:05}-of-00003.tfrecord.gz"));
+        let files: Vec<_> = (0..3).map(|shard| std::fs::read(name(shard)).unwrap()).collect();
+        assert_eq!(&files, first.get_or_insert_with(|| files.clone()), "run {run}");
+        // Rows are dealt out one by one.
+        let found = numbers(&context, &format!("SELECT x FROM '{}' LIMIT 4", name(1))).await;
+        assert_eq!(found, [1, 5, 8, 12]);
+    }
+}
