@@ -35,6 +35,7 @@ mod columns;
 mod context;
 mod decoders;
 mod error;
+mod exchanges;
 mod factory;
 mod file_names;
 mod filter;

@@ -47,6 +47,7 @@ use crate::{
     cancellation::{Cancellation, cancellable},
     context::copy_of,
     error::external,
+    exchanges::with_single_inputs,
     format::TfRecordFormatFactory,
     options::TfRecordOptions,
     outputs::{Outputs, persist},
@@ -63,6 +64,7 @@ pub(crate) struct SessionPlanner {
 impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = staged_plan(plan, state).await?;
+        let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
         cancellable(plan, &self.cancellation)
     }
 }

@@ -1,6 +1,6 @@
 //! DataFusion's memory limit holds over our scans: what does not fit is spilled.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use datafusion::{
     execution::SessionStateBuilder,
@@ -91,4 +91,55 @@ async fn only_long_rows_have_smaller_batches() {
     rows(&context, setting).await.unwrap();
     let plan = rows(&context, "EXPLAIN VALUES (1)").await.unwrap().join("\n");
     assert!(!plan.contains("CompactBatchesExec"), "{plan}");
+}
+
+/// 2,000 long rows of 40 kB, all unlike, and a number that seven of them share.
+fn long_rows() -> Folder {
+    let folder = Folder::new();
+    let record = |i: i64| {
+        let mut image = vec![7; 40_000];
+        image[..8].copy_from_slice(&i.to_le_bytes());
+        example(&[("image", Value::Bytes(&[&image])), ("k", Value::Ints(&[i % 300])), ("i", Value::Ints(&[i]))])
+    };
+    for shard in 0..4 {
+        folder.shard(&format!("s/{shard}"), (0..2000).filter(|i| i % 4 == shard).map(record));
+    }
+    folder
+}
+
+/// Under a memory limit each query answers or says that it is short of memory, however often it is asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_query_that_spills_answers_or_fails() {
+    let folder = long_rows();
+    let queries = [
+        ("SELECT count(DISTINCT image) FROM t", "2000"),
+        ("SELECT k, count(DISTINCT image) FROM t GROUP BY k ORDER BY k LIMIT 1", "0 | 7"),
+        ("SELECT k, octet_length(max(image)) FROM t GROUP BY k ORDER BY k LIMIT 1", "0 | 40000"),
+        ("SELECT count(*) FROM (SELECT DISTINCT k, image FROM t)", "2000"),
+        ("SELECT count(*) FROM (SELECT image FROM t ORDER BY image DESC OFFSET 1)", "1999"),
+        ("SELECT count(*) FROM t a JOIN t b ON a.image = b.image", "2000"),
+        (
+            "SELECT count(*) FROM (SELECT image, row_number() OVER (PARTITION BY k ORDER BY i) r FROM t) WHERE r = 1",
+            "300",
+        ),
+    ];
+    for (query, expected) in queries {
+        let query = query.replace("FROM t", &format!("FROM '{}'", folder.name("s/")));
+        let query = query.replace("JOIN t", &format!("JOIN '{}'", folder.name("s/")));
+        for run in 0..12 {
+            let limit = [8, 24, 48, 128][run % 4] << 20;
+            let config = SessionConfig::new().with_target_partitions(2 + run % 3);
+            let options = SessionOptions { memory_limit: Some(limit), config, ..SessionOptions::default() };
+            let context = session_context(options).unwrap();
+            let answer = tokio::time::timeout(Duration::from_secs(60), rows(&context, &query)).await;
+            match answer.unwrap_or_else(|_| panic!("{query} hangs with {limit} bytes")) {
+                Ok(rows) => assert_eq!(rows, [expected], "{query}"),
+                Err(error) => {
+                    let message = error.strip_backtrace();
+                    assert!(message.contains("Resources exhausted"), "{query}: {message}");
+                    assert!(limit < 128 << 20 || query.contains("JOIN"), "{query} with {limit} bytes: {message}");
+                }
+            }
+        }
+    }
 }
