@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*};
 use tfarrow_codec::{Chunker, ErrorKind, Limits, Segment};
-use tfarrow_testkit::frame;
+use tfarrow_testkit::{config, frame};
 
 /// What a stream is made of: a record's data, or bytes that none can be made of; and where it begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,7 +157,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn behind_damage_records_go_on_where_both_crcs_hold(
