@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use arrow_schema::SchemaRef;
 
-use self::observe::Observer;
+use self::observe::{Observer, Traits};
 pub use self::values::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList};
 use crate::{
     Chunker, Error, ErrorKind, Limits, Position, Records, Result, VerifyCrc, WireError,
@@ -186,12 +186,15 @@ pub struct Summary {
     bytes: u64,
     /// The first record that is no Example and no SequenceExample, and why.
     unreadable: Option<(Place, WireError)>,
-    /// How many such records there are.
+    /// How many such records there are, and the bytes of their payloads.
     strays: u64,
+    stray_bytes: u64,
     /// How many records have a feature with a value, and nothing that is none of an Example's.
     examples: u64,
     /// The first record that has a field which neither of them has, and its number.
     foreign: Option<(Place, u32)>,
+    /// The traits of all records that parse.
+    traits: Traits,
     observer: Observer,
     sides: [SideSummary; 2],
     limits: Limits,
@@ -211,6 +214,19 @@ struct SideSummary {
 }
 
 impl SideSummary {
+    /// How many names are known.
+    fn names(&self) -> usize {
+        self.keys.names().len()
+    }
+
+    /// Ends a record that does not parse, before which `known` names were known.
+    #[cold]
+    fn abandon(&mut self, known: usize) {
+        self.keys.abandon(known);
+        self.features.truncate(known);
+        self.turns.truncate(known);
+    }
+
     /// The summary of the key of this number, which is a new one where it comes after all others.
     #[inline]
     fn feature(&mut self, id: u32, role: Role) -> Option<&mut FeatureSummary> {
@@ -257,8 +273,10 @@ impl Summary {
             bytes: 0,
             unreadable: None,
             strays: 0,
+            stray_bytes: 0,
             examples: 0,
             foreign: None,
+            traits: Traits::default(),
             observer: Observer::default(),
             sides: [side(), side()],
             limits,
@@ -277,7 +295,8 @@ impl Summary {
         self.shard = shard;
     }
 
-    /// Adds these records. A payload that is no Example is counted, and makes the data set raw.
+    /// Adds these records. A payload that is no Example is counted, and makes the data set raw; nothing else of it is
+    /// kept.
     ///
     /// # Errors
     /// A record whose CRC does not hold, one that passes a limit, and more names of features than the limits allow. All
@@ -308,12 +327,10 @@ impl Summary {
                 }
                 // It may well be an Example.
                 if error.is_limit() {
-                    (self.records, self.bytes) = (self.records - 1, self.bytes - data.len() as u64);
                     return Err(records.unreadable(error, index, true, &self.limits));
                 }
-                self.strays += 1;
+                self.add_stray(data, place, error);
                 others.unreadable(place, error, data.len() as u64);
-                self.unreadable = self.unreadable.filter(|held| held.0 < place).or(Some((place, error)));
             }
             self.check_names()?;
         }
@@ -321,12 +338,12 @@ impl Summary {
     }
 
     fn check_names(&self) -> Result<()> {
-        if self.observer.shape.overflow && !self.forgets { Err(self.too_many_names()) } else { Ok(()) }
+        if self.traits.overflow && !self.forgets { Err(self.too_many_names()) } else { Ok(()) }
     }
 
     fn too_many_names(&self) -> Error {
         let Limits { features: columns, name_bytes, .. } = self.limits;
-        let is_full = |side: &SideSummary| side.keys.names().len() >= columns;
+        let is_full = |side: &SideSummary| side.names() >= columns;
         let passed = if self.sides.iter().any(is_full) { "columns" } else { "name-bytes" };
         Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
     }
@@ -348,18 +365,29 @@ impl Summary {
         place: Place,
         others: &mut O,
     ) -> std::result::Result<(), WireError> {
+        self.observer.record(data, &mut self.sides, place, others)?;
+        self.count(data);
+        let Observer { traits, foreign, .. } = self.observer;
+        self.traits.merge(traits);
+        self.examples += u64::from(traits.has_value && foreign.is_none());
+        if let Some(field) = foreign {
+            self.foreign = first(self.foreign, Some((place, field)));
+        }
+        Ok(())
+    }
+
+    /// Adds a record that does not parse.
+    #[cold]
+    fn add_stray(&mut self, data: &[u8], place: Place, error: WireError) {
+        self.count(data);
+        self.strays += 1;
+        self.stray_bytes += data.len() as u64;
+        self.unreadable = first(self.unreadable, Some((place, error)));
+    }
+
+    fn count(&mut self, data: &[u8]) {
         self.records += 1;
         self.bytes += data.len() as u64;
-        let had_value = std::mem::take(&mut self.observer.shape.has_value);
-        let parsed = self.observer.record(data, &mut self.sides, place, others);
-        let shape = &mut self.observer.shape;
-        self.examples += u64::from(parsed.is_ok() && shape.has_value && shape.foreign.is_none());
-        shape.has_value |= had_value;
-        // One that does not parse is odd enough, and may be damaged.
-        if let Some(field) = shape.foreign.take().filter(|_| parsed.is_ok()) {
-            self.foreign = self.foreign.filter(|held| held.0 < place).or(Some((place, field)));
-        }
-        parsed
     }
 
     /// Adds what another summary has seen.
@@ -370,18 +398,17 @@ impl Summary {
         self.records += other.records;
         self.bytes += other.bytes;
         self.strays += other.strays;
+        self.stray_bytes += other.stray_bytes;
         self.examples += other.examples;
         self.unreadable = first(self.unreadable, other.unreadable);
         self.foreign = first(self.foreign, other.foreign);
-        let (shape, others) = (&mut self.observer.shape, other.observer.shape);
-        shape.has_value |= others.has_value;
-        shape.has_lists |= others.has_lists;
+        self.traits.merge(other.traits);
         for (side, other) in self.sides.iter_mut().zip(&other.sides) {
             for feature in &other.features {
                 let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
                 match id.and_then(|id| side.feature(id, feature.role)) {
                     Some(held) => held.merge(feature),
-                    None => self.observer.shape.overflow = true,
+                    None => self.traits.overflow = true,
                 }
             }
         }
@@ -405,7 +432,7 @@ impl Summary {
 
     /// Whether there were names of features that are not remembered.
     pub fn has_forgotten(&self) -> bool {
-        self.observer.shape.overflow
+        self.traits.overflow
     }
 
     /// The first record that is neither an Example nor a SequenceExample, and in which way.
@@ -428,6 +455,7 @@ impl Summary {
     pub fn forget_strays(&mut self) -> Option<(u64, u32, Error)> {
         let strays = std::mem::take(&mut self.strays);
         self.records -= strays;
+        self.bytes -= std::mem::take(&mut self.stray_bytes);
         self.foreign = None;
         let (Place { shard, record, offset }, error) = self.unreadable.take()?;
         let position = Position { record, offset, feature: None };
@@ -438,10 +466,10 @@ impl Summary {
     /// record has a field besides features and feature lists; raw else. Protobuf skips what it does not know, so that
     /// foreign messages often parse: without the last two rules they would be taken for Examples of nothing.
     pub fn record_type(&self) -> RecordType {
-        let shape = self.observer.shape;
-        if self.unreadable.is_some() || !shape.has_value || self.foreign.is_some() {
+        let traits = self.traits;
+        if self.unreadable.is_some() || !traits.has_value || self.foreign.is_some() {
             RecordType::Raw
-        } else if shape.has_lists {
+        } else if traits.has_lists {
             RecordType::SequenceExample
         } else {
             RecordType::Example

@@ -258,12 +258,38 @@ impl Keys {
         let at = self.next.min(self.order.len());
         self.order.insert(at, self.guess_of(id));
         self.places.resize(self.names.len(), u32::MAX);
+        self.index_order(at);
+        self.next = at + 1;
+    }
+
+    /// Notes where the keys of the order stand, from the one at `at` on.
+    fn index_order(&mut self, at: usize) {
         for (place, guess) in self.order.iter().enumerate().skip(at) {
             if let Some(slot) = self.places.get_mut(guess.id as usize) {
                 *slot = place as u32;
             }
         }
-        self.next = at + 1;
+    }
+
+    /// Ends a record that does not parse, before which `known` names were known: removes the names that it brought, and
+    /// does not learn its order.
+    #[cold]
+    pub(crate) fn abandon(&mut self, known: usize) {
+        self.seen.clear();
+        if self.names.len() <= known {
+            return;
+        }
+        for name in self.names.drain(known..) {
+            self.name_bytes -= name.len();
+            self.ids.remove(&name);
+        }
+        // A longer order takes no keys in between.
+        if self.order.len() <= MERGED {
+            self.order.retain(|guess| (guess.id as usize) < known);
+            self.index_order(0);
+        }
+        self.places.truncate(known);
+        self.next = 0;
     }
 
     fn insert(&mut self, name: &str) -> Option<u32> {

@@ -43,24 +43,33 @@ impl List {
     const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true };
 }
 
-/// What the records seen so far are besides their features.
+/// What one record, or all of a summary, has besides its features.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shape {
-    /// Some feature's map entry has a value, as all entries have that TensorFlow wrote. While a record is added, this
-    /// is said of that record alone.
+pub(super) struct Traits {
+    /// Some feature's map entry has a value, as all entries have that TensorFlow wrote.
     pub(super) has_value: bool,
-    /// A record has `feature_lists`, if only empty ones.
+    /// It has `feature_lists`, if only empty ones.
     pub(super) has_lists: bool,
-    /// The last field met that neither message has.
-    pub(super) foreign: Option<u32>,
-    /// A name was met that is one too many to remember.
+    /// It has a name that is one too many to remember.
     pub(super) overflow: bool,
+}
+
+impl Traits {
+    /// Adds the traits of more records.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.has_value |= other.has_value;
+        self.has_lists |= other.has_lists;
+        self.overflow |= other.overflow;
+    }
 }
 
 /// Walks records for a summary, and holds what one record has until it is added.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
-    pub(super) shape: Shape,
+    /// The traits of the record in hand.
+    pub(super) traits: Traits,
+    /// The last field of the record in hand that neither message has.
+    pub(super) foreign: Option<u32>,
     seen: Vec<Seen>,
     /// What each step of all feature lists has.
     steps: Vec<List>,
@@ -70,7 +79,7 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Adds one record's features to `sides`, and tells `others` of it.
+    /// Adds one record's features to `sides`, and tells `others` of it. A record that does not parse changes nothing.
     pub(super) fn record<O: RecordObserver>(
         &mut self,
         data: &[u8],
@@ -81,10 +90,16 @@ impl Observer {
         self.seen.clear();
         self.steps.clear();
         self.joined.clear();
+        (self.traits, self.foreign) = (Traits::default(), None);
         for side in sides.iter_mut() {
             side.turn += 1;
         }
-        walk::record(data, true, &mut Walk::<O> { observer: self, sides, data, told: PhantomData })?;
+        let known = sides.each_ref().map(SideSummary::names);
+        let walked = walk::record(data, true, &mut Walk::<O> { observer: self, sides, data, told: PhantomData });
+        if walked.is_err() {
+            sides.iter_mut().zip(known).for_each(|(side, known)| side.abandon(known));
+            return walked;
+        }
         for seen in &self.seen {
             let side = &mut sides[seen.side as usize];
             if let Some(feature) = side.features.get_mut(seen.id as usize) {
@@ -172,14 +187,14 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
 
     #[inline]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
-        self.observer.shape.has_value |= value.is_some();
+        self.observer.traits.has_value |= value.is_some();
         let role = match side {
             Side::Features => Role::Feature,
             Side::Lists => Role::Sequence,
         };
         let summary = &mut self.sides[side as usize];
         let Some((id, feature)) = id.and_then(|id| Some((id, summary.feature(id, role)?))) else {
-            self.observer.shape.overflow = true;
+            self.observer.traits.overflow = true;
             return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits());
         };
         // Once a value was no text, the next need not be looked at.
@@ -203,11 +218,11 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
     }
 
     fn lists(&mut self) {
-        self.observer.shape.has_lists = true;
+        self.observer.traits.has_lists = true;
     }
 
     fn foreign(&mut self, field: u32) -> wire::Result<()> {
-        self.observer.shape.foreign = Some(field);
+        self.observer.foreign = Some(field);
         Ok(())
     }
 }

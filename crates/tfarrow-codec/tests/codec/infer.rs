@@ -1,11 +1,16 @@
 //! Inference counts what a plain count over the model counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use tfarrow_codec::{ErrorKind, FeatureSummary, KindSummary, Layout, Place, RecordType, Role, Summary, VerifyCrc};
+use tfarrow_codec::{
+    Category, ErrorKind, FeatureSummary, KindSummary, Layout, Limits, Place, RecordType, Records, Role, Summary,
+    VerifyCrc,
+};
 use tfarrow_testkit::{
-    config, frame,
+    config,
+    corrupt::flip,
+    frame,
     generate::{self, DataSet},
     odd_wire::{Choices, tapes},
     oracle::{Cell, Row, Side, Value},
@@ -168,4 +173,117 @@ fn what_does_not_parse_is_counted_and_placed() {
     assert_eq!((summary.records(), summary.record_type()), (4, RecordType::Raw));
     let x = summary.features().next().unwrap();
     assert_eq!((&*x.name, x.present), ("x", 2));
+}
+
+/// The limits that just allow the names of these records.
+fn exact_limits(rows: &[Row]) -> Limits {
+    let names = |side: Side| {
+        let names: BTreeSet<_> = rows.iter().flat_map(Row::keys).filter(|(of, _)| *of == side).collect();
+        (names.len(), names.iter().map(|(_, name)| name.len()).sum::<usize>())
+    };
+    let (features, lists) = (names(Side::Features), names(Side::Lists));
+    Limits { features: features.0.max(lists.0), name_bytes: features.1.max(lists.1), ..Limits::default() }
+}
+
+/// Puts records that do not parse between others: each takes a record of another data set, whose names are its own, and
+/// breaks it off.
+fn interleave(good: &[Vec<u8>], bad: &[Vec<u8>], order: &[bool]) -> (Vec<Vec<u8>>, Vec<bool>) {
+    let (mut good, mut bad) = (good.iter().cloned(), bad.iter().map(|payload| [payload, &b"\xff"[..]].concat()));
+    let mut all = Vec::new();
+    for is_good in order {
+        all.extend(if *is_good { good.next() } else { bad.next() }.map(|payload| (payload, *is_good)));
+    }
+    all.extend(good.map(|payload| (payload, true)));
+    all.extend(bad.map(|payload| (payload, false)));
+    all.into_iter().unzip()
+}
+
+/// Adds records, and passes over those that are errors, as a reader does that skips them.
+fn observe_good(summary: &mut Summary, records: Records, verify: VerifyCrc) -> u64 {
+    let (mut rest, mut skipped) = (records, 0);
+    while let Err(error) = summary.observe(&rest, verify) {
+        assert_eq!(error.category(), Category::Corrupt, "{error}");
+        let read = (error.position().record - rest.first()) as usize + 1;
+        rest = rest.split_at(read).1;
+        skipped += 1;
+    }
+    skipped
+}
+
+proptest! {
+    #![proptest_config(config(600))]
+
+    /// Neither where such records are counted, nor where their CRC tells that they are damaged.
+    #[test]
+    fn a_record_that_does_not_parse_leaves_no_trace(
+        set in generate::mixed(),
+        strangers in generate::sequence_examples(),
+        order in prop::collection::vec(any::<bool>(), 0..12),
+        damaged in any::<bool>(),
+        merged in any::<bool>(),
+    ) {
+        let (payloads, is_good) = interleave(&set.payloads(), &strangers.payloads(), &order);
+        let mut file = frame::file(&payloads);
+        let bad = is_good.iter().filter(|is_good| !**is_good).count() as u64;
+        if damaged {
+            for (end, _) in offsets(&payloads)[1..].iter().zip(&is_good).filter(|(_, is_good)| !**is_good) {
+                file = flip(&file, *end as usize * 8 - 1);
+            }
+        }
+        // No name more than the good records have may count.
+        let limits = exact_limits(&set.rows);
+        let mut all = Summary::with_limits(0, limits);
+        for records in chunks(&file, 4096).unwrap() {
+            let mut part = Summary::with_limits(0, limits);
+            let into = if merged { &mut part } else { &mut all };
+            let skipped = observe_good(into, records, VerifyCrc::OnParseFailure);
+            prop_assert!(damaged || skipped == 0);
+            all.merge(&part).unwrap();
+        }
+        let good = summary(&set.file()).unwrap();
+        let places: Vec<_> = places(&payloads, 0).into_iter().zip(&is_good).filter(|(_, is_good)| **is_good).map(|(place, _)| place).collect();
+        prop_assert_eq!(all_features(&all), count(&set.rows, &places));
+        if !damaged {
+            prop_assert_eq!((all.strays(), all.records()), (bad, good.records() + bad));
+            prop_assert_eq!(all.forget_strays().map_or(0, |(strays, ..)| strays), bad);
+        }
+        prop_assert_eq!((all.strays(), all.has_forgotten()), (0, false));
+        prop_assert_eq!((all.records(), all.bytes(), all.examples()), (good.records(), good.bytes(), good.examples()));
+        prop_assert_eq!(all.record_type(), good.record_type());
+        for layout in [Layout::List, Layout::Auto] {
+            prop_assert_eq!(all.schema(layout, None).ok(), good.schema(layout, None).ok());
+            prop_assert_eq!(all.is_settled(layout, None), good.is_settled(layout, None));
+        }
+    }
+}
+
+/// One record that is cut off inside its feature lists among ten Examples.
+#[test]
+fn a_record_that_does_not_parse_has_no_say_in_the_type() {
+    const EXAMPLE: &[u8] = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
+    let file = frame::file([EXAMPLE; 10].into_iter().chain([&b"\x12\x00\xff"[..]]));
+    let mut summary = summary(&file).unwrap();
+    assert_eq!(summary.record_type(), RecordType::Raw);
+    assert_eq!(summary.forget_strays().map(|(strays, ..)| strays), Some(1));
+    assert_eq!(summary.record_type(), RecordType::Example);
+    // Nor is its value one of all records: the others have none.
+    let file = frame::file([&b""[..], &[EXAMPLE, b"\xff"].concat()]);
+    let mut summary = crate::support::summary(&file).unwrap();
+    summary.forget_strays();
+    assert_eq!((summary.record_type(), summary.features().count()), (RecordType::Raw, 0));
+}
+
+/// What a limit forbids may be an Example: it is not counted, and its names are not either.
+#[test]
+fn a_record_past_a_limit_is_not_counted() {
+    let limits = Limits { values: 2, features: 1, ..Limits::default() };
+    let row = |name: &str, values| Row::from([((Side::Features, name.to_owned()), Cell::One(Value::Int64(values)))]);
+    let set = DataSet { sequence: false, rows: vec![row("long", vec![1, 2, 3]), row("x", vec![1])] };
+    let [records] = &chunks(&set.file(), 4096).unwrap()[..] else { panic!() };
+    let mut summary = Summary::with_limits(0, limits);
+    let error = summary.observe(records, VerifyCrc::Always).unwrap_err();
+    assert_eq!((error.limit_name(), error.position().record), (Some("values"), 0));
+    assert_eq!((summary.records(), summary.bytes()), (0, 0));
+    summary.observe(&records.clone().split_at(1).1, VerifyCrc::Always).unwrap();
+    assert_eq!((summary.records(), summary.features().count()), (1, 1));
 }
