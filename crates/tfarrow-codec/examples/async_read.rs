@@ -16,7 +16,7 @@ use tfarrow_codec::{Decoder, DecoderBuilder, Layout, infer::infer_schema};
 /// Bytes that are asked of the reader at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// The batches of a TFRecord stream. All that it needs is whoever polls it; dropping it ends the reading.
+/// The batches of a TFRecord stream. Nothing is read unless it is polled; dropping it ends the reading.
 fn batches<R>(
     reader: R,
     schema: SchemaRef,
@@ -25,7 +25,7 @@ where
     R: AsyncRead + Unpin,
 {
     let decoder = DecoderBuilder::new(schema).build()?;
-    let state = Loop { reader, decoder, buffer: vec![0; READ_BYTES], start: 0, end: 0, ended: false };
+    let state = Loop { reader, decoder, buffer: vec![0; READ_BYTES], start: 0, end: 0 };
     Ok(try_unfold(state, |mut state| async move { Ok(state.next().await?.map(|batch| (batch, state))) }))
 }
 
@@ -36,22 +36,26 @@ struct Loop<R> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> Loop<R> {
     async fn next(&mut self) -> Result<Option<RecordBatch>, Box<dyn Error>> {
-        while !self.ended && self.decoder.capacity() > 0 {
+        loop {
             if self.start == self.end {
                 (self.start, self.end) = (0, self.reader.read(&mut self.buffer).await?);
             }
-            if self.end == 0 {
-                self.ended = true;
-                self.decoder.finish()?;
+            let taken = self.decoder.decode(&self.buffer[self.start..self.end])?;
+            self.start += taken;
+            if taken == 0 {
+                // The batch is full, or the stream has ended.
+                break;
             }
-            self.start += self.decoder.decode(&self.buffer[self.start..self.end])?;
         }
-        Ok(self.decoder.flush()?)
+        let batch = self.decoder.flush()?;
+        if batch.is_none() {
+            self.decoder.finish()?;
+        }
+        Ok(batch)
     }
 }
 

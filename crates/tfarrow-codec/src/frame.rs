@@ -87,10 +87,15 @@ impl Framer {
             }
             spans.push(Span { start: taken + HEADER, len: length });
             taken += frame;
-            self.record += 1;
-            self.offset += frame as u64;
+            self.advance(frame);
         }
         Ok(taken)
+    }
+
+    /// Counts a record whose frame has `frame` bytes.
+    pub(crate) fn advance(&mut self, frame: usize) {
+        self.record += 1;
+        self.offset += frame as u64;
     }
 
     /// The bytes that the frame at the head of `rest` has in all, where its header is there.

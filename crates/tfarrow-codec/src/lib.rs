@@ -9,31 +9,46 @@
 //! - **WALK** reads one record's protobuf wire once and notes, for each wanted column, where its value lies.
 //! - **COLUMNS** turns one column's places of a whole batch into one Arrow array.
 //!
-//! The crate performs no IO and knows no path, thread, clock or environment: whoever reads the bytes drives it. The
-//! shortest way is the push [`Decoder`]:
+//! The crate performs no IO and knows no path, thread, clock or environment: its caller reads the bytes. The shortest way
+//! from bytes to batches is the push [`Decoder`], here over any [`BufRead`](std::io::BufRead):
 //!
 //! ```
-//! use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Layout, Summary, infer};
+//! use std::io::BufRead;
+//!
+//! use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Layout, infer};
 //! # use std::sync::Arc;
-//! # use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, cast::AsArray, types::Int64Type};
+//! # use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let count = 100_000;
+//! # let labels: ArrayRef = Arc::new(Int64Array::from_iter_values(0..count));
+//! # let texts = (0..count).map(|label| format!("{label:0100}"));
+//! # let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+//! # let batch = RecordBatch::try_from_iter([("label", labels), ("text", texts)])?;
+//!
 //! // Any Arrow columns become TFRecord bytes ..
-//! let labels: ArrayRef = Arc::new(Int64Array::from(vec![1, 0, 1]));
-//! let batch = RecordBatch::try_from_iter([("label", labels)])?;
 //! let mut bytes = Vec::new();
 //! EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut bytes)?;
+//! # assert!(bytes.len() > 10_000_000);
 //!
 //! // .. whose schema can be inferred, and which are decoded by it.
 //! let schema = infer::infer_schema(&bytes, Layout::Auto)?;
-//! let mut decoder = DecoderBuilder::new(schema).build()?;
-//! let mut rest = bytes.as_slice();
-//! while !rest.is_empty() {
-//!     let taken = decoder.decode(rest)?;
-//!     rest = &rest[taken..];
+//! let mut decoder = DecoderBuilder::new(schema).with_batch_size(1000).build()?;
+//! let mut input = std::io::BufReader::new(bytes.as_slice());
+//! let mut batches = Vec::new();
+//! loop {
+//!     let taken = decoder.decode(input.fill_buf()?)?;
+//!     input.consume(taken);
+//!     if taken == 0 {
+//!         // The batch is full, or the input has ended.
+//!         let Some(batch) = decoder.flush()? else { break };
+//!         batches.push(batch);
+//!     }
 //! }
+//! // An error if the input ends inside a record.
 //! decoder.finish()?;
-//! let back = decoder.flush()?.expect("three records");
-//! assert_eq!(back.column(0).as_primitive::<Int64Type>().values(), &[1, 0, 1]);
+//! assert!(batches.iter().all(|batch| batch.num_rows() == 1000));
+//! # assert_eq!(batches.len(), 100);
+//! # assert_eq!(arrow_select::concat::concat_batches(&batch.schema(), &batches)?.columns(), batch.columns());
 //! # Ok(()) }
 //! ```
 //!

@@ -1,8 +1,11 @@
 //! Cutting the input elsewhere never changes the output.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema};
 use proptest::prelude::*;
-use tfarrow_codec::{DecoderBuilder, VerifyCrc};
+use tfarrow_codec::{BATCH_CELLS, Category, DecoderBuilder, VerifyCrc};
 use tfarrow_testkit::{
     arrow, config,
     corrupt::{halves, piece_sizes, pieces},
@@ -62,13 +65,18 @@ proptest! {
         let schema = schema_of(&file, set.sequence, WAYS[0]).unwrap();
         let builder = DecoderBuilder::new(schema).with_batch_size(batch_size).with_batch_bytes(batch_bytes);
         let batches = decode(&file, builder).unwrap();
-        let mut rest = payloads.iter().map(Vec::len);
+        let mut rest: Vec<_> = payloads.iter().map(|payload| payload.len() + 16).collect();
         for batch in &batches {
-            let bytes: usize = rest.by_ref().take(batch.num_rows()).sum();
+            let next = rest.split_off(batch.num_rows());
+            let bytes: usize = rest.iter().sum();
             prop_assert!((1..=batch_size).contains(&batch.num_rows()));
             prop_assert!(bytes <= batch_bytes || batch.num_rows() == 1, "{bytes} bytes in {} rows", batch.num_rows());
+            // No batch ends before it has to.
+            let fits = next.first().is_some_and(|next| bytes + next <= batch_bytes);
+            prop_assert!(batch.num_rows() == batch_size || !fits, "{bytes} bytes in {} rows", batch.num_rows());
+            rest = next;
         }
-        prop_assert_eq!(rest.count(), 0);
+        prop_assert!(rest.is_empty());
         prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), set.rows);
     }
 
@@ -100,6 +108,69 @@ fn every_two_halves_give_the_same_batches() {
             }
         }
     }
+}
+
+/// However long the input is, and however much of it comes at once.
+#[test]
+fn batches_have_the_rows_that_were_asked_for() {
+    let record = small(false).payloads().remove(0);
+    let file = tfarrow_testkit::frame::file(vec![&record; 20_000]);
+    assert!(file.len() > 1 << 20);
+    let builder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
+    for piece in [1000, 1 << 16, file.len()] {
+        let pieces: Vec<_> = file.chunks(piece).collect();
+        let rows: Vec<_> = decode_pieces(&pieces, builder.clone()).iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(rows, [8192, 8192, 20_000 - 2 * 8192]);
+    }
+}
+
+/// The documented loop does not ask for the capacity: a decoder takes nothing only where there is something to flush.
+#[test]
+fn no_bytes_are_taken_only_where_the_batch_is_full() {
+    let file = tfarrow_testkit::frame::file([&b""[..]; 10]);
+    let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
+    let mut decoder = DecoderBuilder::new(schema).with_batch_size(4).build().unwrap();
+    assert_eq!((decoder.capacity(), decoder.decode(&file).unwrap()), (4, 4 * 16));
+    assert_eq!((decoder.capacity(), decoder.decode(&file[64..]).unwrap()), (0, 0));
+    assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(4));
+    assert_eq!((decoder.capacity(), decoder.decode(&file[64..100]).unwrap()), (4, 36));
+    assert_eq!(decoder.capacity(), 2);
+    assert_eq!(decoder.decode(&file[100..]).unwrap(), 28);
+    assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(4));
+}
+
+/// Each row of a column takes memory, also where a record has nothing.
+#[test]
+fn wide_batches_have_few_rows() {
+    let columns = 10_000;
+    let field = |number: usize| Field::new(format!("f{number}"), DataType::Int64, true);
+    let schema = Arc::new(Schema::new((0..columns).map(field).collect::<Vec<_>>()));
+    let file = tfarrow_testkit::frame::file([&b""[..]; 300]);
+    let batches = decode(&file, DecoderBuilder::new(Arc::clone(&schema))).unwrap();
+    let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
+    assert_eq!(rows, [104, 104, 92]);
+    assert!(rows.iter().all(|rows| rows * columns <= BATCH_CELLS));
+    // Columns that are not asked for take none.
+    let batches = decode(&file, DecoderBuilder::new(schema).with_projection(vec![7])).unwrap();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [300]);
+}
+
+/// The records before a corrupt length come out first, as one batch.
+#[test]
+fn records_before_damage_are_flushed_before_the_error() {
+    let mut file = small(false).file();
+    let at = crate::support::offsets(&small(false).payloads())[2] as usize;
+    file[at] ^= 1;
+    let mut decoder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap()).build().unwrap();
+    let taken = decoder.decode(&file).unwrap();
+    assert_eq!(decoder.capacity(), 0);
+    assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(2));
+    for _ in 0..2 {
+        let error = decoder.decode(&file[taken..]).unwrap_err();
+        assert_eq!((error.category(), error.position().record), (Category::Corrupt, 2));
+        assert_eq!(error.position().offset, at as u64);
+    }
+    assert_eq!(decoder.finish().unwrap_err().category(), Category::Corrupt);
 }
 
 #[test]

@@ -27,6 +27,8 @@ mod places;
 #[cfg(test)]
 mod projection;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod resync;
 #[cfg(test)]
 mod settled;

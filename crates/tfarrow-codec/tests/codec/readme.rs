@@ -1,0 +1,39 @@
+//! The README's example in Rust is this code, and reads what is longer than any buffer of it.
+
+include!("readme_example.rs");
+
+/// Frames of 128 bytes divide every power of two, those of 131 bytes none.
+#[test]
+fn the_readmes_example_reads_ten_megabytes() {
+    for (name, length) in [("even", 112), ("odd", 115)] {
+        let (mut file, mut records) = (Vec::new(), 0);
+        while file.len() < 10 << 20 {
+            tfarrow_codec::frame::write(&payload(length), &mut file);
+            records += 1;
+        }
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.tfrecord"));
+        fs::write(&path, &file).unwrap();
+        assert_eq!(count_rows(&path).unwrap(), records);
+        fs::write(&path, &file[..file.len() - 1]).unwrap();
+        let error = count_rows(&path).unwrap_err().to_string();
+        assert!(error.contains("the file ends inside this record"), "{error}");
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// An Example of one text, of so many bytes in all, fewer than 128.
+fn payload(length: usize) -> Vec<u8> {
+    let text = vec![b'x'; length - 13];
+    let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();
+    let entry = [field(0x0a, b"x"), field(0x12, &field(0x0a, &field(0x0a, &text)))].concat();
+    let payload = field(0x0a, &field(0x0a, &entry));
+    assert_eq!(payload.len(), length);
+    payload
+}
+
+#[test]
+fn the_readme_has_the_example_that_is_run() {
+    let readme = include_str!("../../../../README.md");
+    assert!(readme.contains(&format!("```rust\n{}```\n", include_str!("readme_example.rs"))));
+    assert_eq!(readme.matches("use tfarrow_codec").count(), 1, "an example of the codec that is not run");
+}
