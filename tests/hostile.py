@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Hostile files and full disks, and what they cost: time, memory, an error message.
 
-    hostile.py PROGRAM
+    hostile.py PROGRAM [PART ..]
 
-Each attack runs the program on a file that was made to hurt it, and says how it ended, how long that took and how much memory
+All parts run unless some are named. Each attack runs the program on a file that was made to hurt it, and says how it ended, how long that took and how much memory
 it had at its peak. None may take longer than a minute, have more than 256 MB above the limit that it is about, end by a
 signal, or leave anything behind. The disks are small ones in memory, which takes the right to mount them: root's, or a
 user namespace's. Needs Python alone.
 """
-import gzip, json, os, random, shutil, struct, subprocess, sys, tempfile, time
+import gzip, json, os, random, shutil, struct, subprocess, sys, tempfile, time, zlib
 
 
 def serve():
@@ -284,6 +284,65 @@ def columnar():
         attack("  sql", ["sql", f"SELECT * FROM '{at(name)}'"], (1,), says="--limit columns=N")
 
 
+def deflated(byte, count):
+    """A zlib stream of so many equal bytes."""
+    stream, block = zlib.compressobj(9), byte * MB
+    return b"".join(stream.compress(block) for _ in range(count // MB)) + stream.compress(byte * (count % MB)) + stream.flush()
+
+
+def png(width, height, depth, color, interlace, pixels, *others):
+    chunk = lambda name, body: struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+    ihdr = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, interlace)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", ihdr) + b"".join(chunk(*other) for other in others) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def pictures():
+    """Pictures of a few kilobytes that decode to much, in each format."""
+    riff = lambda name, body: name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
+    vp8x = lambda flags, *chunks: riff(b"RIFF", b"WEBP" + riff(b"VP8X", bytes([flags, 0, 0, 0, 7, 0, 0, 7, 0, 0])) + b"".join(chunks))
+    vp8 = riff(b"VP8 ", b"\x10\x02\0\x9d\x01\x2a\xff\x3f\xff\x3f" + bytes(500_000))
+    sof = lambda marker: b"\xff" + marker + b"\0\x11\x08\xff\xff\xff\xff\x03\x01\x22\0\x02\x11\x01\x03\x11\x01"
+    jpeg = lambda marker: b"\xff\xd8" + b"\xff\xdb\0\x43\0" + b"\1" * 64 + b"\xff\xdb\0\x43\1" + b"\1" * 64 + sof(marker) + b"\xff\xc4\0\x14\0\1" + bytes(16) + b"\xff\xc4\0\x14\x10\1" + bytes(16) + b"\xff\xda\0\x0c\x03\1\0\2\0\3\0\0\x3f\0" + bytes(500_000)
+    gif = lambda canvas, frame: b"GIF89a" + struct.pack("<HHBBB", canvas, canvas, 0x80, 0, 0) + bytes(6) + b"," + struct.pack("<HHHHB", 0, 0, frame, frame, 0) + b"\2\2\x4c\1\0;"
+    dib = lambda width, height, bits: b"BM" + struct.pack("<IIIIiiHHIIIIII", 1 << 20, 0, 54, 40, width, height, 1, bits, 0, 0, 0, 0, 0, 0) + bytes(100_000)
+    tag = lambda number, kind, count, value: struct.pack("<HHII", number, kind, count, value)
+    tiff = b"II*\0\x08\0\0\0" + struct.pack("<H", 8) + b"".join([tag(256, 4, 1, 60_000), tag(257, 4, 1, 60_000), tag(258, 3, 1, 16), tag(259, 3, 1, 8), tag(262, 3, 1, 1), tag(273, 4, 200_000_000, 8), tag(278, 4, 1, 60_000), tag(279, 4, 200_000_000, 8)]) + bytes(100_000)
+    profile = (b"iCCP", b"x\0\0" + deflated(b"\0", 500 * MB))
+    found = {
+        "PNG, a profile of 500 MB": png(8, 8, 8, 2, 0, zlib.compress(bytes(200)), profile),
+        "PNG, text of 500 MB": png(8, 8, 8, 2, 0, zlib.compress(bytes(200)), (b"zTXt", profile[1])),
+        "PNG, a row of 39 million pixels": png(39_000_000, 1, 8, 6, 0, deflated(b"\0", 156_000_001)),
+        "PNG, a column of 39 million pixels": png(1, 39_000_000, 8, 6, 0, deflated(b"\0", 5 * 39_000_000)),
+        "PNG, 16 bits, 39 million pixels": png(6300, 6200, 16, 6, 0, deflated(b"\0", 6200 * (8 * 6300 + 1))),
+        "PNG, 16 bits, interlaced, 20 million": png(5000, 4000, 16, 6, 1, deflated(b"\0", 4100 * (8 * 5100))),
+        "PNG, 2 gigapixels of 1 bit": png(46_000, 46_000, 1, 0, 0, deflated(b"\0", 10 * MB)),
+        "PNG, pixels of 8 GB": png(8, 8, 8, 2, 0, deflated(b"\0", 2000 * MB) * 4),
+        "WebP, a frame larger than its canvas": vp8x(0, vp8),
+        "WebP, moving, the same": vp8x(2, riff(b"ANIM", bytes(6)), riff(b"ANMF", bytes(16) + vp8)),
+        "JPEG, 4 gigapixels": jpeg(b"\xc0"),
+        "JPEG, progressive, 4 gigapixels": jpeg(b"\xc2"),
+        "GIF, 4 gigapixels": gif(65_535, 65_535),
+        "GIF, a frame larger than its canvas": gif(8, 65_535),
+        "BMP, 4 gigapixels": dib(65_535, 65_535, 32),
+        "BMP, a row of 30 million pixels": dib(30_000_000, 1, 32),
+        "TIFF, tables of 200 million entries": tiff,
+    }
+    for name, picture in found.items():
+        source = write("picture.tfrecord", frame(example(entry(b"image/encoded", field(1, field(1, picture))))) * 3)
+        # A record and its copies.
+        room = 4 * len(picture)
+        attack(f"stats: {name}", ["stats", source], (0,), limit=room)
+        attack("  report", ["report", source, "-o", at("picture.html")], (0,), limit=room)
+        attack("  image_info", ["sql", f"SELECT image_info(\"image/encoded\") FROM '{source}'"], (0,), limit=room)
+    # Many that are large, but not too large: one is decoded at a time.
+    source = write("picture.tfrecord", frame(example(entry(b"image/encoded", field(1, field(1, png(4000, 3300, 8, 6, 0, deflated(b"\0", 3300 * 16_001))))))) * 30)
+    attack("report: 30 PNG of 13 million pixels", ["report", source, "-o", at("picture.html")], (0,))
+    check("a picture of 13 million pixels is shown", b"<image " in open(at("picture.html"), "rb").read())
+    noise = random.Random(5).randbytes(15 * MB)
+    source = write("picture.tfrecord", b"".join(frame(example(entry(b"image/encoded", field(1, field(1, b"\xff\xd8\xff" + noise))))) for _ in range(60)))
+    attack("report: 60 pictures of 15 MB", ["report", source, "-o", at("picture.html"), "--examples", "1000"], (0,), limit=4 * 15 * MB)
+
+
 def disks():
     disk = at("disk")
     os.makedirs(disk)
@@ -325,7 +384,7 @@ def disks():
 
 
 try:
-    for part in (bombs, lengths, records, names, columnar, disks):
+    for part in [part for part in (bombs, lengths, records, names, pictures, columnar, disks) if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
         print(f"-- {part.__name__}", flush=True)
         part()
 finally:

@@ -41,6 +41,7 @@ mod error;
 mod fault;
 mod glob;
 mod guard;
+mod images;
 mod infer;
 mod inflate;
 mod lock;
@@ -65,6 +66,7 @@ pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
 pub use fault::{Fault, FaultKind, Faults, Losses};
 pub use guard::guard;
+pub use images::{ImageHeader, decode_image};
 pub use infer::{
     InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer,
     infer_observed, infer_with, place_in,

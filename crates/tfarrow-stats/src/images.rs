@@ -1,9 +1,6 @@
 //! How large images are, by their headers.
 
-use std::io::Cursor;
-
-use image::ImageReader;
-use tfarrow_dataset::guard;
+use tfarrow_dataset::ImageHeader;
 
 /// How large the images of a feature are.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +16,8 @@ pub(crate) struct Images {
 impl Images {
     /// Adds what looks like an image.
     pub(crate) fn add(&mut self, image: &[u8]) {
-        match size_of(image) {
-            Some((width, height)) => {
+        match ImageHeader::read(image) {
+            Some(ImageHeader { width, height, .. }) => {
                 self.read += 1;
                 self.widen([(width, width), (height, height)]);
             }
@@ -38,10 +35,4 @@ impl Images {
         let held = self.sizes.get_or_insert(more);
         held.iter_mut().zip(more).for_each(|(held, more)| *held = (held.0.min(more.0), held.1.max(more.1)));
     }
-}
-
-/// Width and height.
-fn size_of(image: &[u8]) -> Option<(u32, u32)> {
-    // Nobody has promised that a library never panics at a hostile header.
-    guard(|| ImageReader::new(Cursor::new(image)).with_guessed_format().ok()?.into_dimensions().ok()).ok()?
 }

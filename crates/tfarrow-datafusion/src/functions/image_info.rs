@@ -1,6 +1,6 @@
 //! `image_info`: what an encoded image is, from its header alone.
 
-use std::{io::Cursor, sync::Arc};
+use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, StructArray,
@@ -12,8 +12,8 @@ use datafusion::{
     error::Result,
     logical_expr::ScalarUDF,
 };
-use image::{ImageDecoder, ImageFormat, ImageReader};
-use tfarrow_dataset::guard;
+use image::ImageFormat;
+use tfarrow_dataset::ImageHeader;
 
 use super::{BYTES, bytes_of, of_one};
 
@@ -29,10 +29,10 @@ fn fields() -> Fields {
 }
 
 fn infos(images: &ArrayRef) -> Result<ArrayRef> {
-    let infos: Vec<_> = bytes_of(images)?.iter().map(|image| Header::read(image?)).collect();
+    let infos: Vec<_> = bytes_of(images)?.iter().map(|image| ImageHeader::read(image?)).collect();
     let mut formats = StringViewBuilder::new();
-    infos.iter().for_each(|info| formats.append_option(info.as_ref().map(|info| info.format)));
-    let number = |of: fn(&Header) -> u32| {
+    infos.iter().for_each(|info| formats.append_option(info.as_ref().and_then(|info| name_of(info.format))));
+    let number = |of: fn(&ImageHeader) -> u32| {
         let mut numbers = Int32Builder::new();
         infos
             .iter()
@@ -43,34 +43,16 @@ fn infos(images: &ArrayRef) -> Result<ArrayRef> {
         Arc::new(formats.finish()) as ArrayRef,
         number(|info| info.width),
         number(|info| info.height),
-        number(|info| info.channels),
+        number(|info| info.channels.into()),
     ];
     let nulls: NullBuffer = infos.iter().map(Option::is_some).collect();
     Ok(Arc::new(StructArray::try_new(fields(), columns, Some(nulls))?))
 }
 
-/// What a header says.
-struct Header {
-    format: &'static str,
-    width: u32,
-    height: u32,
-    channels: u32,
-}
-
-impl Header {
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let format = image::guess_format(bytes).ok()?;
-        let name = *format.extensions_str().first()?;
-        // Nobody has promised that a library never panics at a hostile header.
-        let (width, height, channels) = guard(|| {
-            let decoder = ImageReader::with_format(Cursor::new(bytes), format).into_decoder().ok()?;
-            let (width, height) = decoder.dimensions();
-            Some((width, height, decoder.original_color_type().channel_count()))
-        })
-        .ok()??;
-        // A palette has no transparency unless a frame says so, which is no part of the header.
-        let channels = if format == ImageFormat::Gif { 3 } else { channels.into() };
-        let format = if name == "jpg" { "jpeg" } else { name };
-        Some(Self { format, width, height, channels })
+/// The name of a format of which [`ImageHeader::read`] reads headers.
+fn name_of(format: ImageFormat) -> Option<&'static str> {
+    match format {
+        ImageFormat::Jpeg => Some("jpeg"),
+        other => other.extensions_str().first().copied(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod compression;
 mod damage;
+mod images;
 mod infer;
 mod output;
 mod refusal;
