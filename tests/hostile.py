@@ -343,6 +343,34 @@ def pictures():
     attack("report: 60 pictures of 15 MB", ["report", source, "-o", at("picture.html"), "--examples", "1000"], (0,), limit=4 * 15 * MB)
 
 
+def texts():
+    """Many features with long texts, of which each is another."""
+    def made(name, rows, columns):
+        status, text, *_ = run(["sql", f"COPY (SELECT {', '.join(columns)} FROM generate_series(0, {rows - 1})) TO '{at(name)}'"])
+        check(f"{name}: {text[-300:]}", status == 0)
+        return at(name)
+    long = [f"repeat(lpad(to_hex(value * 1000 + {n}), 8, '0'), 1250) AS t{n}" for n in range(50)]
+    source = made("texts.tfrecord.gz", 1000, [*long, "value / 4 AS s"])
+    # A chunk of records, for each thread.
+    room = 64 * MB
+    inflate = ["--limit", "inflate-ratio=10000"]
+    attack("stats: 50 features of texts of 10 kB", ["stats", source, *inflate], (0,), limit=room)
+    attack("  as JSON", ["stats", source, "--format", "json", *inflate], (0,), limit=room)
+    attack("  as a message", ["stats", source, "--format", "pb", *inflate], (0,), limit=room)
+    attack("  by 250 slices", ["stats", source, "--by", "s", *inflate], (0,), limit=room)
+    attack("  report", ["report", source, "-o", at("texts.html"), *inflate], (0,), limit=room)
+    attack("  report, 1,000 examples", ["report", source, "-o", at("texts.html"), "--examples", "1000", *inflate], (0,), limit=room)
+    write("texts.pbtxt", "".join('feature { name: "t%d" type: BYTES string_domain { value: "a" } }\n' % n for n in range(50)).encode())
+    attack("  validate, no value is expected", ["validate", source, "--schema", at("texts.pbtxt"), "--update", at("new.pbtxt"), *inflate], (3,), limit=room)
+    attack("  validate, against itself", ["validate", source, "--baseline", source, "--max-drift", "0.1", *inflate], (0, 3), limit=2 * room)
+    # Features that are met one after another, each when those before it have taken all room that there was.
+    late = [f"CASE WHEN value / 600 = {n} THEN lpad(CAST(value AS VARCHAR), 400, '0') END AS late{n}" for n in range(100)]
+    late = made("late.tfrecord.gz", 60_000, ["value AS n", *late])
+    attack("stats: 100 features one after another", ["stats", late, *inflate], (0,), limit=room)
+    short = made("short.tfrecord.gz", 30_000, [f"lpad(CAST(value * 30 + {n} AS VARCHAR), 8, '0') AS t{n}" for n in range(30)])
+    attack("stats: 900,000 distinct texts of 8 bytes", ["stats", short, *inflate], (0,), limit=room)
+
+
 def disks():
     disk = at("disk")
     os.makedirs(disk)
@@ -384,7 +412,7 @@ def disks():
 
 
 try:
-    for part in [part for part in (bombs, lengths, records, names, pictures, columnar, disks) if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
+    for part in [part for part in (bombs, lengths, records, names, pictures, texts, columnar, disks) if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
         print(f"-- {part.__name__}", flush=True)
         part()
 finally:

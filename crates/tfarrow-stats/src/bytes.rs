@@ -47,7 +47,7 @@ impl Bytes {
             self.images.add(value);
         }
         self.values.add(value, 1, room);
-        self.sample.add(key, room.sample, || sampled(value, is_text).into());
+        self.sample.add(key, room, || sampled(value, is_text).into());
     }
 
     /// How many values there are.
@@ -65,7 +65,13 @@ impl Bytes {
         self.formats.iter_mut().zip(other.formats).for_each(|(count, more)| *count += more);
         self.images.merge(&other.images);
         self.values.merge(other.values, room);
-        self.sample.merge(other.sample, room.sample);
+        self.sample.merge(other.sample, room);
+    }
+
+    /// Drops what there is no room for any more.
+    pub(crate) fn shrink(&mut self, room: Room) {
+        self.values.shrink(room);
+        self.sample.cut(room);
     }
 }
 
@@ -90,6 +96,12 @@ pub(crate) enum Values {
 pub(crate) struct Distinct(CardinalityEstimator<u64, DefaultHasher, 14, 6>);
 
 impl Distinct {
+    fn of<'a>(values: impl Iterator<Item = &'a Box<[u8]>>) -> Self {
+        let mut distinct = Self::default();
+        values.for_each(|value| distinct.insert(value));
+        distinct
+    }
+
     fn insert(&mut self, value: &[u8]) {
         self.0.insert_hash(xxh3_64(value));
     }
@@ -114,12 +126,20 @@ impl Values {
                     *bytes += value.len();
                     return;
                 }
-                let mut distinct = Distinct::default();
-                counts.keys().for_each(|value| distinct.insert(value));
+                let mut distinct = Distinct::of(counts.keys());
                 distinct.insert(value);
                 *self = Self::Many(Box::new(distinct));
             }
             Self::Many(distinct) => distinct.insert(value),
+        }
+    }
+
+    /// Estimates how many distinct values there are, where there is no more room to count each.
+    fn shrink(&mut self, room: Room) {
+        if let Self::Each { counts, bytes } = self
+            && (counts.len() > room.distinct || *bytes > room.distinct_bytes)
+        {
+            *self = Self::Many(Box::new(Distinct::of(counts.keys())));
         }
     }
 
@@ -149,7 +169,7 @@ impl Values {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room { sample: 100, distinct: 20_000, distinct_bytes: 1 << 20 };
+    const ROOM: Room = Room { sample: 100, sample_bytes: 1 << 20, distinct: 20_000, distinct_bytes: 1 << 20 };
 
     fn values(of: impl Iterator<Item = u64>) -> Values {
         let mut values = Values::default();

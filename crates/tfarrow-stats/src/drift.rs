@@ -8,7 +8,7 @@ use tfarrow_codec::Role;
 use crate::{
     bytes::{Bytes, Values},
     feature::FeatureValues,
-    figures::{self, NumberFigures},
+    figures::{self, NumberFigures, excerpt},
     mend::is_deprecated,
     proto::{Feature, FeatureComparator, Schema},
     quantiles::Bucket,
@@ -223,7 +223,7 @@ fn measure(path: &str, now: &FeatureValues, before: &FeatureValues) -> Vec<Dista
         // What has no strings has none of any value.
         let both = shares(now.bytes.as_deref(), before.bytes.as_deref());
         let [count, count_before] = [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
-        let word = |value: &[u8]| Some(String::from_utf8_lossy(value).into_owned());
+        let word = |value: &[u8]| Some(excerpt(value));
         let (most, infinity) = largest(both.iter().map(|(value, (a, b))| (*value, (a - b).abs())));
         let all = count + count_before;
         let counts = both.iter().map(|(value, (a, b))| (*value, (a * count - b * count_before).abs() / all));

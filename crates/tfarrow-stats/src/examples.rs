@@ -13,6 +13,10 @@ const MOST_VALUES: usize = 64;
 const MOST_BYTES: usize = 512;
 /// Bytes of the images that an example keeps; of each feature, the first image alone.
 const MOST_IMAGE: usize = 16 << 20;
+/// The same of all examples together, in one thread.
+const ALL_IMAGES: usize = 48 << 20;
+/// Bytes of the names and other values of all examples together, in one thread.
+const ALL_BYTES: usize = 16 << 20;
 
 /// A record to be looked at.
 #[derive(Clone, Debug)]
@@ -76,8 +80,12 @@ impl RecordObserver for Examples {
         let at = self.kept.partition_point(|(kept, _)| *kept < key);
         if at < self.count {
             let mut features: Vec<ExampleFeature> = Vec::new();
-            let mut room = MOST_IMAGE;
+            let mut room = Room { images: (ALL_IMAGES / self.count).min(MOST_IMAGE), values: ALL_BYTES / self.count };
             record.each_list(|feature, list| {
+                let is_new = features.last().is_none_or(|last| last.name != feature.name);
+                if is_new && !room.take(feature.name.len() + size_of::<ExampleFeature>()) {
+                    return;
+                }
                 let Some(new) = beginning(feature.name, list, &mut room) else { return };
                 match features.last_mut().filter(|last| last.name == new.name) {
                     Some(last) => last.append(new),
@@ -108,28 +116,58 @@ fn extend<T>(all: &mut Vec<T>, more: Vec<T>) {
     all.extend(more.into_iter().take(MOST_VALUES.saturating_sub(all.len())));
 }
 
-fn beginning(name: &str, list: ValueList<'_>, room: &mut usize) -> Option<ExampleFeature> {
+/// Bytes that an example may still keep.
+struct Room {
+    /// Of images.
+    images: usize,
+    /// Of names and other values.
+    values: usize,
+}
+
+impl Room {
+    /// Takes room for a name or a value, if there is some.
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self.values.checked_sub(bytes);
+        self.values = left.unwrap_or(self.values);
+        left.is_some()
+    }
+
+    /// The first numbers of a list.
+    fn numbers<T: Copy>(&mut self, values: &[T]) -> Vec<T> {
+        let first = values.get(..MOST_VALUES).unwrap_or(values);
+        if self.take(size_of_val(first)) { first.to_vec() } else { Vec::new() }
+    }
+}
+
+fn beginning(name: &str, list: ValueList<'_>, room: &mut Room) -> Option<ExampleFeature> {
     let mut length = 0;
     let values = match list {
         ValueList::Unset => return None,
         ValueList::Float(values) => {
             length = values.len();
-            ExampleValues::Float(values.iter().copied().take(MOST_VALUES).collect())
+            ExampleValues::Float(room.numbers(values))
         }
         ValueList::Int64(values) => {
             length = values.len();
-            ExampleValues::Int64(values.iter().copied().take(MOST_VALUES).collect())
+            ExampleValues::Int64(room.numbers(values))
         }
         ValueList::Bytes(values) => {
             let mut kept = Vec::new();
             values.each(|value| {
                 length += 1;
-                if kept.len() < MOST_VALUES {
-                    let is_first_image = length == 1 && value.len() <= *room && Format::of(value, false).is_image();
-                    *room -= if is_first_image { value.len() } else { 0 };
-                    let most = if is_first_image { value.len() } else { MOST_BYTES };
-                    kept.push((value.get(..most).unwrap_or(value).to_vec(), value.len()));
+                // What is left out in the middle would be taken for the value before it.
+                if kept.len() + 1 != length || length > MOST_VALUES {
+                    return;
                 }
+                let is_whole = length == 1 && value.len() <= room.images && Format::of(value, false).is_image();
+                let most = if is_whole { value.len() } else { MOST_BYTES };
+                let start = value.get(..most).unwrap_or(value);
+                if is_whole {
+                    room.images -= value.len();
+                } else if !room.take(start.len() + size_of::<(Vec<u8>, usize)>()) {
+                    return;
+                }
+                kept.push((start.to_vec(), value.len()));
             });
             ExampleValues::Bytes(kept)
         }

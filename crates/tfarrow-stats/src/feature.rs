@@ -49,29 +49,43 @@ impl FeatureValues {
                 (Kind::Bytes, index)
             }
             ValueList::Float(values) => {
-                self.floats.get_or_insert_default().add(values, key, room.sample);
+                self.floats.get_or_insert_default().add(values, key, room);
                 (Kind::Float, values.len())
             }
             ValueList::Int64(values) => {
-                self.ints.get_or_insert_default().add(values, key, room.sample);
+                self.ints.get_or_insert_default().add(values, key, room);
                 (Kind::Int64, values.len())
             }
         };
-        self.lengths[kind as usize].add(key.of_value(0), room.sample, || length as u64);
+        self.lengths[kind as usize].add(key.of_value(0), room, || length as u64);
         self.empty[kind as usize] += u64::from(length == 0);
     }
 
     pub(crate) fn merge(&mut self, other: Self, room: Room) {
-        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, room.sample));
+        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, room));
         self.empty.iter_mut().zip(other.empty).for_each(|(own, other)| *own += other);
         if let Some(other) = other.bytes {
             self.bytes.get_or_insert_default().merge(*other, room);
         }
         if let Some(other) = other.floats {
-            self.floats.get_or_insert_default().merge(*other, room.sample);
+            self.floats.get_or_insert_default().merge(*other, room);
         }
         if let Some(other) = other.ints {
-            self.ints.get_or_insert_default().merge(*other, room.sample);
+            self.ints.get_or_insert_default().merge(*other, room);
+        }
+    }
+
+    /// Drops what there is no room for any more.
+    pub(crate) fn shrink(&mut self, room: Room) {
+        self.lengths.iter_mut().for_each(|lengths| lengths.cut(room));
+        if let Some(bytes) = &mut self.bytes {
+            bytes.shrink(room);
+        }
+        if let Some(floats) = &mut self.floats {
+            floats.sample.cut(room);
+        }
+        if let Some(ints) = &mut self.ints {
+            ints.sample.cut(room);
         }
     }
 }

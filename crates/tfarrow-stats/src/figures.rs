@@ -14,7 +14,7 @@ use crate::{
     images::Images,
     numbers::{Number, Numbers},
     quantiles::{Bucket, Quantiles},
-    sample::Sample,
+    sample::{Sample, Sampled},
     statistics::Statistics,
 };
 
@@ -181,6 +181,16 @@ pub struct Top {
     pub count: f64,
 }
 
+/// A value in words: of a long one the beginning, bytes that are no UTF-8 with a mark in their place.
+pub(crate) fn excerpt(value: &[u8]) -> String {
+    match value.get(..SHOWN) {
+        Some(start) if value.len() > SHOWN => {
+            format!("{}…", String::from_utf8_lossy(start).trim_end_matches('\u{fffd}'))
+        }
+        _ => String::from_utf8_lossy(value).into_owned(),
+    }
+}
+
 /// As text where it is some, else as `head` and `sql` have it: `{"b64": ".."}`. Long ones are cut.
 pub(crate) fn text_or_bytes<S: serde::Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     match std::str::from_utf8(value) {
@@ -244,7 +254,7 @@ fn kind_figures(kind: Kind, seen: &KindSummary, values: &FeatureValues) -> KindF
 }
 
 /// The size of a sample that is not everything.
-fn sampled<T>(sample: &Sample<T>) -> Option<u64> {
+fn sampled<T: Sampled>(sample: &Sample<T>) -> Option<u64> {
     (!sample.is_all()).then(|| sample.values().count() as u64)
 }
 
@@ -319,24 +329,22 @@ fn images(images: &Images) -> Option<ImageFigures> {
 
 /// The most frequent values, of equally frequent ones the last by name first, as TFDV ranks them.
 fn top(bytes: &Bytes) -> Vec<Top> {
-    let mut top: Vec<Top> = match &bytes.values {
-        Values::Each { counts, .. } => {
-            counts.iter().map(|(value, count)| Top { value: value.clone(), count: *count as f64 }).collect()
-        }
+    let mut top: Vec<(&[u8], f64)> = match &bytes.values {
+        Values::Each { counts, .. } => counts.iter().map(|(value, count)| (&**value, *count as f64)).collect(),
         Values::Many(_) => {
             let mut counts = HashMap::<&[u8], u64, RandomState>::default();
             bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
             let weight = bytes.count() as f64 / bytes.sample.values().count().max(1) as f64;
             // What the sample has once tells nothing of how often there is.
             let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
-            repeated.map(|(value, count)| Top { value: value.into(), count: count as f64 * weight }).collect()
+            repeated.map(|(value, count)| (value, count as f64 * weight)).collect()
         }
     };
-    let order = |a: &Top, b: &Top| b.count.total_cmp(&a.count).then_with(|| b.value.cmp(&a.value));
+    let order = |a: &(&[u8], f64), b: &(&[u8], f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(a.0));
     if top.len() > RANKS {
         top.select_nth_unstable_by(RANKS, order);
         top.truncate(RANKS);
     }
     top.sort_unstable_by(order);
-    top
+    top.into_iter().map(|(value, count)| Top { value: value.into(), count }).collect()
 }

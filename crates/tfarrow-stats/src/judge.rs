@@ -7,13 +7,14 @@ use tfarrow_codec::FeatureSummary;
 
 use crate::{
     feature::FeatureValues,
+    figures::excerpt,
     infer_schema::{self, non_missing},
     mend::is_deprecated,
     proto::{
         Feature, FloatDomain, IntDomain, LifecycleStage, Schema,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
     },
-    rules::{Finding, MOST_UNEXPECTED, Rule, size},
+    rules::{Finding, Rule, size},
     validate::{Anomaly, AnomalyKind},
 };
 
@@ -36,6 +37,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) environment: Option<&'a str>,
     /// Strings outside of the domain, and how often there are.
     pub(crate) unexpected: HashMap<&'a [u8], u64>,
+    /// Whether these are all of them, and no more than a domain may get.
+    pub(crate) is_complete: bool,
     pub(crate) found: Vec<Anomaly>,
 }
 
@@ -203,7 +206,7 @@ impl<'a> Judge<'a> {
     }
 
     fn domain(&mut self, values: &'a FeatureValues) {
-        self.unexpected = self.rule.unexpected(values);
+        (self.unexpected, self.is_complete) = self.rule.unexpected(values);
         self.strings(values);
         self.bools(values);
         self.ints(values);
@@ -228,8 +231,7 @@ impl<'a> Judge<'a> {
         if !is_found {
             return;
         }
-        if self.unexpected.len() > MOST_UNEXPECTED {
-            // Not all of them are known.
+        if !self.is_complete {
             return self.drop_strings();
         }
         let words = self.unexpected.keys().map(|value| String::from_utf8_lossy(value).into_owned());
@@ -266,7 +268,7 @@ impl<'a> Judge<'a> {
         let word = |(value, count): &(&[u8], u64)| {
             let share = 100.0 * *count as f64 / all;
             let share = if share < 1.0 { "<1%".to_owned() } else { format!("~{}%", share.floor()) };
-            format!("{:?} ({share})", String::from_utf8_lossy(value))
+            format!("{:?} ({share})", excerpt(value))
         };
         let shown: Vec<_> = values.iter().take(SHOWN).map(word).collect();
         let more = if values.len() > SHOWN { ", and others" } else { "" };

@@ -1,12 +1,12 @@
 //! What is counted of numbers.
 
 use crate::{
-    sample::{Key, Sample},
+    sample::{Key, Room, Sample, Sampled},
     sum::Sum,
 };
 
 /// A value of an `Int64List` or a `FloatList`.
-pub(crate) trait Number: Copy + PartialOrd + std::fmt::Debug + 'static {
+pub(crate) trait Number: Copy + PartialOrd + Sampled + std::fmt::Debug + 'static {
     fn to_f64(self) -> f64;
 }
 
@@ -53,7 +53,7 @@ impl<T> Default for Numbers<T> {
 
 impl<T: Number> Numbers<T> {
     /// Adds the values of a list.
-    pub(crate) fn add(&mut self, values: &[T], key: Key, sample: usize) {
+    pub(crate) fn add(&mut self, values: &[T], key: Key, room: Room) {
         for (index, &value) in values.iter().enumerate() {
             let number = value.to_f64();
             if number.is_nan() {
@@ -70,11 +70,11 @@ impl<T: Number> Numbers<T> {
                 self.negative_infinities += 1;
             }
             self.zeros += u64::from(number == 0.0);
-            self.sample.add(key.of_value(index), sample, || value);
+            self.sample.add(key.of_value(index), room, || value);
         }
     }
 
-    pub(crate) fn merge(&mut self, other: Self, sample: usize) {
+    pub(crate) fn merge(&mut self, other: Self, room: Room) {
         self.nan += other.nan;
         self.zeros += other.zeros;
         self.positive_infinities += other.positive_infinities;
@@ -82,7 +82,7 @@ impl<T: Number> Numbers<T> {
         self.finite = union(self.finite, other.finite);
         self.sum.merge(other.sum);
         self.squares.merge(other.squares);
-        self.sample.merge(other.sample, sample);
+        self.sample.merge(other.sample, room);
     }
 
     /// Those that are no NaN.

@@ -22,7 +22,11 @@ use crate::{
 };
 
 /// Distinct values outside of a domain that are remembered for each feature; a domain that would need more is dropped.
-pub(crate) const MOST_UNEXPECTED: usize = 400;
+const MOST_UNEXPECTED: usize = 400;
+/// Bytes of these values, of all features of a schema together, in one thread.
+const ALL_UNEXPECTED_BYTES: usize = 16 << 20;
+/// The same of one feature, at least.
+const LEAST_UNEXPECTED_BYTES: usize = 8 << 10;
 
 /// In how many records something was found, and in which first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,7 +90,7 @@ pub(crate) struct Rule {
     /// Records that have no list.
     pub(crate) missing: Finding,
     /// Strings outside of the domain, and how often there are: those that were met first.
-    unexpected: HashMap<Box<[u8]>, u64, RandomState>,
+    unexpected: Unexpected,
     /// All of these, also those that were too many to remember.
     pub(crate) unexpected_values: u64,
     /// Records that have a list.
@@ -119,7 +123,7 @@ impl Rule {
             domain: Domain::new(feature, domains),
             found: BTreeMap::new(),
             missing: Finding::default(),
-            unexpected: HashMap::default(),
+            unexpected: Unexpected::default(),
             unexpected_values: 0,
             present: 0,
             turn: 0,
@@ -171,11 +175,7 @@ impl Rule {
             });
             if is_refused {
                 self.unexpected_values += 1;
-                if let Some(count) = self.unexpected.get_mut(value) {
-                    *count += 1;
-                } else if self.unexpected.len() <= MOST_UNEXPECTED {
-                    self.unexpected.insert(value.into(), 1);
-                }
+                self.unexpected.add(value, 1);
             }
         });
         length
@@ -199,10 +199,12 @@ impl Rule {
         values.len() as u64
     }
 
-    /// Strings outside of the domain, and how often there are: of all values, where they were counted one by one.
-    pub(crate) fn unexpected<'a>(&'a self, values: &'a FeatureValues) -> HashMap<&'a [u8], u64> {
+    /// Strings outside of the domain, and how often there are: of all values, where they were counted one by one. And
+    /// whether these are all of them.
+    pub(crate) fn unexpected<'a>(&'a self, values: &'a FeatureValues) -> (HashMap<&'a [u8], u64>, bool) {
         let Some(Values::Each { counts, .. }) = values.bytes.as_ref().map(|bytes| &bytes.values) else {
-            return self.unexpected.iter().map(|(value, count)| (&**value, *count)).collect();
+            let known = self.unexpected.counts.iter().map(|(value, count)| (&**value, *count));
+            return (known.collect(), !self.unexpected.is_cut);
         };
         let is_refused = |value: &[u8]| {
             let mut is_refused = false;
@@ -210,7 +212,9 @@ impl Rule {
             is_refused
         };
         let refused = counts.iter().filter(|(value, _)| is_refused(value));
-        refused.map(|(value, count)| (&**value, *count)).collect()
+        let refused: HashMap<_, _> = refused.map(|(value, count)| (&**value, *count)).collect();
+        let is_few = refused.len() <= MOST_UNEXPECTED;
+        (refused, is_few)
     }
 
     /// The record in hand, which is of this turn, has it.
@@ -233,8 +237,36 @@ impl Rule {
         }
         self.missing.merge(other.missing);
         self.unexpected_values += other.unexpected_values;
-        for (value, count) in other.unexpected {
-            *self.unexpected.entry(value).or_default() += count;
+        self.unexpected.is_cut |= other.unexpected.is_cut;
+        other.unexpected.counts.iter().for_each(|(value, count)| self.unexpected.add(value, *count));
+    }
+}
+
+/// Strings outside of a domain: as many as there is room for.
+#[derive(Clone, Debug)]
+struct Unexpected {
+    counts: HashMap<Box<[u8]>, u64, RandomState>,
+    /// Bytes that there is room for.
+    room: usize,
+    /// Whether there are more.
+    is_cut: bool,
+}
+
+impl Default for Unexpected {
+    fn default() -> Self {
+        Self { counts: HashMap::default(), room: ALL_UNEXPECTED_BYTES, is_cut: false }
+    }
+}
+
+impl Unexpected {
+    fn add(&mut self, value: &[u8], times: u64) {
+        if let Some(count) = self.counts.get_mut(value) {
+            *count += times;
+        } else if self.counts.len() < MOST_UNEXPECTED && value.len() <= self.room {
+            self.room -= value.len();
+            self.counts.insert(value.into(), times);
+        } else {
+            self.is_cut = true;
         }
     }
 }
@@ -385,6 +417,8 @@ impl Rules {
             rules.rules.push(Rule::new(feature, is_list, &domains));
         }
         rules.unmissed = (0..rules.rules.len()).collect();
+        let room = (ALL_UNEXPECTED_BYTES / rules.rules.len().max(1)).max(LEAST_UNEXPECTED_BYTES);
+        rules.rules.iter_mut().for_each(|rule| rule.unexpected.room = room);
         rules
     }
 

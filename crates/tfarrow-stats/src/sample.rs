@@ -15,24 +15,28 @@ const MOST: usize = 16_384;
 const LEAST: usize = 1_024;
 /// Values of the samples of all features together, about.
 const ALL: usize = 4 << 20;
-/// Distinct byte strings of one feature that are counted one by one, where there are few features.
+/// Bytes of the sampled byte strings of all features together, in one thread; a sample takes twice as much for a while.
+const ALL_SAMPLED_BYTES: usize = 16 << 20;
+/// Distinct byte strings of one feature that are counted one by one, where few features have byte strings.
 const MOST_DISTINCT: usize = 20_000;
 /// The same at least: more than the values of a domain that TFDV infers.
 const LEAST_DISTINCT: usize = 256;
 /// The same of all features together, about.
-const ALL_DISTINCT: usize = 1 << 20;
-/// Bytes of the distinct byte strings of one feature, where there are few features.
+const ALL_DISTINCT: usize = 1 << 19;
+/// Bytes of the distinct byte strings of one feature, where few features have byte strings.
 const MOST_BYTES: usize = 8 << 20;
-/// The same at least.
-const LEAST_BYTES: usize = 64 << 10;
-/// The same of all features together, about.
-const ALL_BYTES: usize = 512 << 20;
+/// The same, and that of a sample, at least.
+const LEAST_BYTES: usize = 8 << 10;
+/// The same of all features together, in one thread.
+const ALL_BYTES: usize = 24 << 20;
 
-/// What is kept of each feature, which is less where there are many.
+/// The most that is kept of each feature, which is less where there are many.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Values that a sample has.
+    /// Values of a sample.
     pub(crate) sample: usize,
+    /// Bytes of a sample of byte strings.
+    pub(crate) sample_bytes: usize,
     /// Distinct byte strings that are counted one by one.
     pub(crate) distinct: usize,
     /// Bytes of these together.
@@ -40,11 +44,12 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// That of each of so many features.
-    pub(crate) fn of_each(features: usize) -> Self {
-        let share = |all: usize| all / features.max(1);
+    /// The room of each of `features` features, of which `strings` have byte strings.
+    pub(crate) fn of_each(features: usize, strings: usize) -> Self {
+        let share = |all: usize| all / strings.max(1);
         Self {
-            sample: share(ALL).clamp(LEAST, MOST),
+            sample: (ALL / features.max(1)).clamp(LEAST, MOST),
+            sample_bytes: share(ALL_SAMPLED_BYTES).max(LEAST_BYTES),
             distinct: share(ALL_DISTINCT).clamp(LEAST_DISTINCT, MOST_DISTINCT),
             distinct_bytes: share(ALL_BYTES).clamp(LEAST_BYTES, MOST_BYTES),
         }
@@ -84,10 +89,31 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The values with the smallest keys.
+/// A value that a sample keeps.
+pub(crate) trait Sampled {
+    /// Bytes that it takes besides its place in the sample.
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+impl Sampled for u64 {}
+impl Sampled for i64 {}
+impl Sampled for f32 {}
+
+impl Sampled for Box<[u8]> {
+    fn bytes(&self) -> usize {
+        // With what the allocator and the sample need for each.
+        self.len() + 40
+    }
+}
+
+/// The values with the smallest keys: as many as there is room for, in number and in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample<T> {
     kept: Vec<(u64, T)>,
+    /// Of the values that are kept.
+    bytes: usize,
     seen: u64,
     /// Keys above it are those of values that are not kept.
     last: u64,
@@ -95,41 +121,59 @@ pub(crate) struct Sample<T> {
 
 impl<T> Default for Sample<T> {
     fn default() -> Self {
-        Self { kept: Vec::new(), seen: 0, last: u64::MAX }
+        Self { kept: Vec::new(), bytes: 0, seen: 0, last: u64::MAX }
     }
 }
 
-impl<T> Sample<T> {
-    /// Adds a value, which is made where it is kept, to a sample of this size.
+impl<T: Sampled> Sample<T> {
+    /// Adds a value, which is made where it is kept, to a sample that has this room.
     #[inline]
-    pub(crate) fn add(&mut self, key: u64, size: usize, value: impl FnOnce() -> T) {
+    pub(crate) fn add(&mut self, key: u64, room: Room, value: impl FnOnce() -> T) {
         self.seen += 1;
         if key <= self.last {
-            self.kept.push((key, value()));
-            if self.kept.len() >= 2 * size {
-                self.cut(size);
+            let value = value();
+            self.bytes += value.bytes();
+            self.kept.push((key, value));
+            if self.kept.len() >= 2 * room.sample || self.bytes >= 2 * room.sample_bytes {
+                self.cut(room);
             }
         }
     }
 
-    /// Leaves no more than `size` values.
+    /// Leaves no more values than there is room for. Of the order of their keys, the values that fit together are a
+    /// beginning, which is the same however the values were cut before.
     #[cold]
-    fn cut(&mut self, size: usize) {
-        if self.kept.len() > size && size > 0 {
-            self.kept.select_nth_unstable_by_key(size - 1, |(key, _)| *key);
-            self.kept.truncate(size);
+    pub(crate) fn cut(&mut self, room: Room) {
+        if self.kept.len() > room.sample && room.sample > 0 {
+            self.kept.select_nth_unstable_by_key(room.sample - 1, |(key, _)| *key);
+            self.kept.truncate(room.sample);
             self.last = self.kept.iter().map(|(key, _)| *key).max().unwrap_or(self.last);
+            self.bytes = self.kept.iter().map(|(_, value)| value.bytes()).sum();
+        }
+        if self.bytes > room.sample_bytes {
+            self.kept.sort_unstable_by_key(|(key, _)| *key);
+            let mut bytes = 0;
+            let fits = |(_, value): &&(u64, T)| {
+                let with = bytes + value.bytes();
+                bytes = if with <= room.sample_bytes { with } else { bytes };
+                bytes == with
+            };
+            let count = self.kept.iter().take_while(fits).count();
+            self.kept.truncate(count);
+            self.last = self.kept.last().map_or(0, |(key, _)| *key);
+            self.bytes = bytes;
         }
     }
 
-    /// Adds what another sample has, for a sample of this size.
-    pub(crate) fn merge(&mut self, other: Self, size: usize) {
+    /// Adds what another sample has, for a sample that has this room.
+    pub(crate) fn merge(&mut self, other: Self, room: Room) {
         self.seen += other.seen;
         self.last = self.last.min(other.last);
         let last = self.last;
         self.kept.retain(|(key, _)| *key <= last);
         self.kept.extend(other.kept.into_iter().filter(|(key, _)| *key <= last));
-        self.cut(size);
+        self.bytes = self.kept.iter().map(|(_, value)| value.bytes()).sum();
+        self.cut(room);
     }
 
     /// Values that were seen.
@@ -156,17 +200,25 @@ mod tests {
         Place { shard: 3, record, offset: 0 }
     }
 
-    fn sample(records: impl Iterator<Item = u64>, size: usize) -> Sample<u64> {
+    fn room(sample: usize) -> Room {
+        Room { sample, sample_bytes: 4_000, distinct: 0, distinct_bytes: 0 }
+    }
+
+    fn sampled<T: Sampled>(records: impl Iterator<Item = u64>, size: usize, value: impl Fn(u64) -> T) -> Sample<T> {
         let mut sample = Sample::default();
         for record in records {
             let key = Key::of_record(place(record)).of_list(0).of_value(0);
-            sample.add(key, size, || record);
+            sample.add(key, room(size), || value(record));
         }
         sample
     }
 
-    fn sorted(sample: &Sample<u64>) -> Vec<u64> {
-        let mut values: Vec<_> = sample.values().copied().collect();
+    fn sample(records: impl Iterator<Item = u64>, size: usize) -> Sample<u64> {
+        sampled(records, size, |record| record)
+    }
+
+    fn sorted<T: Sampled + Clone + Ord>(sample: &Sample<T>) -> Vec<T> {
+        let mut values: Vec<_> = sample.values().cloned().collect();
         values.sort_unstable();
         values
     }
@@ -175,11 +227,11 @@ mod tests {
     fn parts_in_any_order_make_the_whole() {
         for count in [10, 64, 65, 5_000] {
             let mut whole = sample(0..count, 64);
-            whole.cut(64);
+            whole.cut(room(64));
             let (odd, even) = (sample((0..count).rev().filter(|i| i % 2 == 1), 64), sample((0..count).step_by(2), 64));
             let mut merged = even;
-            merged.merge(odd, 64);
-            merged.cut(64);
+            merged.merge(odd, room(64));
+            merged.cut(room(64));
             assert_eq!(sorted(&merged), sorted(&whole), "{count}");
             assert_eq!(merged.seen(), count);
             assert_eq!(whole.is_all(), count <= 64);
@@ -187,19 +239,38 @@ mod tests {
     }
 
     #[test]
+    fn long_values_are_bounded_in_bytes_in_any_order() {
+        let value = |record: u64| vec![record as u8; 100 + 37 * (record % 9) as usize].into_boxed_slice();
+        for count in [3, 10, 64, 5_000] {
+            let mut whole = sampled(0..count, 64, value);
+            assert!(whole.bytes < 2 * 4_000);
+            whole.cut(room(64));
+            let (odd, even) = (
+                sampled((0..count).rev().filter(|i| i % 2 == 1), 64, value),
+                sampled((0..count).step_by(2), 64, value),
+            );
+            let mut merged = odd;
+            merged.merge(even, room(64));
+            assert_eq!(sorted(&merged), sorted(&whole), "{count}");
+            assert_eq!(merged.bytes, whole.values().map(Sampled::bytes).sum::<usize>());
+            assert!(whole.bytes <= 4_000 && (whole.bytes > 3_500 || whole.is_all()), "{count}: {}", whole.bytes);
+        }
+    }
+
+    #[test]
     fn a_sample_can_become_smaller() {
         let mut large = sample(0..1_000, 100);
-        large.cut(100);
-        large.cut(10);
+        large.cut(room(100));
+        large.cut(room(10));
         let mut small = sample(0..1_000, 10);
-        small.cut(10);
+        small.cut(room(10));
         assert_eq!(sorted(&large), sorted(&small));
     }
 
     #[test]
     fn it_is_spread_over_the_whole() {
         let mut sample = sample(0..100_000, 1_000);
-        sample.cut(1_000);
+        sample.cut(room(1_000));
         let median = sorted(&sample)[500];
         assert!((45_000..55_000).contains(&median), "{median}");
     }

@@ -144,7 +144,7 @@ impl Statistics {
             None => progress(bytes, records),
         };
         let limits = options.read.limits;
-        let begin = || Slicer { by, limits, trouble: &trouble, slices: BTreeMap::new(), inside: 0 };
+        let begin = || Slicer { by, limits, trouble: &trouble, slices: BTreeMap::new(), inside: 0, shrunk: 0 };
         let counted = Self::collect_with(shards, options, &on_progress, begin);
         if let Some(trouble) = told() {
             return Err(trouble.told(by, shards));
@@ -220,6 +220,8 @@ struct Slicer<'a> {
     slices: BTreeMap<SliceValue, Part>,
     /// Records that are in some slice.
     inside: u64,
+    /// The number of slices at which all of them have less room.
+    shrunk: usize,
 }
 
 impl Slicer<'_> {
@@ -259,6 +261,14 @@ impl Slicer<'_> {
 impl RecordObserver for Slicer<'_> {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let values = self.values(record);
+        if self.slices.len() >= self.shrunk {
+            // Slices without a new record have less room now as well.
+            self.shrunk = 2 * self.slices.len().max(1);
+            for part in self.slices.values_mut() {
+                part.counter.others = part.counter.others.max(self.shrunk / 2);
+                part.counter.shrink();
+            }
+        }
         self.inside += u64::from(!values.is_empty());
         for value in values {
             let count = self.slices.len();
@@ -269,6 +279,7 @@ impl RecordObserver for Slicer<'_> {
             let new = || Part { summary: Summary::with_limits(0, limits), counter: Counter::default() };
             let part = self.slices.entry(value).or_insert_with(new);
             part.counter.others = count;
+            part.counter.shrink();
             // A part has no more names than the whole, which is within the limits.
             let _ = part.summary.observe_seen(record, &mut part.counter);
         }

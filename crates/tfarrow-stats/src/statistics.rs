@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tfarrow_codec::{
-    FeatureSummary, Role,
+    FeatureSummary, Kind, Role,
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_observed};
@@ -54,7 +54,8 @@ impl Statistics {
     pub(crate) fn of(inferred: Inferred, counters: Vec<Counter>, sets: usize) -> Self {
         let mut merged: HashMap<(String, bool), FeatureValues> = HashMap::new();
         let features: Vec<_> = inferred.summary.features().collect();
-        let room = Room::of_each(features.len() * sets);
+        let has_strings = |feature: &&&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
+        let room = Room::of_each(features.len() * sets, features.iter().filter(has_strings).count() * sets);
         for part in counters.into_iter().flat_map(|counter| counter.sides.into_iter().flatten()) {
             let held = merged.entry((part.name.clone(), part.role == Role::Sequence));
             held.or_insert_with(|| FeatureValues::new(&part.name, part.role)).merge(part, room);
@@ -78,14 +79,37 @@ impl Statistics {
 pub(crate) struct Counter {
     /// Features, and feature lists, by their numbers in the thread's summary.
     sides: [Vec<FeatureValues>; 2],
+    /// Features, and feature lists, that have byte strings.
+    strings: usize,
     /// How many other data sets memory is shared with.
     pub(crate) others: usize,
+    /// The number of features, of all data sets, at which all features are cut to their room again.
+    shrunk: usize,
+}
+
+impl Counter {
+    fn room(&self) -> Room {
+        let features: usize = self.sides.iter().map(Vec::len).sum();
+        Room::of_each(features * (1 + self.others), self.strings * (1 + self.others))
+    }
+
+    /// Cuts all features to their room each time that the number of features has doubled: features that were met first
+    /// have taken more than their share is now.
+    pub(crate) fn shrink(&mut self) {
+        let features: usize = self.sides.iter().map(Vec::len).sum();
+        let features = (features + self.strings) * (1 + self.others);
+        if features > self.shrunk {
+            let room = self.room();
+            self.sides.iter_mut().flatten().for_each(|values| values.shrink(room));
+            self.shrunk = 2 * features;
+        }
+    }
 }
 
 impl RecordObserver for Counter {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let key = Key::of_record(record.place());
-        let room = Room::of_each(self.sides.iter().map(Vec::len).sum::<usize>() * (1 + self.others));
+        let room = self.room();
         let mut lists = 0;
         record.each_list(|feature, list| {
             let side = &mut self.sides[usize::from(feature.role == Role::Sequence)];
@@ -97,8 +121,11 @@ impl RecordObserver for Counter {
             if values.name.is_empty() {
                 feature.name.clone_into(&mut values.name);
             }
+            let had_strings = values.bytes.is_some();
             values.add(list, key.of_list(lists), room);
+            self.strings += usize::from(!had_strings && values.bytes.is_some());
             lists += 1;
         });
+        self.shrink();
     }
 }

@@ -188,8 +188,8 @@ fn judge(
             return;
         }
         let seen = new[usize::from(is_list)].remove(feature.name());
-        let (unexpected, found) = (HashMap::new(), Vec::new());
-        let mut judge = Judge { feature, is_list, schema, rule, records, environment, unexpected, found };
+        let (unexpected, is_complete, found) = (HashMap::new(), true, Vec::new());
+        let mut judge = Judge { feature, is_list, schema, rule, records, environment, unexpected, is_complete, found };
         judge.all(seen);
         let path = path_of(is_list, judge.feature.name());
         anomalies.extend(judge.found.into_iter().map(|found| Anomaly { feature: Some(path.clone()), ..found }));

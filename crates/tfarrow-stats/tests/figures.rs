@@ -342,3 +342,39 @@ fn records_that_are_no_examples_are_in_no_slice() {
     assert_eq!((found.all.figures().records, found.without), (21, 1));
     assert_eq!(found.slices.iter().map(|slice| slice.statistics.figures().records).collect::<Vec<_>>(), [10, 10]);
 }
+
+/// Records of 20 features with texts of this many bytes, of which each is another but for one feature.
+fn texts(records: usize, bytes: usize) -> Vec<u8> {
+    let payloads = (0..records).map(|record| {
+        let row: Row = (0..20)
+            .map(|feature: usize| {
+                let number = if feature == 0 { record % 2 } else { record * 20 + feature };
+                let text = format!("{number:08}").repeat(bytes / 8).into_bytes();
+                ((Side::Features, format!("t{feature:02}")), Cell::One(Value::Bytes(vec![text])))
+            })
+            .collect();
+        example_from_row(&row)
+    });
+    payloads.flat_map(|payload| frame::file([payload])).collect()
+}
+
+#[test]
+fn long_texts_have_the_same_figures_however_they_are_read() {
+    let file = texts(600, 8_000);
+    let strings = |jobs, chunk_bytes| {
+        let features = figures(&file, jobs, chunk_bytes).features.into_iter();
+        features.map(|mut feature| feature.kinds.remove(0).strings.unwrap()).collect::<Vec<_>>()
+    };
+    let one = strings(1, 1 << 20);
+    for (jobs, chunk_bytes) in [(1, 300_000), (4, 200_000)] {
+        for (one, other) in one.iter().zip(strings(jobs, chunk_bytes)) {
+            assert_eq!(
+                (&one.top, one.is_distinct_exact, one.sampled),
+                (&other.top, other.is_distinct_exact, other.sampled)
+            );
+        }
+    }
+    // Two values of 8 kB find room, 600 of them do not.
+    assert_eq!((one[0].distinct, one[0].is_distinct_exact, one[0].top[0].count), (2, true, 300.0));
+    assert!(!one[7].is_distinct_exact && (590..=600).contains(&one[7].distinct), "{}", one[7].distinct);
+}
