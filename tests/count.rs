@@ -41,3 +41,23 @@ fn checks_lengths_and_not_data() {
 fn says_so_in_its_help() {
     assert!(tfarrow(&["count", "--help"]).prints().contains("CRCs of their lengths are checked"));
 }
+
+#[test]
+fn counts_on_after_damage_where_asked() {
+    let corrupt = "testdata/corrupt/length_crc.tfrecord";
+    let run = tfarrow(&["count", "--on-error", "skip", corrupt, "testdata/scalar.tfrecord"]);
+    let sound: u64 = run.stdout.trim().parse().unwrap();
+    let said = run.ends(3);
+    assert!(said.contains("passed over ") && said.contains("length_crc.tfrecord: record 1 (byte "), "{said}");
+    let run = tfarrow(&["count", "--on-error", "skip", "--per-file", corrupt, "testdata/scalar.tfrecord"]);
+    assert_eq!(run.stdout, format!("{}\t{corrupt}\n20\ttestdata/scalar.tfrecord\n", sound - 20));
+    run.ends(3);
+    // As many as a repair saves.
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("saved.tfrecord");
+    let saved = saved.to_str().unwrap();
+    tfarrow(&["repair", corrupt, saved]).ends(3);
+    assert_eq!(tfarrow(&["count", saved]).prints(), format!("{}\n", sound - 20));
+    // Where nothing is damaged, nothing changes.
+    assert_eq!(tfarrow(&["count", "--on-error", "skip", "testdata/shards"]).prints(), "200\n");
+}

@@ -131,7 +131,9 @@ impl Reading {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a \
-store (s3://bucket/parquet/, gs://, az://). What is written bears its name only once it is whole.
+store (s3://bucket/parquet/, gs://, az://). A name with any other extension is refused unless it ends with a slash or is a \
+folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
+What is written bears its name only once it is whole.
 
 Examples:
   tfarrow convert shards/ parquet/
@@ -187,12 +189,13 @@ pub(crate) struct Convert {
     /// Rows of a Parquet row group, at most
     #[arg(long, value_name = "ROWS")]
     pub(crate) row_group_rows: Option<std::num::NonZeroUsize>,
-    /// Go on with a conversion that was interrupted: what is whole is not done again
+    /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
+    /// compared with what the conversion makes, and nothing is written
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) damage: Damage,
-    /// With --on-error skip, write what is damaged to this TFRecord file
+    /// With --on-error skip, write what is damaged to this TFRecord file; no damage, no file
     #[arg(long, value_name = "FILE")]
     pub(crate) quarantine: Option<PathBuf>,
 }
@@ -412,6 +415,7 @@ pub(crate) struct Head {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Records are counted by their frames: the CRCs of their lengths are checked, those of their data are not.
+With --on-error skip, counting continues after a corrupt length, and the exit status is 3.
 
 Examples:
   tfarrow count shards/
@@ -424,7 +428,7 @@ pub(crate) struct Count {
     #[arg(long)]
     pub(crate) per_file: bool,
     #[command(flatten)]
-    pub(crate) bounds: Bounds,
+    pub(crate) damage: Damage,
 }
 
 /// Arguments of `verify`.
@@ -480,7 +484,7 @@ pub(crate) struct Repair {
     /// A folder, or a TFRecord file
     #[arg(value_name = "DEST", required = true)]
     pub(crate) dest: String,
-    /// Write what is lost to this TFRecord file
+    /// Write what is lost to this TFRecord file; no loss, no file
     #[arg(long, value_name = "FILE")]
     pub(crate) quarantine: Option<PathBuf>,
     /// How to say what is lost
@@ -492,7 +496,8 @@ pub(crate) struct Repair {
     /// Replace outputs that exist
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Go on with a repair that was interrupted: what is whole is not done again
+    /// Resume this repair: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
+    /// compared with what the repair makes, and nothing is written
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]

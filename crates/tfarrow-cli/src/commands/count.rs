@@ -5,19 +5,27 @@ use std::process::ExitCode;
 use anyhow::Result;
 use tfarrow_codec::OnError;
 use tfarrow_convert::columnar;
-use tfarrow_dataset::{Contents, ReadOptions, Resolved, Shard, Wanted, resolve_wanted};
+use tfarrow_dataset::{
+    Contents, ReadOptions, Resolved, Segment, Shard, ShardReader, SkippedRecords, Wanted, resolve_wanted,
+};
 
-use crate::{args::Count, commands::look::each, failure, output, progress::Bar};
+use crate::{
+    args::Count,
+    commands::look::each,
+    failure::{self, FOUND},
+    output,
+    progress::Bar,
+};
 
-/// Prints the number of records. What folders hold besides is told.
+/// Prints the number of records. What folders hold besides, and what was skipped, is reported.
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     let Resolved { mut shards, passed_over, missing } = resolve_wanted(&args.sources, Wanted::Any)?;
     failure::tell_besides(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
-    let (progress, read) = (Bar::new(shards.iter().map(|shard| shard.size).sum()), args.bounds.read(OnError::Fail));
-    let counts = each(&shards, |_, shard| count(shard, &read).inspect(|count| progress.add(shard.size, *count)));
+    let (progress, read) = (Bar::new(shards.iter().map(|shard| shard.size).sum()), args.damage.read());
+    let counts = each(&shards, |_, shard| count(shard, &read).inspect(|(count, _)| progress.add(shard.size, *count)));
     drop(progress);
-    let counts = counts?;
+    let (counts, skipped): (Vec<_>, Vec<_>) = counts?.into_iter().unzip();
     if args.per_file {
         let line =
             |(shard, count): (&Shard, &u64)| format!("{count}\t{}", output::escape(&shard.path.to_string_lossy()));
@@ -26,12 +34,33 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     } else {
         output::line(&counts.iter().sum::<u64>().to_string())?;
     }
-    Ok(ExitCode::SUCCESS)
+    let mut all = SkippedRecords::default();
+    skipped.into_iter().for_each(|skipped| all.merge(skipped));
+    if all.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    failure::say(&output::escape(&all.to_string()));
+    Ok(ExitCode::from(FOUND))
 }
 
-fn count(shard: &Shard, read: &ReadOptions) -> Result<u64> {
-    match shard.contents {
-        Contents::TfRecord => Ok(tfarrow_dataset::count(shard, read)?),
-        Contents::Parquet | Contents::Arrow => Ok(columnar::count(shard)?),
+/// The records of a shard, and what was skipped.
+fn count(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
+    match (shard.contents, read.on_error) {
+        (Contents::TfRecord, OnError::Skip) => count_sound(shard, read),
+        (Contents::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, SkippedRecords::default())),
+        (Contents::Parquet | Contents::Arrow, _) => Ok((columnar::count(shard)?, SkippedRecords::default())),
     }
+}
+
+/// Counts records wherever a frame is valid.
+fn count_sound(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
+    let mut reader = ShardReader::open(shard, read)?;
+    let (mut records, mut skipped) = (0, SkippedRecords::default());
+    while let Some(segment) = reader.segment()? {
+        match segment {
+            Segment::Records(some) => records += some.len() as u64,
+            Segment::Lost(lost) => skipped.add_lost(lost),
+        }
+    }
+    Ok((records, skipped))
 }
