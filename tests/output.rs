@@ -93,6 +93,63 @@ fn a_standard_error_that_is_full_changes_nothing() {
     }
 }
 
+/// An answer that nobody can have is no success, whatever the command, and whether or not it has lines.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_standard_output_that_is_full_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let repaired = folder.path().join("repaired.tfrecord");
+    let (page, repaired) = (page.to_str().unwrap(), repaired.to_str().unwrap());
+    let (sound, corrupt) = ("testdata/scalar.tfrecord", "testdata/corrupt/data.tfrecord");
+    let cases = [
+        &["--help"][..],
+        &["--version"],
+        &["help"],
+        &["help", "sql"],
+        &["convert", "--help"],
+        &["convert", "-h"],
+        &["sql", "SELECT 1"],
+        &["sql", "--format", "ndjson", "SELECT 1 AS a WHERE false"],
+        &["sql", "--format", "csv", "SELECT 1 AS a WHERE false"],
+        &["sql", "--format", "json", "SELECT 1 AS a WHERE false"],
+        &["convert", sound, "-"],
+        &["schema", sound],
+        &["stats", sound],
+        &["validate", sound, "--baseline", sound],
+        &["report", sound, "-o", page],
+        &["report", sound, "-o", "-"],
+        &["head", sound],
+        &["head", "testdata/empty.tfrecord"],
+        &["count", sound],
+        &["verify", sound],
+        &["verify", sound, "--format", "json"],
+        &["verify", corrupt],
+        &["repair", sound, "-"],
+        &["repair", corrupt, repaired],
+        &["diff", sound, sound],
+    ];
+    for args in cases {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command(args).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains("No space left on device"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn help_and_version_end_well_where_nobody_reads_on() {
+    for args in [&["--help"][..], &["sql", "--help"], &["--version"], &["verify", "testdata/scalar.tfrecord"]] {
+        let mut child = command(args).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+    }
+    assert!(tfarrow(&["--help"]).prints().contains("Usage: tfarrow"));
+    assert!(tfarrow(&["--version"]).prints().starts_with("tfarrow "));
+    assert!(tfarrow(&["nosuch"]).ends(2).contains("nosuch"));
+}
+
 #[test]
 fn a_closed_pipe_is_no_error() {
     let query = "SELECT a.value FROM range(10000000) AS a";

@@ -23,8 +23,16 @@ use crate::args::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    failure::without_panic(|| run(cli)).unwrap_or_else(|error| failure::report(&error))
+    failure::without_panic(|| match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        // Help and version, which clap takes for errors; it ignores that they cannot be written.
+        Err(error) if !error.use_stderr() => {
+            output::styled(&error.render())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => error.exit(),
+    })
+    .unwrap_or_else(|error| failure::report(&error))
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {

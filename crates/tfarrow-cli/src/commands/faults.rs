@@ -29,6 +29,7 @@ impl Found<'_> {
     /// Tells them on standard output; `summary` is what else is known, for JSON.
     pub(super) fn tell(&self, format: FaultFormat, summary: Value) -> Result<()> {
         match format {
+            FaultFormat::Table if self.faults.is_empty() => output::nothing()?,
             FaultFormat::Table => self.faults.iter().try_for_each(|fault| output::line(&line(fault)))?,
             FaultFormat::Json => output::line(&serde_json::to_string_pretty(&self.json(summary))?)?,
         }

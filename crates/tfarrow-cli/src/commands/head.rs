@@ -44,6 +44,9 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
         printer.out.flush()?;
         printed?;
     }
+    if left == args.records {
+        output::nothing()?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -71,6 +71,7 @@ impl Rows for Json {
 
     fn finish(&mut self) -> io::Result<()> {
         match (self.lines, self.rows) {
+            (true, 0) => super::nothing()?,
             (true, _) => {}
             (false, 0) => self.out.write_all(b"[]\n")?,
             (false, _) => self.out.write_all(b"]\n")?,

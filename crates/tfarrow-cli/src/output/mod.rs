@@ -13,6 +13,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style as Colour;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use clap::builder::StyledStr;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use json::{Cell, Style, write_to};
@@ -116,6 +117,25 @@ pub(crate) fn coloured(colour: Colour, text: &str) -> String {
 pub(crate) fn refuse_terminal() -> Result<(), Usage> {
     let why = "a terminal shows no binary files: send the output to a file, or take another --format";
     if io::stdout().is_terminal() { Err(Usage(why.to_owned())) } else { Ok(()) }
+}
+
+/// Prints text that has styles, which are left out where standard output shows none.
+pub(crate) fn styled(text: &StyledStr) -> io::Result<()> {
+    let mut out = AutoStream::auto(io::stdout());
+    write!(out, "{}", text.ansi())?;
+    out.flush()
+}
+
+/// Writes nothing, so that an answer of no lines fails as others do where standard output is a device that takes nothing.
+pub(crate) fn nothing() -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        // Past the buffers, which have nothing to write.
+        let mut out = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let _ = out.write(&[])?;
+    }
+    Ok(())
 }
 
 /// Writes bytes as they are.
