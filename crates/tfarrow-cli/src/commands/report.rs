@@ -57,6 +57,10 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
 /// An error where a file is there that is no page, lest a slip of the hand replace a data set.
 fn refuse_other(path: &Path) -> Result<()> {
     let mut start = [0; page::START.len()];
+    // Before it is opened: a pipe would keep the program waiting for its other end.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(Usage(format!("{}: a page replaces a file, and this is none", path.display())).into());
+    }
     let Ok(mut file) = File::open(path) else { return Ok(()) };
     match file.read_exact(&mut start) {
         Ok(()) if start == *page::START.as_bytes() => Ok(()),

@@ -75,7 +75,9 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
 fn history() -> Option<PathBuf> {
     let folder = dirs::state_dir().or_else(dirs::data_local_dir)?.join("tfarrow");
     std::fs::create_dir_all(&folder).ok()?;
-    Some(folder.join("history"))
+    let path = folder.join("history");
+    // A pipe of this name would keep the prompt waiting for its other end.
+    std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
 }
 
 /// Whether to ask on.
