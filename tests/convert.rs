@@ -144,6 +144,54 @@ fn a_folder_of_two_formats_is_refused() {
     tfarrow(&["convert", named[0], named[1], &place("set/made"), "--overwrite"]).ends(2);
 }
 
+/// A slip of the hand in a file's name is no folder.
+#[test]
+fn a_destination_with_an_unknown_extension_is_refused() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| text(&folder.path().join(name)).to_owned();
+    for (name, says) in [
+        ("nope.xyz", "no format is known by this extension; known are .parquet, .arrow and .tfrecord"),
+        ("a.parqet", "(did you mean .parquet?)"),
+        ("out.v2", "for a folder of this name, end it with a slash"),
+        ("a.csv", "no format is known by this extension"),
+        ("a.tfrecord-00000-of-00002", "no format is known by this extension"),
+    ] {
+        for source in ["testdata/shards/", "testdata/scalar.tfrecord"] {
+            let said = tfarrow(&["convert", source, &place(name)]).ends(2);
+            assert!(said.contains(says), "{name}: {said}");
+            let said = tfarrow(&["repair", source, &place(name)]).ends(2);
+            assert!(said.contains(says), "{name}: {said}");
+        }
+        assert_eq!(listing(folder.path()), [""; 0], "{name}");
+    }
+    // With a slash it is a folder, and so is one that is there, a name without an extension, and that of a version.
+    std::fs::create_dir(folder.path().join("there.v1")).unwrap();
+    for name in ["out.v2/", "there.v1", "plain", "mnist-1.0", "3.0.1"] {
+        convert(&["testdata/scalar.tfrecord", &place(name)]);
+        assert_eq!(listing(&folder.path().join(name)), ["scalar.parquet"], "{name}");
+    }
+}
+
+#[test]
+fn folders_that_are_created_above_the_output_are_reported() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| text(&folder.path().join(name)).to_owned();
+    let scalar = "testdata/scalar.tfrecord";
+    let said = convert(&[scalar, &place("typo/deep/a.parquet")]);
+    assert!(said.contains(&format!("created 2 folders above the output: {}\n", place("typo/deep"))), "{said}");
+    let said = convert(&[scalar, &place("other/out/")]);
+    assert!(said.contains(&format!("created 1 folder above the output: {}\n", place("other"))), "{said}");
+    // The destination itself is what was asked for.
+    for dest in ["out", "slash/", "typo/more", "b.parquet"] {
+        let said = convert(&[scalar, &place(dest)]);
+        assert!(!said.contains("created"), "{dest}: {said}");
+    }
+    // A conversion that fails leaves none of them.
+    tfarrow(&["convert", "testdata/corrupt/data.tfrecord", &place("new/deep/a.parquet")]).ends(1);
+    tfarrow(&["convert", "testdata/corrupt/data.tfrecord", &place("new/deep/")]).ends(1);
+    assert!(!folder.path().join("new").exists());
+}
+
 #[test]
 fn the_json_of_schema_is_a_schema() {
     for set in ["states", "sequence", "names", "raw", "shards/"] {

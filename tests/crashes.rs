@@ -44,11 +44,12 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// All files of a folder, those hidden left out, with what is in them.
+/// All files of a folder, those hidden and those in folders left out, with what is in them.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).map_or(Vec::new(), |entries| entries.map(Result::unwrap).collect());
     let names = entries.into_iter().map(|entry| (entry.file_name().into_string().unwrap(), entry.path()));
-    names.filter(|(name, _)| !name.starts_with('.')).map(|(name, path)| (name, fs::read(path).unwrap())).collect()
+    let shown = names.filter(|(name, path)| !name.starts_with('.') && path.is_file());
+    shown.map(|(name, path)| (name, fs::read(path).unwrap())).collect()
 }
 
 fn hidden(folder: &Path) -> Vec<String> {
@@ -83,7 +84,8 @@ fn made(folder: &Path) -> BTreeMap<String, u64> {
     made
 }
 
-/// Fifty kills and one, at moments all over the time that it takes. Before and after each, what has a name is whole.
+/// Fifty kills and one, at moments all over the time that it takes, and shortly after. Before and after each, outputs that
+/// have their names are whole, and the same command with --resume completes the conversion, or finds that it is complete.
 #[test]
 #[cfg(unix)]
 fn what_is_killed_is_resumed() {
@@ -94,17 +96,16 @@ fn what_is_killed_is_resumed() {
     let schema = folder.path().join("schema.json");
     fs::write(&schema, tfarrow(&["schema", text(&source), "--format", "json"]).prints()).unwrap();
     let ways: [&[&str]; 3] = [&[], &["--schema", text(&schema)], &["--exact", "--jobs", "1"]];
-    let (mut kept, mut ended) = (0, 0);
+    let (mut kept, mut complete) = (0, 0);
     for (turn, way) in ways.iter().enumerate() {
         let whole = folder.path().join(format!("whole-{turn}"));
         let start = Instant::now();
         tfarrow(&[&["convert", text(&source), text(&whole)][..], way].concat()).ends(0);
-        let (expect, mut took) = (files(&whole), start.elapsed());
+        let (expect, took) = (files(&whole), start.elapsed());
         assert_eq!((expect.len(), hidden(&whole).len()), (SHARDS, 0));
-        let mut kill = 0;
-        while kill < KILLS {
+        for kill in 0..KILLS {
             // As most name a folder: from where they are.
-            let name = format!("dest-{turn}-{kill}-{ended}");
+            let name = format!("dest-{turn}-{kill}");
             let dest = folder.path().join(&name);
             let args = [&["convert", text(&source), &name][..], way].concat();
             let mut child = command(&args).current_dir(folder.path()).spawn().unwrap();
@@ -113,38 +114,308 @@ fn what_is_killed_is_resumed() {
             while start.elapsed() < moment && child.try_wait().unwrap().is_none() {
                 std::thread::yield_now();
             }
-            let waited = start.elapsed();
             child.kill().unwrap();
+            wait(child);
             let journal = dest.join(".tfarrow-convert.journal");
-            // Its last deed is to remove the journal; what of it is killed then has nothing left to do.
-            if wait(child).success() || !journal.exists() && !files(&dest).is_empty() {
-                // It is as quick as that: the next moment comes sooner.
-                took = waited.min(took);
-                ended += 1;
-                assert!(ended < 100, "it ends before it can be killed");
-                assert_eq!(files(&dest), expect);
-                continue;
-            }
-            kill += 1;
-            for (name, bytes) in files(&dest) {
-                assert!(expect[&name] == bytes, "{name} has its name, and is not whole");
+            let named = files(&dest);
+            for (name, bytes) in &named {
+                assert!(expect[name] == *bytes, "{name} has its name, and is not whole");
             }
             let before = made(&dest);
             kept += before.len();
             if journal.exists() {
                 let said = tfarrow_in(folder.path(), &args).ends(2);
                 assert!(said.contains("--resume"), "{said}");
+            } else {
+                complete += usize::from(!named.is_empty());
             }
+            let inodes = inodes(&dest);
             tfarrow_in(folder.path(), &[&args[..], &["--resume"]].concat()).ends(0);
             assert!(files(&dest) == expect, "turn {turn}, kill {kill}");
             assert_eq!(hidden(&dest), [""; 0], "nothing is left behind");
-            for (name, inode) in before {
-                assert_eq!(fs::metadata(dest.join(&name)).unwrap().ino(), inode, "{name} was done again");
+            for (name, inode) in inodes.into_iter().chain(before) {
+                assert_eq!(fs::metadata(dest.join(&name)).unwrap().ino(), inode, "{name} was written again");
             }
         }
     }
-    println!("{ended} more kills came too late; {kept} outputs that were whole were not done again");
+    println!(
+        "{complete} runs were complete when they were killed; {kept} outputs that were whole were not written again"
+    );
     assert!(kept > 0, "nothing was whole at any moment");
+}
+
+/// The inode of each file that has its name.
+#[cfg(unix)]
+fn inodes(folder: &Path) -> BTreeMap<String, u64> {
+    use std::os::unix::fs::MetadataExt;
+    let inode = |name: &String| fs::metadata(folder.join(name)).unwrap().ino();
+    files(folder).into_keys().map(|name| (name.clone(), inode(&name))).collect()
+}
+
+/// What a test can see of the files in a folder, hidden ones as well: their names, bytes, inodes and times.
+#[cfg(unix)]
+fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, u64, i64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    let mut state = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let held = fs::metadata(&path).unwrap();
+        if held.is_dir() {
+            state.extend(self::state(&path));
+        } else {
+            let seen = (fs::read(&path).unwrap(), held.ino(), held.mtime(), held.mtime_nsec());
+            state.insert(text(&path).to_owned(), seen);
+        }
+    }
+    state
+}
+
+/// Three shards of a hundred records, of which one may be damaged in two places.
+fn small_shards(folder: &Path, damaged: bool) -> PathBuf {
+    let source = folder.join("source");
+    fs::create_dir(&source).unwrap();
+    for shard in 0..3 {
+        let record = |row: i64| proto::example([("a", Kind::ints([row, shard])), ("b", Kind::bytes(vec![7; 30]))]);
+        let mut bytes = frame::file((0..100).map(record));
+        if damaged && shard == 1 {
+            bytes[20] ^= 1;
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        }
+        fs::write(source.join(format!("train-{shard:05}-of-00003.tfrecord")), bytes).unwrap();
+    }
+    source
+}
+
+#[test]
+#[cfg(unix)]
+fn resuming_a_complete_run_writes_nothing_and_ends_well() {
+    let folder = TempDir::new().unwrap();
+    let source = small_shards(folder.path(), false);
+    let one = source.join("train-00000-of-00003.tfrecord");
+    let gzip = folder.path().join("gzip");
+    tfarrow(&["convert", text(&source), text(&gzip), "--to", "tfrecord", "--compression", "gzip"]).ends(0);
+    let ways: [(&str, &Path, &str, &[&str]); 13] = [
+        ("convert", &source, "parquet", &[]),
+        ("convert", &source, "sample", &["--sample", "10"]),
+        ("convert", &source, "exact", &["--exact", "--jobs", "1"]),
+        ("convert", &source, "arrow", &["--to", "arrow", "--compression", "lz4"]),
+        ("convert", &source, "tfrecord", &["--to", "tfrecord", "--compression", "gzip"]),
+        ("convert", &source, "three", &["--shards", "2"]),
+        ("convert", &source, "size", &["--to", "tfrecord", "--shard-size", "5kB"]),
+        ("convert", &source, "skip", &["--on-error", "skip"]),
+        ("convert", &one, "one.parquet", &[]),
+        ("convert", &one, "one.arrow", &[]),
+        ("convert", &one, "one.tfrecord.gz", &[]),
+        ("repair", &source, "repaired", &[]),
+        ("repair", &gzip, "repaired-gzip", &[]),
+    ];
+    for (command, source, dest, more) in ways {
+        let parent = folder.path().join(format!("out-{dest}"));
+        fs::create_dir(&parent).unwrap();
+        let dest = parent.join(dest);
+        let args = [&[command, text(source), text(&dest)][..], more].concat();
+        tfarrow(&args).ends(0);
+        let before = state(&parent);
+        assert!(
+            !before.is_empty() && before.keys().all(|path| !path.contains("/.tfarrow")),
+            "{args:?}: {:?}",
+            before.keys()
+        );
+        for _ in 0..2 {
+            tfarrow(&[&args[..], &["--resume"]].concat()).ends(0);
+            assert!(state(&parent) == before, "{args:?}");
+        }
+        // Without --resume outputs are refused, as ever.
+        let said = tfarrow(&args).ends(2);
+        assert!(said.contains("is there already") || said.contains("is a shard of another cut"), "{args:?}: {said}");
+    }
+}
+
+/// The sample of a trial run may be wrong. Outputs that differ from its columns are then no reason to give up.
+#[test]
+#[cfg(unix)]
+fn resuming_a_complete_run_of_two_passes_writes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let source = folder.path().join("a.tfrecord");
+    let record = |row: i64| proto::example([("a", Kind::ints(if row < 5000 { vec![row] } else { vec![row, 1] }))]);
+    fs::write(&source, frame::file((0..6000).map(record))).unwrap();
+    let out = folder.path().join("out");
+    for dest in [out.join("a.parquet"), out.join("a.arrow")] {
+        fs::create_dir_all(&out).unwrap();
+        tfarrow(&["convert", text(&source), text(&dest)]).ends(0);
+        let before = state(&out);
+        tfarrow(&["convert", text(&source), text(&dest), "--resume"]).ends(0);
+        assert!(state(&out) == before);
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn resuming_a_complete_run_fails_where_an_output_is_not_what_the_conversion_makes() {
+    let folder = TempDir::new().unwrap();
+    let source = small_shards(folder.path(), false);
+    for format in ["parquet", "tfrecord"] {
+        let dest = folder.path().join(format);
+        let args = ["convert", text(&source), text(&dest), "--to", format];
+        let resume = [&args[..], &["--resume"]].concat();
+        tfarrow(&args).ends(0);
+        let whole = files(&dest);
+        let first = dest.join(whole.keys().next().unwrap());
+        let refused = |args: &[&str]| {
+            let before = state(&dest);
+            let said = tfarrow(args).ends(1);
+            let says = "is there already, and is not what this conversion makes; --overwrite replaces it";
+            assert!(said.contains(says) && said.contains(text(&dest)), "{said}");
+            assert!(state(&dest) == before);
+        };
+        // An output that was changed, cut short, or continued.
+        let bytes = fs::read(&first).unwrap();
+        let mut flipped = bytes.clone();
+        flipped[bytes.len() / 2] ^= 1;
+        for changed in [flipped, bytes[..bytes.len() - 1].to_vec(), [&bytes[..], b"x"].concat(), Vec::new()] {
+            fs::write(&first, changed).unwrap();
+            refused(&resume);
+        }
+        // Another conversion of the same sources.
+        fs::write(&first, &bytes).unwrap();
+        tfarrow(&resume).ends(0);
+        if format == "parquet" {
+            refused(&[&resume[..], &["--exact"]].concat());
+            refused(&[&resume[..], &["--compression", "none"]].concat());
+        }
+        // A source that has changed since.
+        let changed = source.join("train-00002-of-00003.tfrecord");
+        let before = fs::read(&changed).unwrap();
+        let fewer = frame::read(&before).unwrap();
+        fs::write(&changed, frame::file(&fewer[1..])).unwrap();
+        refused(&resume);
+        fs::write(&changed, &before).unwrap();
+        tfarrow(&resume).ends(0);
+        // An output that is missing is made again; the others are kept.
+        fs::remove_file(&first).unwrap();
+        let others = inodes(&dest);
+        tfarrow(&resume).ends(0);
+        assert!(files(&dest) == whole && others.iter().all(|(name, inode)| inodes(&dest)[name] == *inode));
+        // .. and --overwrite replaces what was changed.
+        fs::write(&first, "changed").unwrap();
+        tfarrow(&[&resume[..], &["--overwrite"]].concat()).ends(0);
+        assert!(files(&dest) == whole);
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn resuming_a_complete_run_that_lost_records_reports_them_again() {
+    let folder = TempDir::new().unwrap();
+    let source = small_shards(folder.path(), true);
+    for (command, more) in [("convert", &["--on-error", "skip"][..]), ("repair", &[])] {
+        let out = folder.path().join(command);
+        fs::create_dir(&out).unwrap();
+        let (dest, lost) = (out.join("dest"), out.join("lost.tfrecord"));
+        let args = [&[command, text(&source), text(&dest), "--quarantine", text(&lost)][..], more].concat();
+        let first = tfarrow(&args);
+        let first = (first.stdout.clone(), first.ends(3));
+        let before = state(&out);
+        assert!(before.contains_key(text(&lost)));
+        let again = tfarrow(&[&args[..], &["--resume"]].concat());
+        assert_eq!(again.stdout, first.0);
+        // The first line says how long it took.
+        let lines = |said: &str| said.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(lines(&again.ends(3)), lines(&first.1));
+        assert!(state(&out) == before, "{command}");
+        // A quarantine that holds something else is not what was lost, and is kept.
+        fs::write(&lost, frame::file([b"other"])).unwrap();
+        let said = tfarrow(&[&args[..], &["--resume"]].concat()).ends(1);
+        assert!(said.contains("lost.tfrecord: is there already, and is not what"), "{said}");
+        assert_eq!(fs::read(&lost).unwrap(), frame::file([b"other"]));
+        // One that is missing is made again.
+        fs::remove_file(&lost).unwrap();
+        tfarrow(&[&args[..], &["--resume"]].concat()).ends(3);
+        assert!(files(&out) == files_of(&before, &out));
+    }
+}
+
+/// The files directly in a folder, of a state.
+#[cfg(unix)]
+fn files_of(state: &BTreeMap<String, (Vec<u8>, u64, i64, i64)>, folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let name = |path: &str| Path::new(path).strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+    let here = state.iter().map(|(path, seen)| (name(path), seen.0.clone()));
+    here.filter(|(name, _)| !name.contains('/')).collect()
+}
+
+/// Whoever can write to the folder of the outputs may put a pipe there, under the names of hidden files.
+#[test]
+#[cfg(unix)]
+fn a_pipe_in_place_of_a_file_of_ours_is_refused_at_once() {
+    let folder = TempDir::new().unwrap();
+    let source = small_shards(folder.path(), true);
+    let one = source.join("train-00001-of-00003.tfrecord");
+    let place = |name: &str| text(&folder.path().join(name)).to_owned();
+    let pipe = |name: &str| {
+        fs::create_dir_all(Path::new(&place(name)).parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(place(name)).status().unwrap().success());
+    };
+    let (lost, page) = (place("lost.tfrecord"), place("page.html"));
+    let quarantine = ["--on-error", "skip", "--quarantine", &lost];
+    let (folder_args, file_args) =
+        (["convert", text(&source), &place("out")], ["convert", text(&one), &place("a.parquet")]);
+    let cases: [(&str, Vec<&str>); 7] = [
+        ("out/.tfarrow-convert.journal", folder_args.to_vec()),
+        ("out/.tfarrow-convert.journal", [&folder_args[..], &["--resume"]].concat()),
+        ("out/.tfarrow-convert.journal", [&folder_args[..], &["--overwrite"]].concat()),
+        (".tfarrow-a.parquet.journal", file_args.to_vec()),
+        (".tfarrow-lost.tfrecord.lock", file_args.to_vec()),
+        ("a.parquet", [&file_args[..], &["--resume", "--on-error", "skip"]].concat()),
+        ("page.html", vec!["report", text(&one), "-o", &page]),
+    ];
+    for (name, args) in cases {
+        pipe(name);
+        let args = if name.ends_with(".lock") { [&args[..], &quarantine].concat() } else { args };
+        let mut child = command(&args).spawn().unwrap();
+        drop(child.stdout.take());
+        let status = wait(child);
+        assert!(matches!(status.code(), Some(1 | 2)), "{args:?}: {status}");
+        use std::os::unix::fs::FileTypeExt;
+        assert!(fs::symlink_metadata(place(name)).unwrap().file_type().is_fifo(), "{name} was replaced");
+        fs::remove_file(place(name)).unwrap();
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_run_with_the_same_quarantine_is_refused_at_its_start() {
+    let folder = TempDir::new().unwrap();
+    let source = shards(folder.path());
+    let first = source.join(format!("train-00000-of-{SHARDS:05}.tfrecord"));
+    let mut damaged = fs::read(&first).unwrap();
+    damaged[20] ^= 1;
+    fs::write(&first, damaged).unwrap();
+    let place = |name: &str| text(&folder.path().join(name)).to_owned();
+    let lost = place("lost.tfrecord");
+    let more = ["--on-error", "skip", "--quarantine", &lost];
+    let one = place("one");
+    let args = [&["convert", text(&source), &one, "--jobs", "1"][..], &more].concat();
+    let mut child = command(&args).spawn().unwrap();
+    while !folder.path().join(".tfarrow-lost.tfrecord.lock").exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    // Held by a signal, it cannot end before the second is refused.
+    let pid = child.id().to_string();
+    let send = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
+    send("-STOP");
+    for way in [&[][..], &["--overwrite"], &["--resume"]] {
+        let said = tfarrow(&[&["convert", text(&source), &place("two")][..], &more, way].concat()).ends(2);
+        assert!(said.contains("lost.tfrecord: another run writes its quarantine here"), "{said}");
+        assert!(!folder.path().join("two").exists());
+    }
+    send("-CONT");
+    assert_eq!(wait(child).code(), Some(3));
+    assert_eq!(frame::read(&fs::read(&lost).unwrap()).unwrap().len(), 1);
+    let said = tfarrow(&[&["convert", text(&source), &place("two")][..], &more].concat()).ends(2);
+    assert!(said.contains("lost.tfrecord: is there already; --overwrite replaces it"), "{said}");
+    assert_eq!(hidden(folder.path()), [""; 0]);
 }
 
 #[test]
@@ -234,8 +505,9 @@ fn what_was_interrupted_is_resumed_as_it_was_asked_for() {
     fs::remove_file(dest.join(format!("train-00007-of-{SHARDS:05}.parquet"))).unwrap();
     tfarrow(&["convert", text(&source), text(&whole), "--schema", text(&schema)]).ends(0);
     assert!(files(&dest) == files(&whole));
-    let said = tfarrow(&[&args[..], &["--resume"]].concat()).ends(2);
-    assert!(said.contains("is there already, and not of a conversion that was interrupted"), "{said}");
+    // The run is complete now, and can be resumed as well.
+    tfarrow(&[&args[..], &["--resume"]].concat()).ends(0);
+    assert!(files(&dest) == files(&whole));
 }
 
 /// Of a shard that something was lost of, the first run's output is whole, and told of by nobody: it is made again.

@@ -436,7 +436,7 @@ fn a_file_that_is_whole_is_repaired_to_itself() {
         text(&folder.path().join("q")),
     ]);
     run.ends(0);
-    assert_eq!(fs::read(folder.path().join("q")).unwrap(), b"", "nothing was lost");
+    assert!(!folder.path().join("q").exists(), "nothing was lost");
     for entry in fs::read_dir("../../testdata/compressed").unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.contains("tfrecord") && !name.ends_with(".json") {
@@ -479,6 +479,64 @@ fn a_quarantine_has_a_place_of_its_own() {
         assert_eq!(left, ["a.tfrecord", "there"], "{args:?}");
     }
     assert_eq!(fs::read(path("a.tfrecord")).unwrap(), before);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_quarantine_that_is_an_output_by_another_path_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(path("b")).unwrap();
+    std::os::unix::fs::symlink(path("b"), path("link")).unwrap();
+    let corrupt = "testdata/corrupt/data.tfrecord";
+    let set = ["--to", "tfrecord", "--on-error", "skip"];
+    let cases: [(&[&str], &str, &str); 6] = [
+        (&["repair", corrupt, &path("b")], "link/data.tfrecord", "is to be an output"),
+        (&["repair", corrupt, &path("link/")], "b/data.tfrecord", "is to be an output"),
+        (&["convert", corrupt, &path("b"), "--shards", "2"], "b/data-00001-of-00002.tfrecord", "is to be an output"),
+        (
+            &["convert", corrupt, &path("b"), "--shard-size", "9kB"],
+            "link/data-00003-of-00004.tfrecord",
+            "is to be an output",
+        ),
+        (&["repair", corrupt, &path("b")], "missing/q", "its folder does not exist; create it first"),
+        (&["repair", corrupt, &path("b")], ".tfarrow-q", "is a name of unfinished files"),
+    ];
+    for (args, quarantine, says) in cases {
+        let more: &[&str] = if args[0] == "convert" { &set } else { &[] };
+        let said = tfarrow(&[args, more, &["--quarantine", &path(quarantine)]].concat()).ends(2);
+        assert!(said.contains(says), "{args:?}: {said}");
+        assert_eq!(fs::read_dir(path("b")).unwrap().count(), 0, "{args:?}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{args:?}");
+    }
+}
+
+#[test]
+fn a_quarantine_with_nothing_lost_is_no_file() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let sound = "testdata/scalar.tfrecord";
+    let skip = ["convert", sound, &path("b.parquet"), "--on-error", "skip"];
+    let quarantine = path("q.tfrecord");
+    for args in [&["repair", sound, &path("a.tfrecord")][..], &skip] {
+        let with = [args, &["--quarantine", &quarantine]].concat();
+        tfarrow(&with).ends(0);
+        assert!(!folder.path().join("q.tfrecord").exists(), "{args:?}");
+        tfarrow(&[&with[..], &["--resume"]].concat()).ends(0);
+        assert!(!folder.path().join("q.tfrecord").exists(), "{args:?}");
+        // An earlier one says what is no longer so.
+        fs::write(path("q.tfrecord"), frame::file([b"earlier"])).unwrap();
+        tfarrow(&[&with[..], &["--overwrite"]].concat()).ends(0);
+        assert!(!folder.path().join("q.tfrecord").exists(), "{args:?}");
+        let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert!(left == ["a.tfrecord"] || left == ["a.tfrecord", "b.parquet"], "{left:?}");
+    }
+    // Where something is lost, the file can be asked.
+    tfarrow(&["repair", "testdata/corrupt/data.tfrecord", &path("c.tfrecord"), "--quarantine", &path("q.tfrecord")])
+        .ends(3);
+    let query = format!("SELECT record FROM '{}'", path("q.tfrecord"));
+    assert_eq!(tfarrow(&["sql", "--format", "csv", &query]).prints(), "record\n1\n");
 }
 
 #[test]

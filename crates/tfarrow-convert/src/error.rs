@@ -10,6 +10,8 @@ use parquet::errors::ParquetError;
 use tfarrow_codec::Category;
 use tfarrow_dataset::ErrorKind;
 
+use crate::present::Differs;
+
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -37,15 +39,21 @@ pub enum Error {
     Usage(String),
     /// The data does not fit what was said or sampled of it: says where, and the way out.
     Data(String),
+    /// A conversion is resumed, and an output that is there already is not what the conversion makes.
+    Differs {
+        /// The output.
+        path: PathBuf,
+    },
     /// Someone asked to stop.
     Cancelled,
 }
 
 impl Error {
-    /// Whether records were read that do not fit the schema.
+    /// Whether the schema may be wrong: records were read that do not fit it, or an output that is there already has
+    /// other bytes.
     pub(crate) fn is_misfit(&self) -> bool {
         match self {
-            Self::Data(_) => true,
+            Self::Data(_) | Self::Differs { .. } => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::Codec(e) if e.category() == Category::Data),
             Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Cancelled => false,
         }
@@ -57,11 +65,14 @@ impl Error {
         match self {
             Self::Cancelled => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::Io(_)) || e.is_damage(),
-            Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Data(_) => false,
+            Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Data(_) | Self::Differs { .. } => false,
         }
     }
 
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        if source.get_ref().is_some_and(|cause| cause.is::<Differs>()) {
+            return Self::Differs { path: path.to_owned() };
+        }
         Self::Dataset(tfarrow_dataset::Error::io(path, source))
     }
 
@@ -97,6 +108,10 @@ impl fmt::Display for Error {
             Self::Parquet { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Arrow { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Usage(message) | Self::Data(message) => f.write_str(message),
+            Self::Differs { path } => {
+                let why = "is there already, and is not what this conversion makes; --overwrite replaces it";
+                write!(f, "{}: {why}", path.display())
+            }
             Self::Cancelled => f.write_str("stopped"),
         }
     }
@@ -108,7 +123,7 @@ impl std::error::Error for Error {
             Self::Dataset(e) => e.source(),
             Self::Parquet { source, .. } => Some(source),
             Self::Arrow { source, .. } => Some(source),
-            Self::Usage(_) | Self::Data(_) | Self::Cancelled => None,
+            Self::Usage(_) | Self::Data(_) | Self::Differs { .. } | Self::Cancelled => None,
         }
     }
 }

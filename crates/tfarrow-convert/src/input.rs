@@ -331,7 +331,7 @@ mod tests {
         (0..1000).for_each(|_| frame::write(&[7; 1000], &mut bytes));
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
-        let (progress, damage) = (Progress::default(), Damage::new(None, false).unwrap());
+        let (progress, damage) = (Progress::default(), Damage::new(None, crate::quarantine::Earlier::Refused).unwrap());
         let options = ReadOptions { partial_tail, ..ReadOptions::default() };
         let reading = Reading { options, progress: &progress, damage: &damage };
         let mut reader = UnitReader::new(vec![(0, shard)], UnitSize { rows: 10, bytes: usize::MAX }, reading);

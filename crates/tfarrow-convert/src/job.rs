@@ -127,16 +127,27 @@ impl Outputs<'_> {
         }
         let sink = match self.open.take() {
             Some(sink) => sink,
-            None => Sink::create(&self.destination(number), &self.format, &self.schema, self.journal)?,
+            None => self.create(number)?,
         };
         Ok(self.open.insert(sink))
+    }
+
+    fn create(&self, number: usize) -> Result<Sink> {
+        let destination = self.destination(number);
+        match (&self.naming, &destination) {
+            // The shards that are there are fewer than those that the conversion makes.
+            (Naming::Set { count: Some(count), .. }, Destination::File(path)) if number >= *count => {
+                Err(Error::Differs { path: path.clone() })
+            }
+            _ => Sink::create(&destination, &self.format, &self.schema, self.journal),
+        }
     }
 
     fn finish_open(&mut self) -> Result<()> {
         let number = self.finished.len();
         let sink = match self.open.take() {
             Some(sink) => sink,
-            None => Sink::create(&self.destination(number), &self.format, &self.schema, self.journal)?,
+            None => self.create(number)?,
         };
         self.finished.push(sink.finish()?);
         Ok(())

@@ -2,11 +2,12 @@
 //!
 //! The journal is a hidden file in the folder of the outputs: a line of JSON for the conversion, one for each unfinished
 //! file that is begun, and one for each output that is whole, which is on the disk before the output has its name. It is locked as long as
-//! the conversion runs; the system lets go of the lock when its holder dies. At the end it is removed.
+//! the conversion runs; the system lets go of the lock when its holder dies. At the end it is removed: outputs of a complete
+//! run are compared with what the conversion makes when it is [resumed](crate::present).
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File},
     hash::{Hash, Hasher},
     io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Component, Path, PathBuf},
@@ -19,20 +20,26 @@ use serde::{Deserialize, Serialize};
 use tfarrow_dataset::{Shard, UNFINISHED};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, Result, checksums};
+use crate::{
+    Error, Result, checksums,
+    folders::{NewFolders, folder_of},
+    lock_file::open_locked,
+};
 
 /// The journal of a conversion that runs.
 pub(crate) struct Journal {
     path: PathBuf,
     /// The folder that it stands in, which names in it are relative to.
     folder: PathBuf,
-    /// The folders that were not there, the deepest first.
-    new_folders: Vec<PathBuf>,
     state: Mutex<State>,
     /// What an earlier run has made, by the name of the output.
     earlier: HashMap<String, Made>,
     /// Whether an earlier run has found that the columns have to be looked for in all records.
     tried: bool,
+    /// Whether this run resumes another.
+    resume: bool,
+    /// The folders that were created for it.
+    new_folders: NewFolders,
 }
 
 struct State {
@@ -84,11 +91,12 @@ impl Journal {
     /// asked for otherwise; what the system says.
     pub(crate) fn open(path: &Path, asked: &str, resume: bool, overwrite: bool) -> Result<Self> {
         let folder = folder_of(path).to_owned();
-        let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-        let new_folders = folder.ancestors().take_while(is_new).map(Path::to_owned).collect();
-        let wrap = |e| Error::io(&folder, e);
-        fs::create_dir_all(&folder).map_err(wrap)?;
-        let mut file = lock(path, &folder)?;
+        let wrap = |e| Error::io(path, e);
+        let new_folders = NewFolders::create(&folder)?;
+        let Some(mut file) = open_locked(path).map_err(wrap)? else {
+            let folder = folder.display();
+            return Err(Error::Usage(format!("{folder}: another conversion is at work here; wait for its end")));
+        };
         let Read { asked: known, begun, mut made, tried } = Read::from(&mut file).map_err(wrap)?;
         let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", folder.display())));
         match known {
@@ -113,7 +121,8 @@ impl Journal {
         parts.iter().filter(|part| !of_use.contains(part.as_str())).for_each(|part| remove(&folder, part));
         rewrite(&mut file, asked, made.values()).map_err(wrap)?;
         let state = Mutex::new(State { file, begun: 0, made: Vec::new() });
-        Ok(Self { path: path.to_owned(), folder, new_folders, state, earlier: made, tried: tried && resume })
+        let tried = tried && resume;
+        Ok(Self { path: path.to_owned(), folder, state, earlier: made, tried, resume, new_folders })
     }
 
     /// Notes that an output is begun, and says under which name, beside its own.
@@ -132,6 +141,16 @@ impl Journal {
     /// Notes that the columns have to be looked for in all records.
     pub(crate) fn tried(&self) -> Result<()> {
         self.note(&Line::Tried)
+    }
+
+    /// Whether this run resumes another, so that outputs that are there already are compared and not refused.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resume
+    }
+
+    /// The folders that were created for the outputs, each after its parent.
+    pub(crate) fn new_folders(&self) -> impl Iterator<Item = &Path> {
+        self.new_folders.paths()
     }
 
     /// Whether an earlier run has noted that.
@@ -198,10 +217,6 @@ impl Journal {
         // What an earlier run has left and this one had no use for, as of a source that has changed since.
         self.earlier.values().for_each(|made| remove(&self.folder, &made.part));
         let _ = fs::remove_file(&self.path);
-        for folder in &self.new_folders {
-            // A folder that holds nothing was made in vain; any other stays.
-            let _ = fs::remove_dir(folder);
-        }
         false
     }
 }
@@ -232,42 +247,6 @@ pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
     let mut metadata: Vec<_> = schema.metadata().iter().collect();
     metadata.sort();
     metadata.hash(hasher);
-}
-
-/// The file at `path`, locked.
-fn lock(path: &Path, folder: &Path) -> Result<File> {
-    let wrap = |e| Error::io(folder, e);
-    loop {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(wrap)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let folder = folder.display();
-                return Err(Error::Usage(format!("{folder}: another conversion is at work here; wait for its end")));
-            }
-            // Not every file system has locks.
-            Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(e)) => return Err(wrap(e)),
-        }
-        // Who had it before may have removed it in the meantime; then this is no longer the file of that name.
-        if is_same_file(&file, path) {
-            return Ok(file);
-        }
-    }
-}
-
-#[cfg(unix)]
-fn is_same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(theirs)) => (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 /// What a journal says. Its last line may be cut short.
@@ -327,8 +306,4 @@ fn hash_of(path: &Path) -> io::Result<u64> {
     let mut hasher = Xxh3::new();
     checksums::hash(File::open(path)?, u64::MAX, &mut hasher)?;
     Ok(hasher.digest())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

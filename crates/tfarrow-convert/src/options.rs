@@ -141,9 +141,10 @@ pub struct ConvertOptions {
     pub on_conflict: OnConflict,
     /// How TFRecord is read: what becomes of damage, and which limits there are.
     pub read: ReadOptions,
-    /// Where what is damaged is written to, if it is passed over and anybody wants it: a TFRecord file.
+    /// The TFRecord file that takes what is damaged and skipped. Without damage there is no file; its folder must exist.
     pub quarantine: Option<PathBuf>,
-    /// Whether this goes on with a conversion that was interrupted.
+    /// Whether this resumes a conversion. Outputs that an interrupted run has completed are kept; other outputs that are
+    /// there already must have the bytes that the conversion makes, and are not written.
     pub resume: bool,
     /// The most rows of a Parquet row group.
     pub row_group_rows: usize,

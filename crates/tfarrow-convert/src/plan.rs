@@ -9,7 +9,7 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_dataset::{Compression, Contents, Shard, existing, is_remote, names, names_in};
 
-use crate::{ConvertOptions, Error, OutputCompression, Result, Target, sink::Destination};
+use crate::{ConvertOptions, Error, OutputCompression, Result, Target, folders::folder_of, sink::Destination};
 
 /// Metadata key of a file: the name of the shard that it was made of.
 pub(crate) const SHARD: &str = "tfarrow.shard";
@@ -73,12 +73,11 @@ impl Plan {
                 }
                 Ok(Self { target, place: Place::One(Destination::File(dest.to_owned()), compression) })
             }
-            None if !is_folder && let Some(meant) = is_called_a_file(dest) => {
+            None if !is_folder && let Some(hint) = unknown_extension(dest) => {
                 let why = "no format is known by this extension";
-                Err(Error::Usage(format!(
-                    "{}: {why}{meant}; for a folder of this name, end it with a slash",
-                    dest.display()
-                )))
+                let way_out =
+                    "known are .parquet, .arrow and .tfrecord; for a folder of this name, end it with a slash";
+                Err(Error::Usage(format!("{}: {why}{hint}; {way_out}", dest.display())))
             }
             None => {
                 let target = options.to.or(by_source).ok_or_else(no_format)?;
@@ -101,26 +100,18 @@ impl Plan {
     }
 }
 
-/// Extensions that only files have, of formats that are not written here.
-const OTHER_FILES: &[&str] = &[
-    "avro", "csv", "db", "gz", "gzip", "h5", "json", "jsonl", "ndjson", "npy", "npz", "orc", "pb", "sql", "tar", "tsv",
-    "txt", "zip", "zlib", "zst", "zz",
-];
-
 /// Extensions that are long enough to be mistyped, and how many letters of each may be.
 const MISTYPED: &[(&str, usize)] = &[("parquet", 2), ("tfrecord", 2), ("tfrecords", 2), ("arrow", 1), ("feather", 1)];
 
-/// Whether a name is not a folder's: it has the extension of another format, or nearly that of one that is known, which
-/// this then asks for.
-fn is_called_a_file(dest: &Path) -> Option<String> {
+/// What a destination that is no folder yet and has an unknown extension may have meant, as a hint: the extension is nearly
+/// one that is known. `None` where the name has no extension: one that begins with a digit, as in `mnist-1.0`, is a version.
+fn unknown_extension(dest: &Path) -> Option<String> {
     let own = dest.extension()?.to_string_lossy().to_ascii_lowercase();
-    if OTHER_FILES.contains(&own.as_str()) {
-        return Some(String::new());
-    }
-    let is_near = |(known, most): &&(&str, usize)| {
-        own.chars().next() == known.chars().next() && strsim::osa_distance(&own, known) <= *most
-    };
-    MISTYPED.iter().find(is_near).map(|(known, _)| format!(" (did you mean .{known}?)"))
+    let first = own.chars().next().filter(|first| !first.is_ascii_digit())?;
+    let is_near =
+        |(known, most): &&(&str, usize)| known.starts_with(first) && strsim::osa_distance(&own, known) <= *most;
+    let near = MISTYPED.iter().find(is_near);
+    Some(near.map_or(String::new(), |(known, _)| format!(" (did you mean .{known}?)")))
 }
 
 fn no_format() -> Error {
@@ -174,12 +165,9 @@ impl Origin {
     }
 }
 
-/// Refuses two outputs of one name, and outputs that are there already, unless an earlier run has made them.
-pub(crate) fn check_outputs(
-    outputs: &[(&Shard, PathBuf)],
-    options: &ConvertOptions,
-    is_earlier: impl Fn(&Path) -> bool,
-) -> Result<()> {
+/// Refuses two outputs of one name, and outputs that are there already, unless they are to be replaced, or compared with
+/// what a conversion makes that is resumed.
+pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], options: &ConvertOptions) -> Result<()> {
     let mut taken: HashMap<&Path, &Shard> = HashMap::new();
     for (shard, output) in outputs {
         if let Some(other) = taken.insert(output, shard) {
@@ -189,38 +177,73 @@ pub(crate) fn check_outputs(
             )));
         }
     }
-    if options.overwrite {
+    if options.overwrite || options.resume {
         return Ok(());
     }
-    let outputs = outputs.iter().map(|(_, output)| output.as_path()).filter(|output| !is_earlier(output));
-    let there = existing(&outputs.collect::<Vec<_>>())?;
+    let outputs: Vec<_> = outputs.iter().map(|(_, output)| output.as_path()).collect();
+    let there = existing(&outputs)?;
     match there.first() {
         None => Ok(()),
         Some(first) => {
             let more = if there.len() > 1 { format!(" (and {} more outputs)", there.len() - 1) } else { String::new() };
-            let why = if options.resume { ", and not of a conversion that was interrupted" } else { "" };
-            Err(Error::Usage(format!("{}{more}: is there already{why}; --overwrite replaces it", first.display())))
+            let way_out = "--overwrite replaces it";
+            Err(Error::Usage(format!("{}{more}: is there already; {way_out}", first.display())))
         }
     }
 }
 
-/// Refuses to replace a source, and a quarantine where an output is to be.
-pub(crate) fn check_places(shards: &[Shard], outputs: &[Destination], quarantine: Option<&Path>) -> Result<()> {
-    let refuse = |path: &Path, why: &str| Err(Error::Usage(format!("{}: {why}", path.display())));
+/// Refuses to write where a source is.
+pub(crate) fn check_no_source<'p>(shards: &[Shard], places: impl IntoIterator<Item = &'p Path>) -> Result<()> {
     let sources = shards.iter().filter(|shard| !shard.is_stream() && !shard.is_remote());
     let sources: HashSet<_> = sources.filter_map(|shard| fs::canonicalize(&shard.path).ok()).collect();
-    let files = outputs.iter().filter_map(Destination::file);
-    for path in files.clone().chain(quarantine) {
-        if fs::canonicalize(path).is_ok_and(|path| sources.contains(&path)) {
-            return refuse(path, "is a source; name another place");
-        }
-    }
-    let place = |path: &Path| path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let own = quarantine.map(place);
-    match files.into_iter().find(|path| Some(place(path)) == own) {
-        Some(path) => refuse(path, "is to be an output, and cannot be the quarantine"),
+    let is_source = |path: &&Path| fs::canonicalize(path).is_ok_and(|path| sources.contains(&path));
+    match places.into_iter().find(is_source) {
+        Some(path) => Err(Error::Usage(format!("{}: is a source; name another place", path.display()))),
         None => Ok(()),
     }
+}
+
+/// Refuses a quarantine where an output is to be.
+pub(crate) fn check_quarantine(quarantine: Option<&Path>, outputs: &[Destination]) -> Result<()> {
+    let own = quarantine.map(place_of);
+    match outputs.iter().filter_map(Destination::file).find(|path| Some(place_of(path)) == own) {
+        Some(path) => Err(quarantine_is_output(path)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a quarantine that has the name of a shard of the set that is to be cut.
+pub(crate) fn check_quarantine_of_set(
+    quarantine: Option<&Path>,
+    folder: &Path,
+    stem: &str,
+    extension: &str,
+) -> Result<()> {
+    let Some(quarantine) = quarantine else { return Ok(()) };
+    let name = quarantine.file_name().unwrap_or_default();
+    let is_shard = name.to_str().is_some_and(|name| names::tf_shard_number(name, stem, extension).is_some());
+    if is_shard && place_of(&folder.join(name)) == place_of(quarantine) {
+        return Err(quarantine_is_output(quarantine));
+    }
+    Ok(())
+}
+
+fn quarantine_is_output(path: &Path) -> Error {
+    Error::Usage(format!("{}: is to be an output, and cannot be the quarantine", path.display()))
+}
+
+/// The place of a file that may not be there yet, without symbolic links in its folder.
+fn place_of(path: &Path) -> PathBuf {
+    let folder = fs::canonicalize(folder_of(path)).ok();
+    let place = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+    place.or_else(|| path::absolute(path).ok()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The number of shards of the set that `folder` holds already, as their names say; `None` where it holds none of it.
+pub(crate) fn cut_of(folder: &Path, stem: &str, extension: &str) -> Result<Option<usize>> {
+    let names = names_in(folder)?;
+    let number = |name: &PathBuf| names::tf_shard_number(name.to_str()?, stem, extension);
+    Ok(names.iter().find_map(number).map(|(_, of)| of))
 }
 
 /// Refuses new shards beside those of the same name that were cut otherwise: whoever reads the folder would read both.

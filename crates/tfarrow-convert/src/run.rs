@@ -17,15 +17,16 @@ use tfarrow_dataset::{
     Contents, InferOptions, Inferred, Losses, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard,
     ShardReader, UNFINISHED, Wanted, WholeFile, count, infer_with, is_remote, names, resolve_wanted,
 };
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, checksums, columnar,
     damage::Damage,
+    identity::identity,
     input::{Reading, UnitReader, UnitSize},
     job::{self, Done, Job, Names, Naming},
-    journal::{self, Journal, hash_schema},
+    journal::{self, Journal},
     plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
+    quarantine::Earlier,
     sink::{self, Destination, Format, Whole},
     trial,
     worker::{Decoding, Encoding},
@@ -63,6 +64,9 @@ pub struct Report {
     pub missing: Vec<MissingShards>,
     /// Outputs that a run which was interrupted has made of sources that are not among these. They stay.
     pub others: Vec<PathBuf>,
+    /// Folders above the outputs that were missing and have been created, each after its parent. A destination that is a
+    /// folder is not among them.
+    pub new_folders: Vec<PathBuf>,
 }
 
 /// Converts the shards that `sources` name. `dest` is a folder or one file, on this machine or in a store, or `-`.
@@ -122,15 +126,24 @@ fn convert_resolved(
     check_options(&shards, options)?;
     let plan = Plan::new(&shards, dest, options)?;
     let compression = plan.compression(options)?;
+    plan::check_no_source(&shards, options.quarantine.as_deref())?;
     let journal = journal(&plan, options)?;
-    let outcome = Damage::new(options.quarantine.as_deref(), options.overwrite).and_then(|damage| {
+    let earlier = match (options.overwrite, options.resume) {
+        (true, _) => Earlier::Replaced,
+        (false, true) => Earlier::Compared,
+        (false, false) => Earlier::Refused,
+    };
+    let outcome = Damage::new(options.quarantine.as_deref(), earlier).and_then(|damage| {
         let own = (&damage, journal.as_ref());
         let conversion = Conversion::new(&shards, &plan, compression, options, progress, own)?;
         let (report, outputs) = (conversion.run()?, conversion.outputs);
         let damage = damage.finish()?;
         let outputs = outputs.iter().filter_map(Destination::file);
         let others = journal.as_ref().map(|journal| journal.others(outputs)).unwrap_or_default();
-        Ok(Report { damage, passed_over, missing, others, ..report })
+        let is_above = |folder: &&Path| !matches!(&plan.place, Place::Folder(dest) if dest == *folder);
+        let new_folders = journal.iter().flat_map(Journal::new_folders).filter(is_above);
+        let new_folders = new_folders.map(Path::to_owned).collect();
+        Ok(Report { damage, passed_over, missing, others, new_folders, ..report })
     });
     let goes_on = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
     progress.set_resumable(goes_on);
@@ -150,52 +163,14 @@ fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
         Place::One(Destination::Stdout, _) => None,
     };
     match path.filter(|path| !path.to_str().is_some_and(is_remote)) {
-        Some(path) => Journal::open(&path, &asked(plan, options), options.resume, options.overwrite).map(Some),
+        Some(path) => {
+            Journal::open(&path, &identity(plan.target, options), options.resume, options.overwrite).map(Some)
+        }
         None if options.resume => {
             Err(Error::Usage("only a conversion to files on this machine can be resumed".to_owned()))
         }
         None => Ok(None),
     }
-}
-
-/// What decides the outputs besides the sources, in words that only mean something to who compares them.
-fn asked(plan: &Plan, options: &ConvertOptions) -> String {
-    let ConvertOptions {
-        layout,
-        compression,
-        schema,
-        sample,
-        recut,
-        record_type,
-        lossy,
-        verify_crc,
-        exact,
-        on_conflict,
-        read,
-        row_group_rows,
-        row_group_bytes,
-        to: _,
-        jobs: _,
-        overwrite: _,
-        quarantine: _,
-        resume: _,
-    } = options;
-    let schema = schema.as_ref().map(|schema| {
-        let mut hasher = Xxh3::new();
-        hash_schema(schema, &mut hasher);
-        hasher.digest()
-    });
-    // What is passed over for damage is made again in any case.
-    let read = ReadOptions { on_error: OnError::Fail, ..*read };
-    let version = env!("CARGO_PKG_VERSION");
-    let target = plan.target;
-    format!(
-        "{version} {:?}",
-        (
-            (target, layout, compression, schema, sample, recut, record_type, lossy),
-            (verify_crc, exact, on_conflict, read, row_group_rows, row_group_bytes)
-        )
-    )
 }
 
 /// Leaves out of what was found what an earlier conversion has made of it: where there is TFRecord beside Parquet or Arrow,
@@ -288,8 +263,9 @@ impl<'c> Conversion<'c> {
         (damage, journal): (&'c Damage, Option<&'c Journal>),
     ) -> Result<Self> {
         let inputs = shards.iter().map(|shard| Input::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
-        let outputs = outputs(shards, &inputs, plan, compression, options, journal)?;
-        plan::check_places(shards, &outputs, options.quarantine.as_deref())?;
+        let outputs = outputs(shards, &inputs, plan, compression, options)?;
+        plan::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
+        plan::check_quarantine(options.quarantine.as_deref(), &outputs)?;
         Ok(Self { shards, plan, inputs, outputs, compression, options, progress, damage, journal })
     }
 
@@ -322,6 +298,7 @@ impl Conversion<'_> {
             passed_over: PassedOver::default(),
             missing: Vec::new(),
             others: Vec::new(),
+            new_folders: Vec::new(),
         })
     }
 
@@ -496,10 +473,16 @@ impl Conversion<'_> {
             Target::Parquet | Target::Arrow => "",
         };
         let extension = format!("{}{suffix}", self.plan.target.extension());
+        plan::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
         if let (Some(count), Some(shard)) = (count, self.shards.first()) {
             let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
-            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options, |_| false)?;
+            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
         }
+        // Shards of a given size have their number in their names, which are looked for under the names that they have.
+        let count = match count {
+            None if self.options.resume => plan::cut_of(folder, &stem, &extension)?,
+            count => count,
+        };
         plan::check_other_cuts(folder, &stem, &extension, count)?;
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
@@ -554,13 +537,11 @@ fn outputs(
     plan: &Plan,
     compression: OutputCompression,
     options: &ConvertOptions,
-    journal: Option<&Journal>,
 ) -> Result<Vec<Destination>> {
-    let is_earlier = |path: &Path| journal.is_some_and(|journal| journal.knows(path));
     let folder = match &plan.place {
         Place::One(Destination::File(path), _) => {
             let one = shards.first().map(|shard| (shard, path.clone()));
-            plan::check_outputs(&Vec::from_iter(one), options, is_earlier)?;
+            plan::check_outputs(&Vec::from_iter(one), options)?;
             return Ok(vec![Destination::File(path.clone())]);
         }
         Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
@@ -574,7 +555,7 @@ fn outputs(
         (shard, folder.join(input.origin.output_name(shard, plan.target, compression)))
     };
     let outputs: Vec<_> = shards.iter().zip(inputs).map(output).collect();
-    plan::check_outputs(&outputs, options, is_earlier)?;
+    plan::check_outputs(&outputs, options)?;
     Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
 }
 

@@ -36,6 +36,7 @@ use crate::{
     checksums::{self, ChecksumWriter},
     dictionary,
     journal::Journal,
+    present::PresentFile,
 };
 
 /// What workers make of units, ready to be written.
@@ -287,10 +288,11 @@ pub(crate) fn tfrecord_compression(compression: OutputCompression) -> Compressio
     }
 }
 
-/// Where bytes go: a file that has its name only once it is whole, or standard output.
+/// Where bytes go: a file that has its name only once it is whole, one that must hold them already, or standard output.
 pub(crate) enum Output {
     /// With the hash of the bytes that it has taken.
     File(OutputFile, Box<Xxh3>),
+    Present(PresentFile),
     /// With the bytes that it has taken.
     Stdout(io::Stdout, u64),
 }
@@ -299,6 +301,8 @@ pub(crate) enum Output {
 pub(crate) enum Whole {
     /// With the hash of its bytes.
     File(WholeFile, u64),
+    /// So many bytes that had their name before.
+    Present(u64),
     Stdout(u64),
 }
 
@@ -306,6 +310,13 @@ impl Output {
     fn create(destination: &Destination, overwrite: bool, journal: Option<&Journal>) -> Result<Self> {
         Ok(match destination {
             Destination::File(path) => {
+                let present = match journal {
+                    Some(journal) if journal.resumes() && !overwrite => PresentFile::open(path)?,
+                    _ => None,
+                };
+                if let Some(present) = present {
+                    return Ok(Self::Present(present));
+                }
                 let file = match journal {
                     Some(journal) => OutputFile::create_at(path, &journal.begin(path)?, overwrite)?,
                     None => OutputFile::create(path, overwrite)?,
@@ -319,6 +330,7 @@ impl Output {
     fn close(self) -> Result<Whole> {
         match self {
             Self::File(file, hash) => Ok(Whole::File(file.close()?, hash.digest())),
+            Self::Present(file) => file.close().map(Whole::Present),
             Self::Stdout(mut stdout, bytes) => {
                 io::Write::flush(&mut stdout).map_err(|e| Error::io("standard output".as_ref(), e))?;
                 Ok(Whole::Stdout(bytes))
@@ -344,7 +356,7 @@ impl Whole {
                 Ok(size)
             }
             (Self::File(..), Destination::Stdout) => Err(Error::Usage("a file is not standard output".to_owned())),
-            (Self::Stdout(bytes), _) => Ok(bytes),
+            (Self::Present(bytes) | Self::Stdout(bytes), _) => Ok(bytes),
         }
     }
 }
@@ -357,6 +369,7 @@ impl io::Write for Output {
                 hash.update(bytes.get(..count).unwrap_or_default());
                 Ok(count)
             }
+            Self::Present(file) => file.write(bytes),
             Self::Stdout(stdout, taken) => {
                 let count = stdout.write(bytes)?;
                 *taken += count as u64;
@@ -368,6 +381,7 @@ impl io::Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::File(file, _) => file.flush(),
+            Self::Present(file) => file.flush(),
             Self::Stdout(stdout, _) => stdout.flush(),
         }
     }

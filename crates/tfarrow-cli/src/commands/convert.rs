@@ -138,6 +138,10 @@ fn tell(report: &Report, took: Duration) {
         failure::say(&format!("{what}: {}", plural(*times, "time")));
     }
     why_raw.iter().for_each(|why| failure::say(why));
+    if let (folders @ 1.., Some(deepest)) = (report.new_folders.len(), report.new_folders.last()) {
+        let (count, deepest) = (plural(folders as u64, "folder"), deepest.display());
+        failure::say(&escape(&format!("created {count} above the output: {deepest}")));
+    }
     failure::tell_besides(&report.passed_over, &report.missing);
     if let Some(first) = report.others.first() {
         let (count, first) = (plural(report.others.len() as u64, "output"), first.display());

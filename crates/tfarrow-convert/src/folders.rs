@@ -1,0 +1,43 @@
+//! Folders that a conversion creates for its outputs, and removes again where nothing came to stand in them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{Error, Result};
+
+/// The folders that were missing and have been created, the deepest first. Dropped, it removes those that hold nothing.
+#[derive(Debug)]
+pub(crate) struct NewFolders(Vec<PathBuf>);
+
+impl NewFolders {
+    /// Creates `folder` and its parents where they are missing.
+    ///
+    /// # Errors
+    /// System errors.
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing = Self(folder.ancestors().take_while(is_missing).map(Path::to_owned).collect());
+        fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        Ok(missing)
+    }
+
+    /// Their paths, each after its parent.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().rev().map(PathBuf::as_path)
+    }
+}
+
+impl Drop for NewFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// The folder that the file at `path` stands in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

@@ -1,0 +1,160 @@
+//! The identity of a conversion: which options decide its outputs, so that a run resumes its own work only.
+
+use serde_json::{Value, json};
+use tfarrow_codec::{Layout, Limits, OnConflict, VerifyCrc};
+use tfarrow_dataset::{PartialTail, Sample};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{ConvertOptions, Recut, Target, journal::hash_schema};
+
+/// The identity as text, equal for equal conversions by one version. The names in it are spelled out here, so that they
+/// stay the same when a type is renamed. Sources and columns are not in it: these are compared output by output.
+pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
+    // Every field is named, so that a new option cannot be forgotten.
+    let ConvertOptions {
+        layout,
+        compression,
+        schema,
+        sample,
+        recut,
+        record_type,
+        lossy,
+        verify_crc,
+        exact,
+        on_conflict,
+        read,
+        row_group_rows,
+        row_group_bytes,
+        to: _,
+        jobs: _,
+        overwrite: _,
+        quarantine: _,
+        resume: _,
+    } = options;
+    let schema = schema.as_ref().map(|schema| {
+        let mut hasher = Xxh3::new();
+        hash_schema(schema, &mut hasher);
+        format!("{:016x}", hasher.digest())
+    });
+    // `read.on_error` is left out: outputs that lost something are made again in any case.
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "to": target.extension(),
+        "layout": layout_name(*layout),
+        "compression": compression.map(|compression| compression.name()),
+        "schema": schema,
+        "sample": sample_value(*sample),
+        "recut": recut.map(recut_value),
+        "record_type": record_type.map(|record_type| record_type.name()),
+        "lossy": lossy,
+        "verify_crc": verify_crc_name(*verify_crc),
+        "exact": exact,
+        "on_conflict": on_conflict_name(*on_conflict),
+        "partial_tail": partial_tail_name(read.partial_tail),
+        "limits": limits_value(read.limits),
+        "row_group_rows": row_group_rows,
+        "row_group_bytes": row_group_bytes,
+    })
+    .to_string()
+}
+
+fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Auto => "auto",
+        Layout::List => "list",
+    }
+}
+
+fn verify_crc_name(verify: VerifyCrc) -> &'static str {
+    match verify {
+        VerifyCrc::Always => "always",
+        VerifyCrc::OnParseFailure => "on-parse-failure",
+        VerifyCrc::Never => "never",
+    }
+}
+
+fn on_conflict_name(on_conflict: OnConflict) -> &'static str {
+    match on_conflict {
+        OnConflict::Fail => "error",
+        OnConflict::Split => "split",
+    }
+}
+
+fn partial_tail_name(tail: PartialTail) -> &'static str {
+    match tail {
+        PartialTail::Fail => "fail",
+        PartialTail::Ignore => "ignore",
+    }
+}
+
+fn sample_value(sample: Sample) -> Value {
+    match sample {
+        Sample::All => json!("all"),
+        Sample::Records(records) => json!(records),
+    }
+}
+
+fn recut_value(recut: Recut) -> Value {
+    match recut {
+        Recut::Shards(shards) => json!({"shards": shards}),
+        Recut::Bytes(bytes) => json!({"bytes": bytes}),
+    }
+}
+
+fn limits_value(mut limits: Limits) -> Value {
+    Limits::NAMES.into_iter().map(|name| (name, limits.by_name(name).copied())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tfarrow_codec::RecordType;
+    use tfarrow_dataset::ReadOptions;
+
+    use super::*;
+    use crate::OutputCompression;
+
+    #[test]
+    fn the_identity_of_a_conversion_has_names_that_do_not_change() {
+        let options = ConvertOptions {
+            layout: Layout::List,
+            compression: Some(OutputCompression::Zstd),
+            sample: Sample::Records(7),
+            recut: Some(Recut::Bytes(1 << 20)),
+            record_type: Some(RecordType::SequenceExample),
+            verify_crc: VerifyCrc::OnParseFailure,
+            on_conflict: OnConflict::Split,
+            read: ReadOptions { partial_tail: PartialTail::Ignore, ..ReadOptions::default() },
+            ..ConvertOptions::default()
+        };
+        let text = identity(Target::Parquet, &options);
+        let (first, limits) = text.split_once(r#","limits":{"#).unwrap();
+        let version = env!("CARGO_PKG_VERSION");
+        let expected = format!(
+            concat!(
+                r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","schema":null,"sample":7,"#,
+                r#""recut":{{"bytes":1048576}},"record_type":"sequence-example","lossy":false,"#,
+                r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","partial_tail":"ignore""#
+            ),
+            version
+        );
+        assert_eq!(first, expected);
+        assert!(limits.contains(r#""record-bytes":2147483647"#), "{limits}");
+        assert!(limits.ends_with(r#"},"row_group_rows":1048576,"row_group_bytes":67108864}"#), "{limits}");
+    }
+
+    #[test]
+    fn threads_and_places_are_no_part_of_the_identity() {
+        let options = ConvertOptions::default();
+        let others = ConvertOptions {
+            jobs: 17,
+            overwrite: true,
+            resume: true,
+            quarantine: Some("lost.tfrecord".into()),
+            ..ConvertOptions::default()
+        };
+        assert_eq!(identity(Target::Arrow, &options), identity(Target::Arrow, &others));
+        assert_ne!(identity(Target::Arrow, &options), identity(Target::Parquet, &options));
+        let exact = ConvertOptions { exact: true, ..options };
+        assert_ne!(identity(Target::Arrow, &exact), identity(Target::Arrow, &others));
+    }
+}
