@@ -22,6 +22,8 @@ pub(crate) struct Unit {
     /// The number of the shard that it comes from, and its path, for errors.
     pub(crate) shard: usize,
     pub(crate) path: Arc<PathBuf>,
+    /// Bytes of the shard, as stored, that were read for it.
+    pub(crate) bytes: u64,
     pub(crate) work: Work,
 }
 
@@ -41,6 +43,19 @@ pub(crate) enum Work {
     RowGroup(Shard, ParquetFile, usize),
     /// Rows that had to be read to be counted.
     Batches(Vec<RecordBatch>),
+}
+
+impl Work {
+    /// Its records, or rows.
+    pub(crate) fn rows(&self) -> u64 {
+        match self {
+            Self::Records(blocks) => blocks.iter().map(|records| records.len() as u64).sum(),
+            Self::RowGroup(_, file, group) => {
+                file.groups().get(*group).map_or(0, |group| group.num_rows().max(0) as u64)
+            }
+            Self::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
+        }
+    }
 }
 
 /// The most that a unit takes in.
@@ -68,8 +83,8 @@ struct Open {
     /// Where its bytes are, and what it was when it was opened.
     local: PathBuf,
     state: Option<State>,
-    /// Bytes of it that progress knows of, and all that it has.
-    told: u64,
+    /// Bytes of it that were counted as read, and all that it has.
+    counted: u64,
     len: u64,
     input: Input,
 }
@@ -121,9 +136,10 @@ impl<'p> UnitReader<'p> {
             let output = self.cut.as_mut().map_or(0, Cutter::output);
             let room = self.cut.as_ref().map_or(self.size, |cut| cut.room(self.size));
             let work = open.next(room, self.reading.damage)?;
-            open.tell(self.reading.progress, work.is_none());
+            let bytes = open.advance(work.is_none());
             let (shard, path) = (open.number, Arc::clone(&open.path));
             let Some(work) = work else {
+                self.reading.progress.add_bytes(bytes);
                 open.check_state()?;
                 self.open = None;
                 continue;
@@ -132,7 +148,7 @@ impl<'p> UnitReader<'p> {
                 cut.add(&work);
             }
             self.number += 1;
-            return Ok(Some(Unit { number: self.number - 1, output, shard, path, work }));
+            return Ok(Some(Unit { number: self.number - 1, output, shard, path, bytes, work }));
         }
     }
 }
@@ -142,11 +158,7 @@ impl UnitReader<'_> {
     pub(crate) fn count_rows(&mut self) -> Result<u64> {
         let mut rows = 0;
         while let Some(unit) = self.next()? {
-            rows += match unit.work {
-                Work::Records(blocks) => blocks.iter().map(|records| records.len() as u64).sum(),
-                Work::RowGroup(_, file, group) => file.groups().get(group).map_or(0, |group| group.num_rows() as u64),
-                Work::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
-            };
+            rows += unit.work.rows();
         }
         Ok(rows)
     }
@@ -169,7 +181,7 @@ impl Open {
             Contents::Parquet | Contents::Arrow => Input::Batches { batches: columnar::rows(shard)?, pending: None },
         };
         let (path, local) = (Arc::new(shard.path.clone()), shard.local_path().to_owned());
-        Ok(Self { number, path, local, state, told: 0, len: shard.size, input })
+        Ok(Self { number, path, local, state, counted: 0, len: shard.size, input })
     }
 
     /// Whether the file is still what it was when it was opened: who writes to a file that is read makes a mixture of it.
@@ -204,16 +216,17 @@ impl Open {
         }
     }
 
-    /// Tells how much more of the shard was read.
-    fn tell(&mut self, progress: &Progress, ended: bool) {
+    /// Bytes of the shard that were read since this was last called.
+    fn advance(&mut self, ended: bool) -> u64 {
         let read = match &self.input {
             Input::TfRecord { reader, .. } => reader.bytes_read(),
             Input::Parquet { file, groups, .. } => self.len * groups.start as u64 / file.groups().len().max(1) as u64,
-            Input::Batches { .. } => self.told,
+            Input::Batches { .. } => self.counted,
         };
         let read = if ended { self.len.max(read) } else { read };
-        progress.add_bytes(read.saturating_sub(self.told));
-        self.told = read.max(self.told);
+        let more = read.saturating_sub(self.counted);
+        self.counted += more;
+        more
     }
 }
 

@@ -19,7 +19,7 @@ impl Progress {
         self.total.load(Relaxed)
     }
 
-    /// Bytes read so far.
+    /// Bytes whose records have been converted so far, or looked at, in a pass that infers columns.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -71,5 +71,63 @@ impl Progress {
 
     pub(crate) fn add_files(&self, files: u64) {
         self.files.fetch_add(files, Relaxed);
+    }
+}
+
+/// The progress of one unit: its bytes are added as its records are converted, since reading is far ahead of that.
+pub(crate) struct UnitProgress<'p> {
+    progress: &'p Progress,
+    /// Bytes and records of the unit.
+    bytes: u64,
+    records: u64,
+    /// What of them has been added.
+    added_bytes: u64,
+    added_records: u64,
+}
+
+impl<'p> UnitProgress<'p> {
+    /// A unit of so many bytes, as stored, and so many records.
+    pub(crate) fn new(progress: &'p Progress, bytes: u64, records: u64) -> Self {
+        Self { progress, bytes, records, added_bytes: 0, added_records: 0 }
+    }
+
+    /// So many more records of the unit are converted.
+    pub(crate) fn add(&mut self, records: u64) {
+        self.progress.add_records(records);
+        self.added_records += records;
+        let part = u128::from(self.bytes) * u128::from(self.added_records) / u128::from(self.records.max(1));
+        self.add_bytes_up_to(u64::try_from(part).unwrap_or(u64::MAX).min(self.bytes));
+    }
+
+    /// The unit is converted: bytes of records that were left out count as well.
+    pub(crate) fn finish(&mut self) {
+        self.add_bytes_up_to(self.bytes);
+    }
+
+    fn add_bytes_up_to(&mut self, bytes: u64) {
+        self.progress.add_bytes(bytes.saturating_sub(self.added_bytes));
+        self.added_bytes = bytes.max(self.added_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_of_a_unit_are_added_with_its_records() {
+        let progress = Progress::default();
+        let mut unit = UnitProgress::new(&progress, 1000, 10);
+        unit.add(3);
+        assert_eq!((progress.bytes(), progress.records()), (300, 3));
+        unit.add(5);
+        assert_eq!((progress.bytes(), progress.records()), (800, 8));
+        unit.finish();
+        unit.finish();
+        assert_eq!((progress.bytes(), progress.records()), (1000, 8));
+        let mut empty = UnitProgress::new(&progress, 24, 0);
+        empty.add(0);
+        empty.finish();
+        assert_eq!(progress.bytes(), 1024);
     }
 }

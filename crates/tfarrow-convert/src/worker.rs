@@ -15,6 +15,7 @@ use crate::{
     input::{Reading, Unit, Work},
     job::Pieces,
     parquet_rows,
+    progress::UnitProgress,
     sink::{self, Format, Piece},
 };
 
@@ -83,8 +84,9 @@ pub(crate) struct Worker<'j> {
     exact: Option<ExactColumn>,
     encoder: Option<Encoder>,
     reading: Reading<'j>,
-    /// The shard of the unit in hand.
+    /// The shard of the unit in hand, and how far that unit is.
     shard: usize,
+    unit: UnitProgress<'j>,
     records: u64,
     losses: Losses,
 }
@@ -108,12 +110,19 @@ impl<'j> Worker<'j> {
         let decoder = decoding.map(build).transpose().map_err(usage)?;
         let exact = decoding.filter(|decoding| decoding.exact).map(|decoding| Arc::clone(&decoding.schema));
         let exact = exact.map(ExactColumn::new).transpose().map_err(usage)?;
-        let losses = Losses::new();
-        Ok(Self { encoding, sampled, decoder, exact, encoder, reading, shard: 0, records: 0, losses })
+        let (losses, unit) = (Losses::new(), UnitProgress::new(reading.progress, 0, 0));
+        Ok(Self { encoding, sampled, decoder, exact, encoder, reading, shard: 0, unit, records: 0, losses })
     }
 
     /// Turns a unit into pieces.
     pub(crate) fn work(&mut self, unit: Unit, pieces: &mut Pieces<'_, '_>) -> Result<()> {
+        self.unit = UnitProgress::new(self.reading.progress, unit.bytes, unit.work.rows());
+        self.convert(unit, pieces)?;
+        self.unit.finish();
+        Ok(())
+    }
+
+    fn convert(&mut self, unit: Unit, pieces: &mut Pieces<'_, '_>) -> Result<()> {
         let path = Arc::clone(&unit.path);
         self.shard = unit.shard;
         match self.encoding {
@@ -170,7 +179,7 @@ impl<'j> Worker<'j> {
 
     fn count(&mut self, records: usize) {
         self.records += records as u64;
-        self.reading.progress.add_records(records as u64);
+        self.unit.add(records as u64);
     }
 
     fn frames(

@@ -337,6 +337,33 @@ fn convert_watched(source: &Path, dest: &Path, options: &ConvertOptions) -> Resu
     Ok((report, passes))
 }
 
+/// One unit holds all of it: reading it takes no time, converting it does.
+#[test]
+fn progress_is_made_while_a_unit_is_converted() {
+    let folder = Folder::new();
+    let source = folder.write("a.tfrecord", &frames(0, 100_000));
+    let sees_more_than_the_ends = || {
+        let progress = Progress::default();
+        let usual = ConvertOptions { jobs: 1, overwrite: true, ..ConvertOptions::default() };
+        let options = ConvertOptions { schema: by_all(&source, Target::Parquet).schema, ..usual };
+        let total = fs::metadata(&source).unwrap().len();
+        std::thread::scope(|scope| {
+            let conversion =
+                scope.spawn(|| convert(&[&source], &folder.path("a.parquet"), &options, &progress).map(drop));
+            let mut between = false;
+            while !conversion.is_finished() {
+                between |= (1..total).contains(&progress.bytes());
+                std::thread::yield_now();
+            }
+            conversion.join().unwrap().unwrap();
+            assert_eq!((progress.bytes(), progress.total()), (total, total));
+            between
+        })
+    };
+    // Whoever looks may be held up for as long as the conversion takes, but not time and again.
+    assert!((0..20).any(|_| sees_more_than_the_ends()));
+}
+
 /// By the columns of everything, which are given: one pass that takes nothing for granted.
 fn by_all(folder: &Path, to: Target) -> ConvertOptions {
     let inferred = infer(&resolve(&[folder]).unwrap(), Sample::All, 1, &|_, _| ()).unwrap();
