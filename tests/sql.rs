@@ -308,3 +308,20 @@ fn a_terminal_gets_a_prompt() {
     terminal.types("\u{4}");
     terminal.ends();
 }
+
+/// Opening a pipe waits for its other end, which nobody has.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_the_history_does_not_keep_the_prompt_waiting() {
+    let state = tempfile::tempdir().unwrap();
+    let history = state.path().join("tfarrow/history");
+    std::fs::create_dir(state.path().join("tfarrow")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&history).status().unwrap().success());
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
+    terminal.types("SELECT 6 * 7 AS answer;\r");
+    terminal.shows("|     42 |");
+    terminal.shows("tfarrow> ");
+    terminal.types("\\q\r");
+    terminal.ends();
+}
