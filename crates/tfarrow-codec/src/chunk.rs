@@ -164,6 +164,11 @@ impl Records {
         feature.into_iter().fold(error, |error, feature| error.with_feature(&feature))
     }
 
+    /// The error that these records have more together than Arrow can count.
+    pub(crate) fn overflow(&self, what: &'static str, found: u64, limit: u64) -> Error {
+        self.error(ErrorKind::BatchLimit { what, limit, found, records: self.len() as u64 }, 0)
+    }
+
     /// An error in record `index` of these.
     pub(crate) fn error(&self, kind: ErrorKind, index: usize) -> Error {
         Error::new(kind, self.position(index))

@@ -165,6 +165,7 @@ impl BatchDecoder {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn decode_where(&mut self, records: &Records, filter: &BooleanArray) -> Result<RecordBatch> {
+        self.check_places(records)?;
         let is_true = |row: &u32| {
             let row = *row as usize;
             row < filter.len() && filter.is_valid(row) && filter.value(row)
@@ -189,6 +190,7 @@ impl BatchDecoder {
 
     /// `rows` are the places of records; `None`: of all.
     fn decode_rows(&mut self, records: &Records, rows: Option<UInt32Array>) -> Result<RecordBatch> {
+        self.check_places(records)?;
         let count = rows.as_ref().map_or(records.len(), |rows| rows.len());
         self.tape.begin(self.columns.len(), count);
         self.bad.clear();
@@ -207,6 +209,12 @@ impl BatchDecoder {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
         if self.bad.is_empty() { Ok(batch) } else { self.without_bad(&batch) }
+    }
+
+    /// Refuses records that lie in more memory than places of 32 bits can count.
+    fn check_places(&self, records: &Records) -> Result<()> {
+        let within = column::within("bytes of memory that the records lie in", records.chunk().len(), u32::MAX.into());
+        within.map_err(|fault| self.batch_error(fault, records))
     }
 
     /// Notes that a row is to be left out; an error where it may not be.
@@ -268,11 +276,12 @@ impl BatchDecoder {
         loop {
             match self.try_array(index, column, records) {
                 Ok(array) => return Ok(array),
-                Err(Fault { row, kind }) => {
-                    let error = self.fault(column, records, row, kind);
+                Err(Fault::Row { row, kind }) => {
+                    let error = self.row_error(row, kind, records).with_feature(&column.feature);
                     self.skip(row, error)?;
                     self.tape.clear(row);
                 }
+                Err(fault) => return Err(self.batch_error(fault, records).with_feature(&column.feature)),
             }
         }
     }
@@ -295,7 +304,9 @@ impl BatchDecoder {
             Role::Index => chosen(column::own::index(records), rows),
             Role::Offset => chosen(column::own::offset(records), rows),
             // A schema that has it is refused.
-            Role::Exact => Err(Fault { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) }),
+            Role::Exact => {
+                Err(Fault::Row { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) })
+            }
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
                 column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
@@ -303,13 +314,22 @@ impl BatchDecoder {
         }
     }
 
-    fn fault(&self, column: &Column, records: &Records, row: usize, kind: ErrorKind) -> Error {
+    /// The error that the value of a row cannot be read or does not fit.
+    fn row_error(&self, row: usize, kind: ErrorKind, records: &Records) -> Error {
         let record = self.record_of(row);
-        let error = match kind {
+        match kind {
             ErrorKind::Wire(e) => self.unreadable(e, records, record),
             kind => records.error(kind, record),
-        };
-        error.with_feature(&column.feature)
+        }
+    }
+
+    /// The error that no one record is to blame for.
+    fn batch_error(&self, fault: Fault, records: &Records) -> Error {
+        match fault {
+            Fault::Row { row, kind } => self.row_error(row, kind, records),
+            Fault::Overflow { what, found, limit } => records.overflow(what, found, limit),
+            Fault::Arrow(error) => error.into(),
+        }
     }
 }
 
@@ -336,7 +356,7 @@ fn kinds(columns: &[Column], firsts: &[usize], first: usize) -> [bool; 3] {
 /// The values of these rows; `None`: of all.
 fn chosen(all: ArrayRef, rows: Option<&UInt32Array>) -> std::result::Result<ArrayRef, Fault> {
     match rows {
-        Some(rows) => take(&all, rows, None).map_err(Fault::arrow),
+        Some(rows) => take(&all, rows, None).map_err(Fault::Arrow),
         None => Ok(all),
     }
 }

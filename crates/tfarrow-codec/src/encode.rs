@@ -31,10 +31,7 @@ use self::{
     plan::ColumnPlan,
     record::Message,
 };
-use crate::{Error, ErrorKind, RecordType, Result, Role, exact, frame};
-
-/// The longest record that protobuf can read, in bytes.
-const RECORD_BYTES: u64 = i32::MAX as u64;
+use crate::{Error, ErrorKind, MOST_RECORD_BYTES, RecordType, Result, Role, exact, frame};
 
 /// Builds an [`Encoder`].
 #[derive(Clone, Debug, Default)]
@@ -254,8 +251,8 @@ impl Encoder {
     fn framed_len(&self, lens: &[u64]) -> Result<usize> {
         let mut framed = 0;
         for (row, len) in lens.iter().enumerate() {
-            if *len > RECORD_BYTES {
-                let (what, limit, found) = ("bytes in one record", RECORD_BYTES, *len);
+            if *len > MOST_RECORD_BYTES as u64 {
+                let (what, limit, found) = ("bytes in one record", MOST_RECORD_BYTES as u64, *len);
                 let kind = ErrorKind::Limit { what, limit, found, name: None };
                 return Err(Error::at(kind, self.records + row as u64, self.bytes + framed));
             }

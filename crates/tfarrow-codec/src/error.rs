@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use arrow_schema::ArrowError;
+
+use crate::MOST_RECORD_BYTES;
+
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -107,6 +111,18 @@ pub enum ErrorKind {
         /// Which of [`Limits`](crate::Limits) it is, by its name; `None` where it is Arrow's own or protobuf's.
         name: Option<&'static str>,
     },
+    /// The records of one batch have more together than Arrow can count, for which no one of them is to blame. Fewer at
+    /// once can be decoded.
+    BatchLimit {
+        /// What is counted.
+        what: &'static str,
+        /// As far as Arrow can count.
+        limit: u64,
+        /// What was found.
+        found: u64,
+        /// How many records the batch has, from the one at the error's position on.
+        records: u64,
+    },
     /// A data set has more different names of features than [`Limits`](crate::Limits) allow, which no one record is to
     /// blame for.
     ManyNames {
@@ -124,7 +140,7 @@ pub enum ErrorKind {
     /// A feature has more than one kind in one data set.
     MixedKinds(String),
     /// Arrow refused to build an array or a batch.
-    Arrow(arrow_schema::ArrowError),
+    Arrow(ArrowError),
 }
 
 /// In which way bytes fail to be protobuf wire.
@@ -191,10 +207,10 @@ impl Error {
         &self.0.kind
     }
 
-    /// The limit that was passed, where it is one of [`Limits`](crate::Limits), which can be set otherwise.
+    /// The limit that was passed, where it is one of [`Limits`](crate::Limits) and can be set to more.
     pub fn limit_name(&self) -> Option<&'static str> {
         match &self.0.kind {
-            ErrorKind::Limit { name, .. } => *name,
+            ErrorKind::Limit { name, limit, .. } => name.filter(|name| !is_maximum(name, *limit)),
             ErrorKind::ManyNames { passed, .. } => Some(passed),
             ErrorKind::Wire(WireError::LongKey) => Some("key-bytes"),
             ErrorKind::Wire(WireError::ManyFeatures) => Some("record-features"),
@@ -223,7 +239,10 @@ impl Error {
             | ErrorKind::Declared { .. }
             | ErrorKind::Lossy(_)
             | ErrorKind::MixedKinds(_) => Category::Data,
-            ErrorKind::Limit { .. } | ErrorKind::ManyNames { .. } => Category::Limit,
+            ErrorKind::Limit { .. }
+            | ErrorKind::BatchLimit { .. }
+            | ErrorKind::ManyNames { .. }
+            | ErrorKind::Arrow(ArrowError::OffsetOverflowError(_)) => Category::Limit,
             ErrorKind::Unsupported(_) | ErrorKind::Arrow(_) => Category::Usage,
         }
     }
@@ -238,6 +257,10 @@ impl fmt::Display for Error {
             | ErrorKind::Lossy(_)
             | ErrorKind::MixedKinds(_)
             | ErrorKind::Arrow(_) => {}
+            ErrorKind::BatchLimit { records, .. } => {
+                let last = position.record + records.saturating_sub(1);
+                write!(f, "records {} to {last} (from byte {}): ", position.record, position.offset)?;
+            }
             _ => write!(f, "record {} (byte {}): ", position.record, position.offset)?,
         }
         if let Some(feature) = &position.feature {
@@ -285,8 +308,13 @@ impl fmt::Display for ErrorKind {
             ),
             Self::Declared { expected, found } => write!(f, "declared as {expected}, found {found}"),
             Self::Limit { what, limit, found, name } => {
-                let name = name.map_or(String::new(), |name| format!(" {name}"));
-                write!(f, "{what}: found {found}, the limit{name} is {limit}")
+                write!(f, "{what}: found {found}, the limit")?;
+                name.map_or(Ok(()), |name| write!(f, " {name}"))?;
+                let maximum = if name.is_some_and(|name| is_maximum(name, *limit)) { ", its maximum" } else { "" };
+                write!(f, " is {limit}{maximum}")
+            }
+            Self::BatchLimit { what, limit, found, .. } => {
+                write!(f, "{what}: found {found}, the limit of Arrow is {limit}; decode fewer records at once")
             }
             Self::ManyNames { columns, name_bytes, .. } => write!(
                 f,
@@ -296,6 +324,11 @@ impl fmt::Display for ErrorKind {
             Self::Arrow(e) => e.fmt(f),
         }
     }
+}
+
+/// Whether the limit of this name cannot be set to more.
+fn is_maximum(name: &str, limit: u64) -> bool {
+    name == "record-bytes" && limit >= MOST_RECORD_BYTES as u64
 }
 
 impl fmt::Display for WireError {
@@ -325,13 +358,13 @@ impl std::error::Error for Error {
     }
 }
 
-impl From<arrow_schema::ArrowError> for Error {
-    fn from(e: arrow_schema::ArrowError) -> Self {
+impl From<ArrowError> for Error {
+    fn from(e: ArrowError) -> Self {
         Self::usage(ErrorKind::Arrow(e))
     }
 }
 
-impl From<Error> for arrow_schema::ArrowError {
+impl From<Error> for ArrowError {
     fn from(e: Error) -> Self {
         Self::ExternalError(Box::new(e))
     }

@@ -3,7 +3,7 @@
 //! Follows `tensorflow/core/lib/io/record_writer.h`. A length is never believed before its CRC. Nothing here knows what
 //! the data is.
 
-use crate::{Error, ErrorKind, Limits, Result, crc::masked};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Result, crc::masked};
 
 /// Bytes before a record's data.
 pub const HEADER: usize = 12;
@@ -64,8 +64,8 @@ pub(crate) struct Framer {
 
 impl Framer {
     pub(crate) fn new(mut limits: Limits) -> Self {
-        // So that no sum of lengths overflows.
-        limits.record_bytes = limits.record_bytes.min(usize::MAX / 4);
+        // No sum of lengths overflows, and no place in a record passes 32 bits.
+        limits.record_bytes = limits.record_bytes.min(MOST_RECORD_BYTES);
         Self { limits, ..Self::default() }
     }
 
@@ -178,5 +178,22 @@ mod tests {
             error.to_string(),
             "record 0 (byte 0): bytes in one record: found 100, the limit record-bytes is 99"
         );
+        assert_eq!(error.limit_name(), Some("record-bytes"));
+    }
+
+    #[test]
+    fn no_limit_lets_a_record_pass_that_32_bits_do_not_count() {
+        let limits = Limits { record_bytes: 8 << 30, ..Limits::default() };
+        for (length, is_refused) in [(1 << 31, true), ((1 << 31) - 1, false), (5 << 30, true)] {
+            let mut header = Vec::new();
+            begin(length, &mut header);
+            let result = Framer::new(limits).cut(&header, &mut Vec::new());
+            assert_eq!(result.is_err(), is_refused, "{length}");
+            if let Err(error) = result {
+                let found = format!("found {length}, the limit record-bytes is 2147483647, its maximum");
+                assert!(error.to_string().ends_with(&found), "{error}");
+                assert_eq!((error.category(), error.limit_name()), (crate::Category::Limit, None));
+            }
+        }
     }
 }

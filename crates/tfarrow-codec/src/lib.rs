@@ -87,7 +87,7 @@ pub use encode::{Encoder, EncoderBuilder};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 pub use exact::{ExactColumn, with_exact};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
-pub use limits::{BATCH_CELLS, Limits, OnError, VerifyCrc};
+pub use limits::{BATCH_CELLS, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
 pub use pieces::{Cut, Cutter};
 pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values};
 pub use skipped::Skipped;

@@ -3,7 +3,8 @@
 /// Bounds that no input can pass. Each has a name, a unit and a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest record, in bytes of payload. By default 2 GiB - 1, what protobuf itself allows.
+    /// The longest record, in bytes of payload. By default 2 GiB - 1, which is the maximum: a larger value counts as
+    /// [`MOST_RECORD_BYTES`].
     pub record_bytes: usize,
     /// Features that one record has, those included that it gives again. By default 1 million.
     pub record_features: usize,
@@ -26,7 +27,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            record_bytes: i32::MAX as usize,
+            record_bytes: MOST_RECORD_BYTES,
             record_features: 1_000_000,
             values: 1 << 28,
             key_bytes: 1 << 20,
@@ -59,6 +60,10 @@ impl Limits {
         named.map(|(_, limit)| limit)
     }
 }
+
+/// Bytes of the longest record that can be read and written: protobuf allows no longer message, and places in a record
+/// are counted in 32 bits.
+pub const MOST_RECORD_BYTES: usize = i32::MAX as usize;
 
 /// Rows times columns of a batch, at most, wherever batches are made: each takes memory, also where a record has nothing.
 pub const BATCH_CELLS: usize = 1 << 20;

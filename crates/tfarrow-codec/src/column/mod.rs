@@ -24,24 +24,32 @@ use crate::{
     walk, wire,
 };
 
-/// What is wrong, and in which row.
+/// What is wrong with a column.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) row: usize,
-    pub(crate) kind: ErrorKind,
+pub(crate) enum Fault {
+    /// The value of one row.
+    Row { row: usize, kind: ErrorKind },
+    /// All rows together have more than Arrow can count.
+    Overflow { what: &'static str, found: u64, limit: u64 },
+    /// Arrow refused to build the array.
+    Arrow(ArrowError),
 }
 
 impl Fault {
     fn wire(row: usize) -> impl Fn(WireError) -> Self {
-        move |e| Self { row, kind: ErrorKind::Wire(e) }
+        move |e| Self::Row { row, kind: ErrorKind::Wire(e) }
     }
 
-    pub(crate) fn arrow(e: ArrowError) -> Self {
-        Self { row: 0, kind: ErrorKind::Arrow(e) }
+    /// The same of the row that `row` tells for a row.
+    fn map_row(self, row: impl FnOnce(usize) -> usize) -> Self {
+        match self {
+            Self::Row { row: inner, kind } => Self::Row { row: row(inner), kind },
+            Self::Overflow { .. } | Self::Arrow(_) => self,
+        }
     }
 }
 
-type Result<T> = std::result::Result<T, Fault>;
+pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
 /// What values take: how many they are, and, where they are bytes that are copied, how many bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,7 +166,7 @@ fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F)
             }
             Some(body) => match family.push(body).map_err(Fault::wire(row))? {
                 1 => {}
-                found => return Err(Fault { row, kind: ErrorKind::NotScalar { found } }),
+                found => return Err(Fault::Row { row, kind: ErrorKind::NotScalar { found } }),
             },
         }
     }
@@ -190,8 +198,8 @@ fn lists<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -
 /// Takes memory, unless Arrow's 32-bit offsets could not count what it is for.
 fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) -> Result<()> {
     let bytes = slots.iter().map(Slot::len).sum();
-    within_offsets("bytes of one column of a batch", bytes).map_err(|kind| Fault { row: 0, kind })?;
-    within_offsets("values in one column of a batch", size.values).map_err(|kind| Fault { row: 0, kind })?;
+    within_offsets("bytes of one column of a batch", bytes)?;
+    within_offsets("values in one column of a batch", size.values)?;
     family.reserve(size);
     Ok(())
 }
@@ -223,8 +231,8 @@ fn steps(
         lengths.push(inner.len() - before);
     }
     let places = Places { joined: &joined, ..places };
-    let array = build(Shape::List, values, &inner, places)
-        .map_err(|fault| Fault { row: outer_row(&lengths, fault.row), ..fault })?;
+    let array =
+        build(Shape::List, values, &inner, places).map_err(|fault| fault.map_row(|step| outer_row(&lengths, step)))?;
     list_array(lengths, array, validity(slots, nulls))
 }
 
@@ -241,17 +249,21 @@ fn outer_row(lengths: &[usize], step: usize) -> usize {
 }
 
 fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-    within_offsets("values in one column of a batch", values.len()).map_err(|kind| Fault { row: 0, kind })?;
+    within_offsets("values in one column of a batch", values.len())?;
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     let array = ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), values, nulls);
-    array.map(|array| Arc::new(array) as ArrayRef).map_err(Fault::arrow)
+    array.map(|array| Arc::new(array) as ArrayRef).map_err(Fault::Arrow)
 }
 
-/// Refuses what Arrow's 32-bit offsets cannot count.
-fn within_offsets(what: &'static str, found: usize) -> std::result::Result<(), ErrorKind> {
-    let limit = i32::MAX as usize;
-    let (most, name) = (limit as u64, None);
-    if found <= limit { Ok(()) } else { Err(ErrorKind::Limit { what, limit: most, found: found as u64, name }) }
+/// Refuses what Arrow's offsets of 31 bits cannot count.
+pub(crate) fn within_offsets(what: &'static str, found: usize) -> Result<()> {
+    within(what, found, i32::MAX as u64)
+}
+
+/// Refuses what Arrow cannot count.
+pub(crate) fn within(what: &'static str, found: usize, limit: u64) -> Result<()> {
+    let found = found as u64;
+    if found <= limit { Ok(()) } else { Err(Fault::Overflow { what, found, limit }) }
 }
 
 fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
@@ -268,8 +280,8 @@ fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind)
         .is_ok()
     };
     match slots.iter().position(|slot| !is_text(slot)) {
-        Some(row) if kind == Kind::Bytes => Fault { row, kind: ErrorKind::NotUtf8 },
-        _ => Fault::arrow(error),
+        Some(row) if kind == Kind::Bytes => Fault::Row { row, kind: ErrorKind::NotUtf8 },
+        _ => Fault::Arrow(error),
     }
 }
 
@@ -279,7 +291,28 @@ fn list<'t>(row: usize, slot: &Slot, places: Places<'t>, kind: Kind) -> Result<O
     match slot.state {
         State::List(found) if found == kind => Ok(Some(places.body(slot))),
         State::Absent | State::Unset => Ok(None),
-        State::List(found) => Err(Fault { row, kind: ErrorKind::Kind { expected: kind.name(), found: found.name() } }),
-        State::Steps => Err(Fault { row, kind: ErrorKind::Kind { expected: kind.name(), found: "feature_list" } }),
+        State::List(found) => {
+            Err(Fault::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: found.name() } })
+        }
+        State::Steps => Err(Fault::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: "feature_list" } }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrow_cannot_count_is_an_overflow() {
+        for (limit, found, fits) in [
+            (i32::MAX as u64, (1 << 31) - 1, true),
+            (i32::MAX as u64, 1 << 31, false),
+            (u32::MAX.into(), (1 << 32) - 1, true),
+            (u32::MAX.into(), 1 << 32, false),
+        ] {
+            assert_eq!(within("bytes", found, limit).is_ok(), fits, "{found}");
+        }
+        let error = crate::Error::from(ArrowError::OffsetOverflowError(1 << 31));
+        assert_eq!(error.category(), crate::Category::Limit);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
         Values::BinaryView => record_views(records),
         Values::Binary | Values::Utf8 | Values::Utf8View | Values::Float32 | Values::Int64 => {
             let bytes = records.iter().map(<[u8]>::len).sum();
-            within_offsets("bytes of one column of a batch", bytes).map_err(|kind| Fault { row: 0, kind })?;
+            within_offsets("bytes of one column of a batch", bytes)?;
             Ok(Arc::new(BinaryArray::from_iter_values(records.iter())))
         }
     }
@@ -26,8 +26,7 @@ fn record_views(records: &Records) -> Result<ArrayRef> {
     let mut views = BinaryViewBuilder::with_capacity(records.len());
     let block = views.append_block(records.chunk().clone());
     for span in records.spans() {
-        // A chunk is at most one record past its target, and a record at most 2 GiB.
-        views.try_append_view(block, span.start as u32, span.len as u32).map_err(Fault::arrow)?;
+        views.try_append_view(block, span.start as u32, span.len as u32).map_err(Fault::Arrow)?;
     }
     Ok(Arc::new(views.finish()))
 }
@@ -46,12 +45,15 @@ pub(crate) fn offset(records: &Records) -> ArrayRef {
 
 /// The column `_tfarrow_unset`: for each record the names of its features that have no kind, or null.
 pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
-    within_offsets("features with no kind in a batch", unset.names.len()).map_err(|kind| Fault { row: 0, kind })?;
+    within_offsets("features with no kind in a batch", unset.names.len())?;
+    let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| name);
+    let bytes = unset.names.iter().map(|id| name_of(id).len()).sum();
+    within_offsets("bytes of the names of features with no kind in a batch", bytes)?;
     let mut lists = ListBuilder::new(StringBuilder::new());
     let mut ids = unset.names.iter();
     for length in &unset.lengths {
         for id in ids.by_ref().take(*length) {
-            lists.values().append_value(names.get(*id as usize).map_or("", |name| name));
+            lists.values().append_value(name_of(id));
         }
         lists.append(*length > 0);
     }

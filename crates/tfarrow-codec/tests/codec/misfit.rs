@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::{Category, DecoderBuilder, Error, ErrorKind};
+use tfarrow_codec::{Category, Cutter, DecoderBuilder, Error, ErrorKind, OnError, VerifyCrc};
 use tfarrow_testkit::{
     arrow, config, frame, generate,
     odd_wire::{Choices, tapes},
@@ -175,4 +175,55 @@ fn fields_of_no_such_record_are_counted() {
     decoder.decode(records).unwrap();
     // Two of three records have feature lists, and were read twice.
     assert_eq!(decoder.foreign_fields(), Some((2, 4)));
+}
+
+/// Two records of 1.1 GB are more than the offsets of one array can count: none of them is to blame, and none is skipped.
+/// Nothing touches their bytes, so that they take no memory.
+#[test]
+fn a_batch_that_arrow_cannot_count_blames_no_record() {
+    let varint = |mut value: usize| {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        [bytes, vec![value as u8]].concat()
+    };
+    let value = 1_100_000_000;
+    // Of a message whose last field is long: what stands before that.
+    let begin = |before: &[u8], tag: u8, len: usize| [before, &[tag][..], &varint(len)].concat();
+    let (mut head, mut len) = (Vec::new(), value);
+    for (before, tag) in [(&b""[..], 0x0a), (b"", 0x0a), (b"\x0a\x01x", 0x12), (b"", 0x0a), (b"", 0x0a)] {
+        let start = begin(before, tag, len);
+        len += start.len();
+        head = [start, head].concat();
+    }
+    let mut header = Vec::new();
+    header.extend((len as u64).to_le_bytes());
+    header.extend(frame::masked(&header).to_le_bytes());
+    let small = frame::file([&b""[..]]);
+    let mut file = vec![0; small.len() + 2 * (len + 16)];
+    file[..small.len()].copy_from_slice(&small);
+    for start in [small.len(), small.len() + len + 16] {
+        let start_of_record = [&header[..], &head].concat();
+        file[start..start + start_of_record.len()].copy_from_slice(&start_of_record);
+    }
+    let mut cutter = Cutter::default();
+    let mut cut = cutter.begin();
+    assert_eq!(cutter.cut(&file, 0, &mut cut).unwrap(), 0);
+    let (_, records) = cut.records(file, 0).split_at(1);
+    let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
+    for on_error in [OnError::Fail, OnError::Skip] {
+        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_verify_crc(VerifyCrc::Never);
+        let mut decoder = builder.with_on_error(on_error).build_batch_decoder().unwrap();
+        let error = decoder.decode(&records).unwrap_err();
+        assert_eq!((error.category(), error.limit_name()), (Category::Limit, None));
+        assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 2, .. }), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "records 1 to 2 (from byte 16): feature \"x\": bytes of one column of a batch: found 2200000012, the limit of \
+             Arrow is 2147483647; decode fewer records at once"
+        );
+        assert_eq!(decoder.take_skipped().records, 0);
+    }
 }
