@@ -198,9 +198,12 @@ impl BatchDecoder {
         for row in 0..count {
             let index = self.record_of(row);
             let read = if self.walks { self.walk(records, index) } else { self.check(records, index) };
-            if let Err(error) = read {
-                self.skip(row, error)?;
-                self.tape.skip(row);
+            match read {
+                Ok(()) => self.tape.accept(),
+                Err(error) => {
+                    self.skip(row, error)?;
+                    self.tape.skip(row);
+                }
             }
         }
         let columns = Arc::clone(&self.columns);
@@ -249,10 +252,9 @@ impl BatchDecoder {
         let lists = self.record_type == RecordType::SequenceExample;
         let walked = self.tape.record(data, records.chunk(), lists);
         walked.map_err(|e| self.unreadable(e, records, index))?;
-        match self.tape.foreign.filter(|_| self.strict) {
+        match self.tape.foreign_of_record().filter(|_| self.strict) {
             None => Ok(()),
-            Some((field, _)) => {
-                self.tape.foreign = None;
+            Some(field) => {
                 let record_type = self.record_type.name();
                 Err(records.error(ErrorKind::Foreign { field, record_type }, index))
             }

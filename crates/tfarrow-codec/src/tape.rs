@@ -1,6 +1,6 @@
 //! The tape: for each wanted column and each record of a batch, where the value lies. Filled by WALK, read by COLUMNS.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
 use arrow_buffer::Buffer;
 
@@ -109,6 +109,7 @@ pub(crate) struct Tape {
     sides: [SideKeys; 2],
     /// The keys without a kind: of the record in hand, and how many each record before it has.
     unset: Option<Unset>,
+    pending: Pending,
     /// How often a feature with no kind was met whose name nobody keeps.
     pub(crate) lost_unset: u64,
     /// How often a feature was met that has no column, and whose name is one too many to remember.
@@ -144,6 +145,17 @@ impl SideKeys {
     }
 }
 
+/// What the record in hand has that no column holds. It is counted once the record has been accepted, so that one that is
+/// left out is not counted.
+#[derive(Debug, Default)]
+struct Pending {
+    /// The keys without a column that need one.
+    unknown: Vec<(Side, u32)>,
+    lost_unset: u64,
+    forgotten: u64,
+    foreign: Option<(u32, u64)>,
+}
+
 /// The names of unset features, record by record.
 #[derive(Debug, Default)]
 pub(crate) struct Unset {
@@ -173,6 +185,7 @@ impl Tape {
             joined: Vec::new(),
             sides: [side(Side::Features), side(Side::Lists)],
             unset: has_unset.then(Unset::default),
+            pending: Pending::default(),
             lost_unset: 0,
             forgotten: 0,
             foreign: None,
@@ -195,9 +208,15 @@ impl Tape {
         }
     }
 
-    /// Walks the batch's next record, whose data lies in `chunk`.
+    /// Walks the batch's next record, whose data lies in `chunk`. It is followed by [`accept`](Self::accept) or
+    /// [`skip`](Self::skip). Of a record that does not parse no name is remembered.
     pub(crate) fn record(&mut self, data: &[u8], chunk: &[u8], lists: bool) -> wire::Result<()> {
-        walk::record(data, lists, &mut TapeVisitor { tape: self, chunk })?;
+        self.pending = Pending::default();
+        let known = self.sides.each_ref().map(|side| side.keys.names().len());
+        if let Err(error) = walk::record(data, lists, &mut TapeVisitor { tape: self, chunk }) {
+            self.sides.iter_mut().zip(known).for_each(|(side, known)| side.keys.abandon(known));
+            return Err(error);
+        }
         self.row += 1;
         if let Some(unset) = &mut self.unset {
             let names = self.sides[0].keys.names();
@@ -206,6 +225,22 @@ impl Tape {
             unset.names.append(&mut unset.record);
         }
         Ok(())
+    }
+
+    /// The first field of the record in hand that its type has not, if any.
+    pub(crate) fn foreign_of_record(&self) -> Option<u32> {
+        self.pending.foreign.map(|(field, _)| field)
+    }
+
+    /// Counts what the record in hand has that no column holds.
+    pub(crate) fn accept(&mut self) {
+        let Pending { unknown, lost_unset, forgotten, foreign } = mem::take(&mut self.pending);
+        unknown.into_iter().for_each(|(side, id)| self.sides[side as usize].miss(id));
+        self.lost_unset += lost_unset;
+        self.forgotten += forgotten;
+        if let Some((field, times)) = foreign {
+            self.foreign.get_or_insert((field, 0)).1 += times;
+        }
     }
 
     /// Goes on after `row`, the record in hand, as if it had nothing.
@@ -253,7 +288,7 @@ impl Tape {
     #[inline]
     fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
         let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) else { return Ok(()) };
-        let replaced = std::mem::replace(place, slot);
+        let replaced = mem::replace(place, slot);
         if replaced.state == State::Absent { Ok(()) } else { self.check(&replaced, chunk) }
     }
 
@@ -304,9 +339,9 @@ impl TapeVisitor<'_, '_> {
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
         let nesting = self.tape.limits().nesting;
         if side == Side::Lists || walk::feature(message, nesting, |feature| Ok(feature.is_some()))? {
-            self.tape.sides[side as usize].miss(id);
+            self.tape.pending.unknown.push((side, id));
         } else {
-            self.tape.lost_unset += u64::from(self.tape.unset.is_none());
+            self.tape.pending.lost_unset += u64::from(self.tape.unset.is_none());
         }
         Ok(())
     }
@@ -324,7 +359,7 @@ impl TapeVisitor<'_, '_> {
             {
                 unset.note(id, feature.is_none());
             }
-            tape.lost_unset += u64::from(feature.is_none() && tape.unset.is_none());
+            tape.pending.lost_unset += u64::from(feature.is_none() && tape.unset.is_none());
             let slot = match feature {
                 Some((kind, body)) => slot(State::List(kind), body, chunk, &mut tape.joined),
                 None => Slot::UNSET,
@@ -343,7 +378,7 @@ impl Visitor for TapeVisitor<'_, '_> {
     #[inline(always)]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         let Some(id) = id else {
-            self.tape.forgotten += 1;
+            self.tape.pending.forgotten += 1;
             return Ok(());
         };
         let message = value.unwrap_or_default();
@@ -365,7 +400,7 @@ impl Visitor for TapeVisitor<'_, '_> {
     }
 
     fn foreign(&mut self, field: u32) -> Result<(), WireError> {
-        self.tape.foreign.get_or_insert((field, 0)).1 += 1;
+        self.tape.pending.foreign.get_or_insert((field, 0)).1 += 1;
         Ok(())
     }
 }

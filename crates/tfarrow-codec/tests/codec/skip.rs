@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use arrow_array::BooleanArray;
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::{BatchDecoder, Category, DecoderBuilder, OnError};
+use tfarrow_codec::{BatchDecoder, Category, DecoderBuilder, Limits, OnError};
 use tfarrow_testkit::{
     arrow, config,
     corrupt::flip,
-    frame, generate,
+    frame,
+    generate::{self, DataSet},
     odd_wire::{Choices, tapes},
+    oracle::{Cell, Row, Side, Value},
 };
 
 use crate::{
@@ -87,4 +89,32 @@ fn where_no_column_is_wanted_damage_alone_is_bad() {
     tfarrow_codec::frame::write(b"", &mut odd);
     let records = chunks(&odd, 1 << 20).unwrap();
     assert_eq!(decoder(&file, vec![]).decode(&records[0]).unwrap().num_rows(), 2);
+}
+
+/// Names that a record brings which is left out are no loss, and take no share of the limit of names.
+#[test]
+fn a_record_that_does_not_parse_is_no_loss() {
+    let row = |names: &[(&str, Value)]| {
+        let cell = |(name, value): &(&str, Value)| ((Side::Features, (*name).to_owned()), Cell::One(value.clone()));
+        names.iter().map(cell).collect::<Row>()
+    };
+    let int = || Value::Int64(vec![1]);
+    let payload = |row| DataSet { sequence: false, rows: vec![row] }.payloads().remove(0);
+    let good = payload(row(&[("x", int())]));
+    let bad = payload(row(&[("gone", Value::Unset), ("strange", int())]));
+    let known = payload(row(&[("other", int()), ("x", int())]));
+    let schema = schema_of(&frame::file([&good]), false, WAYS[0]).unwrap();
+    let foreign = b"\x1a\x01x";
+    // One that parses, but is of another type, keeps its names.
+    for (end, features) in [(&[foreign, &b"\xff"[..]].concat()[..], 2), (foreign, 4)] {
+        let file = frame::file([&good, &[&bad, end].concat(), &known]);
+        let limits = Limits { features, ..Limits::default() };
+        let builder = DecoderBuilder::new(Arc::clone(&schema)).with_limits(limits).with_on_error(OnError::Skip);
+        let mut decoder = builder.with_strict(true).build_batch_decoder().unwrap();
+        let [records] = &chunks(&file, 1 << 20).unwrap()[..] else { panic!() };
+        assert_eq!(decoder.decode(records).unwrap().num_rows(), 2);
+        assert_eq!(decoder.take_skipped().records, 1);
+        assert_eq!(decoder.unknown_features().collect::<Vec<_>>(), [("other", 1)]);
+        assert_eq!((decoder.forgotten_features(), decoder.lost_unset(), decoder.foreign_fields()), (0, 0, None));
+    }
 }
