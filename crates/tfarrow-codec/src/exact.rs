@@ -22,19 +22,16 @@ use arrow_array::{RecordBatch, builder::BinaryBuilder};
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::{
-    Encoder, EncoderBuilder, Records, Result,
+    Encoder, EncoderBuilder, MOST_RECORD_BYTES, Records, Result,
     encode::varint_len,
     frame,
-    schema::exact_field,
+    schema::{EXACT_COLUMN, exact_field},
     wire::{self, LEN},
 };
 
 const PARTS: u8 = 1;
 const WHOLE: u8 = 2;
 const WHOLE_PADDED: u8 = 3;
-
-/// The longest record that is restored, in bytes: what protobuf itself allows.
-const RECORD_BYTES: usize = i32::MAX as usize;
 
 /// A part of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,10 +86,17 @@ impl ExactColumn {
         self.encoder.encode(batch, &mut self.canonical)?;
         let mut column = BinaryBuilder::new();
         let mut orders = Orders::default();
+        let (mut bytes, limit) = (0, i32::MAX as u64);
         for (row, (_, canonical)) in framed(&self.canonical).enumerate() {
             let original = records.data(rows(row)).unwrap_or_default();
             // No null: which records have their usual form would cost more to say than that they have.
-            column.append_value(orders.difference(original, canonical).unwrap_or_default());
+            let difference = orders.difference(original, canonical).unwrap_or_default();
+            bytes += difference.len() as u64;
+            if bytes > limit {
+                let error = records.overflow("bytes of one column of a batch", bytes, limit);
+                return Err(error.with_feature(EXACT_COLUMN));
+            }
+            column.append_value(difference);
         }
         let mut columns = batch.columns().to_vec();
         columns.push(std::sync::Arc::new(column.finish()));
@@ -252,28 +256,87 @@ fn order_len(count: usize) -> usize {
     groups(count).map(|(_, bytes)| bytes).sum()
 }
 
+/// The numbers from 0 on that are not taken yet. A Fenwick tree: to find and to take one costs the logarithm of how many
+/// there are, so that a record of a million features in another order is no attack.
+struct Untaken {
+    /// At each place from 1 on, how many of as many numbers before it are left as its lowest bit says.
+    counts: Vec<usize>,
+}
+
+impl Untaken {
+    fn new(count: usize) -> Self {
+        Self { counts: (0..=count).map(|place| place & place.wrapping_neg()).collect() }
+    }
+
+    /// How many numbers there were at first.
+    fn len(&self) -> usize {
+        self.counts.len() - 1
+    }
+
+    /// Takes a number, and returns how many smaller ones are left; `None` where it is taken or was none of them.
+    fn take(&mut self, number: usize) -> Option<usize> {
+        let smaller = self.left_before(number);
+        let is_left = number < self.len() && self.left_before(number + 1) > smaller;
+        is_left.then(|| {
+            self.remove(number);
+            smaller
+        })
+    }
+
+    /// Takes the number that has `smaller` smaller ones left; `None` where there is none.
+    fn take_at(&mut self, mut smaller: usize) -> Option<usize> {
+        let (mut number, mut step) = (0, self.counts.len().next_power_of_two());
+        while step > 0 {
+            if let Some(left) = self.counts.get(number + step).filter(|left| **left <= smaller) {
+                (number, smaller) = (number + step, smaller - left);
+            }
+            step /= 2;
+        }
+        (number < self.len()).then(|| {
+            self.remove(number);
+            number
+        })
+    }
+
+    fn left_before(&self, number: usize) -> usize {
+        let (mut place, mut left) = (number, 0);
+        while place > 0 {
+            left += self.counts.get(place).copied().unwrap_or_default();
+            place &= place - 1;
+        }
+        left
+    }
+
+    fn remove(&mut self, number: usize) {
+        let mut place = number + 1;
+        while let Some(left) = self.counts.get_mut(place) {
+            *left -= 1;
+            place += place & place.wrapping_neg();
+        }
+    }
+}
+
 /// Writes the number of an order of the numbers from 0 on: its Lehmer code, which says of each which of those that are left
 /// it is. `None` where it is no order.
 fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
-    let mut left: Vec<usize> = (0..order.len()).collect();
+    let mut left = Untaken::new(order.len());
     let mut order = order.iter();
     for (radices, bytes) in groups(order.len()) {
         let (mut number, mut size) = (0, 1);
         for radix in radices {
-            let place = left.binary_search(order.next()?).ok()?;
-            left.remove(place);
+            let place = left.take(*order.next()?)?;
             number += size * place as u128;
             size = size.wrapping_mul(radix);
         }
         out.extend(number.to_le_bytes().into_iter().take(bytes));
     }
     // The last has no digit.
-    order.all(|last| left == [*last]).then_some(())
+    order.all(|last| left.take(*last).is_some()).then_some(())
 }
 
 /// The order of so many things whose number stands at the front of `bytes`.
 fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
-    let mut left: Vec<usize> = (0..count).collect();
+    let mut left = Untaken::new(count);
     let mut order = Vec::with_capacity(count);
     for (radices, len) in groups(count) {
         let (number, rest) = bytes.split_at_checked(len)?;
@@ -282,14 +345,14 @@ fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
         whole.iter_mut().zip(number).for_each(|(to, from)| *to = *from);
         let mut number = u128::from_le_bytes(whole);
         for radix in radices {
-            order.push(left.remove((number % radix) as usize));
+            order.push(left.take_at((number % radix) as usize)?);
             number /= radix;
         }
         if number > 0 {
             return None;
         }
     }
-    order.extend(left);
+    order.extend(left.take_at(0));
     Some(order)
 }
 
@@ -514,7 +577,7 @@ fn joined(entries: &[Entry<'_>], mut parts: &[u8]) -> Option<Vec<u8>> {
         }
         // A part of a byte may stand for a long entry.
         let before = open.as_ref().map_or(0, |(_, before)| before.len());
-        if record.len() + before > RECORD_BYTES {
+        if record.len() + before > MOST_RECORD_BYTES {
             return None;
         }
     }
@@ -544,6 +607,42 @@ mod tests {
         }
     }
 
+    /// What is taken of a plain list of those that are left: files that are there have to be read in years to come.
+    #[test]
+    fn numbers_of_orders_stay_what_they_are() {
+        assert_eq!(ranked(&[2, 0, 3, 1]), [14]);
+        for count in [2, 3, 20, 33, 34, 35, 36, 200] {
+            let order: Vec<usize> = (0..count).map(|i| (i * 7919 + 13) % count).collect();
+            let mut left: Vec<usize> = (0..count).collect();
+            let mut places = order.iter().map(|number| {
+                let place = left.binary_search(number).unwrap();
+                left.remove(place);
+                place as u128
+            });
+            let mut expect = Vec::new();
+            for (radices, bytes) in groups(count) {
+                let digits: Vec<_> = places.by_ref().take(radices.len()).zip(radices).collect();
+                let number = digits.iter().rev().fold(0, |number, (place, radix)| number * radix + place);
+                expect.extend(number.to_le_bytes().into_iter().take(bytes));
+            }
+            assert_eq!(ranked(&order), expect, "{count}");
+        }
+    }
+
+    fn ranked(order: &[usize]) -> Vec<u8> {
+        let mut number = Vec::new();
+        rank(order, &mut number).unwrap();
+        number
+    }
+
+    /// As many as a record may have: at a price that grows with their square, this test would not end.
+    #[test]
+    fn orders_of_a_million_features_are_there_and_back_in_time() {
+        let count = crate::Limits::default().record_features;
+        let order: Vec<usize> = (0..count).map(|i| (i * 7919 + 13) % count).collect();
+        assert!(unrank(count, &mut ranked(&order).as_slice()) == Some(order));
+    }
+
     #[test]
     fn numbers_of_orders_take_hardly_more_than_they_must() {
         for count in 2..2000_u32 {
@@ -555,7 +654,7 @@ mod tests {
 
     #[test]
     fn long_orders_are_there_and_back() {
-        for count in [33, 34, 35, 40, 100, 1000] {
+        for count in [33, 34, 35, 40, 63, 64, 65, 100, 1000] {
             let order: Vec<usize> = (0..count).map(|i| (i * 7919 + 13) % count).collect();
             let mut seen = order.clone();
             seen.sort_unstable();
