@@ -231,3 +231,14 @@ fn bytes_that_begin_records_everywhere_are_read_in_time() {
     assert_eq!(found.last(), Some(&Piece::Record(bytes.len() - 21, b"sound".to_vec())));
     assert_eq!(found.len(), 2);
 }
+
+/// A sound header of a length that no sum may be made with: all that follows is lost with it.
+#[test]
+fn the_longest_length_does_not_overflow() {
+    let length = u64::MAX.to_le_bytes();
+    let header = [&length[..], &frame::masked(&length).to_le_bytes()].concat();
+    let bytes = [&header[..], &[0; 5], &frame::file([&b""[..]])].concat();
+    for limits in [Limits::default(), Limits { record_bytes: usize::MAX, ..Limits::default() }] {
+        assert_eq!(read(&bytes, &[1], limits), [Piece::Lost(0, bytes.clone())]);
+    }
+}
