@@ -2,6 +2,11 @@
 
 use std::fs;
 
+use tfarrow_testkit::{
+    frame,
+    oracle::{Cell, Row, Side, Value, example_from_row},
+};
+
 use crate::support::tfarrow;
 
 #[test]
@@ -72,4 +77,31 @@ fn no_page_of_what_cannot_be_read() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     tfarrow(&["report", damaged, "-o", page.to_str().unwrap(), "--on-error", "skip"]).ends(3);
     assert!(fs::read_to_string(&page).unwrap().contains("passed over 1 record"));
+}
+
+#[test]
+fn drift_ranks_by_distributions_and_not_by_sizes() {
+    let folder = tempfile::tempdir().unwrap();
+    // The same shares of words in ten times as many records; other shares of numbers.
+    let write = |name: &str, records: usize, shift: usize| {
+        let payloads = (0..records).map(|record| {
+            let word = Value::Bytes(vec![if record % 10 == 0 { b"rare".to_vec() } else { b"often".to_vec() }]);
+            let number = Value::Int64(vec![(record % 100 + shift) as i64]);
+            let row = [("number", number), ("word", word)];
+            example_from_row(&Row::from(row.map(|(name, value)| ((Side::Features, name.to_owned()), Cell::One(value)))))
+        });
+        let path = folder.path().join(name);
+        fs::write(&path, frame::file(payloads)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (now, before) = (write("now.tfrecord", 1_000, 30), write("before.tfrecord", 100, 0));
+    let page = tfarrow(&["report", &now, "-o", "-", "--baseline", &before]);
+    let drift = |name: &str| -> f64 {
+        let row = page.stdout.split(&format!("data-sort=\"{name}\"")).nth(1).unwrap().split("</tr>").next().unwrap();
+        row.rsplit("data-sort=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    assert!(page.stdout.contains(">drift (Jensen-Shannon)</button>"));
+    assert!(drift("word") < 1e-9 && drift("number") > 0.1, "{} {}", drift("word"), drift("number"));
+    // The difference of counts, 810 of 1,100, has its own name.
+    assert!(page.stdout.contains("<dt>difference of counts, which sizes differ in as well</dt><dd>0.7364</dd>"));
 }

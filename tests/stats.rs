@@ -1,5 +1,10 @@
 //! `tfarrow stats`, and `schema --format pbtxt`.
 
+use tfarrow_testkit::{
+    frame,
+    oracle::{Cell, Row, Side, Value, example_from_row},
+};
+
 use crate::support::{command, tfarrow};
 
 #[test]
@@ -116,4 +121,49 @@ fn slices_have_figures_each() {
 fn images_are_told_with_their_sizes() {
     let printed = tfarrow(&["stats", "testdata/shards/"]).prints();
     assert!(printed.contains("| PNG 4..8×4..8 |"), "{printed}");
+}
+
+/// A file of records with one feature each.
+fn file_of(folder: &std::path::Path, values: impl IntoIterator<Item = Value>) -> String {
+    let path = folder.join("data.tfrecord");
+    let row = |value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value))]);
+    let payloads = values.into_iter().map(|value| example_from_row(&row(value)));
+    std::fs::write(&path, frame::file(payloads)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn nan_and_infinity_are_shown_in_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = [1.0, f32::NAN, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 2.0].map(f32::to_bits);
+    let source = file_of(folder.path(), values.map(|value| Value::Float(vec![value])));
+    let printed = tfarrow(&["stats", &source]).prints();
+    assert!(printed.contains(" NaN, inf |") && printed.contains("| 2 NaN, 1 inf, 1 -inf |"), "{printed}");
+    let plain = tfarrow(&["stats", "testdata/shards/"]).prints();
+    assert!(!plain.contains("NaN, inf"), "{plain}");
+}
+
+#[test]
+fn binary_values_are_not_shown_as_most_frequent_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let jpeg = [b"\xff\xd8\xff\xe0".as_slice(), &[b'a'; 96]].concat();
+    let source = file_of(folder.path(), std::iter::repeat_n(Value::Bytes(vec![jpeg]), 3));
+    let printed = tfarrow(&["stats", &source]).prints();
+    assert!(printed.contains("| JPEG ") && printed.contains("| <JPEG 100 B> 100 % |"), "{printed}");
+    let page = tfarrow(&["report", &source, "-o", "-"]).prints();
+    assert!(page.contains("<li>&#60;JPEG 100 B&#62; "), "{page}");
+}
+
+#[test]
+fn bytes_of_control_characters_are_not_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = file_of(folder.path(), [0_u8, 1, 2, 3, 3].map(|byte| Value::Bytes(vec![vec![byte]])));
+    let printed = tfarrow(&["stats", &source]).prints();
+    assert!(printed.contains("| other ") && printed.contains("| 0x03 40.0 % "), "{printed}");
+    let json: serde_json::Value =
+        serde_json::from_str(&tfarrow(&["stats", &source, "--format", "json"]).prints()).unwrap();
+    let strings = &json["features"][0]["kinds"][0]["strings"];
+    assert_eq!((&strings["invalid_utf8"], &strings["formats"][0][0]), (&0.into(), &"other".into()));
+    let page = tfarrow(&["report", &source, "-o", "-"]).prints();
+    assert!(page.contains("<li>0x03 "), "{page}");
 }

@@ -2,6 +2,11 @@
 
 use std::{fs, path::Path};
 
+use tfarrow_testkit::{
+    frame,
+    oracle::{Cell, Row, Side, Value, example_from_row},
+};
+
 use crate::support::{command, tfarrow};
 
 /// A schema of testdata/shards, edited, in a file of this folder.
@@ -108,4 +113,33 @@ fn nothing_is_not_what_a_schema_says() {
     let run = tfarrow(&["validate", "testdata/empty.tfrecord", "--schema", &schema]);
     assert_eq!(run.stdout, "0 records, no anomalies\n");
     assert_eq!(run.ends(3), "tfarrow: there are no records to look at\n");
+}
+
+#[test]
+fn nan_and_infinity_are_noted_and_are_anomalies_where_the_schema_disallows_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("data.tfrecord");
+    let row =
+        |value: f32| Row::from([((Side::Features, "x".to_owned()), Cell::One(Value::Float(vec![value.to_bits()])))]);
+    let payloads = [1.0, f32::NAN, f32::NAN, f32::INFINITY].map(|value| example_from_row(&row(value)));
+    fs::write(&source, frame::file(payloads)).unwrap();
+    let validated = |domain: &str, format: &str| {
+        let schema = folder.path().join("schema.pbtxt");
+        fs::write(&schema, format!("feature {{ name: \"x\" type: FLOAT {domain} }}")).unwrap();
+        let [source, schema] = [&source, &schema].map(|path| path.to_str().unwrap());
+        tfarrow(&["validate", source, "--schema", schema, "--format", format])
+    };
+    let printed = validated("", "table").prints();
+    let [nan, infinite] =
+        ["2 of 4 values are NaN; float_domain { disallow_nan: true }", "1 of 4 values are infinite; "];
+    assert!(
+        printed.contains("no anomalies\nx: note: ") && printed.contains(nan) && printed.contains(infinite),
+        "{printed}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&validated("", "json").prints()).unwrap();
+    assert_eq!(json["non_finite"], serde_json::json!([{"feature": "x", "nan": 2, "infinite": 1, "values": 4}]));
+    let run = validated("float_domain { disallow_nan: true }", "table");
+    assert!(run.stdout.contains("x: FLOAT_TYPE_HAS_NAN in 2 of 4 records"), "{}", run.stdout);
+    assert!(!run.stdout.contains(nan) && run.stdout.contains(infinite), "{}", run.stdout);
+    run.ends(3);
 }

@@ -296,7 +296,7 @@ pub(crate) struct HeldAgainst {
 #[command(after_help = "\
 Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384 \
 values of a feature (fewer where there are more than 256 features), taken by chance, and the same each time; distinct \
-values are counted up to 20,000 (fewer where there are more than 52 features), and estimated beyond.
+values are counted up to 20,000 (fewer where more than 3 features have long texts or 26 have texts), and estimated beyond.
 With --by, figures are of all records, and of those of each value of a feature: up to 256 integers or byte strings.
 --format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
 
@@ -325,6 +325,7 @@ pub(crate) struct Stats {
 The anomalies are those of TensorFlow Data Validation, each with the number of records that have it and the first one.
 Without --schema, the data is held against what schema --format pbtxt says of the baseline.
 With --baseline, the drift and skew comparators of the schema are held against it as well, and all distances are told.
+Floats that are NaN or infinite are noted; disallow_nan and disallow_inf in a float_domain of the schema make them anomalies.
 Exit status: 0 nothing is wrong; 3 something is.
 
 Examples:

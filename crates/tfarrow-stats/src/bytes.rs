@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
-    formats::Format,
+    formats::{Format, is_text},
     images::Images,
     sample::{Room, Sample},
 };
@@ -37,9 +37,9 @@ impl Bytes {
         let length = value.len() as u64;
         self.bytes += length;
         self.lengths = Some(self.lengths.map_or((length, length), |(low, high)| (low.min(length), high.max(length))));
-        let is_text = value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok();
-        self.invalid_utf8 += u64::from(!is_text);
-        let format = Format::of(value, is_text);
+        let is_utf8 = value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok();
+        self.invalid_utf8 += u64::from(!is_utf8);
+        let format = Format::of(value, is_text(value, is_utf8));
         if let Some(count) = self.formats.get_mut(format as usize) {
             *count += 1;
         }
@@ -47,7 +47,7 @@ impl Bytes {
             self.images.add(value);
         }
         self.values.add(value, 1, room);
-        self.sample.add(key, room, || sampled(value, is_text).into());
+        self.sample.add(key, room, || sampled(value, is_utf8).into());
     }
 
     /// How many values there are.

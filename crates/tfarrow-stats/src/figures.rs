@@ -10,7 +10,7 @@ use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 use crate::{
     bytes::{Bytes, Values},
     feature::FeatureValues,
-    formats::Format,
+    formats::{Format, is_text},
     images::Images,
     numbers::{Number, Numbers},
     quantiles::{Bucket, Quantiles},
@@ -179,6 +179,19 @@ pub struct Top {
     pub value: Box<[u8]>,
     /// How often there is; estimated where values were sampled.
     pub count: f64,
+}
+
+impl Top {
+    /// What the value looks like.
+    pub fn format(&self) -> Format {
+        Format::of(&self.value, is_text(&self.value, std::str::from_utf8(&self.value).is_ok()))
+    }
+
+    /// The value, if it is text: `None` if it is binary, or has control characters other than white space.
+    pub fn text(&self) -> Option<&str> {
+        let is_text = matches!(self.format(), Format::Empty | Format::Text | Format::Json);
+        std::str::from_utf8(&self.value).ok().filter(|_| is_text)
+    }
 }
 
 /// A value in words: of a long one the beginning, bytes that are no UTF-8 with a mark in their place.

@@ -7,7 +7,7 @@ pub enum Format {
     Other,
     /// No byte.
     Empty,
-    /// UTF-8 that is no JSON.
+    /// UTF-8 without control characters other than white space, that is no JSON.
     Text,
     /// A JSON object or array, by its ends.
     Json,
@@ -55,7 +55,7 @@ impl Format {
         Self::Tensor,
     ];
 
-    /// What a value looks like, of which it is known whether it is UTF-8.
+    /// What a value looks like, of which [`is_text`] is known.
     pub fn of(value: &[u8], is_text: bool) -> Self {
         match value {
             [] => Self::Empty,
@@ -102,6 +102,16 @@ impl Format {
     }
 }
 
+/// Whether a value, of which it is known whether it is UTF-8, is text: control characters other than white space are not.
+pub(crate) fn is_text(value: &[u8], is_utf8: bool) -> bool {
+    let is_odd = |c: char| c.is_control() && !c.is_whitespace();
+    is_utf8
+        && match value.is_ascii() {
+            true => !value.iter().any(|byte| is_odd(char::from(*byte))),
+            false => std::str::from_utf8(value).is_ok_and(|text| !text.contains(is_odd)),
+        }
+}
+
 fn is_json(value: &[u8]) -> bool {
     let text = value.trim_ascii();
     matches!((text.first(), text.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))) && text.len() > 1
@@ -120,12 +130,19 @@ mod tests {
 
     #[test]
     fn formats_are_told_by_their_first_bytes() {
-        let of = |value: &[u8]| Format::of(value, std::str::from_utf8(value).is_ok()).name();
+        let of = |value: &[u8]| Format::of(value, is_text(value, std::str::from_utf8(value).is_ok())).name();
         for (value, expect) in [
             (&b""[..], "empty"),
             (b"words", "text"),
             (b" {\"a\": 1}\n", "JSON"),
             (b"[", "text"),
+            (b" \t\r\n\x0b\x0c", "text"),
+            ("größe\u{85}".as_bytes(), "text"),
+            (b"\0", "other"),
+            (b"\x01", "other"),
+            (b"a\x1b[2J", "other"),
+            (b"{\x7f}", "other"),
+            ("größe\u{9b}".as_bytes(), "other"),
             (b"\xff\xd8\xff\xe0", "JPEG"),
             (b"\x89PNG\r\n\x1a\n", "PNG"),
             (b"GIF89a", "GIF"),

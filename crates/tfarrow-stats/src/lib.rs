@@ -44,4 +44,4 @@ pub use quantiles::Bucket;
 pub use slices::{MOST_SLICES, Slice, SliceError, SliceValue, Sliced};
 pub use statistics::Statistics;
 pub use text::{TextError, anomalies_to_text, schema_of_text, schema_to_text, statistics_of_text};
-pub use validate::{Anomaly, AnomalyKind, Validation, path_of};
+pub use validate::{Anomaly, AnomalyKind, NonFinite, Validation, path_of};

@@ -57,6 +57,20 @@ impl Anomaly {
     }
 }
 
+/// A feature with floats that are NaN or infinite. As for TFDV these are no anomaly, unless the `float_domain` of the
+/// schema says `disallow_nan` or `disallow_inf`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NonFinite {
+    /// The feature, as a path of the schema.
+    pub feature: String,
+    /// Values that are NaN.
+    pub nan: u64,
+    /// Values that are infinite.
+    pub infinite: u64,
+    /// All values.
+    pub values: u64,
+}
+
 /// A data set that was held against a schema.
 #[derive(Debug)]
 pub struct Validation {
@@ -106,6 +120,17 @@ impl Validation {
         anomalies.extend(own);
         anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
         Ok((Self { statistics, anomalies, updated }, others))
+    }
+
+    /// The features with floats that are NaN or infinite.
+    pub fn non_finite(&self) -> Vec<NonFinite> {
+        let found = self.statistics.features().filter_map(|(feature, values)| {
+            let floats = values.floats.as_ref()?;
+            let (nan, infinite) = (floats.nan, floats.positive_infinities + floats.negative_infinities);
+            let feature = path_of(feature.role == Role::Sequence, &feature.name);
+            (nan + infinite > 0).then_some(NonFinite { feature, nan, infinite, values: floats.count() + nan })
+        });
+        found.collect()
     }
 
     /// The anomalies as TFDV says them, for `schema`.

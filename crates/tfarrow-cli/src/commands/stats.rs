@@ -20,6 +20,9 @@ use crate::{
 /// Characters of a frequent value that the table shows.
 const SHOWN: usize = 24;
 
+/// The column of values that are NaN or infinite.
+const NON_FINITE: &str = "NaN, inf";
+
 /// Prints what the values of a data set are.
 pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
     if args.format == StatsFormat::Pb {
@@ -36,7 +39,7 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
     let answer = Answer { figures: all.figures(), slices };
     match args.format {
         StatsFormat::Table => answer.tables()?,
-        StatsFormat::Json => output::line(&serde_json::to_string_pretty(&answer)?)?,
+        StatsFormat::Json => output::line(&output::pretty(&answer)?)?,
         StatsFormat::Pb => output::bytes(&answer.to_proto().encode_to_vec())?,
     }
     let has_lost = look::tell_all([Some(&all)]);
@@ -115,11 +118,19 @@ fn tables(title: &str, figures: &DatasetFigures) -> Result<()> {
     let (records, bytes) = (count(figures.records), output::size(figures.bytes));
     output::line(&format!("{title}{records} records, {bytes} of payload{}", sample.unwrap_or_default()))?;
     let kinds = || figures.features.iter().flat_map(|feature| feature.kinds.iter().map(move |kind| (feature, kind)));
-    let numbers: Vec<_> =
+    let mut numbers: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(number_row(feature, kind, kind.numbers.as_ref()?))).collect();
     if !numbers.is_empty() {
-        let names = ["numbers", "missing", "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
-        let right = [false, true, true, true, true, true, true, true, true, false];
+        let mut names =
+            vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
+        let mut right = vec![false, true, true, true, true, true, true, true, true, true, false];
+        // The column is there for data that has some, and then on terminals of any width.
+        let place = names.iter().position(|name| *name == NON_FINITE).unwrap_or_default();
+        if numbers.iter().all(|row| row[place].is_empty()) {
+            names.remove(place);
+            right.remove(place);
+            numbers.iter_mut().for_each(|row| drop(row.remove(place)));
+        }
         output::text_table(&names, &right, &["std", "zeros", "mean", "", "lengths"], numbers)?;
     }
     let strings: Vec<_> =
@@ -159,10 +170,18 @@ fn shown(text: &str) -> String {
     format!("{}{more}", escape(&shown))
 }
 
+/// How many numbers are NaN or infinite; empty where there are none.
+fn non_finite(numbers: &NumberFigures) -> String {
+    let counts = [(numbers.nan, "NaN"), (numbers.positive_infinities, "inf"), (numbers.negative_infinities, "-inf")];
+    let found = counts.into_iter().filter(|(times, _)| *times > 0);
+    found.map(|(times, name)| format!("{} {name}", count(times))).collect::<Vec<_>>().join(", ")
+}
+
 fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigures) -> Vec<String> {
     vec![
         name_of(feature, kind),
         count(feature.absent()),
+        non_finite(numbers),
         range(kind.lengths.min, kind.lengths.max),
         share(numbers.zeros, numbers.count),
         short(numbers.min),
@@ -178,7 +197,7 @@ fn string_row(feature: &FeatureFigures, kind: &KindFigures, strings: &StringFigu
     let about = if strings.is_distinct_exact { "" } else { "~" };
     let most = strings.top.first().filter(|top| top.count > 1.0 || strings.distinct == 1).map(|top| {
         let times = output::percent(top.count as u64, strings.total);
-        format!("{} {times}", shown(&String::from_utf8_lossy(&top.value)))
+        format!("{} {times}", shown(&output::frequent(top)))
     });
     let looks: Vec<_> = strings.formats.iter().map(|(name, _)| *name).collect();
     let sizes = strings.images.and_then(image_sizes).map(|sizes| format!(" {sizes}"));

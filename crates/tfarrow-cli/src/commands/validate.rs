@@ -7,7 +7,8 @@ use serde::Serialize;
 use tfarrow_codec::{Place, infer::RecordObserver};
 use tfarrow_dataset::OutputFile;
 use tfarrow_stats::{
-    Anomaly, Distance, Statistics, Validation, anomalies_to_text, proto::Schema, schema_of_text, schema_to_text,
+    Anomaly, AnomalyKind, Distance, NonFinite, Statistics, Validation, anomalies_to_text, proto::Schema,
+    schema_of_text, schema_to_text,
 };
 
 use crate::{
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
     let report = Report { found: &held.found, distances: &held.distances };
     match args.format {
         ValidateFormat::Table => report.print()?,
-        ValidateFormat::Json => output::line(&serde_json::to_string_pretty(&report.document())?)?,
+        ValidateFormat::Json => output::line(&output::pretty(&report.document())?)?,
         // Clap sees to it that there is one.
         ValidateFormat::Pbtxt => {
             let schema = held.schema.as_ref().unwrap_or(&held.found.updated);
@@ -119,6 +120,8 @@ struct Document<'a> {
     sampled: Option<(usize, usize)>,
     anomalies: Vec<Located<'a>>,
     distances: &'a [Distance],
+    /// Features with floats that are NaN or infinite.
+    non_finite: Vec<NonFinite>,
 }
 
 #[derive(Serialize)]
@@ -153,6 +156,7 @@ impl Report<'_> {
             sampled: self.found.statistics.inferred.sampled.map(|sampled| (sampled.shards, sampled.of)),
             anomalies: self.found.anomalies.iter().map(located).collect(),
             distances: self.distances,
+            non_finite: self.found.non_finite(),
         }
     }
 
@@ -166,6 +170,7 @@ impl Report<'_> {
         };
         output::line(&format!("{} records, {found}", count(self.records())))?;
         anomalies.iter().try_for_each(|anomaly| output::line(&self.words(anomaly)))?;
+        self.found.non_finite().iter().try_for_each(|found| self.note(found))?;
         if !self.distances.is_empty() {
             let row = |distance: &Distance| {
                 let measure = serde_json::to_value(distance.measure).unwrap_or_default();
@@ -177,6 +182,28 @@ impl Report<'_> {
             let names = ["feature", "distance from the baseline", "is", "may be"];
             let rows = self.distances.iter().map(row).collect();
             output::text_table(&names, &[false, false, true, true], &[], rows)?;
+        }
+        Ok(())
+    }
+
+    /// Notes values that are NaN or infinite, where the schema does not disallow them.
+    fn note(&self, found: &NonFinite) -> Result<()> {
+        let is_told = |kind| {
+            let mut anomalies = self.found.anomalies.iter();
+            anomalies.any(|anomaly| anomaly.kind == kind && anomaly.feature.as_ref() == Some(&found.feature))
+        };
+        let kinds = [
+            (found.nan, "NaN", "disallow_nan", AnomalyKind::FloatTypeHasNan),
+            (found.infinite, "infinite", "disallow_inf", AnomalyKind::FloatTypeHasInf),
+        ];
+        for (times, name, rule, kind) in kinds {
+            if times > 0 && !is_told(kind) {
+                let of = format!("{} of {} values are {name}", count(times), count(found.values));
+                output::line(&format!(
+                    "{}: note: {of}; float_domain {{ {rule}: true }} in the schema makes it an anomaly",
+                    escape(&found.feature)
+                ))?;
+            }
         }
         Ok(())
     }

@@ -199,6 +199,17 @@ pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
     String::from_utf8(out).map_err(io::Error::other)
 }
 
+/// `value` as indented JSON in which no control character is left but the line feeds between values.
+pub(crate) fn pretty<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        // JSON has escaped line feeds of values. The characters that it leaves are of 16 bits.
+        if c != '\n' && is_control(c) { out.push_str(&format!("\\u{:04x}", u32::from(c))) } else { out.push(c) }
+    }
+    Ok(out)
+}
+
 /// Compact JSON in which no control character is left: JSON itself escapes only those below a space.
 struct Plain;
 

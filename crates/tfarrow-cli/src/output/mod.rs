@@ -16,8 +16,8 @@ use arrow_schema::SchemaRef;
 use clap::builder::StyledStr;
 use unicode_width::UnicodeWidthStr;
 
-pub(crate) use json::{Cell, Style, write_to};
-pub(crate) use words::{blob, count, escape, image_sizes, percent, plural, range, short, size};
+pub(crate) use json::{Cell, Style, pretty, write_to};
+pub(crate) use words::{blob, count, escape, frequent, image_sizes, is_control, percent, plural, range, short, size};
 
 use crate::{args::Format, failure::Usage};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tfarrow_stats::ImageFigures;
+use tfarrow_stats::{Format, ImageFigures, Top};
 
 /// What bytes are, by how they begin: the offset, the bytes there, and the word.
 const MAGICS: [(usize, &[u8], &str); 19] = [
@@ -32,6 +32,22 @@ pub(crate) fn blob(bytes: &[u8], length: usize) -> String {
     let looks_so = |(offset, magic, _): &&(usize, &[u8], _)| bytes.get(*offset..).is_some_and(|b| b.starts_with(magic));
     let word = MAGICS.iter().find(looks_so).map_or("bytes", |(_, _, word)| word);
     format!("<{word} {}>", size(length as u64))
+}
+
+/// A frequent value: text as it is, binary values by what they look like, short ones in digits. Not escaped.
+pub(crate) fn frequent(top: &Top) -> String {
+    const DIGITS: usize = 8;
+    // Statistics keep so much of a value where they sample values, and not its length.
+    const CUT: usize = 256;
+    if let Some(text) = top.text() {
+        return text.to_owned();
+    }
+    let word = if top.format() == Format::Other { "bytes" } else { top.format().name() };
+    match top.value.len() {
+        1..=DIGITS => top.value.iter().fold("0x".to_owned(), |digits, byte| format!("{digits}{byte:02x}")),
+        CUT => format!("<{word}>"),
+        length => format!("<{word} {}>", size(length as u64)),
+    }
 }
 
 /// A number of bytes as people say it: `98 B`, `3.4 kB`, `112 kB`.
@@ -110,10 +126,11 @@ pub(crate) fn short(number: f64) -> String {
     }
 }
 
-/// Whether a character could change what a terminal shows, rather than be shown: controls, and the marks that turn
-/// the direction of writing round.
-pub(super) fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character may change the display of a terminal or a page instead of being displayed: controls, separators of
+/// lines and paragraphs, and marks that reverse the direction of writing.
+pub(crate) fn is_control(c: char) -> bool {
+    let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || is_mark
 }
 
 /// `text` with its control characters escaped as in Rust (`\n`, `\u{1b}`).
@@ -164,6 +181,15 @@ mod tests {
     }
 
     #[test]
+    fn binary_values_are_not_shown_as_text() {
+        let words = |value: &[u8]| frequent(&Top { value: value.into(), count: 1.0 });
+        assert_eq!(words(b"Porto\n"), "Porto\n");
+        assert_eq!([&[0][..], &[3], b"a\x1b"].map(words), ["0x00", "0x03", "0x611b"]);
+        assert_eq!(words(&[b"\xff\xd8\xff".as_slice(), &[0; 997]].concat()), "<JPEG 1.0 kB>");
+        assert_eq!(words(&[1; 256]), "<bytes>");
+    }
+
+    #[test]
     fn knows_what_bytes_look_like() {
         assert_eq!(blob(b"\xff\xd8\xff\xe0", b"\xff\xd8\xff\xe0".len()), "<JPEG 4 B>");
         assert_eq!(blob(b"RIFF....WEBPVP8 ", b"RIFF....WEBPVP8 ".len()), "<WebP 16 B>");
@@ -173,6 +199,7 @@ mod tests {
     #[test]
     fn lets_no_control_character_pass() {
         assert_eq!(escape("a\x1b[2Jb\n\u{9b}\u{202e}é"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}é");
+        assert_eq!(escape("\u{61c}\u{2028}\u{2067}"), "\\u{61c}\\u{2028}\\u{2067}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tfarrow_stats::{Bucket, Top};
 
 use super::html::{beginning, text};
-use crate::output::{count, short};
+use crate::output::{count, frequent, short};
 
 const WIDTH: f64 = 140.0;
 const HEIGHT: f64 = 32.0;
@@ -66,13 +66,15 @@ pub(super) fn ranks(now: &[Top], before: Option<&[Top]>) -> String {
             order.push(&top.value);
         }
     }
+    let all = now.iter().chain(before.iter().flatten());
+    let words: HashMap<&[u8], String> = all.map(|top| (&*top.value, frequent(top))).collect();
     let width = 1.0 / order.len().max(5) as f64;
     let bars = |top: &[Top]| {
         let all: f64 = top.iter().map(|top| top.count).sum();
         let counts: HashMap<&[u8], f64> = top.iter().map(|top| (&*top.value, top.count)).collect();
         let bar = |(index, value): (usize, &&[u8])| {
             let found = counts.get(value).copied().unwrap_or_default();
-            let name = format!("{}: {}", String::from_utf8_lossy(value), count(found.round() as u64));
+            let name = format!("{}: {}", words.get(value).map_or("", String::as_str), count(found.round() as u64));
             Bar { left: index as f64 * width, width, height: found / all.max(1.0), name }
         };
         order.iter().enumerate().map(bar).collect::<Vec<_>>()

@@ -1,12 +1,12 @@
 //! A row of the page's table: a feature of one kind, beside what it was.
 
-use tfarrow_stats::{Bucket, FeatureFigures, KindFigures, NumberFigures, StringFigures, Top};
+use tfarrow_stats::{Bucket, Distance, FeatureFigures, KindFigures, Measure, NumberFigures, StringFigures, Top};
 
 use super::{
     NAME, chart,
-    html::{beginning, bytes, text},
+    html::{beginning, text},
 };
-use crate::output::{count, image_sizes, percent, range, short};
+use crate::output::{count, frequent, image_sizes, percent, range, short};
 
 /// The columns, and whether each is of numbers.
 pub(super) const HEADS: [(&str, bool); 10] = [
@@ -32,8 +32,8 @@ pub(super) struct Row<'a> {
     pub(super) before: Option<Seen<'a>>,
     /// Whether there is a data set as it was.
     pub(super) has_before: bool,
-    /// The distance of the two; `None` in it where there is none, `None` where no feature has one.
-    pub(super) drift: Option<Option<f64>>,
+    /// The distances of the two; `None` where no feature has one.
+    pub(super) distances: Option<&'a [Distance]>,
     /// Without chart and details.
     pub(super) is_plain: bool,
 }
@@ -86,7 +86,7 @@ impl Row<'_> {
             (true, numbers(|numbers| numbers.mean)),
             (true, self.cell(|seen| seen.kind?.strings.as_ref().map(distinct))),
         ];
-        let drift = self.drift.map(|drift| (true, drift.map(number).unwrap_or_default()));
+        let drift = self.distances.map(|distances| (true, drift(distances).map(number).unwrap_or_default()));
         for (is_number, (key, shown)) in cells.into_iter().chain(drift) {
             let class = if is_number { " class=\"number\"" } else { "" };
             out.push_str(&format!("<td{class} data-sort=\"{}\">{shown}</td>", text(&key)));
@@ -121,8 +121,33 @@ impl Row<'_> {
         };
         let both = [("", now), ("before", before)].into_iter().filter_map(|(name, kind)| Some((name, kind?)));
         let details: String = both.map(|(name, kind)| details(name, kind)).collect();
+        let details = details + &distances(self.distances.unwrap_or_default());
         format!("<details><summary>{charts}<span>{said}</span></summary>{details}</details>")
     }
+}
+
+/// How far the distributions are apart, by the one measure that numbers and strings share. Other measures are not
+/// comparable with it: a normalized absolute difference grows with the size of a data set alone.
+fn drift(distances: &[Distance]) -> Option<f64> {
+    let divergence = distances.iter().find(|distance| distance.measure == Measure::JensenShannonDivergence);
+    divergence.map(|distance| distance.value)
+}
+
+/// All distances, each by the name of its measure.
+fn distances(distances: &[Distance]) -> String {
+    if distances.is_empty() {
+        return String::new();
+    }
+    let line = |distance: &Distance| {
+        let name = match distance.measure {
+            Measure::LInfty => "L-infinity distance of shares",
+            Measure::JensenShannonDivergence => "Jensen-Shannon divergence",
+            Measure::NormalizedAbsoluteDifference => "difference of counts, which sizes differ in as well",
+        };
+        let about = if distance.is_estimated { "about " } else { "" };
+        format!("<dt>{name}</dt><dd>{about}{}</dd>", short(distance.value))
+    };
+    format!("<h3>distances</h3><dl>{}</dl>", distances.iter().map(line).collect::<String>())
 }
 
 fn missing(feature: &FeatureFigures) -> Cell {
@@ -193,7 +218,7 @@ fn details(name: &str, kind: &KindFigures) -> String {
             line("no UTF-8", count(strings.invalid_utf8));
         }
         let value = |top: &Top| {
-            let value = bytes(&top.value, top.value.len(), CHARACTERS);
+            let value = beginning(&frequent(top), CHARACTERS);
             format!("<li>{value} <small>{}</small></li>", count(top.count.round() as u64))
         };
         let values: String = strings.top.iter().take(LISTED).map(value).collect();

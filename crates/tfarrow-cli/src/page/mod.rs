@@ -33,6 +33,9 @@ const PLAIN_FROM: usize = 400_000;
 const NAME: usize = 120;
 const SENTENCE: usize = 1_000;
 
+/// The column of Jensen-Shannon divergences from the baseline.
+const DRIFT: &str = "drift (Jensen-Shannon)";
+
 /// What a page begins with.
 pub(crate) const START: &str = "<!doctype html>";
 
@@ -173,7 +176,7 @@ impl Page<'_> {
              <output id=\"shown\" aria-live=\"polite\"></output></p>\n\
              <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Features\">\n<table id=\"table\">\n<thead>\n<tr>",
         );
-        let drift = (!self.distances.is_empty()).then_some(("drift", true));
+        let drift = (!self.distances.is_empty()).then_some((DRIFT, true));
         for (name, is_number) in feature::HEADS.into_iter().chain(drift) {
             let class = if is_number { " class=\"number\"" } else { "" };
             out.push_str(&format!("<th scope=\"col\"{class}><button type=\"button\">{name}</button></th>"));
@@ -190,17 +193,15 @@ impl Page<'_> {
     /// A row a feature and kind, of either data set, by name.
     fn rows(&self) -> Vec<Row<'_>> {
         let (now, before) = (seen(Some(self.figures)), seen(self.before));
-        let mut drift: BTreeMap<&str, f64> = BTreeMap::new();
-        for distance in self.distances {
-            let most = drift.entry(&distance.feature).or_default();
-            *most = most.max(distance.value);
-        }
+        let groups = self.distances.chunk_by(|one, next| one.feature == next.feature);
+        let distances: BTreeMap<&str, &[Distance]> = groups.map(|group| (group[0].feature.as_str(), group)).collect();
+        let of = |path: String| distances.get(path.as_str()).copied().unwrap_or_default();
         let keys: BTreeSet<_> = now.keys().chain(before.keys()).copied().collect();
         let row = |(name, is_list, kind): (&str, bool, Option<&str>)| Row {
             now: now.get(&(name, is_list, kind)).copied(),
             before: before.get(&(name, is_list, kind)).copied(),
             has_before: self.before.is_some(),
-            drift: (!self.distances.is_empty()).then(|| drift.get(path_of(is_list, name).as_str()).copied()),
+            distances: (!self.distances.is_empty()).then(|| of(path_of(is_list, name))),
             is_plain: false,
         };
         keys.into_iter().map(row).collect()
