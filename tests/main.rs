@@ -8,6 +8,7 @@ mod count;
 mod crashes;
 mod damage;
 mod errors;
+mod escapes;
 mod exact;
 mod head;
 mod output;

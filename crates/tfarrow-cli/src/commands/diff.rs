@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     found.besides.iter().for_each(|besides| failure::tell_besides(&besides.passed_over, &besides.missing));
     let text = match args.format {
         FaultFormat::Table => table(args, &found).trim_end().to_owned(),
-        FaultFormat::Json => serde_json::to_string_pretty(&json(&found))?,
+        FaultFormat::Json => output::pretty(&json(&found))?,
     };
     unless_closed(output::line(&text).map_err(Into::into))?;
     let names = [&args.left, &args.right];

@@ -31,7 +31,7 @@ impl Found<'_> {
         match format {
             FaultFormat::Table if self.faults.is_empty() => output::nothing()?,
             FaultFormat::Table => self.faults.iter().try_for_each(|fault| output::line(&line(fault)))?,
-            FaultFormat::Json => output::line(&serde_json::to_string_pretty(&self.json(summary))?)?,
+            FaultFormat::Json => output::line(&output::pretty(&self.json(summary))?)?,
         }
         let more = self.total() - self.faults.len() as u64;
         if more > 0 {

@@ -113,7 +113,7 @@ impl Found<'_> {
     }
 
     fn json(&self) -> Result<()> {
-        Ok(output::line(&format!("{:#}", to_json(self.inferred, &self.schema)))?)
+        Ok(output::line(&output::pretty(&to_json(self.inferred, &self.schema))?)?)
     }
 
     fn features_json(&self) -> Result<()> {
@@ -121,7 +121,7 @@ impl Found<'_> {
             let why = format!("TensorFlow Datasets reads tf.Example records; these are {}", self.record_type().name());
             return Err(Usage(why).into());
         };
-        output::line(&format!("{document:#}"))?;
+        output::line(&output::pretty(&document)?)?;
         left_out.iter().for_each(|why| failure::say(&format!("{why}, and is left out")));
         Ok(())
     }

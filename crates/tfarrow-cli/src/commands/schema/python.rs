@@ -8,6 +8,7 @@ use super::{
     Found, count, escape, range,
     spec::{Lengths, Spec},
 };
+use crate::output::is_control;
 
 /// A feature spec for `tf.io.parse_example` and its kin.
 pub(super) fn spec(found: &Found<'_>) -> String {
@@ -95,7 +96,8 @@ fn string(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if is_control(c) && u32::from(c) < 0x100 => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if is_control(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => out.push(c),
         }
     }
@@ -107,6 +109,6 @@ fn string(text: &str) -> String {
 mod tests {
     #[test]
     fn names_are_python_strings() {
-        assert_eq!(super::string("a\"b\\c\n\u{85}é"), r#""a\"b\\c\x0a\x85é""#);
+        assert_eq!(super::string("a\"b\\c\n\u{85}\u{202e}é"), r#""a\"b\\c\x0a\x85\u202eé""#);
     }
 }

@@ -9,11 +9,13 @@ use super::{
     Found, escape,
     spec::{Lengths, Spec},
 };
+use crate::output::is_control;
 
 /// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, of the sources as they were given.
 pub(super) fn statement(found: &Found<'_>, name: &str, sources: &[String]) -> String {
     // A statement that begins with a comment could not be an argument of a command.
-    let mut out = format!("CREATE EXTERNAL TABLE {} -- {}\n", identifier(name), escape(&found.headline()));
+    let name = identifier(&name.replace(is_control, "_"));
+    let mut out = format!("CREATE EXTERNAL TABLE {name} -- {}\n", escape(&found.headline()));
     let record_type = found.record_type();
     if record_type != RecordType::Raw {
         columns(&mut out, found);
@@ -40,6 +42,10 @@ fn columns(out: &mut String, found: &Found<'_>) {
             Ok(_) if column != Some(&feature.name) => {
                 let column = column.map_or_else(String::new, |column| format!("; its column is called {column:?}"));
                 Err(format!("{}: cannot be declared{column}", escape(&name)))
+            }
+            // SQL has escapes for texts, and none for names.
+            Ok(_) if name.contains(is_control) => {
+                Err(format!("{}: cannot be declared, for the control characters in its name", escape(&name)))
             }
             Ok(spec) => Ok(format!("{name} {}", data_type(spec, role))),
         }
@@ -77,7 +83,19 @@ fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text in SQL.
+/// A text in SQL, with the escapes of `U&'..'` where it has control characters.
 fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+    let text = text.replace('\'', "''");
+    if !text.contains(is_control) {
+        return format!("'{text}'");
+    }
+    let mut out = String::from("U&'");
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            c if is_control(c) => out.push_str(&format!("\\{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "'"
 }
