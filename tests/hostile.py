@@ -175,6 +175,34 @@ def lengths():
         os.remove(at("x.parquet"))
 
 
+def damaged():
+    """Damage that leaves little of each chunk that is read: records in it are not to keep the rest in memory."""
+    sound = frame(example(entry(b"x", ints(1, 2))))
+    outputs = [at("x.tfrecord.gz"), at("x.parquet"), at("x.tfrecord")]
+    def each(what, source):
+        commands = [
+            ["verify"], ["schema", "--on-error", "skip"], ["stats", "--on-error", "skip"], ["report", "--on-error", "skip", "-o", at("x.html")],
+            ["repair", outputs[2], "--overwrite"], ["convert", outputs[1], "--on-error", "skip", "--overwrite"],
+            ["convert", outputs[1], "--on-error", "skip", "--overwrite", "--exact", "--quarantine", at("q")],
+        ]
+        for name, *rest in commands:
+            attack(f"{name}: {what}", [name, source, *rest], (3,))
+            if os.path.exists(at("q")):
+                os.remove(at("q"))
+        for query in ("SELECT count(*), sum(x[1]) FROM", "SELECT _raw FROM"):
+            attack(f"sql: {what}", ["sql", "--option", "on_error=skip", f"{query} '{source}' ORDER BY 1"], (3,))
+    each("2,000 gzip members with junk between them", write("gaps.tfrecord.gz", (gzip.compress(sound, 9) + b"junk") * 2000))
+    # A record in each 2 MB of what is none.
+    with gzip.open(at("sparse.tfrecord.gz"), "wb", 6) as file:
+        noise, zeros = random.Random(2).randbytes(10_000), bytes(2 * MB)
+        for _ in range(300):
+            file.write(sound + zeros + noise)
+    each("300 records among 600 MB of junk, in gzip", at("sparse.tfrecord.gz"))
+    for name in (*outputs, at("x.html")):
+        if os.path.exists(name):
+            os.remove(name)
+
+
 def records():
     values = bytes([1]) * (32 * MB)
     write("values.tfrecord", frame(example(entry(b"x", field(3, field(1, values))))))
@@ -412,7 +440,9 @@ def disks():
 
 
 try:
-    for part in [part for part in (bombs, lengths, records, names, pictures, texts, columnar, disks) if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
+    parts = (bombs, lengths, damaged, records, names, pictures, texts, columnar, disks)
+    # Names of parts after the program run these alone.
+    for part in [part for part in parts if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
         print(f"-- {part.__name__}", flush=True)
         part()
 finally:

@@ -29,6 +29,19 @@ impl Records {
         Self { chunk, spans, first, offset }
     }
 
+    /// Copies the records out of a chunk that they fill a small part of, so that holding them never takes much more memory
+    /// than they have bytes: damage can leave one record in a chunk of megabytes.
+    fn detached(self) -> Self {
+        let frames = self.frames();
+        if frames.len() > self.chunk.capacity() / SPARSE {
+            return self;
+        }
+        let start = self.spans.first().map_or(0, |span| span.start - HEADER);
+        let chunk = Buffer::from_vec(frames.to_vec());
+        let spans = self.spans.iter().map(|span| Span { start: span.start - start, ..*span }).collect();
+        Self { chunk, spans, first: self.first, offset: self.offset + start as u64 }
+    }
+
     /// The memory that the records lie in, where nobody else holds it: to be filled again.
     pub fn reclaim(self) -> Option<Vec<u8>> {
         self.chunk.into_vec().ok()
@@ -236,6 +249,9 @@ impl Frozen {
 /// Bytes that are known to be lost, and are held back at most, while a record's end is waited for.
 const LOST: usize = 64 << 20;
 
+/// Records that fill less than this part of their chunk are copied out of it.
+const SPARSE: usize = 4;
+
 /// How many chunks are looked after: as many as are usually at work at once.
 const LENT: usize = 4;
 
@@ -336,7 +352,7 @@ impl Chunker {
         if chunk.len() <= self.target {
             self.lent.push_back(chunk.clone());
         }
-        Ok(Some(Records { chunk, spans, first, offset }))
+        Ok(Some(Records { chunk, spans, first, offset }.detached()))
     }
 
     /// What comes next, damage included; `None` where more bytes are needed, or, where the stream has `ended`, at its
@@ -393,9 +409,9 @@ impl Chunker {
             if let Some(last) = spans.last() {
                 let (at, taken) = (frozen.at, last.start + last.len + FOOTER);
                 spans.iter_mut().for_each(|span| span.start += at);
-                let chunk = frozen.chunk.clone();
+                let records = Records { chunk: frozen.chunk.clone(), spans, first, offset }.detached();
                 self.pass(taken);
-                return Ok(Segment::Records(Records { chunk, spans, first, offset }));
+                return Ok(Segment::Records(records));
             }
             let rest = frozen.rest();
             match cut.and_then(|_| if ended { self.framer.finish(rest) } else { Ok(()) }) {
@@ -513,6 +529,38 @@ mod tests {
     fn memory_that_is_free_is_filled_again() {
         let places = places(20, 1);
         assert!(places[10..].iter().all(|place| places[..10].contains(place)));
+    }
+
+    /// Bytes of memory that the records of a stream with one record of 1 KiB in each 64 KiB of it hold together.
+    fn held_by_sparse_records(junk: &[u8]) -> (usize, usize) {
+        let (mut stream, payload) = (Vec::new(), [7; 1024]);
+        for _ in 0..100 {
+            frame::write(&payload, &mut stream);
+            stream.extend_from_slice(junk);
+        }
+        let mut chunker = Chunker::new(64 << 10, Limits::default());
+        let (mut rest, mut all) = (stream.as_slice(), Vec::new());
+        while !rest.is_empty() || chunker.is_full() {
+            let taken = chunker.fill(rest);
+            rest = &rest[taken..];
+            while let Some(segment) = chunker.read_on(rest.is_empty()) {
+                if let Segment::Records(records) = segment {
+                    let position = records.position(0);
+                    assert_eq!(position.offset as usize % (payload.len() + HEADER + FOOTER + junk.len()), 0);
+                    assert_eq!(records.data(0), Some(payload.as_slice()));
+                    assert!(records.check_crc(0).is_ok());
+                    all.push(records);
+                }
+            }
+        }
+        (all.len(), all.iter().map(|records| records.chunk.capacity()).sum())
+    }
+
+    #[test]
+    fn records_among_junk_hold_no_more_memory_than_their_bytes_need() {
+        let (records, held) = held_by_sparse_records(&[0xa5; 63 << 10]);
+        assert_eq!(records, 100);
+        assert!(held <= SPARSE * 100 * (1024 + HEADER + FOOTER), "{held}");
     }
 
     #[test]
