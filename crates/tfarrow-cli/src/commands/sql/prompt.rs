@@ -2,13 +2,17 @@
 
 use std::{
     path::PathBuf,
+    sync::mpsc,
     time::{Duration, Instant},
 };
 
 use anyhow::Result;
 use rustyline::{CompletionType, Config, Editor, error::ReadlineError, history::FileHistory};
 use tfarrow_datafusion::Cancellation;
-use tokio::{runtime::Runtime, time::timeout};
+use tokio::{
+    runtime::Runtime,
+    sync::watch::{self, Receiver},
+};
 
 use super::{answer::Answers, complete::Typist, parse};
 use crate::{failure, output};
@@ -47,7 +51,8 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
         "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
-    let mut session = Session { runtime, answers, cancellation, timing: true };
+    let interrupts = watch_interrupts(cancellation);
+    let mut session = Session { runtime, answers, interrupts, timing: true };
     loop {
         match editor.readline(PROMPT) {
             Ok(line) if line.trim().is_empty() => {}
@@ -80,6 +85,26 @@ fn history() -> Option<PathBuf> {
     std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
 }
 
+/// Cancels the queries that run at each Ctrl-C, and then tells the receiver.
+///
+/// A thread and a runtime of its own listen: where all threads of the runtime of queries are busy, none of them looks for
+/// signals.
+fn watch_interrupts(cancellation: Cancellation) -> Receiver<()> {
+    let (tell, interrupts) = watch::channel(());
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+        runtime.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                cancellation.cancel();
+                if tell.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+    });
+    interrupts
+}
+
 /// Whether to ask on.
 #[derive(PartialEq)]
 enum Next {
@@ -90,7 +115,7 @@ enum Next {
 struct Session<'a> {
     runtime: &'a Runtime,
     answers: Answers,
-    cancellation: Cancellation,
+    interrupts: Receiver<()>,
     timing: bool,
 }
 
@@ -125,21 +150,27 @@ impl Session<'_> {
             let begun = Instant::now();
             // The query runs apart, so that Ctrl-C is heard whatever it is at.
             let mut answers = self.answers.clone();
-            let mut query = self.runtime.spawn(async move { answers.answer(statement).await });
+            let (running, ended) = mpsc::channel::<()>();
+            self.interrupts.mark_unchanged();
+            let query = self.runtime.spawn(async move {
+                let _running = running;
+                answers.answer(statement).await
+            });
+            let stop = query.abort_handle();
             let outcome = self.runtime.block_on(async {
                 tokio::select! {
-                    outcome = &mut query => Some(outcome),
-                    _ = tokio::signal::ctrl_c() => {
-                        self.cancellation.cancel();
-                        query.abort();
-                        // Its output ends before the next prompt begins.
-                        let _ = timeout(PATIENCE, query).await;
-                        None
-                    }
+                    outcome = query => Some(outcome),
+                    Ok(()) = self.interrupts.changed() => None,
                 }
             });
             match outcome {
-                None => return failure::note("stopped"),
+                None => {
+                    stop.abort();
+                    // Its output ends before the next prompt begins. No timer of the runtime is asked: its threads may
+                    // all be busy.
+                    let _ = ended.recv_timeout(PATIENCE);
+                    return failure::note("stopped");
+                }
                 Some(Ok(Ok(rows))) if self.timing => failure::note(&taken(rows, begun)),
                 Some(Ok(Ok(_))) => {}
                 Some(Ok(Err(error))) => return failure::tell(&error),
