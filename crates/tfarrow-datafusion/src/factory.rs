@@ -55,6 +55,9 @@ impl TableProviderFactory for TfRecordTableFactory {
         if !command.order_exprs.is_empty() {
             return plan_err!("nothing in TFRecord files says that they are sorted: ORDER BY in the query instead");
         }
+        if !command.constraints.is_empty() {
+            return plan_err!("nothing checks keys of TFRECORD tables: leave PRIMARY KEY and UNIQUE out");
+        }
         let given = command.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let options = TfRecordOptions::of(state.config()).with(given)?;
         let table = match command.schema.fields().is_empty() {

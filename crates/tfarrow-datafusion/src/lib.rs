@@ -31,9 +31,11 @@
 //! were passed over, are told to [`SessionOptions::on_notice`], and [`explain_missing_column`] says what to add to "column not found".
 
 mod cancellation;
+mod clauses;
 mod columns;
 mod context;
 mod decoders;
+mod depth;
 mod error;
 mod exchanges;
 mod factory;
@@ -41,6 +43,7 @@ mod file_names;
 mod filter;
 mod format;
 mod functions;
+mod home;
 mod input;
 mod listing;
 mod long_rows;
@@ -58,11 +61,13 @@ mod session;
 mod sink;
 mod source;
 mod staging;
+mod statements;
 mod stores;
 mod table;
 mod table_function;
 mod text_files;
 mod url_table;
+mod written;
 
 pub use cancellation::Cancellation;
 pub use error::MisfitError;
@@ -76,4 +81,6 @@ pub use row_order::PreserveOrder;
 pub use samples::explain_missing_column;
 pub use session::{SessionContextTfRecordExt, SessionOptions, session_context};
 pub use source::TfRecordSource;
+pub use statements::{QueryLimits, Statements, statements};
 pub use table::TfRecordTable;
+pub use written::{check_names, without_views};

@@ -15,10 +15,10 @@ use datafusion::{
     sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, TableFactor},
 };
 
-use crate::{options::TfRecordOptions, session::Shared, table::TfRecordTable};
+use crate::{clauses::check_relation, options::TfRecordOptions, session::Shared, table::TfRecordTable};
 
 /// The name of the function.
-const NAME: &str = "read_tfrecord";
+pub(crate) const NAME: &str = "read_tfrecord";
 
 /// Plans calls of `read_tfrecord`: sources first, then options by name.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ impl RelationPlanner for ReadTfRecord {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
+        check_relation(&relation)?;
         let TableFactor::Table { name, alias, args: Some(args), .. } = &relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };

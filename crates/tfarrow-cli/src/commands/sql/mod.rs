@@ -6,7 +6,7 @@ mod losses;
 mod prompt;
 
 use std::{
-    collections::VecDeque,
+    fs::File,
     io::{IsTerminal, Read, stdin, stdout},
     path::Path,
     process::ExitCode,
@@ -15,17 +15,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use datafusion::{
-    prelude::SessionContext,
-    sql::{
-        parser::{DFParserBuilder, Statement},
-        sqlparser::{
-            dialect::GenericDialect,
-            tokenizer::{Token, Tokenizer},
-        },
-    },
+use datafusion::prelude::SessionContext;
+use tfarrow_datafusion::{
+    Cancellation, Notice, QueryLimits, SessionOptions, Statements, TfRecordOptions, session_context, statements,
 };
-use tfarrow_datafusion::{Cancellation, Notice, SessionOptions, TfRecordOptions, session_context};
 use tfarrow_dataset::ReadOptions;
 use tokio::{runtime::Runtime, sync::Notify};
 
@@ -40,6 +33,9 @@ use crate::{
 /// How long a query has to end in good order after Ctrl-C or an error.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Bytes of stack of each thread that plans and runs queries: those that nest as deep as `query_depth` allows need less.
+const STACK: usize = 16 << 20;
+
 /// Prints the answers to all statements, in order; with none, asks for them.
 pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     if args.format.is_binary() {
@@ -49,7 +45,7 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     let cancellation = Cancellation::default();
     let context = session(args, Arc::clone(&losses), cancellation.clone())?;
     let answers = Answers::new(context, args.format, Arc::clone(&losses));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
             return Err(Usage("no query: give one, or -f FILE, or standard input".to_owned()).into());
@@ -58,8 +54,8 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
         runtime.shutdown_background();
         return done.map(|()| ExitCode::SUCCESS);
     }
-    let statements = statements(args)?;
-    let outcome = interruptible(&runtime, answers, statements, args.keep_going);
+    let texts = texts(args, answers.context())?;
+    let outcome = interruptible(&runtime, answers, texts, args.keep_going);
     match outcome {
         Ok(ExitCode::SUCCESS) => {
             // What still reads in the background is of no use to anyone.
@@ -78,7 +74,7 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
 fn interruptible(
     runtime: &Runtime,
     answers: Answers,
-    statements: VecDeque<Result<Statement>>,
+    texts: Vec<Result<Statements>>,
     keep_going: bool,
 ) -> Result<ExitCode> {
     let interrupted = Arc::new(Notify::new());
@@ -91,78 +87,83 @@ fn interruptible(
     });
     runtime.block_on(async {
         tokio::select! {
-            outcome = answer_all(answers, statements, keep_going) => outcome,
+            outcome = answer_all(answers, texts, keep_going) => outcome,
             () = interrupted.notified() => Ok(ExitCode::from(interrupt::status())),
         }
     })
 }
 
-async fn answer_all(
-    mut answers: Answers,
-    statements: VecDeque<Result<Statement>>,
-    keep_going: bool,
-) -> Result<ExitCode> {
+async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<ExitCode> {
     let mut status = ExitCode::SUCCESS;
-    for statement in statements {
-        let answered = match statement {
-            Ok(statement) => answers.answer(statement).await.map(drop),
-            Err(error) => Err(error),
+    let mut failed = |error: anyhow::Error| {
+        // Nobody reads on where the output is closed.
+        if !keep_going || failure::is_closed_pipe(&error) {
+            return Err(error);
+        }
+        status = failure::report(&error);
+        Ok(())
+    };
+    for text in texts {
+        let statements = match text {
+            Ok(statements) => statements,
+            Err(error) => {
+                failed(error)?;
+                continue;
+            }
         };
-        match answered {
-            Ok(()) => {}
-            // Nobody reads on where the output is closed.
-            Err(error) if keep_going && !failure::is_closed_pipe(&error) => status = failure::report(&error),
-            Err(error) => return Err(error),
+        for statement in statements {
+            let answered = match statement {
+                Ok(statement) => answers.answer(statement).await.map(drop),
+                Err(error) => Err(from_datafusion(error)),
+            };
+            answered.or_else(&mut failed)?;
         }
     }
     Ok(status)
 }
 
-/// All statements, those of files first. A syntax error is found before the first is run, or, where what fails is to be
-/// passed over, is told in its turn.
-fn statements(args: &Sql) -> Result<VecDeque<Result<Statement>>> {
+/// The statements of all texts, those of files first. A syntax error is found before the first is run, or, with
+/// `--keep-going`, is reported in its turn.
+fn texts(args: &Sql, context: &SessionContext) -> Result<Vec<Result<Statements>>> {
     let mut texts = args.file.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     texts.extend(args.command.iter().chain(&args.queries).cloned());
     if texts.is_empty() {
         texts.push(read(Path::new("-"))?);
     }
-    let mut statements = VecDeque::new();
-    for text in &texts {
-        match parse(text) {
-            Ok(parsed) => statements.extend(parsed.into_iter().map(Ok)),
-            Err(error) if !args.keep_going => return Err(error),
-            Err(_) => pieces(text).iter().for_each(|piece| match parse(piece) {
-                Ok(parsed) => statements.extend(parsed.into_iter().map(Ok)),
-                Err(error) => statements.push_back(Err(error)),
-            }),
-        }
+    if args.keep_going {
+        return Ok(texts.iter().map(|text| parse(text, context)).collect());
     }
-    Ok(statements)
+    texts.iter().map(|text| checked(text, context).map(Ok)).collect()
 }
 
-/// What stands between the semicolons of a text; all of it, where it does not even consist of words.
-fn pieces(text: &str) -> Vec<String> {
-    match Tokenizer::new(&GenericDialect {}, text).with_unescape(false).tokenize() {
-        Ok(tokens) => {
-            let pieces = tokens.split(|token| *token == Token::SemiColon);
-            pieces.map(|tokens| tokens.iter().map(Token::to_string).collect()).collect()
-        }
-        Err(_) => vec![text.to_owned()],
+/// The statements of a text, which are parsed one by one.
+fn parse(text: &str, context: &SessionContext) -> Result<Statements> {
+    statements(text, context, QueryLimits::default()).map_err(from_datafusion)
+}
+
+/// The statements of a text in which no one has a syntax error.
+fn checked(text: &str, context: &SessionContext) -> Result<Statements> {
+    for statement in parse(text, context)? {
+        statement.map_err(from_datafusion)?;
     }
+    parse(text, context)
 }
 
-fn parse(text: &str) -> Result<VecDeque<Statement>> {
-    let parser = DFParserBuilder::new(text).build();
-    parser.and_then(|mut parser| parser.parse_statements()).map_err(from_datafusion)
-}
-
+/// The text of a file, or as much of it as shows that it is too long.
 fn read(path: &Path) -> Result<String> {
+    let most = QueryLimits::default().bytes as u64 + 1;
+    let mut bytes = Vec::new();
     if path == Path::new("-") {
-        let mut text = String::new();
-        stdin().read_to_string(&mut text).context("standard input")?;
-        return Ok(text);
+        stdin().take(most).read_to_end(&mut bytes).context("standard input")?;
+    } else {
+        let file = File::open(path).with_context(|| path.display().to_string())?;
+        file.take(most).read_to_end(&mut bytes).with_context(|| path.display().to_string())?;
     }
-    std::fs::read_to_string(path).with_context(|| path.display().to_string())
+    if bytes.len() as u64 == most {
+        // It may have been cut within a character.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).with_context(|| path.display().to_string())
 }
 
 fn session(args: &Sql, losses: Arc<Losses>, cancellation: Cancellation) -> Result<SessionContext> {

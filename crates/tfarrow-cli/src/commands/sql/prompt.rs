@@ -14,8 +14,11 @@ use tokio::{
     sync::watch::{self, Receiver},
 };
 
-use super::{answer::Answers, complete::Typist, parse};
-use crate::{failure, output};
+use super::{answer::Answers, checked, complete::Typist};
+use crate::{
+    failure::{self, from_datafusion},
+    output,
+};
 
 const PROMPT: &str = "tfarrow> ";
 /// Statements that are remembered.
@@ -142,11 +145,15 @@ impl Session<'_> {
 
     /// Answers all statements of a text; the first that fails, or is stopped, is the last.
     fn answer(&mut self, text: &str) {
-        let statements = match parse(text) {
+        let statements = match checked(text, self.answers.context()) {
             Ok(statements) => statements,
             Err(error) => return failure::tell(&error),
         };
         for statement in statements {
+            let statement = match statement {
+                Ok(statement) => statement,
+                Err(error) => return failure::tell(&from_datafusion(error)),
+            };
             let begun = Instant::now();
             // The query runs apart, so that Ctrl-C is heard whatever it is at.
             let mut answers = self.answers.clone();

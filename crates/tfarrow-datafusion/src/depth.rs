@@ -1,0 +1,140 @@
+//! How deep a statement nests. DataFusion plans, copies and evaluates trees by recursion, so that a level takes stack.
+
+use std::{convert::Infallible, mem, ops::ControlFlow};
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, Select, SetExpr, Value, VisitorMut};
+
+/// Terms from which on a chain of AND or OR is made a balanced tree. Shorter ones keep the shape that EXPLAIN shows.
+const LONG_CHAIN: usize = 100;
+
+/// Measures the depth of what it visits: nested expressions and queries, and operators that are planned on top of each
+/// other (set operations, joins, common table expressions, pipes).
+///
+/// On its way, it makes balanced trees of long chains of AND and OR, which means the same: 10,000 terms are 14 levels.
+#[derive(Debug, Default)]
+pub(crate) struct Depth {
+    level: usize,
+    deepest: usize,
+}
+
+impl Depth {
+    /// Levels of the deepest place that was visited.
+    pub(crate) fn deepest(&self) -> usize {
+        self.deepest
+    }
+
+    fn enter(&mut self, levels: usize) -> ControlFlow<Infallible> {
+        self.level += levels;
+        self.deepest = self.deepest.max(self.level);
+        ControlFlow::Continue(())
+    }
+
+    fn leave(&mut self, levels: usize) -> ControlFlow<Infallible> {
+        self.level -= levels;
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Depth {
+    type Break = Infallible;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
+        self.enter(levels_of_query(query))
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
+        self.leave(levels_of_query(query))
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+        self.enter(levels_of_select(select))
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+        self.leave(levels_of_select(select))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        balance(expr);
+        self.enter(1)
+    }
+
+    fn post_visit_expr(&mut self, _expr: &mut Expr) -> ControlFlow<Infallible> {
+        self.leave(1)
+    }
+}
+
+fn levels_of_query(query: &Query) -> usize {
+    let tables = query.with.as_ref().map_or(0, |with| with.cte_tables.len());
+    1 + tables + query.pipe_operators.len() + levels_of_body(&query.body)
+}
+
+/// The set operations on the way to the deepest of a query's parts.
+fn levels_of_body(body: &SetExpr) -> usize {
+    let (mut deepest, mut bodies) = (0, vec![(body, 0)]);
+    while let Some((body, level)) = bodies.pop() {
+        deepest = deepest.max(level);
+        if let SetExpr::SetOperation { left, right, .. } = body {
+            bodies.extend([(left.as_ref(), level + 1), (right.as_ref(), level + 1)]);
+        }
+    }
+    deepest
+}
+
+fn levels_of_select(select: &Select) -> usize {
+    1 + select.from.iter().map(|from| 1 + from.joins.len()).sum::<usize>()
+}
+
+/// Makes a balanced tree of a chain `a OR b OR c ..`, which is parsed as `((a OR b) OR c) ..`.
+fn balance(expr: &mut Expr) {
+    let Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = expr else { return };
+    let op = op.clone();
+    if chain_length(expr, &op) < LONG_CHAIN {
+        return;
+    }
+    let mut rest = mem::replace(expr, Expr::value(Value::Null));
+    let mut terms = Vec::new();
+    loop {
+        match rest {
+            Expr::BinaryOp { left, op: inner, right } if inner == op => {
+                terms.push(*right);
+                rest = *left;
+            }
+            first => {
+                terms.push(first);
+                break;
+            }
+        }
+    }
+    terms.reverse();
+    if let Some(tree) = tree(terms, &op) {
+        *expr = tree;
+    }
+}
+
+fn chain_length(mut expr: &Expr, op: &BinaryOperator) -> usize {
+    let mut terms = 1;
+    while let Expr::BinaryOp { left, op: inner, .. } = expr
+        && inner == op
+    {
+        terms += 1;
+        expr = left;
+    }
+    terms
+}
+
+/// Joins neighbours until one is left.
+fn tree(mut terms: Vec<Expr>, op: &BinaryOperator) -> Option<Expr> {
+    while terms.len() > 1 {
+        let mut joined = Vec::with_capacity(terms.len().div_ceil(2));
+        let mut terms_left = terms.into_iter();
+        while let Some(left) = terms_left.next() {
+            joined.push(match terms_left.next() {
+                Some(right) => Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) },
+                None => left,
+            });
+        }
+        terms = joined;
+    }
+    terms.pop()
+}

@@ -1,0 +1,76 @@
+//! `~/` in names of files: the user's own folder, as a shell has it.
+
+use std::{convert::Infallible, ops::ControlFlow};
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableFactor, Value, VisitorMut,
+};
+
+use crate::table_function::NAME;
+
+/// Expands `~/` in the names of files that a statement has: in FROM, and as sources of `read_tfrecord`.
+pub(crate) struct Home(String);
+
+impl Home {
+    /// The folder of the user who runs the program; `None` where the system knows of none.
+    pub(crate) fn of_user() -> Option<Self> {
+        let folder = std::env::home_dir()?.to_str()?.trim_end_matches('/').to_owned();
+        Some(Self(folder))
+    }
+
+    /// Expands `~` and `~/..`. The folders of other users are not looked up.
+    pub(crate) fn expand(&self, name: &mut String) {
+        if let Some(rest) = name.strip_prefix('~')
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            *name = format!("{}{rest}", self.0);
+        }
+    }
+
+    pub(crate) fn expand_relation(&self, relation: &mut ObjectName) {
+        if let [ObjectNamePart::Identifier(name)] = relation.0.as_mut_slice() {
+            self.expand(&mut name.value);
+        }
+    }
+}
+
+impl VisitorMut for Home {
+    type Break = Infallible;
+
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Infallible> {
+        self.expand_relation(relation);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
+        if let TableFactor::Table { name, args: Some(args), .. } = factor
+            && name.to_string().eq_ignore_ascii_case(NAME)
+        {
+            for arg in &mut args.args {
+                if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(source))) = arg
+                    && let Value::SingleQuotedString(source) = &mut source.value
+                {
+                    self.expand(source);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_leading_tilde_of_the_user_is_expanded() {
+        let home = Home("/home/me".to_owned());
+        for (name, expanded) in
+            [("~/x", "/home/me/x"), ("~", "/home/me"), ("~you/x", "~you/x"), ("a/~/x", "a/~/x"), ("", "")]
+        {
+            let mut name = name.to_owned();
+            home.expand(&mut name);
+            assert_eq!(name, expanded);
+        }
+    }
+}

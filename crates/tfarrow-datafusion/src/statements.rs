@@ -1,0 +1,204 @@
+//! The statements of a text, one after the other: parsed when they are asked for, and checked before they are planned.
+
+use std::{convert::Infallible, ops::ControlFlow, vec};
+
+use datafusion::{
+    common::plan_err,
+    error::Result,
+    prelude::SessionContext,
+    sql::{
+        parser::{CopyToSource, DFParserBuilder, Statement},
+        sqlparser::{
+            ast::{VisitMut, VisitorMut},
+            dialect::GenericDialect,
+            keywords::Keyword,
+            parser::ParserError,
+            tokenizer::{Token, TokenWithSpan, Tokenizer},
+        },
+    },
+};
+
+use crate::{
+    clauses::{Clauses, check_copy, check_external_table},
+    depth::Depth,
+    home::Home,
+};
+
+/// EXPLAINs in one statement. DataFusion answers one, and parses them by recursion.
+const EXPLAINS: usize = 50;
+/// Bytes of stack for each token of a statement, which is at most one level of its tree.
+const STACK_OF_TOKEN: usize = 1 << 10;
+/// Bytes of stack for a statement of any length.
+const STACK: usize = 1 << 20;
+
+/// Sizes above which SQL is refused before it is planned: beyond them, planning would exhaust memory, stack or patience.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryLimits {
+    /// `query_bytes`: bytes of a text, which may have several statements. 524,288 by default.
+    pub bytes: usize,
+    /// `query_tokens`: words, numbers, operators and the like of one statement. 100,000 by default.
+    pub tokens: usize,
+    /// `query_depth`: levels of one statement, which nested expressions and queries have, and long chains of operators,
+    /// set operations, joins and common table expressions. 1,000 by default.
+    pub depth: usize,
+}
+
+impl Default for QueryLimits {
+    fn default() -> Self {
+        Self { bytes: 512 << 10, tokens: 100_000, depth: 1_000 }
+    }
+}
+
+/// The statements of `text` for a session to plan, in order. A clause that DataFusion would ignore is an error, as is a
+/// statement above a limit.
+///
+/// ```
+/// use tfarrow_datafusion::{QueryLimits, SessionOptions, session_context, statements};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let context = session_context(SessionOptions::default())?;
+/// for statement in statements("SELECT 1; SELECT 2", &context, QueryLimits::default())? {
+///     let plan = context.state().statement_to_plan(statement?).await?;
+///     context.execute_logical_plan(plan).await?.show().await?;
+/// }
+/// let sampled = statements("SELECT * FROM t TABLESAMPLE (10)", &context, QueryLimits::default())?.next();
+/// assert!(sampled.is_some_and(|statement| statement.is_err()));
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// A text that is too long, or has an unknown character or an open quote. Other errors are those of each statement.
+pub fn statements(text: &str, context: &SessionContext, limits: QueryLimits) -> Result<Statements> {
+    if text.len() > limits.bytes {
+        return plan_err!(
+            "the text has more than query_bytes={} bytes; split it, or read its values from a file",
+            limits.bytes
+        );
+    }
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().map_err(ParserError::from)?;
+    Ok(Statements { tokens: tokens.into_iter(), context: context.clone(), limits })
+}
+
+/// The statements of a text: see [`statements`]. After an error, the next statement follows.
+pub struct Statements {
+    tokens: vec::IntoIter<TokenWithSpan>,
+    context: SessionContext,
+    limits: QueryLimits,
+}
+
+impl std::fmt::Debug for Statements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Statements").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Iterator for Statements {
+    type Item = Result<Statement>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.tokens.as_slice().is_empty() {
+            let tokens: Vec<_> = self.tokens.by_ref().take_while(|token| token.token != Token::SemiColon).collect();
+            if tokens.iter().any(is_written) {
+                return self.statement(tokens).transpose();
+            }
+        }
+        None
+    }
+}
+
+/// Whether a token is more than white space or a comment.
+fn is_written(token: &TokenWithSpan) -> bool {
+    !matches!(token.token, Token::Whitespace(_) | Token::EOF)
+}
+
+impl Statements {
+    fn statement(&self, tokens: Vec<TokenWithSpan>) -> Result<Option<Statement>> {
+        let count = tokens.iter().filter(|token| is_written(token)).count();
+        if count > self.limits.tokens {
+            return plan_err!(
+                "a statement has {count} words and signs, more than query_tokens={}; split it, or read its values from a file",
+                self.limits.tokens
+            );
+        }
+        let explains =
+            |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::EXPLAIN);
+        if tokens.iter().filter(explains).count() > EXPLAINS {
+            return plan_err!("EXPLAIN of EXPLAIN is not supported; write EXPLAIN once");
+        }
+        // A tree that is too deep has to be parsed to be known as such, and takes as much stack to drop.
+        let stack = STACK + count * STACK_OF_TOKEN;
+        stacker::maybe_grow(stack, stack, || {
+            let Some(mut statement) = DFParserBuilder::new(tokens).build()?.parse_statements()?.pop_front() else {
+                return Ok(None);
+            };
+            self.check_depth(&mut statement)?;
+            self.check_clauses(&mut statement)?;
+            expand_home(&mut statement);
+            Ok(Some(statement))
+        })
+    }
+
+    fn check_depth(&self, statement: &mut Statement) -> Result<()> {
+        let mut depth = Depth::default();
+        let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut depth);
+        if depth.deepest() > self.limits.depth {
+            return plan_err!(
+                "a statement nests {} levels deep, more than query_depth={}; split it, or write IN (..) or VALUES for a \
+                 long chain of OR, UNION or CASE",
+                depth.deepest(),
+                self.limits.depth
+            );
+        }
+        Ok(())
+    }
+
+    fn check_clauses(&self, statement: &mut Statement) -> Result<()> {
+        let state = self.context.state();
+        match innermost(statement) {
+            Statement::CopyTo(copy) => check_copy(copy, &state)?,
+            Statement::CreateExternalTable(table) => check_external_table(table)?,
+            Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
+        }
+        match visit(statement, &mut Clauses::new(&state)) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+/// Replaces `~/` in names of files.
+fn expand_home(statement: &mut Statement) {
+    let Some(mut home) = Home::of_user() else { return };
+    match innermost(statement) {
+        Statement::CopyTo(copy) => {
+            home.expand(&mut copy.target);
+            if let CopyToSource::Relation(name) = &mut copy.source {
+                home.expand_relation(name);
+            }
+        }
+        Statement::CreateExternalTable(table) => table.locations.iter_mut().for_each(|location| home.expand(location)),
+        Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
+    }
+    let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut home);
+}
+
+/// The statement that EXPLAIN is about, or the statement itself.
+fn innermost(mut statement: &mut Statement) -> &mut Statement {
+    while let Statement::Explain(explain) = statement {
+        statement = &mut explain.statement;
+    }
+    statement
+}
+
+/// Visits the parts of a statement that `sqlparser` knows.
+fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlow<V::Break> {
+    match innermost(statement) {
+        Statement::Statement(statement) => statement.visit(visitor),
+        Statement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(visitor),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        Statement::CreateExternalTable(table) => table.columns.visit(visitor),
+        Statement::Explain(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+    }
+}
