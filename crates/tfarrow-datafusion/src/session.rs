@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::{
-    catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList},
+    catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList, TableProvider},
     common::plan_err,
     error::Result,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
@@ -125,7 +125,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// The table, known to the session by this name.
     pub(crate) fn adopt(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
-        self.samples.remember(name, table.origin());
+        self.samples.remember(name, table.schema(), table.origin());
         Arc::new(table.with_notices(self.on_notice.clone()))
     }
 }

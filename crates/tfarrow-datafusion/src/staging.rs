@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use datafusion::{
     catalog::Session,
     common::{
-        plan_err,
+        Column, plan_err,
         tree_node::{Transformed, TreeNode},
     },
     datasource::{
@@ -31,7 +31,7 @@ use datafusion::{
         object_store::{ObjectStoreRegistry, ObjectStoreUrl},
         runtime_env::RuntimeEnv,
     },
-    logical_expr::{LogicalPlan, dml::CopyTo},
+    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, dml::CopyTo},
     physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, metrics::MetricsSet},
     physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner},
 };
@@ -52,6 +52,7 @@ use crate::{
     options::TfRecordOptions,
     outputs::{Outputs, persist},
     sink::TfRecordSink,
+    written::{check_names, without_views},
 };
 
 /// Plans queries as DataFusion does, with sinks whose files appear when all are whole, and with joins that can be cancelled.
@@ -106,11 +107,19 @@ struct Target {
 impl Target {
     /// Takes from a statement what DataFusion's formats have no notion of.
     fn take(&mut self, mut copy: CopyTo) -> Result<CopyTo> {
+        let format = file_type_to_format(&copy.file_type)?;
         if copy.partition_by.len() == copy.input.schema().fields().len() {
             return plan_err!("PARTITIONED BY has every column: one at least has to be left for the files");
         }
-        if file_type_to_format(&copy.file_type)?.is::<TfRecordFormatFactory>() {
+        if format.is::<TfRecordFormatFactory>() {
             return Ok(copy);
+        }
+        let ending = format.get_ext();
+        if ending != "csv" {
+            check_names(copy.input.schema().as_arrow())?;
+        }
+        if ending != "csv" && ending != "json" {
+            copy = plain(copy)?;
         }
         let mut options = TfRecordOptions { overwrite: self.overwrite, ..TfRecordOptions::default() };
         for name in ["format.overwrite", "tfarrow.overwrite"] {
@@ -130,6 +139,24 @@ impl Target {
         let sink = StagingSink { exec: exec.clone(), target: self.clone() };
         Arc::new(DataSinkExec::new(Arc::clone(exec.input()), Arc::new(sink), exec.sort_order().clone()))
     }
+}
+
+/// The statement with plain columns in place of views.
+fn plain(copy: CopyTo) -> Result<CopyTo> {
+    let schema = copy.input.schema();
+    let plain = without_views(schema.as_arrow());
+    if plain.fields() == schema.fields() {
+        return Ok(copy);
+    }
+    let columns = schema.iter().zip(plain.fields()).map(|((table, field), plain)| {
+        let column = Expr::Column(Column::from((table, field)));
+        if field.data_type() == plain.data_type() {
+            return column;
+        }
+        cast(column, plain.data_type().clone()).alias_qualified(table.cloned(), field.name())
+    });
+    let input = LogicalPlanBuilder::from(Arc::clone(&copy.input)).project(columns.collect::<Vec<_>>())?.build()?;
+    Ok(CopyTo::new(Arc::new(input), copy.output_url, copy.partition_by, copy.file_type, copy.options))
 }
 
 /// Another sink, whose files get their names when it is done.

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_cast::cast;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::{
@@ -12,46 +13,73 @@ use parquet::{
     file::properties::WriterProperties,
 };
 
+use tfarrow_datafusion::without_views;
+
 use super::{Out, Rows};
 
+/// Columns without views, which not every program reads.
+struct Plain(SchemaRef);
+
+impl Plain {
+    fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let columns = batch.columns().iter().zip(self.0.fields()).map(|(column, field)| match column.data_type() {
+            same if same == field.data_type() => Ok(ArrayRef::clone(column)),
+            _ => cast(column, field.data_type()),
+        });
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(SchemaRef::clone(&self.0), columns.collect::<Result<_, _>>()?, &options)
+    }
+}
+
 /// Writes batches as one Parquet file.
-pub(super) struct Parquet(ArrowWriter<Out>);
+pub(super) struct Parquet {
+    writer: ArrowWriter<Out>,
+    plain: Plain,
+}
 
 impl Parquet {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-        let writer = ArrowWriter::try_new(out, SchemaRef::clone(schema), Some(properties));
-        Ok(Self(writer.map_err(of_parquet)?))
+        let plain = Plain(without_views(schema));
+        let writer = ArrowWriter::try_new(out, SchemaRef::clone(&plain.0), Some(properties));
+        Ok(Self { writer: writer.map_err(of_parquet)?, plain })
     }
 }
 
 impl Rows for Parquet {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.0.write(batch).map_err(of_parquet)
+        let batch = self.plain.batch(batch).map_err(of_arrow)?;
+        self.writer.write(&batch).map_err(of_parquet)
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.0.finish().map_err(of_parquet)?;
+        self.writer.finish().map_err(of_parquet)?;
         Ok(())
     }
 }
 
 /// Writes batches as one Arrow IPC file.
-pub(super) struct Arrow(FileWriter<Out>);
+pub(super) struct Arrow {
+    writer: FileWriter<Out>,
+    plain: Plain,
+}
 
 impl Arrow {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
-        Ok(Self(FileWriter::try_new(out, schema).map_err(of_arrow)?))
+        let plain = Plain(without_views(schema));
+        let writer = FileWriter::try_new(out, &plain.0).map_err(of_arrow)?;
+        Ok(Self { writer, plain })
     }
 }
 
 impl Rows for Arrow {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.0.write(batch).map_err(of_arrow)
+        let batch = self.plain.batch(batch).map_err(of_arrow)?;
+        self.writer.write(&batch).map_err(of_arrow)
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.0.finish().map_err(of_arrow)
+        self.writer.finish().map_err(of_arrow)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use datafusion::{error::DataFusionError, logical_expr::LogicalPlan, prelude::SessionContext, sql::parser::Statement};
 use futures::StreamExt;
-use tfarrow_datafusion::explain_missing_column;
+use tfarrow_datafusion::{check_names, explain_missing_column};
 
 use super::losses::Losses;
 use crate::{
@@ -70,6 +70,9 @@ impl Answers {
         if self.format.is_binary() && self.results > 0 {
             let why = "a file of this format holds one result; give one query, or take another --format";
             return Err(Usage(why.to_owned()).into());
+        }
+        if !matches!(self.format, Format::Table | Format::Csv | Format::Tsv) {
+            check_names(&schema).map_err(from_datafusion)?;
         }
         let mut rows = output::rows(self.format, &schema, is_plan)?;
         let mut count = 0;

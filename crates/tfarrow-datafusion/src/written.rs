@@ -1,0 +1,76 @@
+//! The columns that files of other formats get, so that every reader of these formats takes them.
+
+use std::{collections::HashSet, sync::Arc};
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use datafusion::{common::plan_err, error::Result};
+
+/// Refuses columns, or fields of one struct, that have one name: JSON objects and Parquet files with such cannot be read
+/// back by most programs.
+///
+/// # Errors
+/// The first name that occurs twice.
+pub fn check_names(schema: &Schema) -> Result<()> {
+    if let Some(name) = repeated(schema.fields()) {
+        return plan_err!("two columns are named {name:?}; give one of them another name with AS");
+    }
+    schema.fields().iter().try_for_each(|field| check_fields(field.name(), field.data_type()))
+}
+
+fn check_fields(column: &str, data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Struct(fields) => {
+            if let Some(name) = repeated(fields) {
+                return plan_err!("two fields of column {column:?} are named {name:?}; give one of them another name");
+            }
+            fields.iter().try_for_each(|field| check_fields(column, field.data_type()))
+        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => check_fields(column, item.data_type()),
+        _ => Ok(()),
+    }
+}
+
+fn repeated(fields: &Fields) -> Option<&str> {
+    let mut names = HashSet::new();
+    fields.iter().map(|field| field.name().as_str()).find(|name| !names.insert(*name))
+}
+
+/// This schema with plain strings, bytes and lists in place of views, which not every reader knows.
+///
+/// ```
+/// use arrow_schema::{DataType, Field, Schema};
+/// use tfarrow_datafusion::without_views;
+/// let schema = Schema::new(vec![Field::new("city", DataType::Utf8View, true)]);
+/// assert_eq!(without_views(&schema).field(0).data_type(), &DataType::Utf8);
+/// ```
+pub fn without_views(schema: &Schema) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(plain_field).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn plain_field(field: &FieldRef) -> FieldRef {
+    let data_type = plain_type(field.data_type());
+    if data_type == *field.data_type() {
+        return Arc::clone(field);
+    }
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+fn plain_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::List(item) | DataType::ListView(item) => DataType::List(plain_field(item)),
+        DataType::LargeList(item) | DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(plain_field(item), *length),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(plain_field(entries), *is_sorted),
+        DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(plain_type(value))),
+        other => other.clone(),
+    }
+}
