@@ -325,3 +325,137 @@ fn a_pipe_in_place_of_the_history_does_not_keep_the_prompt_waiting() {
     terminal.types("\\q\r");
     terminal.ends();
 }
+
+/// What a query prints in a format for other programs, as the schema of its file.
+fn written_schema(format: &str, query: &str) -> String {
+    let output = command(&["sql", "--format", format, query]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, &output.stdout).unwrap();
+    match format {
+        "arrow" => arrow_ipc::reader::FileReader::try_new(file, None).unwrap().schema().to_string(),
+        _ => {
+            let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+            builder.schema().to_string()
+        }
+    }
+}
+
+#[test]
+fn files_that_are_printed_have_no_views() {
+    let nested = "SELECT arrow_cast('a', 'Utf8View') AS text, [arrow_cast('b', 'BinaryView')] AS list, \
+                  named_struct('l', [arrow_cast('c', 'Utf8View')]) AS fields, map(['k'], [arrow_cast('d', 'Utf8View')]) AS m";
+    for format in ["parquet", "arrow"] {
+        for query in ["SELECT * FROM 'testdata/shards/'", nested] {
+            let schema = written_schema(format, query);
+            assert!(!schema.contains("View") && schema.contains("Utf8"), "{format}: {schema}");
+        }
+    }
+}
+
+#[test]
+fn columns_of_one_name_are_refused_where_names_are_keys() {
+    let query = "SELECT a.v, b.v FROM (VALUES (1)) a(v), (VALUES (2)) b(v)";
+    for format in ["json", "ndjson", "parquet", "arrow"] {
+        let run = tfarrow(&["sql", "--format", format, query]);
+        assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{format}");
+        assert!(run.stderr.contains("two columns are named \"v\"; give one of them another name"), "{}", run.stderr);
+    }
+    assert_eq!(tfarrow(&["sql", "--format", "csv", query]).prints(), "v,v\n1,2\n");
+}
+
+#[test]
+fn statements_of_any_size_are_answered_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let sum = |terms: usize| format!("SELECT 1{} AS n", "+1".repeat(terms - 1));
+    let union = |terms: usize| format!("SELECT count(*) FROM (SELECT 1{})", " UNION ALL SELECT 1".repeat(terms - 1));
+    let any_of = |count: usize| {
+        let terms: Vec<_> = (0..count).map(|i| format!("value = {i}")).collect();
+        format!("SELECT count(*) FROM range(100000) WHERE {}", terms.join(" OR "))
+    };
+    let refused = "query_depth=1000";
+    for (query, expect) in [
+        (sum(900), Ok("n\n900\n")),
+        (any_of(10_000), Ok("count(*)\n10000\n")),
+        (sum(10_000), Err(refused)),
+        (sum(49_000), Err(refused)),
+        (format!("EXPLAIN {}", sum(10_000)), Err(refused)),
+        (union(5_000), Err(refused)),
+        (format!("SELECT 1{}", "::BIGINT::INT".repeat(10_000)), Err(refused)),
+        ("EXPLAIN ".repeat(60_000), Err("write EXPLAIN once")),
+        ("(".repeat(50_000), Err("recursion limit")),
+        (" ".repeat(600_000), Err("query_bytes=524288")),
+        ("SELECT 1;".repeat(200_000), Err("query_bytes=524288")),
+    ] {
+        let file = folder.path().join("query.sql");
+        std::fs::write(&file, &query).unwrap();
+        let run = tfarrow(&["sql", "--format", "csv", "-f", file.to_str().unwrap()]);
+        match expect {
+            Ok(rows) => assert_eq!(run.prints(), rows),
+            Err(part) => {
+                assert_eq!(run.status, Some(1), "{}: {}", &query[..30], run.stderr);
+                assert!(run.stderr.contains(part), "{}: {}", &query[..30], run.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn statements_are_taken_one_by_one() {
+    let statements = "SET datafusion.execution.batch_size = 8192;\n".repeat(10_000);
+    let run = tfarrow_reads(&["sql", "--format", "csv"], format!("{statements}SELECT 1 AS a").as_bytes());
+    assert_eq!(run.prints(), "a\n1\n");
+    let run =
+        tfarrow_reads(&["sql", "--format", "csv", "--keep-going"], b"SELECT 1 AS a; SELECT (; SELECT 2 AS b; nope");
+    assert_eq!((run.status, run.stdout.as_str()), (Some(1), "a\n1\nb\n2\n"));
+    assert_eq!(run.stderr.matches("syntax error").count(), 2, "{}", run.stderr);
+    // A syntax error further on is found before anything runs.
+    assert_eq!(tfarrow(&["sql", "SELECT 1; SELECT ("]).stdout, "");
+}
+
+#[test]
+fn wrong_types_are_told_without_words_about_the_planner() {
+    for (expression, part) in [
+        ("avg(city)", "no function avg(Utf8View); there is avg("),
+        ("sum(embedding)", "no function sum(List(Float32)); there is sum("),
+        ("round(city)", "no function round(Utf8View); there is round("),
+        ("sqrt(city)", "no function sqrt(Utf8View); there is sqrt("),
+        ("coalesce(label, embedding)", "no function coalesce(Int64, List(Float32))"),
+        ("label = 'x'", "Cannot cast string 'x' to value of Int64 type; compare with a value of the same type"),
+        ("label IN ('x')", "Cannot cast string 'x' to value of Int64 type; compare"),
+        ("CASE label WHEN 'x' THEN 1 END", "Cannot cast string 'x' to value of Int64 type; compare"),
+        ("date 'x'", "Cannot cast string 'x' to value of Date32 type; compare"),
+        ("label LIKE 'a'", "common type"),
+    ] {
+        let run = tfarrow(&["sql", &format!("SELECT {expression} FROM 'testdata/shards/'")]);
+        assert_eq!(run.status, Some(1), "{expression}");
+        assert!(run.stderr.contains(part), "{expression}: {}", run.stderr);
+        for word in ["nternal error", "bug", "simplify_expressions", "type_coercion", "Execution error"] {
+            assert!(!run.stderr.contains(word), "{expression}: {}", run.stderr);
+        }
+    }
+    let run = tfarrow(&["sql", "COPY (SELECT 0.1 AS s) TO 'target/none/x.tfrecord'"]);
+    assert_eq!(run.stderr.matches("row 0 has 0.1").count(), 1, "{}", run.stderr);
+    assert!(!run.stderr.contains("--lossy"), "{}", run.stderr);
+}
+
+#[test]
+fn the_home_folder_is_known_in_names_of_files() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::copy(path("testdata/scalar.tfrecord"), home.path().join("x.tfrecord")).unwrap();
+    let run = |query: &str| {
+        let output =
+            command(&["sql", "--format", "csv", query]).current_dir(home.path()).env("HOME", home.path()).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let count = run("SELECT count(*) FROM 'x.tfrecord'");
+    for query in ["SELECT count(*) FROM '~/x.tfrecord'", "SELECT count(*) FROM read_tfrecord('~/x.tfrecord')"] {
+        assert_eq!(run(query), count);
+    }
+    run("CREATE EXTERNAL TABLE t (a INT) STORED AS TFRECORD LOCATION '~/out/'; INSERT INTO t VALUES (1)");
+    run("COPY '~/x.tfrecord' TO '~/copy.parquet'");
+    assert!(home.path().join("copy.parquet").exists() && home.path().join("out").exists());
+    assert!(!home.path().join("~").exists());
+}

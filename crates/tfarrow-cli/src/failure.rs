@@ -145,6 +145,8 @@ pub(crate) fn from_datafusion(error: DataFusionError) -> anyhow::Error {
         DataFusionError::External(error) => from_boxed(error),
         DataFusionError::ArrowError(error, _) => from_arrow(*error),
         DataFusionError::Diagnostic(_, error) => from_datafusion(*error),
+        // The names of planners' own steps tell nothing about the query.
+        DataFusionError::Context(step, error) if is_step(&step) => from_datafusion(*error),
         DataFusionError::Context(context, error) => from_datafusion(*error).context(context),
         DataFusionError::Collection(mut errors) if !errors.is_empty() => from_datafusion(errors.swap_remove(0)),
         DataFusionError::Shared(error) => match std::sync::Arc::try_unwrap(error) {
@@ -180,7 +182,23 @@ fn from_boxed(error: Box<dyn Error + Send + Sync>) -> anyhow::Error {
 fn from_arrow(error: ArrowError) -> anyhow::Error {
     match error {
         ArrowError::ExternalError(error) => from_boxed(error),
+        ArrowError::CastError(_) => anyhow::Error::msg(arrow_words(&error)),
         error => error.into(),
+    }
+}
+
+/// Whether a context is the name of a step of DataFusion's planner, as `type_coercion`.
+fn is_step(context: &str) -> bool {
+    context.starts_with("Optimizer rule '") || !context.contains(' ')
+}
+
+/// The words of an error of Arrow's, with a next step where a value does not fit a type.
+fn arrow_words(error: &ArrowError) -> String {
+    match error {
+        ArrowError::CastError(text) => {
+            format!("{text}; compare with a value of the same type, or write TRY_CAST(.. AS type), which gives NULL")
+        }
+        error => error.to_string(),
     }
 }
 
@@ -193,14 +211,20 @@ fn words(error: &DataFusionError) -> String {
         DataFusionError::Collection(errors) => errors.first().map(words).unwrap_or_default(),
         DataFusionError::ArrowError(error, _) => match error.as_ref() {
             ArrowError::ExternalError(error) => error.to_string(),
-            error => error.to_string(),
+            error => arrow_words(error),
         },
         DataFusionError::SQL(error, _) => {
             let text = error.to_string();
             format!("syntax error: {}", text.strip_prefix("sql parser error: ").unwrap_or(&text))
         }
         DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
-            quoted_if_file(without_backtrace(text))
+            let text = without_backtrace(text);
+            wrong_arguments(&text).unwrap_or_else(|| quoted_if_file(text))
+        }
+        DataFusionError::NotImplemented(text) => {
+            // Some of them print the parser's tree.
+            let text = without_backtrace(text);
+            format!("not supported: {}", text.split(" { ").next().unwrap_or(&text))
         }
         // What a file has led to is no bug to be reported.
         DataFusionError::Internal(text) => format!("internal error of DataFusion: {}", without_backtrace(text)),
@@ -210,6 +234,20 @@ fn words(error: &DataFusionError) -> String {
         },
         error => error.strip_backtrace(),
     }
+}
+
+/// What DataFusion says of a function whose arguments have other types than it takes, without the many ways that it has
+/// tried.
+fn wrong_arguments(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("No function matches the given name and argument types '")?;
+    let (call, rest) = rest.split_once("'.")?;
+    let (_, candidates) = rest.split_once("Candidate functions:")?;
+    let candidates: Vec<_> = candidates.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let takes = match candidates.as_slice() {
+        [] => String::new(),
+        known => format!("; there is {}", known.join(", ")),
+    };
+    Some(format!("no function {call}{takes}; convert the arguments with CAST(.. AS type)"))
 }
 
 /// A table that was not found, with a word on quotes where its name looks like a file's.
@@ -274,5 +312,25 @@ mod tests {
         assert_eq!(message(&from_datafusion(file)), quoted);
         let plan = DataFusionError::Plan("table 'x' not found".to_owned());
         assert_eq!(message(&from_datafusion(plan)), "there is no table x, and no file or folder of that name");
+    }
+    #[test]
+    fn a_function_of_other_types_is_told_in_one_sentence() {
+        let text = "Internal error: Function 'avg' failed, errors: .. filing a bug report. No function matches the given \
+                    name and argument types 'avg(Utf8View)'. You might need to add explicit type casts.\n\tCandidate \
+                    functions:\n\tavg(Decimal)\n\tavg(Float64)";
+        let found = message(&from_datafusion(DataFusionError::Plan(text.to_owned())));
+        let expect = "no function avg(Utf8View); there is avg(Decimal), avg(Float64); convert the arguments with CAST(.. AS type)";
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn steps_of_the_planner_are_not_told() {
+        let cast = || DataFusionError::ArrowError(Box::new(ArrowError::CastError("no".to_owned())), None);
+        for step in ["Optimizer rule 'simplify_expressions' failed", "type_coercion"] {
+            let found = message(&from_datafusion(cast().context(step)));
+            assert!(found.starts_with("no; compare with a value of the same type"), "{found}");
+        }
+        let kept = message(&from_datafusion(cast().context("while reading x")));
+        assert!(kept.starts_with("while reading x: no; "), "{kept}");
     }
 }

@@ -78,15 +78,55 @@ impl Outputs {
     }
 }
 
-/// Puts the files in their places.
+/// Puts the files in their places. Where one cannot be put there, the error says how many others are there.
 pub(crate) async fn persist(files: Vec<WholeFile>) -> Result<()> {
-    let mut tasks = JoinSet::new();
+    let (mut tasks, all) = (JoinSet::new(), files.len());
     for file in files {
         // Disks and stores are waited for.
         tasks.spawn_blocking(move || file.persist());
     }
+    // A file that is on its way cannot be called back, so that all are waited for.
+    let (mut whole, mut first) = (0, None);
     while let Some(done) = tasks.join_next().await {
-        done.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.map_err(external)?;
+        let done = done.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)));
+        match done.and_then(|persisted| persisted.map_err(external)) {
+            Ok(()) => whole += 1,
+            Err(error) => {
+                first.get_or_insert(error);
+            }
+        }
     }
-    Ok(())
+    match first {
+        None => Ok(()),
+        Some(error) if whole == 0 => Err(error),
+        Some(error) => {
+            Err(error.context(format!("{whole} of {all} files of the statement are whole and in their places")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_put_there_stops_no_other_and_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |index| folder.path().join(format!("{index}.csv"));
+        let files = (0..9).map(|index| {
+            let mut file = OutputFile::create(path(index), false).unwrap();
+            file.write_all(b"1").unwrap();
+            file.close().unwrap()
+        });
+        let files: Vec<_> = files.collect();
+        std::fs::write(path(3), "another's").unwrap();
+        let error = persist(files).await.unwrap_err().strip_backtrace();
+        assert!(error.contains("8 of 9 files of the statement") && error.contains("3.csv"), "{error}");
+        for index in 0..9 {
+            let expect = if index == 3 { "another's" } else { "1" };
+            assert_eq!(std::fs::read_to_string(path(index)).unwrap(), expect);
+        }
+    }
 }

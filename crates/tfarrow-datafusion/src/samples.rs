@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_schema::SchemaRef;
 use datafusion::{
     common::{Column, SchemaError},
     error::DataFusionError,
@@ -16,27 +17,37 @@ const REMEMBERED: usize = 64;
 
 /// The tables that a session made last, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Samples(Mutex<Vec<(String, Arc<Origin>)>>);
+pub(crate) struct Samples(Mutex<Vec<Sampled>>);
+
+/// A table: its name, its columns, and where they come from.
+#[derive(Debug)]
+struct Sampled {
+    name: String,
+    schema: SchemaRef,
+    origin: Arc<Origin>,
+}
 
 impl Samples {
-    pub(crate) fn remember(&self, table: &str, origin: &Arc<Origin>) {
+    pub(crate) fn remember(&self, table: &str, schema: SchemaRef, origin: &Arc<Origin>) {
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.retain(|(name, _)| name != table);
+        tables.retain(|known| known.name != table);
         if tables.len() == REMEMBERED {
             tables.remove(0);
         }
-        tables.push((table.to_owned(), Arc::clone(origin)));
+        tables.push(Sampled { name: table.to_owned(), schema, origin: Arc::clone(origin) });
     }
 
-    /// Where the tables of these columns come from; of those that have another name in the query, the one made last.
+    /// Where the table of these columns comes from; with an alias in the query, the one made last that has them all.
     fn find(&self, columns: &[Column]) -> Option<Arc<Origin>> {
         let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_named = |name: &str| {
+        let is_named = |table: &&Sampled| {
             let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
-            relations.any(|relation| relation.table() == name)
+            relations.any(|relation| relation.table() == table.name)
         };
-        let named = tables.iter().rev().find(|(name, _)| is_named(name));
-        named.or(tables.last()).map(|(_, origin)| Arc::clone(origin))
+        let has_all = |table: &&Sampled| columns.iter().all(|column| table.schema.index_of(&column.name).is_ok());
+        let aliased = || tables.iter().rev().find(has_all).filter(|_| !columns.is_empty());
+        let found = tables.iter().rev().find(is_named).or_else(aliased);
+        found.map(|table| Arc::clone(&table.origin))
     }
 }
 

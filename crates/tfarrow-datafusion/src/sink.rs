@@ -341,7 +341,12 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // What it says was said, in the words of SQL.
-        self.0.source()
+        // Causes whose words are part of the message are skipped: they name the program's options.
+        let message = self.0.to_string();
+        let mut cause = self.0.source();
+        while let Some(said) = cause.filter(|cause| message.contains(&cause.to_string())) {
+            cause = said.source();
+        }
+        cause
     }
 }

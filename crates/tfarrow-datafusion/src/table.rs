@@ -29,8 +29,8 @@ use tfarrow_codec::{
     schema::{role_of, with_views},
 };
 use tfarrow_dataset::{
-    Error, ErrorKind, InferOptions, Inferred, ReadOptions, Sample, Shard, Wanted, infer_with, is_remote, is_shard_spec,
-    names, resolve, resolve_wanted,
+    Error, ErrorKind, InferOptions, Inferred, ReadOptions, Sample, Shard, Wanted, infer_with, is_shard_spec, names,
+    resolve, resolve_wanted,
 };
 
 use crate::{
@@ -118,9 +118,7 @@ impl Files {
         };
         match sources.as_slice() {
             [source] if !Path::new(source).is_file() && !is_pattern(source) => {
-                if !is_remote(source) {
-                    std::fs::create_dir_all(source)?;
-                }
+                // It may not be there yet: who writes the first file makes it.
                 listing::folder(source)
             }
             _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),

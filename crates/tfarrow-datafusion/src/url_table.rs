@@ -37,7 +37,8 @@ pub(crate) struct UrlTables {
     session: OnceLock<Session>,
     shared: Arc<Shared>,
     /// Copies of what can be read only once, by the name of the source: a second query sees what the first saw.
-    streams: Arc<Mutex<HashMap<String, Vec<Shard>>>>,
+    /// Each source has a lock of its own, so that one that is slow to list stops no other.
+    streams: Mutex<HashMap<String, Arc<Mutex<Option<Vec<Shard>>>>>>,
 }
 
 impl std::fmt::Debug for UrlTables {
@@ -48,7 +49,7 @@ impl std::fmt::Debug for UrlTables {
 
 impl UrlTables {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { session: OnceLock::new(), shared, streams: Arc::default() }
+        Self { session: OnceLock::new(), shared, streams: Mutex::default() }
     }
 
     /// Tells which session the tables are for.
@@ -63,10 +64,14 @@ impl UrlTables {
     }
 
     async fn shards(&self, source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
-        let (streams, source) = (Arc::clone(&self.streams), source.to_owned());
+        let source = source.to_owned();
+        let stream = {
+            let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(streams.entry(source.clone()).or_default())
+        };
         blocking(move || {
-            let mut streams = streams.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(shards) = streams.get(&source) {
+            let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(shards) = stream.as_ref() {
                 return Ok(shards.clone());
             }
             let shards = resolve_wanted(&[&source], wanted).map_err(external)?.shards;
@@ -76,7 +81,7 @@ impl UrlTables {
                 return Ok(shards);
             }
             let shards = spooled(shards).map_err(external)?;
-            streams.insert(source, shards.clone());
+            *stream = Some(shards.clone());
             Ok(shards)
         })
         .await

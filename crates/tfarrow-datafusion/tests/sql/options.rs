@@ -96,3 +96,17 @@ async fn what_is_unknown_is_refused() {
     let message = error(&context, "SET tfarrow.speed = 'high'").await;
     assert!(message.contains("there are: layout, record_type, on_conflict, sample_records"), "{message}");
 }
+
+#[tokio::test]
+async fn a_missing_column_of_other_rows_is_not_put_down_to_a_sample() {
+    let folder = Folder::new();
+    folder.shard("a", (0..2000).map(|_| example(&[("x", Value::Ints(&[1]))])));
+    let (context, file) = (session(), folder.name("a"));
+    rows(&context, &format!("SELECT x FROM '{file}' LIMIT 1")).await.unwrap();
+    let found = rows(&context, "SELECT nope FROM (VALUES (1)) v(a)").await.unwrap_err();
+    assert_eq!(tfarrow_datafusion::explain_missing_column(&found, &context), None);
+    // Under another name, the table is known by its columns.
+    let found = rows(&context, &format!("SELECT nope FROM '{file}' AS other")).await.unwrap_err();
+    let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
+    assert!(hint.contains("\"nope\" was not among them"), "{hint}");
+}

@@ -131,3 +131,29 @@ async fn a_shard_spec_is_a_table_of_all_its_shards() {
     let message = error(&context, "SELECT count(*) FROM 'train@5'").await;
     assert!(message.contains("of 5 shards 5 are missing"), "{message}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_source_that_waits_stops_no_other() {
+    use std::{io::Write, sync::mpsc, thread, time::Duration};
+    let folder = Folder::new();
+    let (pipe, file) = (folder.name("pipe.tfrecord"), testdata("scalar.tfrecord"));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let context = session();
+    let count = |source: &str| {
+        let (context, query) = (context.clone(), format!("SELECT count(*) FROM '{source}'"));
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            tell.send(runtime.block_on(rows(&context, &query)))
+        });
+        told
+    };
+    let waits = count(&pipe);
+    // It can be opened once somebody reads it.
+    let mut input = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let others = count(&file).recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
+    input.write_all(&std::fs::read(&file).unwrap()).unwrap();
+    drop(input);
+    assert_eq!(waits.recv_timeout(Duration::from_secs(60)).unwrap().unwrap(), others);
+}

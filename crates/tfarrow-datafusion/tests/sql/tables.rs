@@ -237,3 +237,15 @@ async fn bytes_are_no_views_where_that_is_asked_for() {
     rows(&context, "SET tfarrow.bytes_type = 'binary'").await.unwrap();
     check(rows(&context, &query).await, ["Binary | Utf8"]);
 }
+
+#[tokio::test]
+async fn explain_insert_makes_no_folder() {
+    let (context, folder) = (session(), Folder::new());
+    let location = folder.name("new/");
+    let create = format!("CREATE EXTERNAL TABLE t (a INT) STORED AS TFRECORD LOCATION '{location}'");
+    rows(&context, &create).await.unwrap();
+    rows(&context, "EXPLAIN INSERT INTO t VALUES (1)").await.unwrap();
+    assert!(!std::path::Path::new(&location).exists());
+    rows(&context, "INSERT INTO t VALUES (1)").await.unwrap();
+    check(rows(&context, "SELECT a FROM t").await, ["1"]);
+}

@@ -224,3 +224,90 @@ async fn rows_are_not_added_to_files() {
     let message = error(&context, &format!("INSERT INTO '{}' VALUES (2)", file.display())).await;
     assert!(message.contains("CREATE EXTERNAL TABLE"), "{message}");
 }
+
+/// Values of every type that has views, nested too.
+const VIEWS: &str = "SELECT arrow_cast('a', 'Utf8View') AS text, arrow_cast('b', 'BinaryView') AS bytes, \
+                     [arrow_cast('c', 'Utf8View')] AS list, [[arrow_cast('c', 'BinaryView')]] AS lists, \
+                     named_struct('t', arrow_cast('d', 'Utf8View'), 'l', [arrow_cast('e', 'Utf8View')]) AS both, \
+                     map(['k'], [arrow_cast('f', 'Utf8View')]) AS pairs";
+
+#[tokio::test]
+async fn copied_files_have_no_views() {
+    use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, arrow_reader::ParquetRecordBatchReaderBuilder};
+    let (context, folder) = (session(), Folder::new());
+    // Declared views are what a reader takes the columns for: it reads the schema that Arrow's writer has noted.
+    for (query, name) in [(VIEWS.to_owned(), "views"), (format!("SELECT * FROM '{}'", testdata("shards/")), "data")] {
+        let file = folder.name(&format!("{name}.parquet"));
+        rows(&context, &format!("COPY ({query}) TO '{file}'")).await.unwrap();
+        let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&file).unwrap()).unwrap();
+        let metadata = builder.metadata().file_metadata().key_value_metadata().unwrap();
+        assert!(metadata.iter().any(|pair| pair.key == ARROW_SCHEMA_META_KEY), "{metadata:?}");
+        let schema = builder.schema().to_string();
+        assert!(!schema.contains("View") && schema.contains("Utf8"), "{schema}");
+        let file = folder.name(&format!("{name}.arrow"));
+        rows(&context, &format!("COPY ({query}) TO '{file}'")).await.unwrap();
+        let file = std::fs::File::open(&file).unwrap();
+        let reader = datafusion::arrow::ipc::reader::FileReader::try_new(file, None).unwrap();
+        let schema = reader.schema().to_string();
+        assert!(!schema.contains("View") && schema.contains("Utf8"), "{schema}");
+    }
+}
+
+#[tokio::test]
+async fn copies_without_views_keep_rows_and_what_fields_say() {
+    use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    let (context, folder, shards) = (session(), Folder::new(), testdata("shards/"));
+    let file = folder.name("a.parquet");
+    let query = |source: &str| format!("SELECT city, tags, label FROM '{source}' ORDER BY 1, 2, 3");
+    rows(&context, &format!("COPY (SELECT * FROM '{shards}') TO '{file}' PARTITIONED BY (label)")).await.unwrap();
+    let expect = rows(&context, &query(&shards)).await.unwrap();
+    let found = rows(&context, &format!("SELECT city, tags, label FROM '{file}/' ORDER BY 1, 2, 3")).await.unwrap();
+    assert_eq!(found, expect);
+    let file = folder.name("b.parquet");
+    rows(&context, &format!("COPY (SELECT * FROM '{shards}') TO '{file}'")).await.unwrap();
+    let schema = context.sql(&format!("SELECT * FROM '{shards}'")).await.unwrap().schema().as_arrow().clone();
+    let builder = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&file).unwrap()).unwrap();
+    for field in schema.fields() {
+        let copied = builder.schema().field_with_name(field.name()).unwrap();
+        assert_eq!(copied.metadata(), field.metadata(), "{field}");
+        assert_eq!(copied.is_nullable(), field.is_nullable(), "{field}");
+    }
+}
+
+#[tokio::test]
+async fn columns_of_one_name_are_not_copied() {
+    let (context, folder) = (session(), Folder::new());
+    for (query, part) in [
+        ("SELECT a.v, b.v FROM (VALUES (1)) a(v), (VALUES (2)) b(v)", "two columns are named \"v\""),
+        ("SELECT named_struct('x', 1, 'x', 2) AS s", "two fields of column \"s\" are named \"x\""),
+        ("SELECT [named_struct('x', 1, 'x', 2)] AS s", "two fields of column \"s\" are named \"x\""),
+    ] {
+        for ending in ["parquet", "arrow", "json"] {
+            let file = folder.name(&format!("a.{ending}"));
+            let message = error(&context, &format!("COPY ({query}) TO '{file}'")).await;
+            assert!(message.contains(part), "{ending}: {message}");
+            assert!(!std::path::Path::new(&file).exists(), "{file}");
+        }
+    }
+    rows(
+        &context,
+        &format!("COPY (SELECT a.v, b.v FROM (VALUES (1)) a(v), (VALUES (2)) b(v)) TO '{}'", folder.name("a.csv")),
+    )
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_lossy_value_is_told_once_in_the_words_of_sql() {
+    let (context, folder) = (session(), Folder::new());
+    let copy = format!("COPY (SELECT 0.1 AS s) TO '{}'", folder.name("a.tfrecord"));
+    let found = rows(&context, &copy).await.unwrap_err();
+    let mut told = Vec::new();
+    let mut cause: Option<&dyn std::error::Error> = Some(found.find_root());
+    while let Some(error) = cause {
+        told.push(error.to_string());
+        cause = error.source();
+    }
+    assert!(told.iter().any(|text| text.contains("OPTIONS (lossy true)")), "{told:?}");
+    assert!(told.iter().all(|text| !text.contains("--lossy")), "{told:?}");
+}

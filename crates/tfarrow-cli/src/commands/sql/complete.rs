@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use datafusion::{
+    common::utils::quote_identifier,
     prelude::SessionContext,
     sql::sqlparser::{
         dialect::GenericDialect,
@@ -16,6 +17,8 @@ use rustyline::{
     hint::Hinter,
     validate::{ValidationContext, ValidationResult, Validator},
 };
+
+use crate::output;
 
 /// Words that statements begin and go on with.
 const KEYWORDS: &[&str] = &[
@@ -117,14 +120,19 @@ impl Typist {
         for catalog in state.catalog_list().catalog_names() {
             let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
             for schema in catalog.schema_names().into_iter().filter_map(|name| catalog.schema(&name)) {
-                self.names.extend(schema.table_names());
+                let tables = schema.table_names().into_iter().filter(|name| is_printable(name));
+                self.names.extend(tables.map(|name| quote_identifier(&name).into_owned()));
             }
         }
     }
 
     fn words(&self, begun: &str) -> Vec<Pair> {
         let lower = begun.to_ascii_lowercase();
-        let names = self.names.iter().map(String::as_str).filter(|name| name.starts_with(&lower));
+        let names = self
+            .names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| name.trim_start_matches('"').to_ascii_lowercase().starts_with(&lower));
         let is_upper = begun.chars().any(|c| c.is_ascii_uppercase());
         let keywords = KEYWORDS.iter().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
         let keywords = keywords.map(|word| if is_upper { (*word).to_owned() } else { word.to_ascii_lowercase() });
@@ -140,7 +148,8 @@ impl Completer for Typist {
         let before = line.get(..position).unwrap_or(line);
         if let Some(quote) = open_quote(before) {
             let path = before.get(quote + 1..).unwrap_or_default();
-            let (start, found) = self.paths.complete_path(path, path.len())?;
+            let (start, mut found) = self.paths.complete_path(path, path.len())?;
+            found.retain(|pair| is_printable(&pair.display) && is_printable(&pair.replacement));
             return Ok((quote + 1 + start, found));
         }
         let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
@@ -149,6 +158,11 @@ impl Completer for Typist {
         let begun = before.get(start..).unwrap_or_default();
         Ok((start, if begun.is_empty() { Vec::new() } else { self.words(begun) }))
     }
+}
+
+/// Whether a name can be shown and typed: control characters in names of files and tables would reach the terminal.
+fn is_printable(name: &str) -> bool {
+    output::escape(name) == name
 }
 
 /// Where the quote stands that is still open.
@@ -213,5 +227,31 @@ mod tests {
         assert_eq!(open_quote("FROM 'a/b"), Some(5));
         assert_eq!(open_quote("FROM 'a/b' WHERE x = 'y"), Some(21));
         assert_eq!(open_quote("FROM 'a/b' "), None);
+    }
+    #[tokio::test]
+    async fn names_with_capitals_are_completed() {
+        let context = SessionContext::new();
+        context.sql("CREATE VIEW \"Photos\" AS SELECT 1").await.unwrap();
+        let typist = Typist::new(&context);
+        for begun in ["pho", "Pho", "PHO"] {
+            assert!(typist.words(begun).iter().any(|pair| pair.replacement == "\"Photos\""), "{begun}");
+        }
+    }
+
+    #[tokio::test]
+    async fn names_with_control_characters_are_not_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain.tfrecord", "p\u{1b}[31mred.tfrecord", "p\u{202e}x.tfrecord"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let context = SessionContext::new();
+        context.sql("CREATE VIEW \"p\u{1b}[31m\" AS SELECT 1").await.unwrap();
+        let typist = Typist::new(&context);
+        assert!(typist.words("p").iter().all(|pair| is_printable(&pair.replacement)));
+        let line = format!("FROM '{}/p", folder.path().display());
+        let history = rustyline::history::MemHistory::new();
+        let (_, found) = typist.complete(&line, line.len(), &Context::new(&history)).unwrap();
+        let found: Vec<_> = found.into_iter().map(|pair| pair.display).collect();
+        assert_eq!(found, ["plain.tfrecord"]);
     }
 }
