@@ -166,4 +166,12 @@ fn bytes_of_control_characters_are_not_text() {
     assert_eq!((&strings["invalid_utf8"], &strings["formats"][0][0]), (&0.into(), &"other".into()));
     let page = tfarrow(&["report", &source, "-o", "-"]).prints();
     assert!(page.contains("<li>0x03 "), "{page}");
+    for (format, kind) in [("arrow", "x: binary"), ("sql", "\"x\" BYTEA"), ("features-json", "\"dtype\": \"string\"")] {
+        let schema = tfarrow(&["schema", &source, "--format", format]).prints();
+        assert!(schema.contains(kind), "{schema}");
+    }
+    // One value with more than control characters, and the feature is text.
+    let source = file_of(folder.path(), [b"\0".as_slice(), b"a\n"].map(|value| Value::Bytes(vec![value.to_vec()])));
+    let schema = tfarrow(&["schema", &source, "--format", "arrow"]).prints();
+    assert!(schema.contains("x: utf8"), "{schema}");
 }

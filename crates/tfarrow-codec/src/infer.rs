@@ -45,6 +45,8 @@ pub struct KindSummary {
     pub first: Place,
     /// Whether every value is valid UTF-8. Only for bytes.
     pub utf8: bool,
+    /// Whether some value has a character that is no ASCII control character. Only for bytes.
+    pub printable: bool,
     /// The bytes of all values together. Only for bytes.
     pub bytes: u64,
 }
@@ -124,7 +126,7 @@ impl FeatureSummary {
         let mut kinds = self.kinds();
         match (kinds.next(), kinds.next()) {
             (None, _) => self.role == Role::Feature,
-            (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.bytes > 0,
+            (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.printable,
             (Some(_), second) => second.is_none(),
         }
     }
@@ -150,12 +152,18 @@ fn values_of(kind: Kind, seen: &KindSummary, layout: Layout) -> Values {
     match kind {
         Kind::Float => Values::Float32,
         Kind::Int64 => Values::Int64,
-        Kind::Bytes if layout == Layout::Auto && seen.utf8 && seen.bytes > 0 => Values::Utf8,
+        Kind::Bytes if layout == Layout::Auto && seen.is_text() => Values::Utf8,
         Kind::Bytes => Values::Binary,
     }
 }
 
 impl KindSummary {
+    /// Whether these bytes are text: every value is valid UTF-8, and some value has more than control characters. What
+    /// comes later and is valid UTF-8 does not change that, so that a sample can tell it.
+    pub fn is_text(&self) -> bool {
+        self.utf8 && self.printable
+    }
+
     fn merge(&mut self, other: &Self) {
         self.lists += other.lists;
         self.values += other.values;
@@ -163,6 +171,7 @@ impl KindSummary {
         self.max_len = self.max_len.max(other.max_len);
         self.first = self.first.min(other.first);
         self.utf8 &= other.utf8;
+        self.printable |= other.printable;
         self.bytes += other.bytes;
     }
 }

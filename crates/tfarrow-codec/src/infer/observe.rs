@@ -36,11 +36,12 @@ struct List {
     bytes: u64,
     kind: Option<Kind>,
     utf8: bool,
+    printable: bool,
 }
 
 impl List {
     /// Of a feature with no kind set.
-    const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true };
+    const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true, printable: false };
 }
 
 /// What one record, or all of a summary, has besides its features.
@@ -154,12 +155,21 @@ fn add_steps(feature: &mut FeatureSummary, steps: &[List], place: Place) {
 
 #[inline]
 fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
-    let List { len, bytes, kind, utf8 } = *list;
+    let List { len, bytes, kind, utf8, printable } = *list;
     let Some(kind) = kind else {
         feature.unset += 1;
         return;
     };
-    let new = || KindSummary { lists: 0, values: 0, min_len: len, max_len: len, first, utf8: true, bytes: 0 };
+    let new = || KindSummary {
+        lists: 0,
+        values: 0,
+        min_len: len,
+        max_len: len,
+        first,
+        utf8: true,
+        printable: false,
+        bytes: 0,
+    };
     let seen = feature.kinds[kind as usize].get_or_insert_with(new);
     seen.lists += 1;
     seen.values += len;
@@ -170,6 +180,7 @@ fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
     }
     seen.bytes += bytes;
     seen.utf8 &= utf8;
+    seen.printable |= printable;
 }
 
 struct Walk<'o, O> {
@@ -271,14 +282,16 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
     if kind == Kind::Bytes
         && let Some(value) = wire::sole(body, 0x0a)
     {
-        return Ok(List { len: 1, bytes: value.len() as u64, kind: Some(kind), utf8: utf8 && is_text(value) });
+        let (bytes, printable) = (value.len() as u64, is_printable(value));
+        return Ok(List { len: 1, bytes, kind: Some(kind), utf8: utf8 && is_text(value), printable });
     }
-    let (mut len, mut bytes, mut utf8) = (0, 0, utf8);
+    let (mut len, mut bytes, mut utf8, mut printable) = (0, 0, utf8, false);
     match kind {
         Kind::Bytes => walk::bytes_values(body, nesting, |value| {
             len += 1;
             bytes += value.len() as u64;
             utf8 = utf8 && is_text(value);
+            printable = printable || is_printable(value);
             Ok(())
         })?,
         Kind::Float => walk::float_pieces(body, nesting, |piece| {
@@ -297,11 +310,18 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
         })?,
     }
     // That bytes of this feature were no text says nothing of its numbers.
-    Ok(List { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes })
+    Ok(List { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, printable })
 }
 
 /// Most values are short, and most text is ASCII: that is told faster than UTF-8 in general.
 #[inline]
 fn is_text(value: &[u8]) -> bool {
     value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok()
+}
+
+/// Whether a value has more than ASCII control characters. Of most values the first byte tells it.
+#[inline]
+fn is_printable(value: &[u8]) -> bool {
+    // Values of zeros are long in images: whole blocks are compared at once.
+    value.chunks(64).any(|block| block.iter().fold(false, |found, byte| found | !byte.is_ascii_control()))
 }

@@ -105,7 +105,7 @@ fn data_type(rows: &[Row], feature: &(Side, String), kind: Kind, layout: Layout,
     let all_bytes: Vec<&[u8]> = lists.iter().flat_map(|value| bytes(value)).collect();
     let text = layout == Layout::Auto
         && all_bytes.iter().all(|bytes| std::str::from_utf8(bytes).is_ok())
-        && all_bytes.iter().any(|bytes| !bytes.is_empty());
+        && all_bytes.iter().any(|bytes| bytes.iter().any(|byte| !byte.is_ascii_control()));
     let value = match (kind, text, views) {
         (Kind::Int64, _, _) => DataType::Int64,
         (Kind::Float, _, _) => DataType::Float32,

@@ -46,7 +46,7 @@ fn count(rows: &[Row], places: &[Place]) -> Vec<FeatureSummary> {
 }
 
 fn count_value(feature: &mut FeatureSummary, value: &Value, first: Place) {
-    let (kind, utf8, bytes) = match value {
+    let (kind, utf8, printable, bytes) = match value {
         Value::Unset => {
             feature.unset += 1;
             return;
@@ -54,19 +54,22 @@ fn count_value(feature: &mut FeatureSummary, value: &Value, first: Place) {
         Value::Bytes(values) => (
             0,
             values.iter().all(|value| std::str::from_utf8(value).is_ok()),
+            values.iter().any(|value| !String::from_utf8_lossy(value).chars().all(|c| c.is_ascii_control())),
             values.iter().map(|value| value.len() as u64).sum(),
         ),
-        Value::Float(_) => (1, true, 0),
-        Value::Int64(_) => (2, true, 0),
+        Value::Float(_) => (1, true, false, 0),
+        Value::Int64(_) => (2, true, false, 0),
     };
     let len = value.len() as u64;
-    let new = KindSummary { lists: 0, values: 0, min_len: len, max_len: len, first, utf8: true, bytes: 0 };
+    let new =
+        KindSummary { lists: 0, values: 0, min_len: len, max_len: len, first, utf8: true, printable: false, bytes: 0 };
     let seen = feature.kinds[kind].get_or_insert(new);
     seen.lists += 1;
     seen.values += len;
     seen.min_len = seen.min_len.min(len);
     seen.max_len = seen.max_len.max(len);
     seen.utf8 &= utf8;
+    seen.printable |= printable;
     seen.bytes += bytes;
 }
 

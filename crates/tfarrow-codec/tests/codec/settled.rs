@@ -76,6 +76,9 @@ fn what_may_still_change_is_not_settled() {
     check(&x(BYTES, b""), Layout::Auto, false);
     check(&x(BYTES, b""), Layout::List, true);
     check(&x(BYTES, b"\x0a\x01\xff"), Layout::Auto, true);
+    // Control characters are binary until a value has more.
+    check(&x(BYTES, b"\x0a\x01\x03"), Layout::Auto, false);
+    check(&x(BYTES, b"\x0a\x02\x03t"), Layout::Auto, true);
     // No kind: a feature gets its column with its kind; a feature list has one before.
     check(&entry(b"x", b""), Layout::Auto, true);
     check(b"\x12\x07\x0a\x05\x0a\x01l\x12\x00", Layout::Auto, false);

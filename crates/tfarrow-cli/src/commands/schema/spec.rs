@@ -46,6 +46,6 @@ impl<'a> Spec<'a> {
 
     /// Whether its bytes are text.
     pub(super) fn is_text(&self) -> bool {
-        self.kind == Kind::Bytes && self.seen.utf8 && self.seen.bytes > 0
+        self.kind == Kind::Bytes && self.seen.is_text()
     }
 }
