@@ -1,6 +1,28 @@
 //! What names a data set, the same for every command and for `FROM`.
 
+use std::{fs, path::Path};
+
+use tfarrow_testkit::{
+    frame,
+    proto::{self, Kind},
+};
+
 use crate::support::{path, tfarrow, tfarrow_reads};
+
+/// A file of Examples and one of TensorBoard's, in a folder.
+fn write_examples(folder: &Path, name: &str) {
+    let records = (0..50).map(|x| proto::example([("x", Kind::ints([x]))]));
+    fs::write(folder.join(name), frame::file(records)).unwrap();
+}
+
+fn write_events(folder: &Path, name: &str) {
+    let first = b"\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0dbrain.Event:2".to_vec();
+    // A scalar summary, as of a loss.
+    let others = (1..99).map(|step| {
+        [b"\x09\0\0\0\0\0\0\xf0\x3f\x10", &[step][..], b"\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\x80\x3f"].concat()
+    });
+    fs::write(folder.join(name), frame::file(std::iter::once(first).chain(others))).unwrap();
+}
 
 #[track_caller]
 fn check(source: &str, records: u64) {
@@ -33,6 +55,95 @@ fn a_glob_is_a_source() {
     check("testdata/shards/train-0000[12]-of-*", 100);
     check("testdata/{tfds,shards}/*-00000-of-*", 55);
     check("testdata/**/train-?????-of-00004.tfrecord", 200);
+}
+
+#[test]
+fn tensorboard_files_beside_shards_are_skipped_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a.tfrecord", "b.tfrecord"] {
+        write_examples(folder.path(), name);
+    }
+    write_events(folder.path(), "events.out.tfevents.1700000000.host");
+    let (source, out) = (at(""), tempfile::tempdir().unwrap());
+    let out = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
+    let commands: [&[&str]; 9] = [
+        &["count", &source],
+        &["verify", &source],
+        &["schema", &source],
+        &["schema", &source, "--record-type", "example"],
+        &["stats", &source],
+        &["diff", &source, &source],
+        &["report", &source, "-o", &out("x.html")],
+        &["convert", &source, &out("parquet/")],
+        &["repair", &source, &out("repaired/")],
+    ];
+    for command in commands {
+        let run = tfarrow(command);
+        assert_eq!(run.status, Some(0), "{command:?}: {}", run.stderr);
+        let skipped = "1 of TensorBoard (such as ";
+        assert!(
+            run.stderr.contains(skipped) && run.stderr.contains("events.out.tfevents"),
+            "{command:?}: {}",
+            run.stderr
+        );
+    }
+    check(&source, 100);
+    check(&at("*"), 100);
+    let printed = tfarrow(&["head", &source, "-n", "1000"]).prints();
+    assert!(printed.lines().count() == 100 && printed.lines().all(|line| line.starts_with("{\"x\"")), "{printed}");
+    assert_eq!(fs::read_dir(out("parquet")).unwrap().count(), 2);
+    // Named as it is, or where there is nothing else, it is read.
+    check(&at("events.out.tfevents.1700000000.host"), 99);
+    check(&at("events.*"), 99);
+    let logs = tempfile::tempdir().unwrap();
+    write_events(logs.path(), "events.out.tfevents.1.host");
+    check(logs.path().to_str().unwrap(), 99);
+}
+
+#[test]
+fn files_of_two_kinds_of_records_are_no_data_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a.tfrecord", "b.tfrecord"] {
+        write_examples(folder.path(), name);
+    }
+    // Its name does not say what it is.
+    write_events(folder.path(), "c.tfrecord");
+    let (source, out) = (at(""), tempfile::tempdir().unwrap());
+    let out = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
+    fs::write(out("x.pbtxt"), "feature { name: \"x\" type: INT }").unwrap();
+    let (query, declared) = (
+        format!("SELECT count(*) FROM '{source}'"),
+        format!("CREATE EXTERNAL TABLE t (x BIGINT) STORED AS TFRECORD LOCATION '{source}'; SELECT count(*) FROM t"),
+    );
+    let commands: [(&[&str], i32); 12] = [
+        (&["convert", &source, &out("parquet/")], 2),
+        (&["convert", &source, &out("parquet/"), "--on-error", "skip"], 2),
+        (&["sql", &query], 1),
+        (&["sql", &declared], 1),
+        (&["schema", &source], 1),
+        (&["schema", &source, "--record-type", "example"], 1),
+        (&["stats", &source], 1),
+        (&["diff", &source, &source], 1),
+        (&["diff", &source, &source, "--record-type", "example"], 1),
+        (&["validate", &source, "--schema", &out("x.pbtxt")], 1),
+        (&["report", &source, "-o", &out("x.html")], 1),
+        (&["head", &source], 1),
+    ];
+    for (command, status) in commands {
+        let run = tfarrow(command);
+        assert_eq!(run.status, Some(status), "{command:?}: {}", run.stderr);
+        let (examples, events) = ("2 files of tf.Example records (such as ", "1 file of TensorBoard events (such as ");
+        assert!(run.stderr.contains(examples) && run.stderr.contains(events), "{command:?}: {}", run.stderr);
+        assert!(run.stderr.contains("a.tfrecord") && run.stderr.contains("c.tfrecord"), "{command:?}: {}", run.stderr);
+    }
+    assert!(!Path::new(&out("parquet")).exists() && !Path::new(&out("x.html")).exists());
+    // Records as they are may be of any kind, and counting and checking bytes needs none.
+    tfarrow(&["convert", &source, &out("parquet/"), "--record-type", "raw"]).ends(0);
+    tfarrow(&["schema", &source, "--record-type", "raw"]).ends(0);
+    assert_eq!(tfarrow(&["count", &source]).prints(), "199\n");
+    assert!(tfarrow(&["verify", &source]).stderr.contains("warning: two kinds of records in one data set"));
 }
 
 #[test]

@@ -64,6 +64,14 @@ pub(crate) fn tfarrow(args: &[&str]) -> Run {
     done(args, command(args).output().unwrap())
 }
 
+/// Runs the program with nothing to read, as a process that may have so many files open.
+#[cfg(unix)]
+pub(crate) fn tfarrow_with_files(files: u32, args: &[&str]) -> Run {
+    let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+    let program = [&["-c", limited.as_str(), env!("CARGO_BIN_EXE_tfarrow")], args].concat();
+    done(args, Command::new("sh").args(program).current_dir(root()).stdin(Stdio::null()).output().unwrap())
+}
+
 /// Runs the program in another folder, with nothing to read.
 pub(crate) fn tfarrow_in(folder: &Path, args: &[&str]) -> Run {
     done(args, command(args).current_dir(folder).output().unwrap())

@@ -103,6 +103,11 @@ fn way_out(cause: &(dyn Error + 'static)) -> Option<String> {
         (Some(ErrorKind::NotTfRecord { is_known: false, .. }), _) => {
             return Some("; if it was TFRecord once, tfarrow repair saves what is whole behind the damage".to_owned());
         }
+        (Some(ErrorKind::Io(_)), _) if shard.is_some_and(tfarrow_dataset::Error::is_out_of_files) => {
+            return Some(
+                "; this process may open too few files: raise the limit, such as with ulimit -n 1024".to_owned(),
+            );
+        }
         // It names its limit itself.
         (Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }), _) => false,
         (Some(ErrorKind::Damaged { .. }), _) => true,

@@ -18,7 +18,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, SkippedRecords,
-    Wanted, infer_with, resolve_wanted,
+    Wanted, check_one_payload, infer_with, resolve_wanted,
 };
 
 use crate::{
@@ -170,6 +170,9 @@ pub fn diff<S: AsRef<OsStr>>(
 /// What the records of both data sets are; and why they are compared as they are, where nobody says that they are raw.
 fn record_type(sides: &[Vec<Shard>; 2], options: &DiffOptions) -> Result<(RecordType, Option<String>)> {
     if let Some(record_type) = options.record_type {
+        if record_type != RecordType::Raw {
+            sides.iter().try_for_each(|shards| check_one_payload(shards))?;
+        }
         return Ok((record_type, None));
     }
     let (mut types, mut why_raw) = (Vec::new(), None);
@@ -179,7 +182,12 @@ fn record_type(sides: &[Vec<Shard>; 2], options: &DiffOptions) -> Result<(Record
             Some(record_type) => types.push(record_type),
             None => {
                 let sample = Sample::Records(SAMPLE_RECORDS);
-                let infer = InferOptions { sample, read: options.read, ..InferOptions::default() };
+                let infer = InferOptions {
+                    sample,
+                    record_type: options.record_type,
+                    read: options.read,
+                    ..InferOptions::default()
+                };
                 let inferred = infer_with(shards, &infer, &|_, _| ControlFlow::Continue(()))?;
                 let why = inferred.why_raw();
                 // Of no records nothing is known.

@@ -15,7 +15,8 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     Contents, InferOptions, Inferred, Losses, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard,
-    ShardReader, UNFINISHED, Wanted, WholeFile, count, infer_with, is_remote, names, resolve_wanted,
+    ShardReader, UNFINISHED, Wanted, WholeFile, check_one_payload, count, infer_with, is_remote, look_into, names,
+    resolve_wanted,
 };
 
 use crate::{
@@ -125,6 +126,10 @@ fn convert_resolved(
     one_kind(&shards)?;
     check_options(&shards, options)?;
     let plan = Plan::new(&shards, dest, options)?;
+    look_into(&mut shards)?;
+    if plan.target != Target::TfRecord && options.record_type != Some(RecordType::Raw) {
+        check_one_payload(&shards).map_err(|error| Error::Usage(error.to_string()))?;
+    }
     let compression = plan.compression(options)?;
     plan::check_no_source(&shards, options.quarantine.as_deref())?;
     let journal = journal(&plan, options)?;
@@ -327,7 +332,13 @@ impl Conversion<'_> {
             VerifyCrc::Always if read.on_error == OnError::Fail => VerifyCrc::OnParseFailure,
             other => other,
         };
-        let infer = InferOptions { sample, jobs: self.options.jobs.max(1), verify, read };
+        let infer = InferOptions {
+            sample,
+            jobs: self.options.jobs.max(1),
+            verify,
+            record_type: self.options.record_type,
+            read,
+        };
         let inferred = infer_with(self.shards, &infer, &|bytes, _| {
             on_bytes(bytes);
             if self.progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -521,9 +532,10 @@ impl Input {
         if let Some(schema) = columnar::schema_within(shard, &read.limits)? {
             return Ok(Self { origin: Origin::of(&schema), schema: Some(schema) });
         }
-        let compression = match shard.is_stream() {
-            true => None,
-            false => Some(ShardReader::open(shard, read)?.compression()),
+        let compression = match (shard.is_stream(), shard.compression()) {
+            (true, _) => None,
+            (false, None) => Some(ShardReader::open(shard, read)?.compression()),
+            (false, known) => known,
         };
         // Metadata is text, and a name that is none is not remembered: the output's own stands for it.
         let name = shard.name.file_name().and_then(|name| name.to_str()).map(str::to_owned);
@@ -580,4 +592,25 @@ fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
     metadata
         .extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
     Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
+}
+
+#[cfg(test)]
+mod tests {
+    use tfarrow_codec::frame;
+    use tfarrow_dataset::{Compression, resolve};
+
+    use super::*;
+
+    #[test]
+    fn the_compression_of_shards_is_known_without_opening_them_once_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tfrecord");
+        let mut bytes = Vec::new();
+        frame::write(b"record", &mut bytes);
+        fs::write(&path, &bytes).unwrap();
+        let shards = resolve(&[&path]).unwrap();
+        fs::remove_file(&path).unwrap();
+        let input = Input::of(&shards[0], &ReadOptions::default()).unwrap();
+        assert_eq!(input.origin.compression, Some(Compression::None));
+    }
 }

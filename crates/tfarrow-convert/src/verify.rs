@@ -25,7 +25,10 @@ pub struct VerifiedFile {
 /// Holds all parts of a file, the shard of this `number`, against their checksums, or reads it where it has none. What is
 /// wrong with a part does not keep the next from being looked at, unless it is the library that reads it that gives up. Of
 /// all faults, the first `most` are kept with their places.
-pub fn verify(shard: &Shard, number: usize, most: usize) -> VerifiedFile {
+///
+/// # Errors
+/// [A failure of the machine](tfarrow_dataset::Error::is_machine), which says nothing about the file.
+pub fn verify(shard: &Shard, number: usize, most: usize) -> Result<VerifiedFile> {
     let mut file = VerifiedFile { records: 0, has_checksums: false, losses: Losses::new(most) };
     let read = match shard.contents {
         Contents::Parquet => file.parquet(shard, number),
@@ -33,9 +36,9 @@ pub fn verify(shard: &Shard, number: usize, most: usize) -> VerifiedFile {
         Contents::TfRecord => Err(Error::Usage(format!("{}: is TFRecord", shard.path.display()))),
     };
     if let Err(error) = read {
-        file.note(shard, number, error);
+        file.note(shard, number, error)?;
     }
-    file
+    Ok(file)
 }
 
 impl VerifiedFile {
@@ -51,7 +54,7 @@ impl VerifiedFile {
             };
             match checked {
                 Ok(()) => self.records = self.records.saturating_add(group.num_rows().max(0) as u64),
-                Err(error) => self.note(shard, shard_number, error),
+                Err(error) => self.note(shard, shard_number, error)?,
             }
         }
         Ok(())
@@ -64,21 +67,23 @@ impl VerifiedFile {
         for number in 0..reader.num_batches() {
             match checks.iter_mut().try_for_each(|checks| checks.check_next(path, self.records)) {
                 Ok(()) => self.records += guarded(path, || rows(&mut reader, number, shard))?,
-                Err(error) => self.note(shard, shard_number, error),
+                Err(error) => self.note(shard, shard_number, error)?,
             }
         }
         Ok(())
     }
 
-    /// Notes why something was not read.
-    fn note(&mut self, shard: &Shard, number: usize, error: Error) {
+    /// Notes why something was not read, unless the machine failed.
+    fn note(&mut self, shard: &Shard, number: usize, error: Error) -> Result<()> {
         let error = match error {
+            Error::Dataset(error) if error.is_machine() => return Err(error.into()),
             Error::Dataset(error) => error,
             Error::Parquet { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
             Error::Arrow { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
             error => tfarrow_dataset::Error::io(&shard.path, io::Error::other(error)),
         };
         self.losses.add_record(Fault::of(number, error));
+        Ok(())
     }
 }
 

@@ -25,12 +25,12 @@ use datafusion::{
     physical_plan::{ExecutionPlan, empty::EmptyExec},
 };
 use tfarrow_codec::{
-    Role,
+    RecordType, Role,
     schema::{role_of, with_views},
 };
 use tfarrow_dataset::{
-    Error, ErrorKind, InferOptions, Inferred, ReadOptions, Sample, Shard, Wanted, infer_with, is_shard_spec, names,
-    resolve, resolve_wanted,
+    Error, ErrorKind, InferOptions, Inferred, ReadOptions, Sample, Shard, Wanted, check_one_payload, infer_with,
+    is_shard_spec, names, resolve, resolve_wanted,
 };
 
 use crate::{
@@ -291,17 +291,21 @@ impl TfRecordTable {
         let values = shards.iter().map(|shard| self.partitions.values(shard)).collect::<Result<Vec<_>>>()?;
         let deciding: Vec<_> = filters.iter().filter(|filter| self.partitions.decides(filter)).collect();
         let keep = self.partitions.keep(&deciding, &values, state)?;
-        let files = shards.iter().zip(values).zip(keep).filter(|(_, keep)| *keep);
-        Ok(files.map(|((shard, values), _)| partitioned_file(shard, values)).collect())
+        let files = shards.into_iter().zip(values).zip(keep).filter(|(_, keep)| *keep);
+        let (shards, values): (Vec<_>, Vec<_>) = files.map(|(file, _)| file).unzip();
+        let is_raw = self.options.record_type == Some(RecordType::Raw);
+        let check = move || if is_raw { Ok(shards) } else { check_one_payload(&shards).map(|()| shards) };
+        let shards = blocking(move || check().map_err(external)).await?;
+        Ok(shards.iter().zip(values).map(|(shard, values)| partitioned_file(shard, values)).collect())
     }
 }
 
 /// What is in these shards.
 pub(crate) fn look(shards: &[Shard], options: &TfRecordOptions, sample: Sample) -> Result<Inferred> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, .. } = *options;
+    let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
     let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
-    let infer = InferOptions { sample, jobs, verify, read };
+    let infer = InferOptions { sample, jobs, verify, record_type, read };
     infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 

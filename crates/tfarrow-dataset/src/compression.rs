@@ -3,11 +3,14 @@
 //! A file that begins with a length whose CRC holds is plain TFRecord, whatever magic number these bytes also are: a
 //! first record of 35,615 bytes begins like gzip, one of 40,056 like zlib.
 
-use std::{fmt, io, io::Read};
+use std::{fmt, io, io::Read, mem};
 
-use tfarrow_codec::frame::{HEADER, length};
+use tfarrow_codec::{
+    Chunker, Limits, Segment,
+    frame::{FOOTER, HEADER, length},
+};
 
-use crate::{error::Damage, inflate::Inflate, names::strip_ending};
+use crate::{error::Damage, inflate::Inflate, looks, names::strip_ending};
 
 /// How a shard is compressed as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -105,6 +108,8 @@ pub(crate) enum Failure {
 
 /// Bytes of a file that are looked at to tell what it is.
 const HEAD_BYTES: usize = 512;
+/// Bytes in which a record is searched for where the first bytes of a file are those of another format.
+const SEARCHED: usize = 4 << 20;
 
 /// The bytes of a shard, inflated.
 pub(crate) struct Stream {
@@ -119,20 +124,29 @@ pub(crate) struct Stream {
     used: u64,
     /// What went wrong while the head was inflated; reported once what there is of it is handed on.
     failure: Option<Failure>,
+    /// Whether the bytes hold a record as they are stored, though they begin like another format.
+    holds_record: bool,
 }
 
 /// The bytes of a shard as they are stored.
 pub(crate) struct Input {
     source: Box<dyn Read + Send>,
+    /// The first bytes, as long as it is not settled what they are; and those that are read once more.
+    kept: Option<Vec<u8>>,
+    again: io::Cursor<Vec<u8>>,
     /// How many were read.
     pub(crate) bytes: u64,
 }
 
 impl Input {
+    fn new(source: Box<dyn Read + Send>) -> Self {
+        Self { source, kept: Some(Vec::new()), again: io::Cursor::default(), bytes: 0 }
+    }
+
     /// Reads into `out`, and returns how many bytes; none at the end.
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize, Failure> {
         loop {
-            match self.source.read(out) {
+            match self.read_once(out) {
                 Ok(count) => {
                     self.bytes += count as u64;
                     return Ok(count);
@@ -142,6 +156,20 @@ impl Input {
             }
         }
     }
+
+    fn read_once(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.again.read(out)?;
+        if count > 0 {
+            return Ok(count);
+        }
+        let count = self.source.read(out)?;
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(out.get(..count).unwrap_or_default());
+        }
+        // So long a beginning is not searched.
+        self.kept.take_if(|kept| kept.len() > SEARCHED);
+        Ok(count)
+    }
 }
 
 impl Stream {
@@ -150,18 +178,58 @@ impl Stream {
     /// # Errors
     /// What the system says. Damage is not reported here, but by [`read`](Self::read).
     pub(crate) fn new(source: Box<dyn Read + Send>, inflate_ratio: usize) -> Result<Self, Failure> {
-        let mut input = Input { source, bytes: 0 };
+        let mut input = Input::new(source);
         let mut stored = vec![0; HEAD_BYTES];
         let count = fill(&mut stored, HEADER, |out| input.read(out))?;
         stored.truncate(count);
         let compression = Compression::of(&stored);
+        Ok(Self::of(input, stored, compression, inflate_ratio))
+    }
+
+    /// Of bytes that begin with `stored`, which was read off `input`.
+    fn of(input: Input, stored: Vec<u8>, compression: Compression, inflate_ratio: usize) -> Self {
         let inflate = Inflate::new(compression, &stored, inflate_ratio);
         let head = stored.clone();
-        let mut stream = Self { input, inflate, compression, stored, head, given: 0, used: 0, failure: None };
+        let (given, used, failure, holds_record) = (0, 0, None, false);
+        let mut stream = Self { input, inflate, compression, stored, head, given, used, failure, holds_record };
         if stream.inflate.is_some() {
             stream.inflate_head();
         }
-        Ok(stream)
+        stream
+    }
+
+    /// Settles whether bytes that begin like another format, or like a compressed file that holds no record, are a plain
+    /// shard whose first length is corrupt: a length of 40,056 begins like zlib, one of 640 like a Python pickle.
+    /// Nothing may have been [read](Self::read) before.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn settle(&mut self, inflate_ratio: usize) -> Result<(), Failure> {
+        let Some(mut kept) = self.input.kept.take() else { return Ok(()) };
+        let is_sound = length(&self.head).is_some() || self.head.is_empty() && !self.failed();
+        let is_other = self.compression != Compression::None || looks::known(&self.stored).is_some();
+        if is_sound || !is_other || looks::is_archive(&self.stored) {
+            return Ok(());
+        }
+        let (Input { mut source, .. }, room) =
+            (mem::replace(&mut self.input, Input::new(Box::new(io::empty()))), SEARCHED);
+        source.by_ref().take(room.saturating_sub(kept.len()) as u64).read_to_end(&mut kept).map_err(Failure::Io)?;
+        let holds_record = match self.compression {
+            // Its blocks may hold records as they are.
+            Compression::Gzip => is_followed_by_header(&kept),
+            Compression::None | Compression::Zlib => holds_record(&kept),
+        };
+        let mut again = io::Cursor::new(kept);
+        again.set_position(self.stored.len() as u64);
+        let input = Input { source, kept: None, again, bytes: self.stored.len() as u64 };
+        let compression = if holds_record { Compression::None } else { self.compression };
+        *self = Self { holds_record, ..Self::of(input, mem::take(&mut self.stored), compression, inflate_ratio) };
+        Ok(())
+    }
+
+    /// Whether [`settle`](Self::settle) has found a record in bytes that begin like another format.
+    pub(crate) fn holds_record(&self) -> bool {
+        self.holds_record
     }
 
     fn inflate_head(&mut self) {
@@ -254,6 +322,31 @@ impl Stream {
             Some(inflate) => inflate.read(&mut self.input, out),
         }
     }
+}
+
+/// Whether these bytes of a plain stream hold a record whose CRCs hold.
+pub(crate) fn holds_record(bytes: &[u8]) -> bool {
+    let mut chunker = Chunker::new(bytes.len(), Limits::default());
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let taken = chunker.fill(rest);
+        rest = rest.get(taken..).unwrap_or_default();
+        while let Some(segment) = chunker.read_on(rest.is_empty()) {
+            if let Segment::Records(_) = segment {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Whether a frame follows the one that these bytes begin with, if its length is right and only the length's CRC is not.
+fn is_followed_by_header(bytes: &[u8]) -> bool {
+    let next = || {
+        let data = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
+        length(bytes.get(data.checked_add(HEADER + FOOTER)?..)?)
+    };
+    next().is_some()
 }
 
 /// Reads until `out` holds at least `enough` bytes or there are no more, and returns how many it holds.

@@ -8,11 +8,11 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
-use tfarrow_codec::{Chunker, Limits, Segment, frame::length};
+use tfarrow_codec::frame::length;
 
 use crate::{
-    Compression, Error, Result,
-    compression::{Failure, Stream},
+    Compression, Error, Payload, Result,
+    compression::{Failure, Stream, holds_record},
     looks,
 };
 
@@ -21,6 +21,22 @@ const LOOKED_BEHIND: u64 = 1 << 20;
 
 /// Bytes of a file's end that tell what it holds.
 pub(crate) const TAIL: u64 = 6;
+
+/// What the first bytes of a shard tell besides its format.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Peek {
+    /// Its compression, where a sound record or nothing follows.
+    pub(crate) compression: Option<Compression>,
+    pub(crate) payload: Payload,
+}
+
+impl Peek {
+    fn of(stream: &Stream) -> Self {
+        let head = stream.head();
+        let is_sound = length(head).is_some() || head.is_empty() && !stream.failed();
+        Self { compression: is_sound.then(|| stream.compression()), payload: Payload::of(head) }
+    }
+}
 
 /// What a shard holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +59,11 @@ impl Contents {
     /// # Errors
     /// What the system says.
     pub fn of(path: &Path) -> Result<Option<Self>> {
+        Self::look(path).map(|(contents, _)| contents)
+    }
+
+    /// The same, and what else the first bytes tell.
+    pub(crate) fn look(path: &Path) -> Result<(Option<Self>, Peek)> {
         let wrap = |error| Error::io(path, error);
         let mut file = File::open(path).map_err(wrap)?;
         let head = file.try_clone().map_err(wrap)?;
@@ -51,13 +72,13 @@ impl Contents {
             Failure::Damage(_) => wrap(std::io::ErrorKind::InvalidData.into()),
         })?;
         if let Some(known) = Self::of_stream(&stream) {
-            return Ok(Some(known));
+            return Ok((Some(known), Peek::of(&stream)));
         }
         let len = file.seek(SeekFrom::End(0)).map_err(wrap)?;
         let mut tail = Vec::new();
         file.seek(SeekFrom::Start(len.saturating_sub(TAIL))).map_err(wrap)?;
         file.read_to_end(&mut tail).map_err(wrap)?;
-        Ok(Self::of_tail(&tail).or_else(|| Self::of_name(path)))
+        Ok((Self::of_tail(&tail).or_else(|| Self::of_name(path)), Peek::default()))
     }
 
     /// What a file held that ends so.
@@ -80,29 +101,21 @@ impl Contents {
     /// # Errors
     /// What the system says.
     pub(crate) fn is_behind_damage(path: &Path) -> Result<bool> {
-        if looks::known_file(path).is_some() {
+        let wrap = |error| Error::io(path, error);
+        let mut file = File::open(path).map_err(wrap)?;
+        let mut head = Vec::new();
+        file.by_ref().take(looks::HEAD_BYTES).read_to_end(&mut head).map_err(wrap)?;
+        if looks::is_surely_known(&head) {
             return Ok(false);
         }
-        let wrap = |error| Error::io(path, error);
-        let mut head = Vec::new();
-        File::open(path).map_err(wrap)?.take(LOOKED_BEHIND).read_to_end(&mut head).map_err(wrap)?;
-        let mut chunker = Chunker::new(head.len(), Limits::default());
-        let mut rest = head.as_slice();
-        while !rest.is_empty() {
-            let taken = chunker.fill(rest);
-            rest = rest.get(taken..).unwrap_or_default();
-            while let Some(segment) = chunker.read_on(rest.is_empty()) {
-                if let Segment::Records(_) = segment {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+        file.take(LOOKED_BEHIND).read_to_end(&mut head).map_err(wrap)?;
+        Ok(holds_record(&head))
     }
 
     /// What a file that begins so holds.
-    pub(crate) fn of_head(head: Bytes) -> Option<Self> {
-        Self::of_stream(&Stream::new(Box::new(head.reader()), usize::MAX).ok()?)
+    pub(crate) fn of_head(head: Bytes) -> (Option<Self>, Peek) {
+        let stream = Stream::new(Box::new(head.reader()), usize::MAX).ok();
+        stream.map_or_else(Default::default, |stream| (Self::of_stream(&stream), Peek::of(&stream)))
     }
 
     fn of_stream(stream: &Stream) -> Option<Self> {

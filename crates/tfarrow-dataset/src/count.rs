@@ -25,7 +25,7 @@ pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
         bytes += some.bytes() as u64;
         let plain = reader.compression() == Compression::None && !shard.is_stream() && !shard.is_remote();
         if plain && bytes / records.max(1) >= HOP_BYTES {
-            return match hop(shard, records, bytes).map_err(|error| Error::io(&shard.path, error))? {
+            return match hop(shard, records, reader.offset()).map_err(|error| Error::io(&shard.path, error))? {
                 Some(records) => Ok(records),
                 // Something is wrong, and reading on is what tells where.
                 None => read_on(reader, records),

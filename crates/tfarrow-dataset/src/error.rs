@@ -7,7 +7,11 @@ use std::{
 
 use tfarrow_codec::Category;
 
-use crate::{Compression, shard::STDIN};
+use crate::{
+    Compression,
+    shard::STDIN,
+    system::{is_machine, is_out_of_files},
+};
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -72,6 +76,8 @@ pub enum ErrorKind {
     NotAFile,
     /// A feature has more than one kind. The message names the place of each.
     MixedKinds(String),
+    /// The shards hold more than one kind of records. The message names the files.
+    MixedRecords(String),
     /// The caller wanted no more.
     Stopped,
     /// The caller asked for something that cannot be.
@@ -105,7 +111,9 @@ pub struct PassedOver {
     pub other: u64,
     /// For being of a format that was not asked for.
     pub unwanted: u64,
-    /// One of the last two kinds, as an example.
+    /// For being TensorBoard's, beside files of other records.
+    pub events: u64,
+    /// One of the last three kinds, as an example.
     pub example: Option<PathBuf>,
     /// What the example looks like, where that is known.
     pub looks_like: Option<String>,
@@ -114,7 +122,7 @@ pub struct PassedOver {
 impl PassedOver {
     /// Whether there is more to it than what names tell: something that may be data.
     pub fn may_matter(&self) -> bool {
-        self.empty + self.other + self.unwanted > 0
+        self.empty + self.other + self.unwanted + self.events > 0
     }
 
     /// Adds a file of no known format.
@@ -129,13 +137,20 @@ impl PassedOver {
         self.example.get_or_insert(path);
     }
 
+    /// Adds a file of TensorBoard's.
+    pub(crate) fn events(&mut self, path: PathBuf) {
+        self.events += 1;
+        self.example.get_or_insert(path);
+    }
+
     /// Adds what another source has that was passed over.
     pub(crate) fn merge(&mut self, other: Self) {
-        let Self { by_name, empty, other, unwanted, example, looks_like } = other;
+        let Self { by_name, empty, other, unwanted, events, example, looks_like } = other;
         self.by_name += by_name;
         self.empty += empty;
         self.other += other;
         self.unwanted += unwanted;
+        self.events += events;
         if self.example.is_none() {
             (self.example, self.looks_like) = (example, looks_like);
         }
@@ -188,6 +203,17 @@ impl Error {
             ErrorKind::Codec(error) => matches!(error.category(), Category::Corrupt | Category::Truncated),
             _ => false,
         }
+    }
+
+    /// Whether the machine failed: it is out of file descriptors or memory, a disk or a network cannot be read. That says
+    /// nothing about the file, and is never counted as damage.
+    pub fn is_machine(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Io(error) if is_machine(error))
+    }
+
+    /// Whether the process, or the machine, has as many files open as it may.
+    pub fn is_out_of_files(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Io(error) if is_out_of_files(error))
     }
 
     /// Whether bytes end too early, as those of a file do that is still being written.
@@ -245,7 +271,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Exists => f.write_str("this file exists; ask for it to be overwritten, or name another"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
-            Self::MixedKinds(message) => f.write_str(message),
+            Self::MixedKinds(message) | Self::MixedRecords(message) => f.write_str(message),
             Self::Stopped => f.write_str("stopped"),
             Self::Usage(message) => f.write_str(message),
         }
@@ -273,6 +299,7 @@ impl fmt::Display for PassedOver {
             (self.empty, "empty"),
             (self.other, "of no known format"),
             (self.unwanted, "of a format that was not asked for"),
+            (self.events, "of TensorBoard"),
         ];
         let mut before = "passed over: ";
         for (count, why) in reasons.into_iter().filter(|(count, _)| *count > 0) {

@@ -25,6 +25,7 @@ use crate::{
     error::shown,
     fault::{Fault, Losses},
     lock::lock,
+    payload::check_one_payload,
 };
 
 /// How much of a data set is looked at.
@@ -65,6 +66,9 @@ pub struct InferOptions {
     pub jobs: usize,
     /// Whether the CRCs of the data are checked. By default always.
     pub verify: VerifyCrc,
+    /// What the caller says that the records are. By default nothing: files of several kinds of records are refused, as they
+    /// are for every type but raw.
+    pub record_type: Option<RecordType>,
     /// How the shards are read, and whether damage is passed over.
     pub read: ReadOptions,
 }
@@ -82,7 +86,13 @@ impl InferOptions {
 
 impl Default for InferOptions {
     fn default() -> Self {
-        Self { sample: Sample::All, jobs: 1, verify: VerifyCrc::Always, read: ReadOptions::default() }
+        Self {
+            sample: Sample::All,
+            jobs: 1,
+            verify: VerifyCrc::Always,
+            record_type: None,
+            read: ReadOptions::default(),
+        }
     }
 }
 
@@ -211,7 +221,8 @@ pub fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u
 /// [spooled](Shard::spool).
 ///
 /// # Errors
-/// What reading and observing say, of the first record in the data set that is to blame.
+/// What reading and observing say, of the first record in the data set that is to blame;
+/// [`ErrorKind::MixedRecords`] where files hold several kinds of records.
 pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Inferred> {
     infer_observed(shards, options, progress, || ()).map(|(inferred, _)| inferred)
 }
@@ -227,6 +238,9 @@ pub fn infer_observed<O: RecordObserver + Send>(
     progress: &OnProgress<'_>,
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Inferred, Vec<O>)> {
+    if options.record_type != Some(RecordType::Raw) {
+        check_one_payload(shards)?;
+    }
     let picked = match options.sample {
         Sample::All => (0..shards.len()).collect(),
         Sample::Records(_) => spread(shards),
@@ -478,7 +492,7 @@ impl Work<'_> {
                 Ok(None) => break,
                 Ok(Some((records, read))) => self.observe(turn, outcome, &records, read),
                 // Something else than damage: what the file is, or what the system says of it.
-                Err(error) if self.faults.is_some() => {
+                Err(error) if self.faults.is_some() && !error.is_machine() => {
                     outcome.losses.faults.add(Fault::of(turn.index, error));
                     break;
                 }

@@ -49,6 +49,7 @@ mod looks;
 mod missing;
 pub mod names;
 mod natural;
+mod payload;
 mod reader;
 mod remote;
 mod shard;
@@ -56,6 +57,7 @@ mod shared;
 mod skipped;
 mod source;
 mod spec;
+mod system;
 mod upload;
 mod verify;
 mod writer;
@@ -72,8 +74,9 @@ pub use infer::{
     infer_observed, infer_with, place_in,
 };
 pub use missing::MissingShards;
+pub use payload::{Payload, check_one_payload};
 pub use reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader};
-pub use remote::{is_remote, store_of};
+pub use remote::{is_remote, look_into, store_of};
 pub use shard::{Shard, remove_copies};
 pub use shared::{SharedReader, Taken};
 pub use skipped::SkippedRecords;

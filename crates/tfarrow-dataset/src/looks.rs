@@ -44,12 +44,14 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
     ),
 ];
 
+/// Magic numbers that are no longer may as well be the length of a record.
+const SHORT_MAGIC: usize = 2;
 /// The fewest bytes that are called text: any shorter file may as well be the rest of another.
 const TEXT_BYTES: usize = 4;
 /// Where a tar archive says that it is one.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 /// Bytes of a file that are looked at.
-const HEAD_BYTES: u64 = 512;
+pub(crate) const HEAD_BYTES: u64 = 512;
 /// How many bytes of a file that looks like nothing known are shown.
 const SHOWN: usize = 12;
 
@@ -57,6 +59,18 @@ const SHOWN: usize = 12;
 pub(crate) fn known(head: &[u8]) -> Option<String> {
     let (name, step) = magic(head).or_else(|| tar(head)).or_else(|| text(head))?;
     Some(if step.is_empty() { format!("starts like {name}") } else { format!("starts like {name}; {step}") })
+}
+
+/// Whether `head` is the beginning of a known format, and no damaged record of TFRecord begins so.
+pub(crate) fn is_surely_known(head: &[u8]) -> bool {
+    let is_short = |(magic, ..): &&(&[u8], &str, &str)| magic.len() <= SHORT_MAGIC;
+    let by_magic = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic));
+    known(head).is_some() && !by_magic.is_some_and(|magic| is_short(&magic))
+}
+
+/// Whether `head` is the beginning of an archive, which may hold whole TFRecord files.
+pub(crate) fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || tar(head).is_some()
 }
 
 /// The format that the file at `path` is of, in words, where it is a known one. A pipe is not looked into: that

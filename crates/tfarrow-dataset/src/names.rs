@@ -112,7 +112,7 @@ fn is_bare_shard(name: &Path) -> bool {
     !number.is_empty() && !head.contains(&b'.')
 }
 
-fn file_name(name: &Path) -> &[u8] {
+pub(crate) fn file_name(name: &Path) -> &[u8] {
     name.file_name().unwrap_or(OsStr::new("records")).as_encoded_bytes()
 }
 

@@ -116,7 +116,9 @@ impl ShardReader {
     }
 
     fn new(source: Box<dyn Read + Send>, path: PathBuf, size: Option<u64>, options: &ReadOptions) -> Result<Self> {
-        let stream = match Stream::new(source, options.limits.inflate_ratio) {
+        let ratio = options.limits.inflate_ratio;
+        let stream = Stream::new(source, ratio).and_then(|mut stream| stream.settle(ratio).map(|()| stream));
+        let stream = match stream {
             Ok(stream) => stream,
             Err(failure) => return Err(error(path, failure, Compression::None, 0, 0)),
         };
@@ -301,6 +303,11 @@ impl ShardReader {
         self.stream.used_bytes()
     }
 
+    /// The offset in the decompressed shard behind everything that was handed on, lost bytes included.
+    pub(crate) fn offset(&self) -> u64 {
+        self.chunker.offset()
+    }
+
     /// The shard's path, or the name it was given.
     pub fn path(&self) -> &Path {
         &self.path
@@ -331,7 +338,7 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
     }
     let compression = stream.compression();
     if compression == Compression::Zlib && stream.corrupt() {
-        // What begins like zlib by chance, as one file in a thousand does.
+        // What begins like zlib by chance, as one file in a thousand does, and holds no record.
         let looks_like = looks::looks_like(stream.stored_head(), size, path);
         return Some(ErrorKind::NotTfRecord { looks_like, is_known: true });
     }
@@ -341,7 +348,7 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
         true => Some("starts like gzip, but its header is damaged".to_owned()),
         false => looks::known(head),
     };
-    let is_known = known.is_some() && !is_broken_gzip;
+    let is_known = known.is_some() && !is_broken_gzip && !stream.holds_record();
     let looks_like = match known {
         Some(known) => known,
         None if head.len() < frame::HEADER => return None,

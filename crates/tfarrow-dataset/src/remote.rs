@@ -32,13 +32,14 @@ use url::Url;
 
 use crate::{
     Contents, Error, ErrorKind, Result, Shard,
-    contents::TAIL,
+    contents::{Peek, TAIL},
     credentials::check_s3,
     glob::Glob,
     missing::missing_shards,
     names::is_called_shard,
     source::{Resolved, Wanted, stands_beside},
     spec::ShardSpec,
+    system::is_store,
 };
 
 /// Bytes of one request: so many that what a request costs does not show.
@@ -128,10 +129,12 @@ impl<'a> Location<'a> {
 
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         static STORES: Mutex<Option<HashMap<String, Arc<dyn ObjectStore>>>> = Mutex::new(None);
-        let mut base = self.url("");
+        // A query is often a signature, for one file: it is not kept.
         if let Some(query) = self.query {
-            base = format!("{base}?{query}");
+            let store = self.web_server(&format!("{}?{query}", self.url("")));
+            return store.map_err(|error| Error::io(self.url(""), error));
         }
+        let base = self.url("");
         let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
         let stores = stores.get_or_insert_default();
         if let Some(store) = stores.get(&base) {
@@ -220,7 +223,7 @@ impl Object {
     }
 
     /// What it holds, told as of a file.
-    async fn contents(&self) -> object_store::Result<Option<Contents>> {
+    async fn contents(&self) -> object_store::Result<(Option<Contents>, Peek)> {
         let mut head = Vec::new();
         if self.in_parts {
             head.extend(self.bytes(0, self.size.min(HEAD)).await?);
@@ -232,20 +235,23 @@ impl Object {
                 head.extend(some);
             }
         }
-        if let Some(known) = Contents::of_head(head.into()) {
-            return Ok(Some(known));
+        let (known, peek) = Contents::of_head(head.into());
+        if known.is_some() {
+            return Ok((known, peek));
         }
         let tail = match self.in_parts {
             true => self.bytes(self.size.saturating_sub(TAIL), self.size).await?,
             false => Bytes::new(),
         };
-        Ok(Contents::of_tail(&tail).or_else(|| Contents::of_name(Path::new(self.key.as_ref()))))
+        Ok((Contents::of_tail(&tail).or_else(|| Contents::of_name(Path::new(self.key.as_ref()))), peek))
     }
 
     /// The same, for who may want to hear in its turn that it cannot be read.
-    async fn contents_for(&self, wanted: Wanted) -> object_store::Result<Option<Contents>> {
+    async fn contents_for(&self, wanted: Wanted) -> object_store::Result<(Option<Contents>, Peek)> {
         match self.contents().await {
-            Err(_) if wanted == Wanted::ToVerify => Ok(Some(Contents::TfRecord)),
+            Err(error) if wanted == Wanted::ToVerify && !is_store(&error) => {
+                Ok((Some(Contents::TfRecord), Peek::default()))
+            }
             contents => contents,
         }
     }
@@ -442,10 +448,32 @@ fn list(store: &Arc<dyn ObjectStore>, prefix: &str) -> io::Result<Vec<Object>> {
 /// An object that was named as it is.
 fn named(location: &Location<'_>, object: Object, wanted: Wanted) -> io::Result<Shard> {
     let here = object.clone();
-    let contents = wait(async move { here.contents_for(wanted).await })??.unwrap_or(Contents::TfRecord);
+    let (contents, peek) = wait(async move { here.contents_for(wanted).await })??;
+    let contents = contents.unwrap_or(Contents::TfRecord);
     let name = object.key.filename().unwrap_or("records").into();
     let path = PathBuf::from(location.url(object.key.as_ref()));
-    Ok(Shard::remote(path, name, object.size, contents, object))
+    Ok(Shard::remote(path, name, object.size, contents, object).with_peek(peek))
+}
+
+/// Reads the first bytes of the objects among `shards` that were found by name alone, several at once: they tell how each is
+/// [compressed](Shard::compression) and the [kind of its records](Shard::payload).
+///
+/// # Errors
+/// The store's, of the first object that cannot be read.
+pub fn look_into(shards: &mut [Shard]) -> Result<()> {
+    let unread: Vec<_> =
+        (0..).zip(shards.iter()).filter_map(|(index, it)| Some((index, it.unread_object()?.clone()))).collect();
+    let look = |(index, object): (usize, Object)| async move { (index, object.contents().await) };
+    let looked: Vec<_> =
+        wait(stream::iter(unread).map(look).buffered(LOOKS).collect()).map_err(|error| Error::io("", error))?;
+    for (index, looked) in looked {
+        let Some(shard) = shards.get_mut(index) else { continue };
+        let (contents, peek) = looked.map_err(|error| Error::io(&shard.path, error.into()))?;
+        if contents == Some(Contents::TfRecord) {
+            shard.peek(peek);
+        }
+    }
+    Ok(())
 }
 
 /// Where an object is below a folder.
@@ -473,20 +501,24 @@ fn shards(
     found.passed_over.empty = passed_over.len() as u64;
     let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_called_so(&name), name, object)).collect();
     let look = move |(is_called_so, name, object): (bool, PathBuf, Object)| async move {
-        let contents = if is_called_so { Some(Contents::TfRecord) } else { object.contents_for(wanted).await? };
-        Ok::<_, object_store::Error>((name, object, contents))
+        let known = (Some(Contents::TfRecord), Peek::default());
+        let (contents, peek) = if is_called_so { known } else { object.contents_for(wanted).await? };
+        Ok::<_, object_store::Error>((name, object, contents, peek))
     };
     let looked: Vec<_> = wait(stream::iter(objects).map(look).buffered(LOOKS).try_collect())??;
-    for (name, object, contents) in looked {
+    for (name, object, contents, peek) in looked {
         let path = PathBuf::from(location.url(object.key.as_ref()));
         match contents.or((by_glob && !stands_beside(&name)).then_some(Contents::TfRecord)) {
             None if stands_beside(&name) => found.passed_over.by_name += 1,
             None => found.passed_over.other(path),
             Some(contents) if !wanted.takes(contents) => found.passed_over.unwanted(path),
-            Some(contents) => found.shards.push(Shard::remote(path, name, object.size, contents, object)),
+            Some(contents) => {
+                found.shards.push(Shard::remote(path, name, object.size, contents, object).with_peek(peek));
+            }
         }
     }
     wanted.prefer(&mut found, by_glob);
+    found.leave_out_events();
     Ok(found)
 }
 
@@ -495,6 +527,7 @@ mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
+    use crate::Compression;
 
     fn store(objects: &[(&str, Vec<u8>)]) -> Arc<dyn ObjectStore> {
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -512,6 +545,37 @@ mod tests {
         for other in ["a/b", "file:///x", "s3:/b/x", "s3:///x", "ftp://h/x", "://x"] {
             assert!(!is_remote(other), "{other}");
         }
+    }
+
+    #[test]
+    fn objects_that_were_found_by_name_are_looked_into_together() {
+        let mut frame = Vec::new();
+        tfarrow_codec::frame::write(b"\x0a\x0a\x0a\x08\x0a\x01x\x12\x03\x1a\x01\x01", &mut frame);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+        std::io::Write::write_all(&mut gzip, &frame).unwrap();
+        let store = store(&[
+            ("d/a-00000-of-00003", frame.clone()),
+            ("d/a-00001-of-00003", gzip.finish().unwrap()),
+            ("d/a-00002-of-00003", b"damaged, and no more than that".to_vec()),
+        ]);
+        let location = Location::parse("s3://b/d").unwrap();
+        let found = shards(&location, "d", list(&store, "d").unwrap(), &|_| true, false, Wanted::All).unwrap();
+        let mut shards = found.shards;
+        let compressions = |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
+        // Their names say that they are shards.
+        assert_eq!(compressions(&shards), [None, None, None]);
+        look_into(&mut shards).unwrap();
+        assert_eq!(compressions(&shards), [Some(Compression::None), Some(Compression::Gzip), None]);
+        block_on(store.delete(&Key::from("d/a-00002-of-00003"))).unwrap();
+        let error = look_into(&mut shards).unwrap_err().to_string();
+        assert!(error.starts_with("s3://b/d/a-00002-of-00003: "), "{error}");
+    }
+
+    #[test]
+    fn a_signed_url_is_not_kept_in_memory() {
+        let is_kept = |url| Arc::ptr_eq(&store_of(url).unwrap(), &store_of(url).unwrap());
+        assert!(is_kept("http://localhost/a"));
+        assert!(!is_kept("http://localhost/a?signature=secret"));
     }
 
     #[test]

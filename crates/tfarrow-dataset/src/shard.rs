@@ -9,7 +9,7 @@ use std::{
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::{Contents, Error, Result, remote::Object};
+use crate::{Compression, Contents, Error, Payload, Result, contents::Peek, remote::Object};
 
 /// The copies of streams that this program has made. Those that are no longer there do no harm.
 static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -37,6 +37,7 @@ pub struct Shard {
     /// What it holds. A file that was named as it is, and holds nothing known, is said to be TFRecord: reading it
     /// tells what is wrong.
     pub contents: Contents,
+    peek: Peek,
     stream: bool,
     spool: Option<Arc<TempPath>>,
     object: Option<Object>,
@@ -45,17 +46,43 @@ pub struct Shard {
 impl Shard {
     /// A plain file.
     pub fn file(path: PathBuf, name: PathBuf, size: u64, contents: Contents) -> Self {
-        Self { path, name, size, contents, stream: false, spool: None, object: None }
+        let peek = Peek::default();
+        Self { path, name, size, contents, peek, stream: false, spool: None, object: None }
     }
 
     /// Standard input, or what else can be read only once: a pipe, a device.
     pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
-        Self { path, name, size: 0, contents: Contents::TfRecord, stream: true, spool: None, object: None }
+        Self { stream: true, ..Self::file(path, name, 0, Contents::TfRecord) }
     }
 
     /// An object in a store, whose URL is `path`.
     pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, contents: Contents, object: Object) -> Self {
         Self { object: Some(object), ..Self::file(path, name, size, contents) }
+    }
+
+    /// The same, with what its first bytes tell.
+    pub(crate) fn with_peek(self, peek: Peek) -> Self {
+        Self { peek, ..self }
+    }
+
+    /// Takes what its first bytes tell.
+    pub(crate) fn peek(&mut self, peek: Peek) {
+        self.peek = peek;
+    }
+
+    /// How it is compressed, where the first bytes were read and tell: a sound record follows, or nothing at all.
+    pub fn compression(&self) -> Option<Compression> {
+        self.peek.compression
+    }
+
+    /// The kind of its records, as far as the first bytes were read and tell.
+    pub fn payload(&self) -> Payload {
+        self.peek.payload
+    }
+
+    /// The object that it is, where it lies in a store and its first bytes were not read.
+    pub(crate) fn unread_object(&self) -> Option<&Object> {
+        self.object.as_ref().filter(|_| self.is_remote() && self.peek.compression.is_none())
     }
 
     /// Whether it lies in a store, and no copy of it here.
@@ -102,7 +129,9 @@ impl Shard {
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
         let by_name = || Contents::of_name(&self.path);
-        self.contents = Contents::of(&copy)?.or_else(by_name).unwrap_or(Contents::TfRecord);
+        let (contents, peek) = Contents::look(&copy)?;
+        self.contents = contents.or_else(by_name).unwrap_or(Contents::TfRecord);
+        self.peek = peek;
         self.spool = Some(Arc::new(copy));
         Ok(())
     }

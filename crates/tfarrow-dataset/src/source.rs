@@ -12,8 +12,9 @@ use percent_encoding::percent_decode_str;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::{
-    Contents, Error, ErrorKind, MissingShards, PassedOver, Result, Shard, glob::Glob, looks, missing::missing_shards,
-    names::is_called_shard, natural, remote, shard::STDIN, spec::ShardSpec,
+    Contents, Error, ErrorKind, MissingShards, PassedOver, Payload, Result, Shard, contents::Peek, glob::Glob, looks,
+    missing::missing_shards, names::is_called_shard, natural, payload::is_called_events, remote, shard::STDIN,
+    spec::ShardSpec, system::is_machine,
 };
 
 /// Suffixes of files that stand beside shards and are usually none.
@@ -110,7 +111,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// - A glob (`* ? [..] {a,b} **`): the files that match it, and the folders that do, as above.
 ///
 /// In folders and globs are passed over: names that begin with `_` or `.` (of files and folders, unless the glob asks
-/// for them), `*.json`, `*.txt` and `*.index` that hold nothing that is known, files of no bytes that are not called TFRecord or numbered so, and what is no
+/// for them), files of TensorBoard (`events.out.tfevents.*`) beside files of other records, `*.json`, `*.txt` and `*.index` that hold nothing that is known, files of no bytes that are not called TFRecord or numbered so, and what is no
 /// plain file. A file that two sources name is taken once.
 ///
 /// # Errors
@@ -170,7 +171,9 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Resolved> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => find_in_folder(path, wanted),
         Ok(metadata) => Ok(Resolved::of([named_file(path, &metadata, wanted)?])),
-        Err(_) if wanted == Wanted::ToVerify && path.is_symlink() => Ok(Resolved::of([unread(path, file_name(path))])),
+        Err(error) if wanted == Wanted::ToVerify && path.is_symlink() && !is_machine(&error) => {
+            Ok(Resolved::of([unread(path, file_name(path))]))
+        }
         Err(error) => match source.to_str() {
             Some(pattern) if Glob::is_glob(pattern) => find_by_glob(pattern, wanted),
             text => match text.and_then(ShardSpec::parse) {
@@ -202,9 +205,12 @@ fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard>
     if !metadata.is_file() {
         return Ok(Shard::stream(path.to_owned(), name));
     }
-    match Contents::of(path) {
-        Ok(contents) => Ok(Shard::file(path.to_owned(), name, metadata.len(), contents.unwrap_or(Contents::TfRecord))),
-        Err(_) if wanted == Wanted::ToVerify => Ok(unread(path, name)),
+    match Contents::look(path) {
+        Ok((contents, peek)) => {
+            let contents = contents.unwrap_or(Contents::TfRecord);
+            Ok(Shard::file(path.to_owned(), name, metadata.len(), contents).with_peek(peek))
+        }
+        Err(error) if wanted == Wanted::ToVerify && !error.is_machine() => Ok(unread(path, name)),
         Err(error) => Err(error),
     }
 }
@@ -333,27 +339,29 @@ impl Search {
             return Ok(());
         }
         let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();
-        let contents = match self.contents(&path, size, found) {
-            Ok(Some(contents)) => contents,
-            Ok(None) if stands_beside(&path) => {
+        let (contents, peek) = match self.contents(&path, size, found) {
+            Ok((Some(contents), peek)) => (contents, peek),
+            Ok((None, _)) if stands_beside(&path) => {
                 self.resolved.passed_over.by_name += 1;
                 return Ok(());
             }
-            Ok(None) if size == 0 => {
+            Ok((None, _)) if size == 0 => {
                 self.resolved.passed_over.empty += 1;
                 return Ok(());
             }
-            Ok(None) => {
+            Ok((None, _)) => {
                 self.resolved.passed_over.other(path);
                 return Ok(());
             }
-            Err(_) if self.wanted == Wanted::ToVerify => Contents::TfRecord,
+            Err(error) if self.wanted == Wanted::ToVerify && !error.is_machine() => {
+                (Contents::TfRecord, Peek::default())
+            }
             Err(error) => return Err(error),
         };
         self.names_others |= found == Found::ByGlob && contents != Contents::TfRecord;
         if self.wanted.takes(contents) {
             let name = self.name(&path);
-            self.resolved.shards.push(Shard::file(path, name, size, contents));
+            self.resolved.shards.push(Shard::file(path, name, size, contents).with_peek(peek));
         } else {
             self.resolved.passed_over.unwanted(path);
         }
@@ -361,18 +369,20 @@ impl Search {
     }
 
     /// What a file holds, if it is a shard.
-    fn contents(&self, path: &Path, size: u64, found: Found) -> Result<Option<Contents>> {
+    fn contents(&self, path: &Path, size: u64, found: Found) -> Result<(Option<Contents>, Peek)> {
         let is_called_so = is_called_shard(path);
         let tfrecord = Some(Contents::TfRecord);
         match (self.wanted, size) {
-            (Wanted::Files, _) => Ok(tfrecord.filter(|_| size > 0)),
+            (Wanted::Files, _) => Ok((tfrecord.filter(|_| size > 0), Peek::default())),
             // None of these is ever empty, unless a disk was full or a machine went down.
-            (_, 0) => Ok(Contents::of_name(path).or(tfrecord.filter(|_| is_called_so))),
-            _ => match Contents::of(path)? {
-                None if stands_beside(path) => Ok(None),
-                None if found == Found::ByGlob || is_called_so || Contents::is_behind_damage(path)? => Ok(tfrecord),
-                known => Ok(known),
-            },
+            (_, 0) => Ok((Contents::of_name(path).or(tfrecord.filter(|_| is_called_so)), Peek::default())),
+            _ => {
+                let (known, peek) = Contents::look(path)?;
+                let is_tfrecord = known.is_none()
+                    && !stands_beside(path)
+                    && (found == Found::ByGlob || is_called_so || Contents::is_behind_damage(path)?);
+                Ok((if is_tfrecord { tfrecord } else { known }, peek))
+            }
         }
     }
 
@@ -398,8 +408,9 @@ impl Search {
             if error.loop_ancestor().is_some() || leads_nowhere && !matters(error.path().unwrap_or(&path)) {
                 continue;
             }
-            if self.wanted != Wanted::ToVerify {
-                return Err(walk_error(&path, error));
+            let error = walk_error(&path, error);
+            if self.wanted != Wanted::ToVerify || error.is_machine() {
+                return Err(error);
             }
             let name = self.name(&path);
             self.resolved.shards.push(unread(&path, name));
@@ -409,6 +420,7 @@ impl Search {
     fn finish(self, source: &Path, looked: String) -> Result<Resolved> {
         let mut found = self.resolved;
         self.wanted.prefer(&mut found, self.names_others);
+        found.leave_out_events();
         found.passed_over.looks_like = found.passed_over.example.as_deref().and_then(looks::known_file);
         found.or_none(source, looked)
     }
@@ -418,6 +430,20 @@ impl Resolved {
     /// Shards that were named as they are.
     pub(crate) fn of(shards: impl Into<Vec<Shard>>) -> Self {
         Self { shards: shards.into(), ..Self::default() }
+    }
+
+    /// Leaves out the files of TensorBoard, which writes them beside others, where there is anything else.
+    pub(crate) fn leave_out_events(&mut self) {
+        let is_events = |shard: &Shard| {
+            shard.contents == Contents::TfRecord
+                && is_called_events(&shard.path)
+                && shard.payload() != Payload::Examples
+        };
+        if self.shards.iter().all(is_events) {
+            return;
+        }
+        let events = self.shards.extract_if(.., |shard| is_events(shard));
+        events.for_each(|shard| self.passed_over.events(shard.path));
     }
 
     /// This, or, where there is no shard, an error that says where it was `looked`.

@@ -29,12 +29,12 @@ pub struct Verified {
 }
 
 /// Reads all of `shards`, and notes what is wrong with them: of all faults, the first `most` with their places. Nothing that
-/// is wrong with a file keeps the others from being read.
+/// is wrong with a file keeps the others from being read, and [a failure of the machine](Error::is_machine) ends the pass.
 ///
 /// A record has to be a message of the type `record_type`; where none is given, of the type that the data set has.
 ///
 /// # Errors
-/// [`Stopped`](crate::ErrorKind::Stopped) where `progress` breaks.
+/// [`Stopped`](crate::ErrorKind::Stopped) where `progress` breaks; a failure of the machine.
 pub fn verify(
     shards: &[Shard],
     record_type: Option<RecordType>,

@@ -15,7 +15,7 @@ use tfarrow_codec::{
     schema::{FEATURE, role_of},
 };
 use tfarrow_convert::columnar;
-use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, resolve};
+use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, check_one_payload, resolve};
 
 use crate::{
     args::{Head, RecordTypeArg},
@@ -31,7 +31,11 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
     let record_type = args.record_type.and_then(RecordTypeArg::record_type);
     let mut printer = Printer { out: output::stdout(), style, record_type, read: args.bounds.read(OnError::Fail) };
     let mut left = args.records;
-    for mut shard in resolve(&args.sources)? {
+    let shards = resolve(&args.sources)?;
+    if record_type != Some(RecordType::Raw) {
+        check_one_payload(&shards)?;
+    }
+    for mut shard in shards {
         if left == 0 {
             break;
         }

@@ -1,4 +1,4 @@
-//! `tfarrow verify`: whether files are as they were written.
+//! `tfarrow verify`: whether files are as they were written. A failure of the machine ends it with status 1: that is no fault.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,9 @@ use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
 use tfarrow_convert::VerifiedFile;
-use tfarrow_dataset::{Contents, MissingShards, Resolved, Shard, Verified, Wanted, resolve_wanted, verify};
+use tfarrow_dataset::{
+    Contents, MissingShards, Resolved, Shard, Verified, Wanted, check_one_payload, resolve_wanted, verify,
+};
 
 use crate::{
     args::{RecordTypeArg, Verify},
@@ -29,13 +31,16 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let tfrecords = shards.len();
     shards.extend(columnar);
     let (tfrecord, columnar) = shards.split_at(tfrecords);
+    if let Err(error) = check_one_payload(tfrecord) {
+        failure::say(&format!("warning: {}", escape(&error.to_string())));
+    }
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let record_type = args.record_type.and_then(RecordTypeArg::record_type);
     let read = args.bounds.read(OnError::Skip);
     let mut verified = verify(tfrecord, record_type, jobs, read, args.max_faults, &told(&progress))?;
     let others = each(columnar, |index, shard| {
-        let file = tfarrow_convert::verify(shard, tfrecords + index, args.max_faults);
+        let file = tfarrow_convert::verify(shard, tfrecords + index, args.max_faults)?;
         progress.add(shard.size, file.records);
         Ok(file)
     });
@@ -55,7 +60,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let summary = json!({
         "files": shards.len(),
         "without_checksums": unchecked.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "passed_over": {"empty": passed_over.empty, "no_known_format": passed_over.other, "example": example},
+        "passed_over": {"empty": passed_over.empty, "no_known_format": passed_over.other, "tensorboard": passed_over.events, "example": example},
         "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
         "records": verified.records,
         "bytes": verified.bytes,

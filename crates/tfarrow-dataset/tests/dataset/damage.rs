@@ -9,9 +9,9 @@ use std::{
 
 use flate2::write::GzEncoder;
 use tfarrow_codec::{OnError, VerifyCrc};
-use tfarrow_dataset::{Compression, FaultKind, PartialTail, ReadOptions, Segment, ShardReader, resolve, verify};
+use tfarrow_dataset::{Compression, FaultKind, PartialTail, ReadOptions, Segment, ShardReader, count, resolve, verify};
 
-use crate::{compressed, frames, shard_of};
+use crate::{compressed, frames, read, shard_of};
 
 fn on() -> ReadOptions {
     ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() }
@@ -133,6 +133,77 @@ fn what_does_not_inflate_is_handed_on_as_it_is() {
             assert_eq!(records == payloads.len(), ["checksum", "followed"].contains(&name), "{name}");
         }
     }
+}
+
+/// A first length that is the magic number of another format, and whose CRC does not hold.
+#[test]
+fn records_behind_a_damaged_length_that_looks_like_another_format_are_read() {
+    let damaged = |length: usize| {
+        let payloads = [vec![7; length], vec![8; 3000], vec![9; 3000]];
+        let mut bytes = frames(&payloads);
+        bytes[9] ^= 4;
+        (payloads, bytes)
+    };
+    // zlib, gzip, two Python pickles, and lengths whose lowest bytes are zlib's.
+    for length in [40_056, 559_903, 640, 896, 40_056 + 65_536, 40_056 + 5 * 65_536, 0x0178] {
+        let (payloads, bytes) = damaged(length);
+        let (data, compression, error) = read(&bytes, &on());
+        assert!(error.is_none(), "{length}: {error:?}");
+        assert!(data == payloads[1..] && compression == Some(Compression::None), "{length}");
+        let (_, _, error) = read(&bytes, &ReadOptions::default());
+        assert!(error.unwrap().is_damage(), "{length}");
+    }
+    // No record is in the first 4 MiB of this one, which begins like bzip2.
+    let (_, bytes) = damaged(6_838_850);
+    let (_, _, error) = read(&bytes, &on());
+    assert!(error.unwrap().to_string().contains("starts like bzip2"));
+}
+
+/// What is compressed in truth stays so, wherever it is damaged.
+#[test]
+fn a_damaged_first_member_is_no_plain_shard() {
+    let sound = frames(&vec![vec![7; 1000]; 50]);
+    for level in [0, 6] {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(level));
+        encoder.write_all(&sound).unwrap();
+        let member = encoder.finish().unwrap();
+        let mut bytes = member.repeat(3);
+        // An impossible block.
+        bytes[10] = 0xff;
+        let (data, compression, _) = read(&bytes, &on());
+        assert_eq!((data.len(), compression), (100, Some(Compression::Gzip)), "level {level}");
+    }
+}
+
+/// Long records are counted by their headers alone. Bytes that are lost before them count as well.
+#[test]
+fn records_behind_damage_are_counted_once_also_where_they_are_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tfrecord");
+    let mut bytes = frames(&vec![vec![7; 70_000]; 100]);
+    bytes[8] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(count(&shard_of(&path), &on()).unwrap(), 99);
+    assert!(count(&shard_of(&path), &ReadOptions::default()).is_err());
+}
+
+/// Junk between gzip members ends a chunk early each time.
+#[test]
+fn records_between_gaps_of_gzip_hold_no_more_memory_than_their_bytes_need() {
+    let member = compressed(&frames(&[b"a record"]), Compression::Gzip);
+    let bytes = [member.as_slice(), b"junk"].concat().repeat(300);
+    let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &on()).unwrap();
+    let mut all = Vec::new();
+    while let Some(segment) = reader.segment().unwrap() {
+        if let Segment::Records(records) = segment {
+            assert_eq!(records.data(0), Some(b"a record".as_slice()));
+            all.push(records);
+        }
+    }
+    assert_eq!(all.len(), 300);
+    let held: usize =
+        all.into_iter().map(|records| records.reclaim().map_or(usize::MAX / 300, |it| it.capacity())).sum();
+    assert!(held < 300 * 256, "300 records of 24 bytes hold {held} bytes");
 }
 
 /// Of a gzip file in several members, damage costs the member that it hits, wherever that is.

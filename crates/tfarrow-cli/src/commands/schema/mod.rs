@@ -15,7 +15,7 @@ use tfarrow_codec::{
     schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
-use tfarrow_dataset::{Inferred, Sampled, Shard, infer_with, names};
+use tfarrow_dataset::{InferOptions, Inferred, Sampled, Shard, infer_with, names};
 use tfarrow_stats::schema_to_text;
 
 use crate::{
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 /// Prints the columns that a data set has.
 fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
     let (shards, progress) = look::shards(&args.sources)?;
-    let inferred = infer_with(&shards, &look::options(&args.looking), &look::told(&progress))?;
+    let options = InferOptions { record_type: args.reading.record_type(), ..look::options(&args.looking) };
+    let inferred = infer_with(&shards, &options, &look::told(&progress))?;
     drop(progress);
     let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
     print(&found)?;
