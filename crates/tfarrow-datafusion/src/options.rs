@@ -536,7 +536,8 @@ mod tests {
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
                      record_type, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
-                     bytes_type, metadata_columns, pushdown_filters, compression, shards, overwrite, lossy";
+                     bytes_type, metadata_columns, pushdown_filters, preserve_order, compression, shards, overwrite, \
+                     lossy";
         check("layuot", "list", Err(error));
     }
 }

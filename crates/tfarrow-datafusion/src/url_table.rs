@@ -38,8 +38,11 @@ pub(crate) struct UrlTables {
     shared: Arc<Shared>,
     /// Copies of what can be read only once, by the name of the source: a second query sees what the first saw.
     /// Each source has a lock of its own, so that one that is slow to list stops no other.
-    streams: Mutex<HashMap<String, Arc<Mutex<Option<Vec<Shard>>>>>>,
+    streams: Mutex<HashMap<String, Arc<Stream>>>,
 }
+
+/// The copies of one source that can be read only once; `None` for any other, and before it was read.
+type Stream = Mutex<Option<Vec<Shard>>>;
 
 impl std::fmt::Debug for UrlTables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
