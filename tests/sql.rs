@@ -273,6 +273,33 @@ impl Terminal {
     }
 }
 
+/// Ctrl-C is heard, and the threads of the query are free for the next one, also where it computes without an output.
+#[cfg(unix)]
+#[test]
+fn a_query_that_is_stopped_at_the_prompt_makes_room_for_the_next() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
+    let pairs = "range(1000000) a, range(1000000) b";
+    for query in [
+        format!("SELECT count(*) FROM {pairs} WHERE a.value * b.value < 0"),
+        format!("SELECT count(*) FROM {pairs}"),
+        format!("SELECT count(*) FROM {pairs} WHERE a.value % 2 = b.value % 2"),
+    ] {
+        terminal.types(&format!("SELECT 6 * 7 AS answer; {query};\r"));
+        terminal.shows("|     42 |");
+        let pid = terminal.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-2", &pid]).status().unwrap().success());
+        terminal.shows("stopped");
+        terminal.shows("tfarrow> ");
+    }
+    terminal.types("SELECT 5 * 7 AS answer;\r");
+    terminal.shows("|     35 |");
+    terminal.shows("tfarrow> ");
+    terminal.types("\\q\r");
+    terminal.ends();
+}
+
 #[cfg(unix)]
 #[test]
 fn a_terminal_gets_a_prompt() {

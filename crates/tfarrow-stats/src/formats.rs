@@ -55,7 +55,7 @@ impl Format {
         Self::Tensor,
     ];
 
-    /// What a value looks like, of which [`is_text`] is known.
+    /// What a value looks like, of which `is_text` is known.
     pub fn of(value: &[u8], is_text: bool) -> Self {
         match value {
             [] => Self::Empty,

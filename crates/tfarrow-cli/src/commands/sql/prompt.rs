@@ -42,6 +42,7 @@ Ctrl-C stops a query. Tab completes words, and paths in quotes.";
 /// Where the terminal fails. What is wrong with a statement is said, and the next asked for.
 pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellation) -> Result<()> {
     let context = answers.context().clone();
+    let interrupts = watch_interrupts(cancellation);
     let config = Config::builder().max_history_size(REMEMBERED)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Typist, FileHistory> = Editor::with_config(config)?;
     editor.set_helper(Some(Typist::new(&context)));
@@ -54,7 +55,6 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
         "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
-    let interrupts = watch_interrupts(cancellation);
     let mut session = Session { runtime, answers, interrupts, timing: true };
     loop {
         match editor.readline(PROMPT) {
@@ -91,13 +91,18 @@ fn history() -> Option<PathBuf> {
 /// Cancels the queries that run at each Ctrl-C, and then tells the receiver.
 ///
 /// A thread and a runtime of its own listen: where all threads of the runtime of queries are busy, none of them looks for
-/// signals.
+/// signals. It listens when this returns: the line editor puts back, after each line, what was done with signals before.
 fn watch_interrupts(cancellation: Cancellation) -> Receiver<()> {
     let (tell, interrupts) = watch::channel(());
+    let (ready, is_ready) = mpsc::channel();
     std::thread::spawn(move || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
         runtime.block_on(async {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            let mut interrupt = Box::pin(tokio::signal::ctrl_c());
+            let _ = futures::poll!(interrupt.as_mut());
+            let _ = ready.send(());
+            while interrupt.await.is_ok() {
+                interrupt = Box::pin(tokio::signal::ctrl_c());
                 cancellation.cancel();
                 if tell.send(()).is_err() {
                     break;
@@ -105,6 +110,7 @@ fn watch_interrupts(cancellation: Cancellation) -> Receiver<()> {
             }
         });
     });
+    let _ = is_ready.recv();
     interrupts
 }
 
@@ -145,6 +151,7 @@ impl Session<'_> {
 
     /// Answers all statements of a text; the first that fails, or is stopped, is the last.
     fn answer(&mut self, text: &str) {
+        self.interrupts.mark_unchanged();
         let statements = match checked(text, self.answers.context()) {
             Ok(statements) => statements,
             Err(error) => return failure::tell(&error),
@@ -158,7 +165,6 @@ impl Session<'_> {
             // The query runs apart, so that Ctrl-C is heard whatever it is at.
             let mut answers = self.answers.clone();
             let (running, ended) = mpsc::channel::<()>();
-            self.interrupts.mark_unchanged();
             let query = self.runtime.spawn(async move {
                 let _running = running;
                 answers.answer(statement).await
