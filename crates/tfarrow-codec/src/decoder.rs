@@ -214,7 +214,7 @@ impl Decoder {
             return 0;
         }
         let (mut taken, mut rest) = (0, input);
-        // A header that is in error is taken by `take_part`, which tells of it.
+        // `take_part` takes a corrupt header and returns its error.
         while let Ok(Some(frame)) = self.framer.need(rest)
             && let Some(behind) = rest.get(frame..)
             && self.fits(frame)

@@ -37,7 +37,7 @@ impl Drop for NewFolders {
     }
 }
 
-/// The folder that the file at `path` stands in.
+/// The folder of the file at `path`.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

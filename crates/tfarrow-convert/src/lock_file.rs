@@ -13,7 +13,7 @@ use std::{
 /// end of a pipe.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] where something stands there that is not a regular file; system errors.
+/// [`io::ErrorKind::InvalidInput`] where the path is not a regular file; system errors.
 pub(crate) fn open_locked(path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = open(path)?;

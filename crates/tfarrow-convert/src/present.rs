@@ -64,7 +64,7 @@ impl Write for PresentFile {
     }
 }
 
-/// The cause by which a difference is told from errors of the system, through the libraries that write Parquet and Arrow.
+/// Marks a difference among the I/O errors that the Parquet and Arrow writers pass on.
 #[derive(Debug)]
 pub(crate) struct Differs;
 

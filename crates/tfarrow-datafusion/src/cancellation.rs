@@ -1,4 +1,4 @@
-//! Stops queries that would not notice that nobody waits for them any more.
+//! Cancels queries that compute for long without an output.
 //!
 //! Tokio stops a task where it awaits. A join of two large tables computes for minutes between two such places: it loops
 //! over pairs of rows without an output, or makes batches that the operator above it takes at once. So joins check, for

@@ -52,8 +52,8 @@ impl TfRecordOpener {
     }
 
     fn start(&self, file: &PartitionedFile, chunks: usize) -> Batches {
-        // A TFRecord file cannot be entered in its midst. Where a range of it is asked for, which another planner may do
-        // without asking, the range that holds the first byte stands for the whole file, and the others for nothing.
+        // Reading cannot begin in the middle of a TFRecord file. Another planner may split a file into ranges without
+        // asking: the range with the first byte reads the whole file, and the others are empty.
         match &file.range {
             Some(range) if !range.contains(0) => stream::empty().boxed(),
             _ => self.scan.clone().start(Input::of(file, &self.store), chunks),

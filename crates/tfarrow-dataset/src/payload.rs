@@ -51,7 +51,7 @@ impl Payload {
         chunker.fill(head);
         let records = chunker.cut().ok()??;
         let mut summary = Summary::new(0);
-        // Damage, or a limit that is passed, is for whoever reads the file.
+        // The reader of the file reports damage and exceeded limits.
         if summary.observe(&records, VerifyCrc::Always).is_err() {
             return Some(Self::Unknown);
         }
@@ -93,7 +93,7 @@ impl fmt::Display for Payload {
     }
 }
 
-/// A tag of one byte, the length behind it, and what follows.
+/// A tag of one byte, the length after it, and the rest.
 fn field(data: &[u8]) -> Option<(u8, u64, &[u8])> {
     let (tag, rest) = data.split_first()?;
     let (mut length, mut shift) = (0u64, 0);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(of(&[b"\x0a\x05hello"], 512), Payload::Other);
         // One that is none may stand among Examples.
         assert_eq!(of(&[b"some text", EXAMPLE], 512), Payload::Examples);
-        // An Example without features tells nothing.
+        // An Example without features has no kind to compare.
         assert_eq!(of(&[b""], 512), Payload::Unknown);
         assert_eq!(Payload::of(b""), Payload::Unknown);
     }

@@ -303,7 +303,7 @@ impl ShardReader {
         self.stream.used_bytes()
     }
 
-    /// The offset in the decompressed shard behind everything that was handed on, lost bytes included.
+    /// The offset in the decompressed shard after all records and lost bytes returned so far.
     pub(crate) fn offset(&self) -> u64 {
         self.chunker.offset()
     }

@@ -40,7 +40,7 @@ impl Fault {
         move |e| Self::Row { row, kind: ErrorKind::Wire(e) }
     }
 
-    /// The same of the row that `row` tells for a row.
+    /// The same fault, with its row mapped by `row`.
     fn map_row(self, row: impl FnOnce(usize) -> usize) -> Self {
         match self {
             Self::Row { row: inner, kind } => Self::Row { row: row(inner), kind },

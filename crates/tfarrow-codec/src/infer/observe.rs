@@ -319,7 +319,7 @@ fn is_text(value: &[u8]) -> bool {
     value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok()
 }
 
-/// Whether a value has more than ASCII control characters. Of most values the first byte tells it.
+/// Whether a value has more than ASCII control characters. The first byte decides it for most values.
 #[inline]
 fn is_printable(value: &[u8]) -> bool {
     // Values of zeros are long in images: whole blocks are compared at once.

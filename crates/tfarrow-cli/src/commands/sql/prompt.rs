@@ -88,7 +88,7 @@ fn history() -> Option<PathBuf> {
     std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
 }
 
-/// Cancels the queries that run at each Ctrl-C, and then tells the receiver.
+/// Cancels the running queries at each Ctrl-C, and then notifies the receiver.
 ///
 /// A thread and a runtime of its own listen: where all threads of the runtime of queries are busy, none of them looks for
 /// signals. It listens when this returns: the line editor puts back, after each line, what was done with signals before.
