@@ -9,7 +9,7 @@ use tfarrow_testkit::{
     proto::{self, Kind},
 };
 
-use crate::support::{tfarrow, tfarrow_with_files};
+use crate::support::{self, tfarrow, tfarrow_with_files};
 
 /// Records that are Examples with one integer, `x`, and so much padding.
 fn example(x: u8, padding: usize) -> Vec<u8> {
@@ -239,6 +239,35 @@ fn verify_holds_parquet_and_arrow_to_their_checksums() {
     tfarrow(&["sql", &copy]).ends(0);
     let said = tfarrow(&["verify", &path("c.parquet")]).ends(0);
     assert!(said.contains("1 file without checksums") && said.contains("100 sound records"), "{said}");
+}
+
+/// Other writers give pages CRCs: a page that has one is verified by every command that reads Parquet.
+#[test]
+fn crcs_of_parquet_pages_are_verified() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("a.parquet");
+    let mut bytes = fs::read(support::path("testdata/parquet/page_crc.parquet")).unwrap();
+    fs::write(&file, &bytes).unwrap();
+    let sum = format!("SELECT sum(label) FROM '{}'", text(&file));
+    assert!(tfarrow(&["verify", text(&file)]).ends(0).contains("100 sound records"));
+    assert!(tfarrow(&["sql", &sum]).prints().contains("4950"));
+    // The lowest byte of the value 50: all that reads it without the CRC finds 51.
+    let place = bytes.windows(8).position(|window| window == 50u64.to_le_bytes()).unwrap();
+    bytes[place] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let back = folder.path().join("back.tfrecord");
+    for (command, status) in [
+        (&["verify", text(&file)][..], 3),
+        (&["convert", text(&file), text(&back), "--to", "tfrecord"], 1),
+        (&["head", text(&file)], 1),
+        (&["sql", &sum], 1),
+    ] {
+        let run = tfarrow(command);
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains("Page CRC checksum mismatch"), "{command:?}: {said}");
+        run.ends(status);
+    }
+    assert!(!back.exists());
 }
 
 /// A file whose first bytes are hit, or that a full disk left empty, is not passed over for it: its name tells what it was.
