@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Race tfarrow against TensorFlow and tfx_bsl, and print the README's table of figures.
+"""Race tfarrow against TensorFlow and tfx_bsl, and print the first table of docs/benchmarks.md.
 
     python3 docs/bench/race.py PROGRAM [--corpora FOLDER] [--mb 256] [--only NAME ..] [--jobs mean decode parquet back]
 
