@@ -1,4 +1,4 @@
--- Which sizes the images have, and how many bytes they take. Names with a slash need double quotes.
+-- Image sizes, and the number of bytes that images take. Names with a slash need double quotes.
 SELECT "image/height" AS height, "image/width" AS width, count(*) AS images,
        min(octet_length("image/encoded")) AS smallest, max(octet_length("image/encoded")) AS largest
 FROM 'testdata/shards/'

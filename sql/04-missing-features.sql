@@ -1,4 +1,4 @@
--- How often each feature is missing, and how often it is there with an empty list: two different things.
+-- Missing features and empty lists, which are two different states.
 SELECT 'ints' AS feature, count(*) - count(ints) AS missing, count(*) FILTER (WHERE cardinality(ints) = 0) AS empty
 FROM 'testdata/ragged.tfrecord'
 UNION ALL

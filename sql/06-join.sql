@@ -1,4 +1,4 @@
--- Two data sets joined: how many drawings of MNIST's form there are for each label of the photographs.
+-- Join of two data sets: for each label, the number of photographs and of MNIST-like drawings.
 SELECT photographs.label, photographs.records, coalesce(drawings.records, 0) AS drawings
 FROM (SELECT label, count(*) AS records FROM 'testdata/shards/' GROUP BY label) AS photographs
 LEFT JOIN (SELECT label, count(*) AS records FROM 'testdata/tfds/' GROUP BY label) AS drawings

@@ -1,4 +1,4 @@
--- The two dearest photographs of each city: a window ranks them.
+-- The two most expensive photographs of each city, ranked by a window function.
 SELECT city, place, price
 FROM (
   SELECT city, price, row_number() OVER (PARTITION BY city ORDER BY price DESC) AS place

@@ -1,4 +1,4 @@
--- Images that stand in the data set more than once, byte for byte.
+-- Images that occur more than once, byte for byte.
 SELECT md5("image/encoded") AS image, count(*) AS times, count(DISTINCT label) AS labels
 FROM 'testdata/shards/'
 GROUP BY image

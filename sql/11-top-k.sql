@@ -1,4 +1,4 @@
--- The five dearest photographs. Only the columns that are asked for are decoded.
+-- The five most expensive photographs. Only the requested columns are decoded.
 SELECT price, city, tags
 FROM 'testdata/shards/'
 ORDER BY price DESC

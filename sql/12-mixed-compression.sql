@@ -1,3 +1,3 @@
--- One data set of which one shard is plain, one gzip and one zlib: told by content, never by name.
+-- One data set with an uncompressed, a gzip and a zlib shard: compression is detected by content.
 SELECT count(*) AS records, sum(cardinality(ints)) AS integers, max(array_max(ints)) AS largest
 FROM 'testdata/compressed/*-of-00003*';

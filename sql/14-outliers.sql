@@ -1,5 +1,4 @@
--- Prices more than three standard deviations above the mean, and the floats that are no numbers at all. Two
--- statements, parted by a semicolon.
+-- Prices more than three standard deviations above the mean, and NaN values, in two statements.
 WITH facts AS (SELECT avg(price) AS mean, stddev(price) AS deviation FROM 'testdata/shards/')
 SELECT photographs.city, photographs.price
 FROM 'testdata/shards/' AS photographs, facts
