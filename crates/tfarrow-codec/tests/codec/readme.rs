@@ -1,10 +1,26 @@
-//! The README's example in Rust is this code, and reads what is longer than any buffer of it.
+//! Runs the Rust examples of README.md and docs/recipes.md on files that are longer than one batch.
 
-include!("readme_example.rs");
+use std::{error::Error, fs, path::Path};
+
+mod readme_example {
+    include!("readme_example.rs");
+
+    pub(super) fn run(path: &Path) -> Result<usize, Box<dyn Error>> {
+        count_rows(path)
+    }
+}
+
+mod recipes_example {
+    include!("recipes_example.rs");
+
+    pub(super) fn run(path: &Path) -> Result<usize, Box<dyn Error>> {
+        count_rows(path)
+    }
+}
 
 /// Frames of 128 bytes divide every power of two, those of 131 bytes none.
 #[test]
-fn the_readmes_example_reads_ten_megabytes() {
+fn the_examples_read_ten_megabytes() {
     for (name, length) in [("even", 112), ("odd", 115)] {
         let (mut file, mut records) = (Vec::new(), 0);
         while file.len() < 10 << 20 {
@@ -12,11 +28,14 @@ fn the_readmes_example_reads_ten_megabytes() {
             records += 1;
         }
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.tfrecord"));
-        fs::write(&path, &file).unwrap();
-        assert_eq!(count_rows(&path).unwrap(), records);
-        fs::write(&path, &file[..file.len() - 1]).unwrap();
-        let error = count_rows(&path).unwrap_err().to_string();
-        assert!(error.contains("the file ends inside this record"), "{error}");
+        let examples: [fn(&Path) -> Result<usize, Box<dyn Error>>; 2] = [readme_example::run, recipes_example::run];
+        for count_rows in examples {
+            fs::write(&path, &file).unwrap();
+            assert_eq!(count_rows(&path).unwrap(), records);
+            fs::write(&path, &file[..file.len() - 1]).unwrap();
+            let error = count_rows(&path).unwrap_err().to_string();
+            assert!(error.contains("the file ends inside this record"), "{error}");
+        }
         fs::remove_file(&path).unwrap();
     }
 }
@@ -32,8 +51,13 @@ fn payload(length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn the_readme_has_the_example_that_is_run() {
-    let readme = include_str!("../../../../README.md");
-    assert!(readme.contains(&format!("```rust\n{}```\n", include_str!("readme_example.rs"))));
-    assert_eq!(readme.matches("use tfarrow_codec").count(), 1, "an example of the codec that is not run");
+fn the_examples_are_those_of_the_documents() {
+    let documents = [
+        (include_str!("../../../../README.md"), include_str!("readme_example.rs")),
+        (include_str!("../../../../docs/recipes.md"), include_str!("recipes_example.rs")),
+    ];
+    for (document, example) in documents {
+        assert!(document.contains(&format!("```rust\n{example}```\n")));
+        assert_eq!(document.matches("use tfarrow_codec").count(), 1, "an example of the codec that is not run");
+    }
 }
