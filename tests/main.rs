@@ -7,6 +7,8 @@ mod convert;
 mod count;
 mod crashes;
 mod damage;
+#[cfg(unix)]
+mod documents;
 mod errors;
 mod escapes;
 mod exact;
