@@ -18,6 +18,9 @@ mod recipes_example {
     }
 }
 
+/// The function that both examples define.
+type CountRows = fn(&Path) -> Result<usize, Box<dyn Error>>;
+
 /// Frames of 128 bytes divide every power of two, those of 131 bytes none.
 #[test]
 fn the_examples_read_ten_megabytes() {
@@ -28,7 +31,7 @@ fn the_examples_read_ten_megabytes() {
             records += 1;
         }
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.tfrecord"));
-        let examples: [fn(&Path) -> Result<usize, Box<dyn Error>>; 2] = [readme_example::run, recipes_example::run];
+        let examples: [CountRows; 2] = [readme_example::run, recipes_example::run];
         for count_rows in examples {
             fs::write(&path, &file).unwrap();
             assert_eq!(count_rows(&path).unwrap(), records);
