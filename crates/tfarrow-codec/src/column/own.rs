@@ -59,3 +59,42 @@ pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
     }
     Ok(Arc::new(lists.finish()))
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_buffer::Buffer;
+
+    use super::*;
+    use crate::frame::Span;
+
+    const MIB: usize = 1 << 20;
+
+    fn overflow(result: Result<ArrayRef>) -> (u64, u64) {
+        match result {
+            Err(Fault::Overflow { found, limit, .. }) => (found, limit),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The same bytes 2,048 times are as many as offsets of 31 bits cannot count.
+    #[test]
+    fn bytes_of_records_past_the_offsets_are_an_overflow() {
+        let span = Span { start: 0, len: MIB };
+        let records = Records::new(Buffer::from_vec(vec![0_u8; MIB]), vec![span; 2048], 0, 0);
+        assert_eq!(overflow(record(Values::Binary, &records)), (1 << 31, i32::MAX as u64));
+        assert_eq!(record(Values::BinaryView, &records).unwrap().len(), 2048);
+    }
+
+    #[test]
+    fn bytes_of_names_past_the_offsets_are_an_overflow() {
+        let names = ["x".repeat(MIB).into_boxed_str()];
+        let rows = |count| {
+            let mut rows = Unset::default();
+            rows.names = vec![0; count];
+            rows.lengths = vec![1; count];
+            rows
+        };
+        assert_eq!(overflow(unset(&rows(2048), &names)), (1 << 31, i32::MAX as u64));
+        assert_eq!(unset(&rows(2), &names).unwrap().len(), 2);
+    }
+}

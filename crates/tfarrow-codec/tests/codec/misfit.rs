@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::BooleanArray;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::{prelude::*, sample::Index};
 use tfarrow_codec::{Category, Cutter, DecoderBuilder, Error, ErrorKind, OnError, VerifyCrc};
@@ -226,4 +227,32 @@ fn a_batch_that_arrow_cannot_count_blames_no_record() {
         );
         assert_eq!(decoder.take_skipped().records, 0);
     }
+}
+
+/// Two records of 2 GiB put a third beyond 4 GiB, where places of 32 bits would begin again. Nothing touches the bytes of
+/// the long ones, so that they take no memory.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn records_beyond_4_gib_of_memory_are_refused() {
+    let len = i32::MAX as usize;
+    let mut header = (len as u64).to_le_bytes().to_vec();
+    header.extend(frame::masked(&header).to_le_bytes());
+    let last = frame::file([&b"\x0a\x00"[..]]);
+    let mut file = vec![0; 2 * (len + 16) + last.len()];
+    for (start, bytes) in [(0, &header), (len + 16, &header), (2 * (len + 16), &last)] {
+        file[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+    let mut cutter = Cutter::default();
+    let mut cut = cutter.begin();
+    assert_eq!(cutter.cut(&file, 0, &mut cut).unwrap(), 0);
+    let (_, records) = cut.records(file, 0).split_at(2);
+    let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
+    let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    let all = BooleanArray::from(vec![true]);
+    for result in [decoder.decode(&records), decoder.decode_where(&records, &all)] {
+        let error = result.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 1, .. }), "{error}");
+        assert!(error.to_string().contains("found 4294967344, the limit of Arrow is 4294967295"), "{error}");
+    }
+    assert_eq!(decoder.take_skipped().records, 0);
 }
