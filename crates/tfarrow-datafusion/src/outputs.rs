@@ -111,8 +111,9 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_file_that_cannot_be_put_there_stops_no_other_and_is_named() {
+    /// With one thread for the disk, the first file fails while all others wait for their turn.
+    #[test]
+    fn a_file_that_cannot_be_put_there_stops_no_other_and_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = |index| folder.path().join(format!("{index}.csv"));
         let files = (0..9).map(|index| {
@@ -121,11 +122,12 @@ mod tests {
             file.close().unwrap()
         });
         let files: Vec<_> = files.collect();
-        std::fs::write(path(3), "another's").unwrap();
-        let error = persist(files).await.unwrap_err().strip_backtrace();
-        assert!(error.contains("8 of 9 files of the statement") && error.contains("3.csv"), "{error}");
+        std::fs::write(path(0), "another's").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        let error = runtime.block_on(persist(files)).unwrap_err().strip_backtrace();
+        assert!(error.contains("8 of 9 files of the statement") && error.contains("0.csv"), "{error}");
         for index in 0..9 {
-            let expect = if index == 3 { "another's" } else { "1" };
+            let expect = if index == 0 { "another's" } else { "1" };
             assert_eq!(std::fs::read_to_string(path(index)).unwrap(), expect);
         }
     }
