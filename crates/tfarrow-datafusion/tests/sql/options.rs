@@ -110,3 +110,18 @@ async fn a_missing_column_of_other_rows_is_not_put_down_to_a_sample() {
     let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
     assert!(hint.contains("\"nope\" was not among them"), "{hint}");
 }
+
+#[tokio::test]
+async fn of_tables_with_the_same_columns_the_named_one_is_explained() {
+    let (context, folder) = (session(), Folder::new());
+    for (name, records) in [("sampled", 2000), ("complete", 10), ("also_sampled", 2000)] {
+        folder.shard(name, (0..records).map(|_| example(&[("x", Value::Ints(&[1]))])));
+        let create = format!("CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION '{}'", folder.name(name));
+        rows(&context, &create).await.unwrap();
+    }
+    for (name, is_sampled) in [("sampled", true), ("complete", false), ("also_sampled", true)] {
+        let found = rows(&context, &format!("SELECT nope FROM {name}")).await.unwrap_err();
+        let hint = tfarrow_datafusion::explain_missing_column(&found, &context);
+        assert_eq!(hint.is_some(), is_sampled, "{name}: {hint:?}");
+    }
+}
