@@ -376,6 +376,8 @@ fn files_that_are_printed_have_no_views() {
         for query in ["SELECT * FROM 'testdata/shards/'", nested] {
             let schema = written_schema(format, query);
             assert!(!schema.contains("View") && schema.contains("Utf8"), "{format}: {schema}");
+            // The metadata of the fields stays.
+            assert_eq!(schema.contains("bytes_list"), query != nested, "{format}: {schema}");
         }
     }
 }

@@ -229,7 +229,11 @@ async fn rows_are_not_added_to_files() {
 const VIEWS: &str = "SELECT arrow_cast('a', 'Utf8View') AS text, arrow_cast('b', 'BinaryView') AS bytes, \
                      [arrow_cast('c', 'Utf8View')] AS list, [[arrow_cast('c', 'BinaryView')]] AS lists, \
                      named_struct('t', arrow_cast('d', 'Utf8View'), 'l', [arrow_cast('e', 'Utf8View')]) AS both, \
-                     map(['k'], [arrow_cast('f', 'Utf8View')]) AS pairs";
+                     map(['k'], [arrow_cast('f', 'Utf8View')]) AS pairs, \
+                     arrow_cast(['g'], 'ListView(Utf8View)') AS list_view, \
+                     arrow_cast(['h'], 'LargeList(Utf8View)') AS large, \
+                     arrow_cast(['i'], 'FixedSizeList(1 x Utf8View)') AS fixed, \
+                     arrow_cast('j', 'Dictionary(Int32, Utf8View)') AS dictionary";
 
 #[tokio::test]
 async fn copied_files_have_no_views() {
