@@ -398,7 +398,8 @@ fn a_second_run_with_the_same_quarantine_is_refused_at_its_start() {
     let one = place("one");
     let args = [&["convert", text(&source), &one, "--jobs", "1"][..], &more].concat();
     let mut child = command(&args).spawn().unwrap();
-    while !folder.path().join(".tfarrow-lost.tfrecord.lock").exists() && child.try_wait().unwrap().is_none() {
+    // The file is begun once the lock is held.
+    while !folder.path().join(".tfarrow-lost.tfrecord.part").exists() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     // Held by a signal, it cannot end before the second is refused.
