@@ -1,98 +1,102 @@
-//! Ctrl-C and the other ways to ask a program to end, for the commands that run no asynchronous code of their own.
+//! SIGINT, SIGHUP and SIGTERM: the first one asks the running command to stop, the second one ends the program.
 
 use std::{
-    future::poll_fn,
     io,
     sync::atomic::{AtomicU8, Ordering},
-    task::{Context, Poll},
+    thread,
 };
 
 use tfarrow_dataset::remove_copies;
-use tokio::signal;
 
-/// The exit status of a program that was asked to end: 128 and the number of the signal.
+/// The exit status of an interrupted program: 128 plus the number of the signal.
 static STATUS: AtomicU8 = AtomicU8::new(130);
 
-/// Calls `act` when the program is asked to end, and ends it at once when it is asked again.
+/// Calls `act` at the first signal, and ends the program at the second one.
+///
+/// The signals are caught when this returns. Where they cannot be caught, they end the program as they do by default.
 pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
-    let (ready, is_ready) = std::sync::mpsc::channel();
-    let watch = move || {
-        // Without a runtime signals end the program as they always do.
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
-        let _entered = runtime.enter();
-        let Ok(mut signals) = Signals::new() else { return };
-        let _ = ready.send(());
-        if let Some(status) = runtime.block_on(signals.next()) {
-            STATUS.store(status, Ordering::Relaxed);
-            act();
-            let _ = runtime.block_on(signals.next());
-            end();
-        }
-    };
-    std::thread::spawn(watch);
-    // From here on nothing is begun that a signal could leave behind.
-    let _ = is_ready.recv();
+    let Ok(mut signals) = platform::signals() else { return };
+    thread::spawn(move || {
+        let Some(status) = signals.next() else { return };
+        STATUS.store(status, Ordering::Relaxed);
+        act();
+        signals.next();
+        end();
+    });
 }
 
-/// The ways to ask a program to end.
-#[cfg(unix)]
-struct Signals(Vec<(signal::unix::Signal, u8)>);
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> io::Result<Self> {
-        use signal::unix::{SignalKind, signal};
-        let all = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()];
-        let all = all.into_iter().filter(|kind| !is_ignored(*kind));
-        let status = |kind: SignalKind| 128 + kind.as_raw_value() as u8;
-        all.map(|kind| Ok((signal(kind)?, status(kind)))).collect::<io::Result<_>>().map(Self)
-    }
-
-    /// The exit status that the next one asks for.
-    async fn next(&mut self) -> Option<u8> {
-        let asked = |context: &mut Context<'_>| {
-            let asked = self.0.iter_mut().find_map(|(signal, status)| match signal.poll_recv(context) {
-                Poll::Ready(asked) => Some(asked.map(|()| *status)),
-                Poll::Pending => None,
-            });
-            asked.map_or(Poll::Pending, Poll::Ready)
-        };
-        poll_fn(asked).await
-    }
+/// Catches Ctrl-C from now on. Each item of the iterator is one; the iterator blocks until it comes.
+///
+/// # Errors
+/// The signal handler cannot be installed.
+pub(crate) fn ctrl_c() -> io::Result<impl Iterator<Item = ()> + Send> {
+    Ok(platform::ctrl_c()?.map(drop))
 }
 
-/// Whether whoever began the program wants it to ignore a signal, as `nohup` does. Where the system does not tell, it is not
-/// so.
-#[cfg(unix)]
-fn is_ignored(kind: signal::unix::SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (kind.as_raw_value() - 1) & 1 == 1
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) -> Option<u8> {
-        signal::ctrl_c().await.ok().map(|()| 130)
-    }
-}
-
-/// The exit status of a program that was asked to end.
+/// The exit status of an interrupted program.
 pub(crate) fn status() -> u8 {
     STATUS.load(Ordering::Relaxed)
 }
 
-/// Ends the program. What was printed stays, and no copies of what it reads are left behind; nothing that was begun gets its
-/// name, though a hidden file of it may be left.
+/// Ends the program. Printed output stays, and temporary copies of the input are removed. Incomplete output files never get
+/// their names, but a hidden temporary file may be left.
 pub(crate) fn end() {
     remove_copies();
     std::process::exit(status().into());
+}
+
+#[cfg(unix)]
+mod platform {
+    use std::{fs, io, iter};
+
+    use signal_hook::{
+        consts::{SIGHUP, SIGINT, SIGTERM},
+        iterator::Signals,
+    };
+
+    /// The exit statuses of the signals that ask the program to end, as they arrive.
+    pub(super) fn signals() -> io::Result<impl Iterator<Item = u8> + Send> {
+        catch([SIGINT, SIGHUP, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)))
+    }
+
+    pub(super) fn ctrl_c() -> io::Result<impl Iterator<Item = u8> + Send> {
+        catch(iter::once(SIGINT))
+    }
+
+    fn catch(signals: impl Iterator<Item = i32>) -> io::Result<impl Iterator<Item = u8> + Send> {
+        let mut signals = Signals::new(signals)?;
+        // Several signals may arrive at once.
+        let next = move || signals.wait().map(|signal| 128 + signal as u8).collect::<Vec<_>>();
+        Ok(iter::repeat_with(next).flatten())
+    }
+
+    /// Whether the parent process had the signal ignored, as `nohup` does; `false` where the system does not tell.
+    fn is_ignored(signal: i32) -> bool {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        mask >> (signal - 1) & 1 == 1
+    }
+}
+
+#[cfg(not(unix))]
+mod platform {
+    use std::{future, io, iter, pin::pin, task::Poll};
+
+    use tokio::{runtime, signal};
+
+    pub(super) fn signals() -> io::Result<impl Iterator<Item = u8> + Send> {
+        ctrl_c()
+    }
+
+    /// The exit status of Ctrl-C, each time that it is pressed.
+    pub(super) fn ctrl_c() -> io::Result<impl Iterator<Item = u8> + Send> {
+        let runtime = runtime::Builder::new_current_thread().build()?;
+        // The first poll installs the handler.
+        runtime.block_on(async {
+            let mut interrupt = pin!(signal::ctrl_c());
+            future::poll_fn(|context| Poll::Ready(drop(interrupt.as_mut().poll(context)))).await;
+        });
+        Ok(iter::from_fn(move || runtime.block_on(signal::ctrl_c()).ok().map(|()| 130)))
+    }
 }

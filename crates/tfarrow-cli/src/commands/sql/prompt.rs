@@ -17,7 +17,7 @@ use tokio::{
 use super::{answer::Answers, checked, complete::Typist};
 use crate::{
     failure::{self, from_datafusion},
-    output,
+    interrupt, output,
 };
 
 const PROMPT: &str = "tfarrow> ";
@@ -42,7 +42,7 @@ Ctrl-C stops a query. Tab completes words, and paths in quotes.";
 /// Where the terminal fails. What is wrong with a statement is said, and the next asked for.
 pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellation) -> Result<()> {
     let context = answers.context().clone();
-    let interrupts = watch_interrupts(cancellation);
+    let interrupts = watch_interrupts(cancellation)?;
     let config = Config::builder().max_history_size(REMEMBERED)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Typist, FileHistory> = Editor::with_config(config)?;
     editor.set_helper(Some(Typist::new(&context)));
@@ -90,28 +90,20 @@ fn history() -> Option<PathBuf> {
 
 /// Cancels the running queries at each Ctrl-C, and then notifies the receiver.
 ///
-/// A thread and a runtime of its own listen: where all threads of the runtime of queries are busy, none of them looks for
-/// signals. It listens when this returns: the line editor puts back, after each line, what was done with signals before.
-fn watch_interrupts(cancellation: Cancellation) -> Receiver<()> {
-    let (tell, interrupts) = watch::channel(());
-    let (ready, is_ready) = mpsc::channel();
+/// Ctrl-C is caught before this returns: the line editor restores, after each line, the signal handlers that it found. The
+/// thread is not one of the runtime's, all of which may be busy with queries.
+fn watch_interrupts(cancellation: Cancellation) -> Result<Receiver<()>> {
+    let (notify, interrupts) = watch::channel(());
+    let pressed = interrupt::ctrl_c()?;
     std::thread::spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
-        runtime.block_on(async {
-            let mut interrupt = Box::pin(tokio::signal::ctrl_c());
-            let _ = futures::poll!(interrupt.as_mut());
-            let _ = ready.send(());
-            while interrupt.await.is_ok() {
-                interrupt = Box::pin(tokio::signal::ctrl_c());
-                cancellation.cancel();
-                if tell.send(()).is_err() {
-                    break;
-                }
+        for () in pressed {
+            cancellation.cancel();
+            if notify.send(()).is_err() {
+                break;
             }
-        });
+        }
     });
-    let _ = is_ready.recv();
-    interrupts
+    Ok(interrupts)
 }
 
 /// Whether to ask on.
