@@ -7,6 +7,7 @@ use datafusion::{
     prelude::SessionContext,
     sql::sqlparser::{
         dialect::GenericDialect,
+        keywords::ALL_KEYWORDS,
         tokenizer::{Token, Tokenizer},
     },
 };
@@ -20,79 +21,11 @@ use rustyline::{
 
 use crate::output;
 
-/// Words that statements begin and go on with.
-const KEYWORDS: &[&str] = &[
-    "ALL",
-    "ANALYZE",
-    "AND",
-    "AS",
-    "ASC",
-    "BETWEEN",
-    "BY",
-    "CASE",
-    "CAST",
-    "COPY",
-    "CREATE",
-    "CROSS",
-    "DESC",
-    "DESCRIBE",
-    "DISTINCT",
-    "DROP",
-    "ELSE",
-    "END",
-    "EXCEPT",
-    "EXISTS",
-    "EXPLAIN",
-    "EXTERNAL",
-    "FALSE",
-    "FILTER",
-    "FROM",
-    "FULL",
-    "GROUP",
-    "HAVING",
-    "ILIKE",
-    "IN",
-    "INNER",
-    "INSERT",
-    "INTERSECT",
-    "INTO",
-    "IS",
-    "JOIN",
-    "LEFT",
-    "LIKE",
-    "LIMIT",
-    "LOCATION",
-    "NOT",
-    "NULL",
-    "OFFSET",
-    "ON",
-    "OPTIONS",
-    "OR",
-    "ORDER",
-    "OVER",
-    "PARTITION",
-    "PARTITIONED",
-    "RIGHT",
-    "SELECT",
-    "SET",
-    "SHOW",
-    "STORED",
-    "TABLE",
-    "TABLES",
-    "TFRECORD",
-    "THEN",
-    "TO",
-    "TRUE",
-    "UNION",
-    "UNNEST",
-    "USING",
-    "VALUES",
-    "VIEW",
-    "WHEN",
-    "WHERE",
-    "WINDOW",
-    "WITH",
-];
+/// Keywords without those of the parser's that hold other characters than letters, most of which are names of functions.
+fn keywords() -> impl Iterator<Item = &'static str> {
+    let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    ALL_KEYWORDS.iter().copied().chain(["TFRECORD"]).filter(is_word)
+}
 
 /// What helps whoever types.
 pub(super) struct Typist {
@@ -134,8 +67,8 @@ impl Typist {
             .map(String::as_str)
             .filter(|name| name.trim_start_matches('"').to_ascii_lowercase().starts_with(&lower));
         let is_upper = begun.chars().any(|c| c.is_ascii_uppercase());
-        let keywords = KEYWORDS.iter().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
-        let keywords = keywords.map(|word| if is_upper { (*word).to_owned() } else { word.to_ascii_lowercase() });
+        let keywords = keywords().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
+        let keywords = keywords.map(|word| if is_upper { word.to_owned() } else { word.to_ascii_lowercase() });
         let all = keywords.chain(names.map(str::to_owned));
         all.map(|word| Pair { display: word.clone(), replacement: word }).collect()
     }
