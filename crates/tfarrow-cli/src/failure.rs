@@ -7,7 +7,7 @@ use std::{
     io::{self, Write as _},
     panic::{self, AssertUnwindSafe},
     process::ExitCode,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use arrow_schema::ArrowError;
@@ -128,67 +128,64 @@ pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
     written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
 }
 
-/// An error and its causes in one line. What one of them tells already is not told again.
+/// The error and its causes as one line. Text that a cause repeats is left out.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain() {
-        let text = cause.to_string();
+        let part = Part::of(cause);
+        let (Part::Text(text) | Part::Root(text)) = &part else { continue };
         if text.starts_with(&message) {
-            message = text;
-        } else if !message.contains(&text) {
+            message.clone_from(text);
+        } else if !message.contains(text) {
             message.push_str(": ");
-            message.push_str(&text);
+            message.push_str(text);
+        }
+        if matches!(part, Part::Root(_)) {
+            break;
         }
     }
     let lines: Vec<_> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     escape(&lines.join(" "))
 }
 
-/// What DataFusion says, without the wrappers that name its own parts.
-pub(crate) fn from_datafusion(error: DataFusionError) -> anyhow::Error {
-    match error {
-        DataFusionError::External(error) => from_boxed(error),
-        DataFusionError::ArrowError(error, _) => from_arrow(*error),
-        DataFusionError::Diagnostic(_, error) => from_datafusion(*error),
-        // The names of planners' own steps tell nothing about the query.
-        DataFusionError::Context(step, error) if is_step(&step) => from_datafusion(*error),
-        DataFusionError::Context(context, error) => from_datafusion(*error).context(context),
-        DataFusionError::Collection(mut errors) if !errors.is_empty() => from_datafusion(errors.swap_remove(0)),
-        DataFusionError::Shared(error) => match std::sync::Arc::try_unwrap(error) {
-            Ok(error) => from_datafusion(error),
-            // Others hold it as well, so that its words are all that can be had of it.
-            Err(shared) => {
-                let hint = anyhow::Chain::new(shared.as_ref()).find_map(way_out);
-                anyhow::Error::msg(words(&shared) + &hint.unwrap_or_default())
-            }
-        },
-        DataFusionError::IoError(error) => error.into(),
-        DataFusionError::ObjectStore(error) => (*error).into(),
-        error => anyhow::Error::msg(words(&error)),
-    }
+/// What one cause adds to a message.
+enum Part {
+    /// Nothing: the text of the wrapper is that of its source and the name of a variant.
+    Wrapper,
+    /// A text, to which the causes below may add theirs.
+    Text(String),
+    /// A text that says all that the causes below say.
+    Root(String),
 }
 
-fn from_boxed(error: Box<dyn Error + Send + Sync>) -> anyhow::Error {
-    let error = match error.downcast::<DataFusionError>() {
-        Ok(error) => return from_datafusion(*error),
-        Err(error) => error,
-    };
-    let error = match error.downcast::<ArrowError>() {
-        Ok(error) => return from_arrow(*error),
-        Err(error) => error,
-    };
-    // A boxed error is of no type that can be asked for.
-    match error.downcast::<tfarrow_dataset::Error>() {
-        Ok(error) => (*error).into(),
-        Err(error) => anyhow::Error::from_boxed(error),
+impl Part {
+    fn of(cause: &(dyn Error + 'static)) -> Self {
+        let shared = || cause.downcast_ref::<Arc<DataFusionError>>().map(AsRef::as_ref);
+        match cause.downcast_ref::<DataFusionError>().or_else(shared) {
+            Some(error) => Self::of_datafusion(error),
+            None if matches!(cause.downcast_ref(), Some(ArrowError::ExternalError(_))) => Self::Wrapper,
+            None => Self::Text(cause.to_string()),
+        }
     }
-}
 
-fn from_arrow(error: ArrowError) -> anyhow::Error {
-    match error {
-        ArrowError::ExternalError(error) => from_boxed(error),
-        ArrowError::CastError(_) => anyhow::Error::msg(arrow_words(&error)),
-        error => error.into(),
+    fn of_datafusion(error: &DataFusionError) -> Self {
+        match error {
+            DataFusionError::Context(context, _) if !is_step(context) => Self::Text(context.clone()),
+            DataFusionError::ArrowError(error, _) => match error.as_ref() {
+                ArrowError::CastError(text) => Self::Root(format!(
+                    "{text}; compare with a value of the same type, or write TRY_CAST(.. AS type), which gives NULL"
+                )),
+                _ => Self::Wrapper,
+            },
+            DataFusionError::Context(..)
+            | DataFusionError::External(_)
+            | DataFusionError::IoError(_)
+            | DataFusionError::ObjectStore(_)
+            | DataFusionError::Diagnostic(..)
+            | DataFusionError::Collection(_)
+            | DataFusionError::Shared(_) => Self::Wrapper,
+            error => Self::Root(root_text(error)),
+        }
     }
 }
 
@@ -197,27 +194,9 @@ fn is_step(context: &str) -> bool {
     context.starts_with("Optimizer rule '") || !context.contains(' ')
 }
 
-/// The words of an error of Arrow's, with a next step where a value does not fit a type.
-fn arrow_words(error: &ArrowError) -> String {
+/// The text of an error that wraps no other, without the name of its variant.
+fn root_text(error: &DataFusionError) -> String {
     match error {
-        ArrowError::CastError(text) => {
-            format!("{text}; compare with a value of the same type, or write TRY_CAST(.. AS type), which gives NULL")
-        }
-        error => error.to_string(),
-    }
-}
-
-/// The words of an error, without those that say which of DataFusion's variants it is.
-fn words(error: &DataFusionError) -> String {
-    match error {
-        DataFusionError::External(error) => error.to_string(),
-        DataFusionError::Shared(error) => words(error),
-        DataFusionError::Context(_, error) | DataFusionError::Diagnostic(_, error) => words(error),
-        DataFusionError::Collection(errors) => errors.first().map(words).unwrap_or_default(),
-        DataFusionError::ArrowError(error, _) => match error.as_ref() {
-            ArrowError::ExternalError(error) => error.to_string(),
-            error => arrow_words(error),
-        },
         DataFusionError::SQL(error, _) => {
             let text = error.to_string();
             format!("syntax error: {}", text.strip_prefix("sql parser error: ").unwrap_or(&text))
@@ -310,20 +289,20 @@ mod tests {
     fn wrappers_are_taken_off() {
         let inner = DataFusionError::External(Box::new(io::Error::other("a.tfrecord: record 3")));
         let arrow = ArrowError::ExternalError(Box::new(inner));
-        let outer = DataFusionError::Shared(std::sync::Arc::new(DataFusionError::ArrowError(Box::new(arrow), None)));
-        assert_eq!(message(&from_datafusion(outer)), "a.tfrecord: record 3");
+        let outer = DataFusionError::Shared(Arc::new(DataFusionError::ArrowError(Box::new(arrow), None)));
+        assert_eq!(message(&anyhow::Error::new(outer)), "a.tfrecord: record 3");
         let file = DataFusionError::Plan("table 'datafusion.a.tfrecord' not found".to_owned());
         let quoted = "table a.tfrecord not found; a file is named in single quotes: FROM 'a.tfrecord'";
-        assert_eq!(message(&from_datafusion(file)), quoted);
+        assert_eq!(message(&anyhow::Error::new(file)), quoted);
         let plan = DataFusionError::Plan("table 'x' not found".to_owned());
-        assert_eq!(message(&from_datafusion(plan)), "there is no table x, and no file or folder of that name");
+        assert_eq!(message(&anyhow::Error::new(plan)), "there is no table x, and no file or folder of that name");
     }
     #[test]
     fn a_function_of_other_types_is_told_in_one_sentence() {
         let text = "Internal error: Function 'avg' failed, errors: .. filing a bug report. No function matches the given \
                     name and argument types 'avg(Utf8View)'. You might need to add explicit type casts.\n\tCandidate \
                     functions:\n\tavg(Decimal)\n\tavg(Float64)";
-        let found = message(&from_datafusion(DataFusionError::Plan(text.to_owned())));
+        let found = message(&anyhow::Error::new(DataFusionError::Plan(text.to_owned())));
         let expect = "no function avg(Utf8View); there is avg(Decimal), avg(Float64); convert the arguments with CAST(.. AS type)";
         assert_eq!(found, expect);
     }
@@ -332,10 +311,10 @@ mod tests {
     fn steps_of_the_planner_are_not_told() {
         let cast = || DataFusionError::ArrowError(Box::new(ArrowError::CastError("no".to_owned())), None);
         for step in ["Optimizer rule 'simplify_expressions' failed", "type_coercion"] {
-            let found = message(&from_datafusion(cast().context(step)));
+            let found = message(&anyhow::Error::new(cast().context(step)));
             assert!(found.starts_with("no; compare with a value of the same type"), "{found}");
         }
-        let kept = message(&from_datafusion(cast().context("while reading x")));
+        let kept = message(&anyhow::Error::new(cast().context("while reading x")));
         assert!(kept.starts_with("while reading x: no; "), "{kept}");
     }
 }

@@ -10,7 +10,7 @@ use tfarrow_datafusion::{check_names, explain_missing_column};
 use super::losses::Losses;
 use crate::{
     args::Format,
-    failure::{self, Usage, from_datafusion},
+    failure::{self, Usage},
     output,
 };
 
@@ -50,7 +50,7 @@ impl Answers {
     async fn print(&mut self, statement: Statement) -> Result<Option<u64>> {
         let explain = |error: DataFusionError| {
             let hint = explain_missing_column(&error, &self.context);
-            let error = from_datafusion(error);
+            let error = error.into();
             match hint {
                 Some(hint) => anyhow::Error::msg(format!("{}; {hint}", failure::message(&error))),
                 None => error,
@@ -72,7 +72,7 @@ impl Answers {
             return Err(Usage(why.to_owned()).into());
         }
         if !matches!(self.format, Format::Table | Format::Csv | Format::Tsv) {
-            check_names(&schema).map_err(from_datafusion)?;
+            check_names(&schema)?;
         }
         let mut rows = output::rows(self.format, &schema, is_plan)?;
         let mut count = 0;

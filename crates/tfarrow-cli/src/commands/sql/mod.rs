@@ -25,7 +25,7 @@ use tokio::{runtime::Runtime, sync::Notify};
 use self::{answer::Answers, losses::Losses};
 use crate::{
     args::Sql,
-    failure::{self, FOUND, Usage, from_datafusion},
+    failure::{self, FOUND, Usage},
     interrupt::{self, end, on_interrupt},
     output,
 };
@@ -114,7 +114,7 @@ async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_g
         for statement in statements {
             let answered = match statement {
                 Ok(statement) => answers.answer(statement).await.map(drop),
-                Err(error) => Err(from_datafusion(error)),
+                Err(error) => Err(error.into()),
             };
             answered.or_else(&mut failed)?;
         }
@@ -138,13 +138,13 @@ fn texts(args: &Sql, context: &SessionContext) -> Result<Vec<Result<Statements>>
 
 /// The statements of a text, which are parsed one by one.
 fn parse(text: &str, context: &SessionContext) -> Result<Statements> {
-    statements(text, context, QueryLimits::default()).map_err(from_datafusion)
+    Ok(statements(text, context, QueryLimits::default())?)
 }
 
 /// The statements of a text in which no one has a syntax error.
 fn checked(text: &str, context: &SessionContext) -> Result<Statements> {
     for statement in parse(text, context)? {
-        statement.map_err(from_datafusion)?;
+        statement?;
     }
     parse(text, context)
 }
@@ -181,17 +181,16 @@ fn session(args: &Sql, losses: Arc<Losses>, cancellation: Cancellation) -> Resul
         tables.sample = sample;
     }
     let given = args.option.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let tables = tables.with(given).map_err(|error| Usage(failure::message(&from_datafusion(error))))?;
+    let tables = tables.with(given).map_err(|error| Usage(failure::message(&error.into())))?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => losses.add(skipped.clone()),
         Notice::UnknownFeatures(unknown) => failure::say(&unknown.to_string()),
     };
-    session_context(SessionOptions {
+    Ok(session_context(SessionOptions {
         tables,
         memory_limit: args.memory_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         on_notice: Some(Arc::new(on_notice)),
         cancellation,
         ..SessionOptions::default()
-    })
-    .map_err(from_datafusion)
+    })?)
 }

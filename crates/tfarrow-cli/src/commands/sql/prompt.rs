@@ -15,10 +15,7 @@ use tokio::{
 };
 
 use super::{answer::Answers, checked, complete::Typist};
-use crate::{
-    failure::{self, from_datafusion},
-    interrupt, output,
-};
+use crate::{failure, interrupt, output};
 
 const PROMPT: &str = "tfarrow> ";
 /// Statements that are remembered.
@@ -151,7 +148,7 @@ impl Session<'_> {
         for statement in statements {
             let statement = match statement {
                 Ok(statement) => statement,
-                Err(error) => return failure::tell(&from_datafusion(error)),
+                Err(error) => return failure::tell(&error.into()),
             };
             let begun = Instant::now();
             // The query runs apart, so that Ctrl-C is heard whatever it is at.
