@@ -27,6 +27,28 @@ fn averages_a_column_of_all_shards() {
 }
 
 #[test]
+fn headings_have_no_paths() {
+    let query = "SELECT max(label) FROM 'testdata/shards/'";
+    for (format, expect) in [
+        ("csv", "max(label)\n3\n"),
+        ("tsv", "max(label)\n3\n"),
+        ("json", "[{\"max(label)\":3}]\n"),
+        ("ndjson", "{\"max(label)\":3}\n"),
+    ] {
+        assert_eq!(tfarrow(&["sql", "--format", format, query]).prints(), expect, "{format}");
+    }
+    let table = tfarrow(&["sql", query]).prints();
+    assert!(table.contains("| max(label) |"), "{table}");
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["parquet", "arrow"] {
+        let file = folder.path().join(format!("x.{format}"));
+        std::fs::write(&file, command(&["sql", "--format", format, query]).output().unwrap().stdout).unwrap();
+        let read = format!("SELECT \"max(label)\" FROM '{}'", file.display());
+        assert_eq!(tfarrow(&["sql", "--format", "csv", &read]).prints(), "max(label)\n3\n", "{format}");
+    }
+}
+
+#[test]
 fn json_that_is_printed_is_a_table() {
     let folder = tempfile::tempdir().unwrap();
     for format in ["json", "ndjson", "csv", "tsv"] {

@@ -7,6 +7,7 @@ mod common;
 mod errors;
 mod filters;
 mod formats;
+mod headings;
 mod memory;
 mod options;
 mod order;

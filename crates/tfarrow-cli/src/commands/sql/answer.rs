@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use datafusion::{error::DataFusionError, logical_expr::LogicalPlan, prelude::SessionContext, sql::parser::Statement};
 use futures::StreamExt;
-use tfarrow_datafusion::{check_names, explain_missing_column};
+use tfarrow_datafusion::{check_names, explain_missing_column, with_headings};
 
 use super::losses::Losses;
 use crate::{
@@ -56,7 +56,9 @@ impl Answers {
                 None => error,
             }
         };
-        let plan = self.context.state().statement_to_plan(statement).await.map_err(explain)?;
+        let state = self.context.state();
+        let plan = state.statement_to_plan(statement).await.map_err(explain)?;
+        let plan = with_headings(plan, &state).map_err(explain)?;
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
         let mut batches = frame.execute_stream().await.map_err(explain)?;
