@@ -6,14 +6,15 @@ use serde::Serialize;
 use tfarrow_codec::Role;
 
 use crate::{
-    bytes::{Bytes, Values},
-    feature::FeatureValues,
-    figures::{self, NumberFigures, excerpt},
-    mend::is_deprecated,
+    collect::{
+        Statistics,
+        bytes::{BytesAccumulator, DistinctValues},
+        feature::FeatureAccumulator,
+    },
     proto::{Feature, FeatureComparator, Schema},
-    quantiles::Bucket,
-    statistics::Statistics,
-    validate::{Anomaly, AnomalyKind, Validation, each_feature, path_of},
+    schema::{each_feature, feature_path, is_deprecated},
+    summary_statistics::{HistogramBucket, NumberStatistics, excerpt, summarize},
+    validation::{Anomaly, AnomalyKind, Validation},
 };
 
 /// How the distance of two distributions is measured.
@@ -63,14 +64,14 @@ impl Validation {
             self.anomalies.iter().filter(has_changed).filter_map(|anomaly| anomaly.feature.clone()).collect();
         let mut deprecated = BTreeSet::new();
         each_feature(&mut self.updated, |feature, is_list, _| {
-            if is_deprecated(feature) && !changed.contains(&path_of(is_list, feature.name())) {
+            if is_deprecated(feature) && !changed.contains(&feature_path(is_list, feature.name())) {
                 deprecated.insert((is_list, feature.name().to_owned()));
             }
         });
         let mut distances = Vec::new();
         each_feature(&mut self.updated, |feature, is_list, _| {
             let key = (is_list, feature.name().to_owned());
-            let path = path_of(is_list, feature.name());
+            let path = feature_path(is_list, feature.name());
             if deprecated.contains(&key) {
                 return;
             }
@@ -104,10 +105,10 @@ impl Validation {
     }
 }
 
-type Named<'a> = BTreeMap<(bool, String), &'a FeatureValues>;
+type FeaturesByName<'a> = BTreeMap<(bool, String), &'a FeatureAccumulator>;
 
-fn by_name(statistics: &Statistics) -> Named<'_> {
-    let named = |values: &FeatureValues| (values.role == Role::Sequence, values.name.clone());
+fn by_name(statistics: &Statistics) -> FeaturesByName<'_> {
+    let named = |values: &FeatureAccumulator| (values.role == Role::Sequence, values.name.clone());
     statistics.features().map(|(_, values)| (named(values), values)).collect()
 }
 
@@ -176,7 +177,7 @@ fn take_asking(feature: &mut Feature) -> Vec<[&'static str; 2]> {
 }
 
 /// Whether this is what values of this kind are usually measured by.
-fn is_usual(measure: Measure, values: &FeatureValues) -> bool {
+fn is_usual(measure: Measure, values: &FeatureAccumulator) -> bool {
     measure == if values.bytes.is_some() { Measure::LInfty } else { Measure::JensenShannonDivergence }
 }
 
@@ -213,7 +214,7 @@ fn too_far(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64)
 }
 
 /// All distances that values of this kind have.
-fn measure(path: &str, now: &FeatureValues, before: &FeatureValues) -> Vec<Distance> {
+fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) -> Vec<Distance> {
     let is_estimated = is_many(now) || is_many(before);
     let distance = |measure, value, most| {
         let feature = path.to_owned();
@@ -239,9 +240,9 @@ fn measure(path: &str, now: &FeatureValues, before: &FeatureValues) -> Vec<Dista
         }
         return found;
     }
-    let numbers = |values: &FeatureValues| match (&values.floats, &values.ints) {
-        (Some(floats), _) => Some(figures::numbers(floats)),
-        (None, Some(ints)) => Some(figures::numbers(ints)),
+    let numbers = |values: &FeatureAccumulator| match (&values.floats, &values.ints) {
+        (Some(floats), _) => Some(summarize::numbers(floats)),
+        (None, Some(ints)) => Some(summarize::numbers(ints)),
         (None, None) => None,
     };
     let (Some(now), Some(before)) = (numbers(now), numbers(before)) else { return Vec::new() };
@@ -249,8 +250,8 @@ fn measure(path: &str, now: &FeatureValues, before: &FeatureValues) -> Vec<Dista
     vec![distance(Measure::JensenShannonDivergence, divergence(aligned.into_iter()), None)]
 }
 
-fn is_many(values: &FeatureValues) -> bool {
-    values.bytes.as_ref().is_some_and(|bytes| matches!(bytes.values, Values::Many(_)))
+fn is_many(values: &FeatureAccumulator) -> bool {
+    values.bytes.as_ref().is_some_and(|bytes| matches!(bytes.distinct, DistinctValues::Estimated(_)))
 }
 
 /// The largest, of equal ones the last.
@@ -259,7 +260,10 @@ fn largest<'a>(differences: impl Iterator<Item = (&'a [u8], f64)>) -> (&'a [u8],
 }
 
 /// The share of each value, in both.
-fn shares<'a>(now: Option<&'a Bytes>, before: Option<&'a Bytes>) -> BTreeMap<&'a [u8], (f64, f64)> {
+fn shares<'a>(
+    now: Option<&'a BytesAccumulator>,
+    before: Option<&'a BytesAccumulator>,
+) -> BTreeMap<&'a [u8], (f64, f64)> {
     let mut both = BTreeMap::<&[u8], (f64, f64)>::new();
     now.into_iter().for_each(|now| each_share(now, |value, share| both.entry(value).or_default().0 += share));
     before.into_iter().for_each(|before| each_share(before, |value, share| both.entry(value).or_default().1 += share));
@@ -267,13 +271,13 @@ fn shares<'a>(now: Option<&'a Bytes>, before: Option<&'a Bytes>) -> BTreeMap<&'a
 }
 
 /// Calls `then` with each value and its share, of a sample where values are too many to count.
-fn each_share<'a>(bytes: &'a Bytes, mut then: impl FnMut(&'a [u8], f64)) {
-    match &bytes.values {
-        Values::Each { counts, .. } => {
+fn each_share<'a>(bytes: &'a BytesAccumulator, mut then: impl FnMut(&'a [u8], f64)) {
+    match &bytes.distinct {
+        DistinctValues::Counted { counts, .. } => {
             let all = bytes.count() as f64;
             counts.iter().for_each(|(value, count)| then(value, *count as f64 / all));
         }
-        Values::Many(_) => {
+        DistinctValues::Estimated(_) => {
             let all = bytes.sample.values().count() as f64;
             bytes.sample.values().for_each(|value| then(value, 1.0 / all));
         }
@@ -289,9 +293,9 @@ fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
 
 /// What two histograms have in each part, as shares of all: parts are as wide as both bounds allow, a value that is alone
 /// in its bucket is a part of its own, and what is infinite or NaN is never the same in both.
-fn aligned(now: &NumberFigures, before: &NumberFigures) -> Vec<(f64, f64)> {
+fn aligned(now: &NumberStatistics, before: &NumberStatistics) -> Vec<(f64, f64)> {
     let histograms = [&now.histogram, &before.histogram];
-    let is_finite = |bucket: &&Bucket| bucket.low.is_finite() && bucket.high.is_finite();
+    let is_finite = |bucket: &&HistogramBucket| bucket.low.is_finite() && bucket.high.is_finite();
     let buckets = || histograms.into_iter().flatten().filter(is_finite);
     // Bounds are finite, so that their order is that of their bits, but for the sign.
     let bounds = buckets().filter(|bucket| bucket.low < bucket.high).flat_map(|bucket| [bucket.low, bucket.high]);
@@ -303,7 +307,7 @@ fn aligned(now: &NumberFigures, before: &NumberFigures) -> Vec<(f64, f64)> {
         .windows(2)
         .map(|bounds| histograms.map(|histogram| histogram.iter().filter(is_finite).map(|b| within(b, bounds)).sum()))
         .chain(points.into_iter().map(|point| {
-            let is_here = |b: &&Bucket| b.low == b.high && (b.low + 0.0).to_bits() == point;
+            let is_here = |b: &&HistogramBucket| b.low == b.high && (b.low + 0.0).to_bits() == point;
             histograms.map(|histogram| histogram.iter().filter(is_here).map(|b| b.count).sum())
         }))
         .collect();
@@ -316,7 +320,7 @@ fn aligned(now: &NumberFigures, before: &NumberFigures) -> Vec<(f64, f64)> {
 }
 
 /// What a bucket, whose values are taken to be spread evenly, has within bounds.
-fn within(bucket: &Bucket, bounds: &[f64]) -> f64 {
+fn within(bucket: &HistogramBucket, bounds: &[f64]) -> f64 {
     let &[low, high] = bounds else { return 0.0 };
     let overlap = bucket.high.min(high) - bucket.low.max(low);
     if overlap > 0.0 { bucket.count * overlap / (bucket.high - bucket.low) } else { 0.0 }
@@ -337,7 +341,7 @@ mod tests {
 
     #[test]
     fn buckets_are_cut_where_the_other_ones_are() {
-        let bucket = Bucket { low: 0.0, high: 10.0, count: 20.0 };
+        let bucket = HistogramBucket { low: 0.0, high: 10.0, count: 20.0 };
         assert_eq!([[0.0, 5.0], [5.0, 20.0], [10.0, 20.0]].map(|bounds| within(&bucket, &bounds)), [10.0, 10.0, 0.0]);
     }
 }

@@ -5,22 +5,22 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord, ValueList},
 };
 
-use crate::{formats::Format, sample::Key};
+use crate::collect::{formats::ValueFormat, sample::SampleKey};
 
 /// Values of a list that an example keeps.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 /// Bytes of a value that an example keeps; of an image, all or none.
-const MOST_BYTES: usize = 512;
+const MAX_VALUE_BYTES: usize = 512;
 /// Bytes of the images that an example keeps; of each feature, the first image alone.
-const MOST_IMAGE: usize = 16 << 20;
+const MAX_IMAGE_BYTES: usize = 16 << 20;
 /// The same of all examples together, in one thread.
-const ALL_IMAGES: usize = 48 << 20;
+const ALL_IMAGE_BYTES: usize = 48 << 20;
 /// Bytes of the names and other values of all examples together, in one thread.
 const ALL_BYTES: usize = 16 << 20;
 
 /// A record to be looked at.
 #[derive(Clone, Debug)]
-pub struct Example {
+pub struct ExampleRecord {
     /// Where it stands.
     pub place: Place,
     /// Its features with a kind, in the order in which they stand; the steps of a feature list are one.
@@ -43,7 +43,7 @@ pub struct ExampleFeature {
 pub enum ExampleValues {
     /// Byte strings: their beginnings, but all of the first image; and how long they are.
     Bytes(Vec<(Vec<u8>, usize)>),
-    /// Numbers.
+    /// NumberAccumulator.
     Float(Vec<f32>),
     /// Integers.
     Int64(Vec<i64>),
@@ -51,20 +51,20 @@ pub enum ExampleValues {
 
 /// Chooses examples.
 #[derive(Debug)]
-pub struct Examples {
+pub struct ExampleSampler {
     count: usize,
     /// By their keys.
-    kept: Vec<(u64, Example)>,
+    kept: Vec<(u64, ExampleRecord)>,
 }
 
-impl Examples {
+impl ExampleSampler {
     /// Chooses so many.
     pub fn new(count: usize) -> Self {
         Self { count, kept: Vec::new() }
     }
 
     /// What all threads have chosen together, in the order of the data set.
-    pub fn merged(count: usize, parts: impl IntoIterator<Item = Self>) -> Vec<Example> {
+    pub fn merge(count: usize, parts: impl IntoIterator<Item = Self>) -> Vec<ExampleRecord> {
         let mut all: Vec<_> = parts.into_iter().flat_map(|part| part.kept).collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         all.truncate(count);
@@ -74,25 +74,28 @@ impl Examples {
     }
 }
 
-impl RecordObserver for Examples {
+impl RecordObserver for ExampleSampler {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
-        let key = Key::of_record(record.place()).of_value(0);
+        let key = SampleKey::of_record(record.place()).of_value(0);
         let at = self.kept.partition_point(|(kept, _)| *kept < key);
         if at < self.count {
             let mut features: Vec<ExampleFeature> = Vec::new();
-            let mut room = Room { images: (ALL_IMAGES / self.count).min(MOST_IMAGE), values: ALL_BYTES / self.count };
+            let mut budget = ExampleBudget {
+                images: (ALL_IMAGE_BYTES / self.count).min(MAX_IMAGE_BYTES),
+                values: ALL_BYTES / self.count,
+            };
             record.each_list(|feature, list| {
                 let is_new = features.last().is_none_or(|last| last.name != feature.name);
-                if is_new && !room.take(feature.name.len() + size_of::<ExampleFeature>()) {
+                if is_new && !budget.take(feature.name.len() + size_of::<ExampleFeature>()) {
                     return;
                 }
-                let Some(new) = beginning(feature.name, list, &mut room) else { return };
+                let Some(new) = beginning(feature.name, list, &mut budget) else { return };
                 match features.last_mut().filter(|last| last.name == new.name) {
                     Some(last) => last.append(new),
                     None => features.push(new),
                 }
             });
-            self.kept.insert(at, (key, Example { place: record.place(), features }));
+            self.kept.insert(at, (key, ExampleRecord { place: record.place(), features }));
             self.kept.truncate(self.count);
         }
     }
@@ -113,18 +116,18 @@ impl ExampleFeature {
 }
 
 fn extend<T>(all: &mut Vec<T>, more: Vec<T>) {
-    all.extend(more.into_iter().take(MOST_VALUES.saturating_sub(all.len())));
+    all.extend(more.into_iter().take(MAX_VALUES.saturating_sub(all.len())));
 }
 
 /// Bytes that an example may still keep.
-struct Room {
+struct ExampleBudget {
     /// Of images.
     images: usize,
     /// Of names and other values.
     values: usize,
 }
 
-impl Room {
+impl ExampleBudget {
     /// Takes room for a name or a value, if there is some.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.values.checked_sub(bytes);
@@ -134,37 +137,37 @@ impl Room {
 
     /// The first numbers of a list.
     fn numbers<T: Copy>(&mut self, values: &[T]) -> Vec<T> {
-        let first = values.get(..MOST_VALUES).unwrap_or(values);
+        let first = values.get(..MAX_VALUES).unwrap_or(values);
         if self.take(size_of_val(first)) { first.to_vec() } else { Vec::new() }
     }
 }
 
-fn beginning(name: &str, list: ValueList<'_>, room: &mut Room) -> Option<ExampleFeature> {
+fn beginning(name: &str, list: ValueList<'_>, budget: &mut ExampleBudget) -> Option<ExampleFeature> {
     let mut length = 0;
     let values = match list {
         ValueList::Unset => return None,
         ValueList::Float(values) => {
             length = values.len();
-            ExampleValues::Float(room.numbers(values))
+            ExampleValues::Float(budget.numbers(values))
         }
         ValueList::Int64(values) => {
             length = values.len();
-            ExampleValues::Int64(room.numbers(values))
+            ExampleValues::Int64(budget.numbers(values))
         }
         ValueList::Bytes(values) => {
             let mut kept = Vec::new();
             values.each(|value| {
                 length += 1;
                 // What is left out in the middle would be taken for the value before it.
-                if kept.len() + 1 != length || length > MOST_VALUES {
+                if kept.len() + 1 != length || length > MAX_VALUES {
                     return;
                 }
-                let is_whole = length == 1 && value.len() <= room.images && Format::of(value, false).is_image();
-                let most = if is_whole { value.len() } else { MOST_BYTES };
+                let is_whole = length == 1 && value.len() <= budget.images && ValueFormat::of(value, false).is_image();
+                let most = if is_whole { value.len() } else { MAX_VALUE_BYTES };
                 let start = value.get(..most).unwrap_or(value);
                 if is_whole {
-                    room.images -= value.len();
-                } else if !room.take(start.len() + size_of::<(Vec<u8>, usize)>()) {
+                    budget.images -= value.len();
+                } else if !budget.take(start.len() + size_of::<(Vec<u8>, usize)>()) {
                     return;
                 }
                 kept.push((start.to_vec(), value.len()));

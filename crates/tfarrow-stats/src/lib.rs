@@ -1,47 +1,45 @@
-//! What is in a TFRecord data set, in figures: counts, ranges, distributions, most frequent values; and the schema that
-//! TensorFlow Data Validation would infer of it.
+//! Summary statistics of TFRecord data sets, and schemas, validation and drift as in TensorFlow Data Validation (TFDV).
 //!
-//! - [`Statistics::collect`] reads a data set once, on all threads, and needs no schema.
-//! - [`Statistics::figures`] are what reports print, [`DatasetFigures::to_proto`] what TFDV and Facets read.
-//! - [`Validation`] holds a data set against a schema, and against another data set.
-//! - [`Statistics::schema`] is a `tensorflow.metadata.v0.Schema`, and [`schema_to_text`] its `schema.pbtxt`.
+//! - [`Statistics::collect`] reads a data set once, on all threads, without a schema.
+//! - [`Statistics::summarize`] computes the [`DatasetStatistics`] that reports print;
+//!   [`DatasetStatistics::to_proto`] converts them to the message that TFDV and Facets read.
+//! - [`Statistics::infer_schema`] infers a `tensorflow.metadata.v0.Schema`; [`schema_to_text`] writes a `schema.pbtxt`.
+//! - [`Validation::validate`] reports the anomalies of a data set under a schema, and an updated schema.
+//! - [`Validation::compare`] measures the distance from a baseline data set.
 //!
-//! Memory is bounded by the number of features, whatever the number of records. What is said of a data set is the same
-//! however many threads have read it: values are sampled by where they stand (`sample.rs`), and sums keep most of what
-//! rounding loses (`sum.rs`). An estimate of distinct values is the exception.
+//! The modules are the stages of a pass:
 //!
-//! Nothing here prints, and nothing is known here of terminals or pages.
+//! ```text
+//! records ─▶ collect ─▶ summary_statistics ─▶ schema ─▶ validation ─▶ drift ─▶ proto
+//!       └──▶ examples
+//! ```
+//!
+//! Memory is bounded by the number of features, not of records. Results do not depend on the number of threads: samples
+//! are chosen by the places of values (`collect/sample.rs`), and sums compensate for rounding (`collect/sum.rs`).
+//! Estimates of the number of distinct values, and the last digits of means and deviations, are the exceptions.
+//!
+//! The crate does not print; it knows no terminal and no HTML.
 
-mod bytes;
+mod collect;
 mod drift;
 mod examples;
-mod feature;
-mod figures;
-mod formats;
-mod images;
-mod infer_schema;
-mod judge;
-mod mend;
-mod numbers;
-mod pb;
 pub mod proto;
-mod quantiles;
-mod rules;
-mod sample;
-mod slices;
-mod statistics;
-mod sum;
-mod text;
-mod validate;
+mod schema;
+mod summary_statistics;
+mod text_format;
+mod validation;
 
-pub use drift::{Distance, Measure};
-pub use examples::{Example, ExampleFeature, ExampleValues, Examples};
-pub use figures::{
-    DatasetFigures, FeatureFigures, ImageFigures, KindFigures, Lengths, NumberFigures, StringFigures, Top,
+pub use collect::{
+    Statistics,
+    formats::ValueFormat,
+    slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedStatistics},
 };
-pub use formats::Format;
-pub use quantiles::Bucket;
-pub use slices::{MOST_SLICES, Slice, SliceError, SliceValue, Sliced};
-pub use statistics::Statistics;
-pub use text::{TextError, anomalies_to_text, schema_of_text, schema_to_text, statistics_of_text};
-pub use validate::{Anomaly, AnomalyKind, NonFinite, Validation, path_of};
+pub use drift::{Distance, Measure};
+pub use examples::{ExampleFeature, ExampleRecord, ExampleSampler, ExampleValues};
+pub use schema::feature_path;
+pub use summary_statistics::{
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, ImageStatistics, KindStatistics,
+    ListLengths, NumberStatistics, TopValue,
+};
+pub use text_format::{TextError, anomalies_to_text, schema_from_text, schema_to_text, statistics_from_text};
+pub use validation::{Anomaly, AnomalyKind, NonFinite, Validation};

@@ -12,7 +12,7 @@ use tfarrow_stats::{
         feature_name_statistics::{FieldId, Stats},
         histogram::HistogramType,
     },
-    schema_of_text, statistics_of_text,
+    schema_from_text, statistics_from_text,
 };
 
 const FILES: [(&str, &str); 9] = [
@@ -43,8 +43,8 @@ fn collect(file: &str) -> Statistics {
 #[test]
 fn schemas_are_tfdvs() {
     for (name, file) in FILES {
-        let mut expect = schema_of_text(&answer(name, "schema")).unwrap();
-        let mut found = collect(file).schema();
+        let mut expect = schema_from_text(&answer(name, "schema")).unwrap();
+        let mut found = collect(file).infer_schema();
         for schema in [&mut expect, &mut found] {
             schema.feature.sort_by(|a, b| a.name.cmp(&b.name));
             schema.string_domain.sort_by(|a, b| a.name.cmp(&b.name));
@@ -69,8 +69,8 @@ fn by_name(features: Vec<FeatureNameStatistics>) -> BTreeMap<String, FeatureName
 #[test]
 fn figures_are_tfdvs() {
     for (name, file) in FILES {
-        let expect = statistics_of_text(&answer(name, "stats")).unwrap().datasets.remove(0);
-        let found = collect(file).figures().to_proto().datasets.remove(0);
+        let expect = statistics_from_text(&answer(name, "stats")).unwrap().datasets.remove(0);
+        let found = collect(file).summarize().to_proto().datasets.remove(0);
         assert_eq!(found.num_examples, expect.num_examples, "{name}");
         let (mut found, expect) = (by_name(found.features), by_name(expect.features));
         for (feature, expect) in expect {

@@ -6,7 +6,7 @@ use std::{fs, ops::ControlFlow, path::Path};
 
 use tfarrow_codec::Place;
 use tfarrow_dataset::{InferOptions, resolve};
-use tfarrow_stats::{Anomaly, AnomalyKind, Statistics, Validation, proto::Schema, schema_of_text};
+use tfarrow_stats::{Anomaly, AnomalyKind, Statistics, Validation, proto::Schema, schema_from_text};
 use tfarrow_testkit::oracle::{Cell, Row, Side, Value, example_from_row};
 
 fn testdata(file: &str) -> std::path::PathBuf {
@@ -19,7 +19,7 @@ fn options() -> InferOptions {
 
 fn validate(file: &str, schema: &Schema) -> Validation {
     let shards = resolve(&[testdata(file)]).unwrap();
-    Validation::of(&shards, schema, None, &options(), &|_, _| ControlFlow::Continue(())).unwrap()
+    Validation::validate(&shards, schema, None, &options(), &|_, _| ControlFlow::Continue(())).unwrap()
 }
 
 fn statistics(file: &str) -> Statistics {
@@ -29,7 +29,7 @@ fn statistics(file: &str) -> Statistics {
 
 /// What is wrong with this file, where this is the schema.
 fn found(file: &str, schema: &str) -> Vec<Anomaly> {
-    validate(file, &schema_of_text(schema).unwrap()).anomalies
+    validate(file, &schema_from_text(schema).unwrap()).anomalies
 }
 
 fn names<'a>(anomalies: impl IntoIterator<Item = &'a Anomaly>) -> Vec<&'static str> {
@@ -46,7 +46,7 @@ fn anomalies_are_tfdvs() {
     let mut others = Vec::new();
     for (name, schema, expect) in cases {
         let file = if name == "train" { "shards/train-00000-of-00004.tfrecord" } else { &format!("{name}.tfrecord") };
-        let parsed = schema_of_text(&schema).unwrap();
+        let parsed = schema_from_text(&schema).unwrap();
         let validation = validate(file, &parsed);
         let feature = parsed.feature[0].name();
         let own = validation.anomalies.iter().filter(|anomaly| anomaly.feature.as_deref() == Some(feature));
@@ -67,7 +67,7 @@ fn anomalies_are_tfdvs() {
 fn a_data_set_is_as_its_own_schema_says() {
     for file in ["scalar", "ragged", "numbers", "states", "text", "names", "sequence"] {
         let file = format!("{file}.tfrecord");
-        assert_eq!(validate(&file, &statistics(&file).schema()).anomalies, [], "{file}");
+        assert_eq!(validate(&file, &statistics(&file).infer_schema()).anomalies, [], "{file}");
     }
 }
 
@@ -84,7 +84,7 @@ fn anomalies_have_their_first_record() {
     assert_eq!((wanted.feature.as_deref(), wanted.records), (Some("wanted"), Some(200)));
     assert_eq!(wanted.first, Some(Place { shard: 0, record: 0, offset: 0 }));
     let city = of(AnomalyKind::EnumTypeUnexpectedStringValues);
-    let figures = statistics("shards/").figures();
+    let figures = statistics("shards/").summarize();
     let strings = figures.features.iter().find(|feature| feature.name == "city").unwrap().kinds[0].strings.as_ref();
     let others = strings.unwrap().top.iter().filter(|top| ![&b"Lima"[..], b"Nairobi", b"Oslo"].contains(&&*top.value));
     assert_eq!(city.records, Some(others.map(|top| top.count as u64).sum()));
@@ -95,7 +95,7 @@ fn anomalies_have_their_first_record() {
 
 #[test]
 fn steps_of_feature_lists_are_looked_at() {
-    let mut schema = statistics("sequence.tfrecord").schema();
+    let mut schema = statistics("sequence.tfrecord").infer_schema();
     assert_eq!(
         found("sequence.tfrecord", "")
             .iter()
@@ -121,9 +121,9 @@ fn environments_have_features_of_their_own() {
         feature { name: "target" type: INT presence { min_count: 1 } not_in_environment: "SERVING" }"#;
     let shards = resolve(&[testdata("shards/")]).unwrap();
     let of = |environment| {
-        let schema = schema_of_text(schema).unwrap();
+        let schema = schema_from_text(schema).unwrap();
         let found =
-            Validation::of(&shards, &schema, environment, &options(), &|_, _| ControlFlow::Continue(())).unwrap();
+            Validation::validate(&shards, &schema, environment, &options(), &|_, _| ControlFlow::Continue(())).unwrap();
         let own = found.anomalies.into_iter().filter(|a| matches!(a.feature.as_deref(), Some("label" | "target")));
         own.map(|anomaly| (anomaly.feature.unwrap(), anomaly.kind)).collect::<Vec<_>>()
     };
@@ -147,7 +147,7 @@ fn numbers_of_records_have_bounds() {
 
 #[test]
 fn a_data_set_differs_from_itself_in_nothing_and_from_others_in_something() {
-    let schema = statistics("shards/").schema();
+    let schema = statistics("shards/").infer_schema();
     let mut same = validate("shards/", &schema);
     let distances = same.compare(&statistics("shards/"), Some(0.0));
     assert!(distances.len() > 4 && distances.iter().all(|distance| distance.value == 0.0), "{distances:?}");
@@ -167,13 +167,13 @@ fn comparators_of_the_schema_are_asked() {
     let schema = r#"dataset_constraints { num_examples_drift_comparator { max_fraction_threshold: 2.0 } }
         feature { name: "city" type: BYTES skew_comparator { infinity_norm { threshold: 0.001 } } }
         feature { name: "label" type: INT drift_comparator { jensen_shannon_divergence { threshold: 0.0001 } } }"#;
-    let mut found = validate("shards/", &schema_of_text(schema).unwrap());
+    let mut found = validate("shards/", &schema_from_text(schema).unwrap());
     found.compare(&statistics("shards/train-00000-of-00004.tfrecord"), None);
     let own = found.anomalies.iter().filter(|anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn);
     let expect =
         ["COMPARATOR_HIGH_NUM_EXAMPLES", "COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH", "COMPARATOR_L_INFTY_HIGH"];
     assert_eq!(names(own), expect);
-    let mut found = validate("shards/", &schema_of_text(schema).unwrap());
+    let mut found = validate("shards/", &schema_from_text(schema).unwrap());
     found.compare(&statistics("scalar.tfrecord"), None);
     assert!(names(&found.anomalies).contains(&"COMPARATOR_CONTROL_DATA_MISSING"));
 }
@@ -181,7 +181,7 @@ fn comparators_of_the_schema_are_asked() {
 #[test]
 fn schemas_that_are_odd() {
     let own = |schema: &str| {
-        let validation = validate("shards/", &schema_of_text(schema).unwrap());
+        let validation = validate("shards/", &schema_from_text(schema).unwrap());
         let is_own = |anomaly: &&Anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn;
         let found = names(validation.anomalies.iter().filter(is_own));
         assert_eq!(validate("shards/", &validation.updated).anomalies, [], "{schema}");
@@ -210,16 +210,16 @@ fn schemas_that_are_odd() {
     // A new feature's domain finds another name where its own is taken, here by one that lacks most values.
     assert_eq!(own(r#"string_domain { name: "city" value: "Rome" }"#), [""; 0]);
     let deep = format!("feature {{ {}", "struct_domain { feature {".repeat(2_000));
-    assert!(schema_of_text(&deep).unwrap_err().to_string().contains("nested"));
+    assert!(schema_from_text(&deep).unwrap_err().to_string().contains("nested"));
     let braces = r#"feature { name: "{{{\"{" } # {{{"#.replace("{{{", &"{".repeat(200));
-    assert!(schema_of_text(&braces).is_ok());
+    assert!(schema_from_text(&braces).is_ok());
 }
 
 #[test]
 fn large_domains_stay() {
     let values: String = (0..500).map(|i| format!("value: \"v{i}\" ")).collect();
     let schema = format!(r#"feature {{ name: "city" type: BYTES string_domain {{ {values} }} }}"#);
-    let validation = validate("shards/", &schema_of_text(&schema).unwrap());
+    let validation = validate("shards/", &schema_from_text(&schema).unwrap());
     let own = validation.anomalies.iter().filter(|anomaly| anomaly.feature.as_deref() == Some("city"));
     assert_eq!(names(own), ["ENUM_TYPE_UNEXPECTED_STRING_VALUES"]);
     assert!(tfarrow_stats::schema_to_text(&validation.updated).unwrap().contains("\"v499\""));
@@ -236,7 +236,7 @@ fn what_was_of_another_kind_has_drifted() {
     let schema = r#"feature { name: "city" type: BYTES drift_comparator { infinity_norm { threshold: 0.01 } } }
         feature { name: "label" type: INT skew_comparator { jensen_shannon_divergence { threshold: 0.1 } } }
         feature { name: "price" type: FLOAT lifecycle_stage: DEPRECATED drift_comparator { infinity_norm { threshold: 0 } } }"#;
-    let mut found = validate("shards/", &schema_of_text(schema).unwrap());
+    let mut found = validate("shards/", &schema_from_text(schema).unwrap());
     found.compare(&before, None);
     let own = found.anomalies.iter().filter(|anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn);
     assert_eq!(names(own), ["COMPARATOR_CONTROL_DATA_MISSING", "COMPARATOR_L_INFTY_HIGH"]);

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use tfarrow_dataset::OutputFile;
-use tfarrow_stats::{Examples, Statistics};
+use tfarrow_stats::{ExampleSampler, Statistics};
 
 use crate::{
     args::Report,
@@ -25,17 +25,17 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
     if !to_stdout {
         refuse_other(&args.output)?;
     }
-    let (held, parts) = hold(&args.sources, &args.against, None, &args.looking, || Examples::new(args.examples))?;
+    let (held, parts) = hold(&args.sources, &args.against, None, &args.looking, || ExampleSampler::new(args.examples))?;
     let found = &held.found;
     let inferred = &found.statistics.inferred;
-    let (figures, before) = (found.statistics.figures(), held.baseline.as_ref().map(Statistics::figures));
+    let (figures, before) = (found.statistics.summarize(), held.baseline.as_ref().map(Statistics::summarize));
     let page = Page {
         title: &args.title.clone().unwrap_or_else(|| page::title(&args.sources)),
         figures: &figures,
         before: before.as_ref(),
         anomalies: held.schema.is_some().then_some(found.anomalies.as_slice()),
         distances: &held.distances,
-        examples: &Examples::merged(args.examples, parts),
+        examples: &ExampleSampler::merge(args.examples, parts),
         shards: &inferred.names,
         skipped: inferred.skipped.first.as_ref().map(|_| inferred.skipped.to_string()),
     };

@@ -6,8 +6,8 @@ use anyhow::Result;
 use prost::Message;
 use serde::Serialize;
 use tfarrow_stats::{
-    Bucket, DatasetFigures, FeatureFigures, KindFigures, NumberFigures, Slice, SliceValue, Sliced, Statistics,
-    StringFigures, proto::DatasetFeatureStatisticsList,
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics, NumberStatistics,
+    Slice, SliceValue, SlicedStatistics, Statistics, proto::DatasetFeatureStatisticsList,
 };
 
 use crate::{
@@ -31,12 +31,12 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
     let (all, slices) = match &args.by {
         None => (collect(&args.sources, &args.looking)?, None),
         Some(by) => {
-            let Sliced { all, slices, without } = collect_sliced(&args.sources, &args.looking, by)?;
+            let SlicedStatistics { all, slices, without } = collect_sliced(&args.sources, &args.looking, by)?;
             let slices = slices.into_iter().map(SliceFigures::new).collect();
             (all, Some(Slices { by: by.clone(), without, slices }))
         }
     };
-    let answer = Answer { figures: all.figures(), slices };
+    let answer = Answer { figures: all.summarize(), slices };
     match args.format {
         StatsFormat::Table => answer.tables()?,
         StatsFormat::Json => output::line(&output::pretty(&answer)?)?,
@@ -52,7 +52,7 @@ pub(super) fn collect(sources: &[String], looking: &Looking) -> Result<Statistic
     Ok(Statistics::collect(&shards, &look::options(looking), &look::told(&progress))?)
 }
 
-fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<Sliced> {
+fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<SlicedStatistics> {
     let (shards, progress) = look::shards(sources)?;
     Ok(Statistics::collect_sliced(&shards, &look::options(looking), &look::told(&progress), by)?)
 }
@@ -61,7 +61,7 @@ fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<Sli
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
-    figures: DatasetFigures,
+    figures: DatasetStatistics,
     #[serde(flatten)]
     slices: Option<Slices>,
 }
@@ -79,12 +79,12 @@ struct Slices {
 struct SliceFigures {
     value: SliceValue,
     #[serde(flatten)]
-    figures: DatasetFigures,
+    figures: DatasetStatistics,
 }
 
 impl SliceFigures {
     fn new(slice: Slice) -> Self {
-        Self { value: slice.value, figures: slice.statistics.figures() }
+        Self { value: slice.value, figures: slice.statistics.summarize() }
     }
 }
 
@@ -113,7 +113,7 @@ impl Answer {
 }
 
 /// A table of numbers, and one of byte strings.
-fn tables(title: &str, figures: &DatasetFigures) -> Result<()> {
+fn tables(title: &str, figures: &DatasetStatistics) -> Result<()> {
     let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
     let (records, bytes) = (count(figures.records), output::size(figures.bytes));
     output::line(&format!("{title}{records} records, {bytes} of payload{}", sample.unwrap_or_default()))?;
@@ -151,7 +151,7 @@ fn tables(title: &str, figures: &DatasetFigures) -> Result<()> {
     Ok(())
 }
 
-fn name_of(feature: &FeatureFigures, kind: &KindFigures) -> String {
+fn name_of(feature: &FeatureStatistics, kind: &KindStatistics) -> String {
     let name = format!("{}{}", escape(&feature.name), if feature.is_list { "[]" } else { "" });
     if feature.kinds.len() > 1 { format!("{name} ({})", kind.kind) } else { name }
 }
@@ -171,13 +171,13 @@ fn shown(text: &str) -> String {
 }
 
 /// How many numbers are NaN or infinite; empty where there are none.
-fn non_finite(numbers: &NumberFigures) -> String {
+fn non_finite(numbers: &NumberStatistics) -> String {
     let counts = [(numbers.nan, "NaN"), (numbers.positive_infinities, "inf"), (numbers.negative_infinities, "-inf")];
     let found = counts.into_iter().filter(|(times, _)| *times > 0);
     found.map(|(times, name)| format!("{} {name}", count(times))).collect::<Vec<_>>().join(", ")
 }
 
-fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigures) -> Vec<String> {
+fn number_row(feature: &FeatureStatistics, kind: &KindStatistics, numbers: &NumberStatistics) -> Vec<String> {
     vec![
         name_of(feature, kind),
         count(feature.absent()),
@@ -193,7 +193,7 @@ fn number_row(feature: &FeatureFigures, kind: &KindFigures, numbers: &NumberFigu
     ]
 }
 
-fn string_row(feature: &FeatureFigures, kind: &KindFigures, strings: &StringFigures) -> Vec<String> {
+fn string_row(feature: &FeatureStatistics, kind: &KindStatistics, strings: &ByteStringStatistics) -> Vec<String> {
     let about = if strings.is_distinct_exact { "" } else { "~" };
     let most = strings.top.first().filter(|top| top.count > 1.0 || strings.distinct == 1).map(|top| {
         let times = output::percent(top.count as u64, strings.total);
@@ -213,10 +213,10 @@ fn string_row(feature: &FeatureFigures, kind: &KindFigures, strings: &StringFigu
 }
 
 /// A histogram in as many characters as it has buckets.
-fn bars(buckets: &[Bucket]) -> String {
+fn bars(buckets: &[HistogramBucket]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = buckets.iter().map(|bucket| bucket.count).fold(0.0, f64::max);
-    let bar = |bucket: &Bucket| match bucket.count / highest {
+    let bar = |bucket: &HistogramBucket| match bucket.count / highest {
         // What is there is not shown as nothing.
         share if share > 0.0 => BARS.get((share * 8.0).ceil() as usize - 1).copied().unwrap_or('█'),
         _ => ' ',
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn bars_are_as_high_as_buckets_are_full() {
-        let buckets = [0.0, 1.0, 4.0, 8.0].map(|count| Bucket { low: 0.0, high: 1.0, count });
+        let buckets = [0.0, 1.0, 4.0, 8.0].map(|count| HistogramBucket { low: 0.0, high: 1.0, count });
         assert_eq!(bars(&buckets), " ▁▄█");
         assert_eq!(bars(&[]), "");
     }

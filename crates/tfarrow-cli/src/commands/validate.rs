@@ -8,7 +8,7 @@ use tfarrow_codec::{Place, infer::RecordObserver};
 use tfarrow_dataset::OutputFile;
 use tfarrow_stats::{
     Anomaly, AnomalyKind, Distance, NonFinite, Statistics, Validation, anomalies_to_text, proto::Schema,
-    schema_of_text, schema_to_text,
+    schema_from_text, schema_to_text,
 };
 
 use crate::{
@@ -63,11 +63,12 @@ pub(super) fn hold<O: RecordObserver + Send>(
 ) -> Result<(Held, Vec<O>)> {
     let written = against.schema.as_deref().map(read_schema).transpose()?;
     let baseline = baseline(sources, &against.baseline, looking)?;
-    let schema = written.or_else(|| Some(baseline.as_ref()?.schema()));
+    let schema = written.or_else(|| Some(baseline.as_ref()?.infer_schema()));
     let (shards, progress) = look::shards(sources)?;
     let (none, options) = (Schema::default(), look::options(looking));
     let held = schema.as_ref().unwrap_or(&none);
-    let (mut found, others) = Validation::with(&shards, held, environment, &options, &look::told(&progress), others)?;
+    let (mut found, others) =
+        Validation::validate_with(&shards, held, environment, &options, &look::told(&progress), others)?;
     let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, against.max_drift));
     Ok((Held { found, schema, baseline, distances }, others))
 }
@@ -104,7 +105,7 @@ fn read_schema(path: &Path) -> Result<Schema> {
     let Ok(text) = String::from_utf8(bytes) else {
         return Err(anyhow!("{} is binary: a schema in text format is expected", path.display()));
     };
-    schema_of_text(&text).with_context(|| format!("{} is no schema.pbtxt", path.display()))
+    schema_from_text(&text).with_context(|| format!("{} is no schema.pbtxt", path.display()))
 }
 
 struct Report<'a> {

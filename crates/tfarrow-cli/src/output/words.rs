@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tfarrow_stats::{Format, ImageFigures, Top};
+use tfarrow_stats::{ImageStatistics, TopValue, ValueFormat};
 
 /// What bytes are, by how they begin: the offset, the bytes there, and the word.
 const MAGICS: [(usize, &[u8], &str); 19] = [
@@ -35,14 +35,14 @@ pub(crate) fn blob(bytes: &[u8], length: usize) -> String {
 }
 
 /// A frequent value: text as it is, binary values by what they look like, short ones in digits. Not escaped.
-pub(crate) fn frequent(top: &Top) -> String {
+pub(crate) fn frequent(top: &TopValue) -> String {
     const DIGITS: usize = 8;
     // Statistics keep so much of a value where they sample values, and not its length.
     const CUT: usize = 256;
     if let Some(text) = top.text() {
         return text.to_owned();
     }
-    let word = if top.format() == Format::Other { "bytes" } else { top.format().name() };
+    let word = if top.format() == ValueFormat::Other { "bytes" } else { top.format().name() };
     match top.value.len() {
         1..=DIGITS => top.value.iter().fold("0x".to_owned(), |digits, byte| format!("{digits}{byte:02x}")),
         CUT => format!("<{word}>"),
@@ -99,7 +99,7 @@ pub(crate) fn plural(number: u64, word: &str) -> String {
 }
 
 /// How large images are: `28×28`, or `32..640×24..480`.
-pub(crate) fn image_sizes(images: ImageFigures) -> Option<String> {
+pub(crate) fn image_sizes(images: ImageStatistics) -> Option<String> {
     let side = |(least, most): (u32, u32)| range(least.into(), most.into());
     Some(format!("{}×{}", side(images.width?), side(images.height?)))
 }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn binary_values_are_not_shown_as_text() {
-        let words = |value: &[u8]| frequent(&Top { value: value.into(), count: 1.0 });
+        let words = |value: &[u8]| frequent(&TopValue { value: value.into(), count: 1.0 });
         assert_eq!(words(b"Porto\n"), "Porto\n");
         assert_eq!([&[0][..], &[3], b"a\x1b"].map(words), ["0x00", "0x03", "0x611b"]);
         assert_eq!(words(&[b"\xff\xd8\xff".as_slice(), &[0; 997]].concat()), "<JPEG 1.0 kB>");

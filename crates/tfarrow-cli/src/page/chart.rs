@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tfarrow_stats::{Bucket, Top};
+use tfarrow_stats::{HistogramBucket, TopValue};
 
 use super::html::{beginning, text};
 use crate::output::{count, frequent, short};
@@ -26,17 +26,17 @@ struct Bar {
 }
 
 /// The histograms of numbers: bars are as high as values are dense.
-pub(super) fn histograms(now: &[Bucket], before: Option<&[Bucket]>) -> String {
-    let finite = |bucket: &&Bucket| bucket.low.is_finite() && bucket.high.is_finite();
+pub(super) fn histograms(now: &[HistogramBucket], before: Option<&[HistogramBucket]>) -> String {
+    let finite = |bucket: &&HistogramBucket| bucket.low.is_finite() && bucket.high.is_finite();
     let both = || now.iter().chain(before.unwrap_or_default()).filter(finite);
     let low = both().map(|bucket| bucket.low).fold(f64::INFINITY, f64::min);
     let high = both().map(|bucket| bucket.high).fold(f64::NEG_INFINITY, f64::max);
     // The range of the widest floats is more than a float holds.
     let range = (high / 2.0 - low / 2.0) * 2.0;
     let range = if range > 0.0 && range.is_finite() { range } else { 1.0 };
-    let bars = |buckets: &[Bucket]| {
+    let bars = |buckets: &[HistogramBucket]| {
         let all: f64 = buckets.iter().map(|bucket| bucket.count).sum();
-        let bar = |bucket: &Bucket| {
+        let bar = |bucket: &HistogramBucket| {
             let width = ((bucket.high - bucket.low) / range).max(1.0 / NARROWEST);
             let left = ((bucket.low - low) / range).min(1.0 - width);
             Bar { left, width, height: bucket.count / all / width, name: name_of(bucket) }
@@ -48,7 +48,7 @@ pub(super) fn histograms(now: &[Bucket], before: Option<&[Bucket]>) -> String {
 }
 
 /// A bucket in words.
-pub(super) fn name_of(bucket: &Bucket) -> String {
+pub(super) fn name_of(bucket: &HistogramBucket) -> String {
     let range = match bucket.low == bucket.high {
         true => short(bucket.low),
         false => format!("{} to {}", short(bucket.low), short(bucket.high)),
@@ -57,8 +57,8 @@ pub(super) fn name_of(bucket: &Bucket) -> String {
 }
 
 /// The most frequent values, of either data set, in one order.
-pub(super) fn ranks(now: &[Top], before: Option<&[Top]>) -> String {
-    let told = |top: &[Top]| top.iter().filter(|top| top.count > 1.0).take(BARS).cloned().collect::<Vec<_>>();
+pub(super) fn ranks(now: &[TopValue], before: Option<&[TopValue]>) -> String {
+    let told = |top: &[TopValue]| top.iter().filter(|top| top.count > 1.0).take(BARS).cloned().collect::<Vec<_>>();
     let (now, before) = (told(now), before.map(told));
     let mut order: Vec<&[u8]> = now.iter().map(|top| &*top.value).collect();
     for top in before.iter().flatten() {
@@ -69,7 +69,7 @@ pub(super) fn ranks(now: &[Top], before: Option<&[Top]>) -> String {
     let all = now.iter().chain(before.iter().flatten());
     let words: HashMap<&[u8], String> = all.map(|top| (&*top.value, frequent(top))).collect();
     let width = 1.0 / order.len().max(5) as f64;
-    let bars = |top: &[Top]| {
+    let bars = |top: &[TopValue]| {
         let all: f64 = top.iter().map(|top| top.count).sum();
         let counts: HashMap<&[u8], f64> = top.iter().map(|top| (&*top.value, top.count)).collect();
         let bar = |(index, value): (usize, &&[u8])| {

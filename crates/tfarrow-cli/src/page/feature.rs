@@ -1,6 +1,9 @@
 //! A row of the page's table: a feature of one kind, beside what it was.
 
-use tfarrow_stats::{Bucket, Distance, FeatureFigures, KindFigures, Measure, NumberFigures, StringFigures, Top};
+use tfarrow_stats::{
+    ByteStringStatistics, Distance, FeatureStatistics, HistogramBucket, KindStatistics, Measure, NumberStatistics,
+    TopValue,
+};
 
 use super::{
     NAME, chart,
@@ -41,8 +44,8 @@ pub(super) struct Row<'a> {
 /// A feature, and what it has of one kind; `None` where it has none.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
-    pub(super) feature: &'a FeatureFigures,
-    pub(super) kind: Option<&'a KindFigures>,
+    pub(super) feature: &'a FeatureStatistics,
+    pub(super) kind: Option<&'a KindStatistics>,
 }
 
 /// A cell: what it is sorted by, and what it shows.
@@ -69,7 +72,7 @@ impl Row<'_> {
             _ => "",
         };
         out.push_str(&format!("<tr><th scope=\"row\" data-sort=\"{name}\">{name}{mark}</th>"));
-        let numbers = |of: fn(&NumberFigures) -> f64| {
+        let numbers = |of: fn(&NumberStatistics) -> f64| {
             self.cell(move |seen| {
                 seen.kind?.numbers.as_ref().filter(|numbers| numbers.count > 0).map(|n| number(of(n)))
             })
@@ -107,8 +110,8 @@ impl Row<'_> {
     fn distribution(&self) -> String {
         let (now, before) = (self.now.and_then(|seen| seen.kind), self.before.and_then(|seen| seen.kind));
         let Some(kind) = now.or(before) else { return String::new() };
-        let buckets = |kind: &KindFigures| kind.numbers.as_ref().map(|numbers| numbers.histogram.clone());
-        let tops = |kind: &KindFigures| kind.strings.as_ref().map(|strings| strings.top.clone());
+        let buckets = |kind: &KindStatistics| kind.numbers.as_ref().map(|numbers| numbers.histogram.clone());
+        let tops = |kind: &KindStatistics| kind.strings.as_ref().map(|strings| strings.top.clone());
         let charts = if kind.numbers.is_some() {
             chart::histograms(&now.and_then(buckets).unwrap_or_default(), before.and_then(buckets).as_deref())
         } else {
@@ -150,13 +153,13 @@ fn distances(distances: &[Distance]) -> String {
     format!("<h3>distances</h3><dl>{}</dl>", distances.iter().map(line).collect::<String>())
 }
 
-fn missing(feature: &FeatureFigures) -> Cell {
+fn missing(feature: &FeatureStatistics) -> Cell {
     let records = feature.present + feature.missing;
     let absent = feature.absent();
     (absent.to_string(), if absent == 0 { "0".to_owned() } else { percent(absent, records) })
 }
 
-fn lengths(kind: &KindFigures) -> Cell {
+fn lengths(kind: &KindStatistics) -> Cell {
     let lengths = &kind.lengths;
     let mean = match lengths.min == lengths.max {
         true => String::new(),
@@ -165,12 +168,12 @@ fn lengths(kind: &KindFigures) -> Cell {
     (lengths.mean.to_string(), format!("{}{mean}", range(lengths.min, lengths.max)))
 }
 
-fn distinct(strings: &StringFigures) -> Cell {
+fn distinct(strings: &ByteStringStatistics) -> Cell {
     let about = if strings.is_distinct_exact { "" } else { "about " };
     (strings.distinct.to_string(), format!("{about}{}", count(strings.distinct)))
 }
 
-fn looks(strings: &StringFigures) -> String {
+fn looks(strings: &ByteStringStatistics) -> String {
     let formats = strings.formats.iter().map(|(name, count)| format!("{name} {}", percent(*count, strings.total)));
     let looks: Vec<_> = formats.collect();
     let images = strings.images.and_then(image_sizes).map(|sizes| format!(", {sizes} pixels"));
@@ -179,7 +182,7 @@ fn looks(strings: &StringFigures) -> String {
 }
 
 /// What numbers are besides ordinary.
-fn odd(numbers: &NumberFigures) -> String {
+fn odd(numbers: &NumberStatistics) -> String {
     let odd = [
         (numbers.zeros, "zeros"),
         (numbers.nan, "NaN"),
@@ -192,7 +195,7 @@ fn odd(numbers: &NumberFigures) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-fn details(name: &str, kind: &KindFigures) -> String {
+fn details(name: &str, kind: &KindStatistics) -> String {
     let mut out = if name.is_empty() { String::new() } else { format!("<h3>{name}</h3>") };
     out.push_str("<dl>");
     let mut line = |name: &str, value: String| out.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>"));
@@ -217,7 +220,7 @@ fn details(name: &str, kind: &KindFigures) -> String {
         if strings.invalid_utf8 > 0 {
             line("no UTF-8", count(strings.invalid_utf8));
         }
-        let value = |top: &Top| {
+        let value = |top: &TopValue| {
             let value = beginning(&frequent(top), CHARACTERS);
             format!("<li>{value} <small>{}</small></li>", count(top.count.round() as u64))
         };
@@ -232,8 +235,8 @@ fn details(name: &str, kind: &KindFigures) -> String {
 }
 
 /// Buckets of as many each.
-fn between(bounds: &[f64]) -> Vec<Bucket> {
-    bounds.windows(2).map(|bounds| Bucket { low: bounds[0], high: bounds[1], count: 1.0 }).collect()
+fn between(bounds: &[f64]) -> Vec<HistogramBucket> {
+    bounds.windows(2).map(|bounds| HistogramBucket { low: bounds[0], high: bounds[1], count: 1.0 }).collect()
 }
 
 fn deciles(deciles: &[f64]) -> String {

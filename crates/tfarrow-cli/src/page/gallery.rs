@@ -5,7 +5,7 @@ use std::io::Cursor;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use image::{DynamicImage, ImageFormat};
 use tfarrow_dataset::{ImageHeader, decode_image};
-use tfarrow_stats::{Example, ExampleFeature, ExampleValues, Format};
+use tfarrow_stats::{ExampleFeature, ExampleRecord, ExampleValues, ValueFormat};
 
 use super::{
     NAME, Page,
@@ -54,7 +54,7 @@ pub(super) fn write(page: &Page<'_>, out: &mut String) {
 }
 
 /// A record, in so many bytes of HTML at most but for its words.
-fn card(page: &Page<'_>, example: &Example, room: usize, pixels: &mut u64) -> String {
+fn card(page: &Page<'_>, example: &ExampleRecord, room: usize, pixels: &mut u64) -> String {
     let (mut pictures, mut notes) = (String::new(), String::new());
     let images = example.features.iter().filter_map(|feature| Some((feature, first_image(feature)?)));
     for (index, (feature, image)) in images.enumerate() {
@@ -90,7 +90,7 @@ fn card(page: &Page<'_>, example: &Example, room: usize, pixels: &mut u64) -> St
 /// The first value of a feature where that is an image, and its length.
 fn first_image(feature: &ExampleFeature) -> Option<&(Vec<u8>, usize)> {
     let ExampleValues::Bytes(values) = &feature.values else { return None };
-    values.first().filter(|(value, _)| Format::of(value, false).is_image())
+    values.first().filter(|(value, _)| ValueFormat::of(value, false).is_image())
 }
 
 /// A thumbnail, as a URL, and its size.
@@ -144,7 +144,7 @@ struct Boxes {
     outside: usize,
 }
 
-fn boxes(example: &Example) -> Boxes {
+fn boxes(example: &ExampleRecord) -> Boxes {
     let of = |name: &str| example.features.iter().find(|feature| feature.name == format!("image/object/{name}"));
     let side = |name: &str| match of(name).map(|feature| &feature.values) {
         Some(ExampleValues::Float(values)) => values.clone(),
@@ -171,7 +171,7 @@ fn boxes(example: &Example) -> Boxes {
 }
 
 /// What a record holds besides images: labels and texts first.
-fn facts(example: &Example) -> String {
+fn facts(example: &ExampleRecord) -> String {
     let rank = |feature: &&ExampleFeature| {
         let name = feature.name.to_lowercase();
         let is_label = ["label", "class", "text", "caption"].iter().any(|word| name.contains(word));

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use sha2::{Digest, Sha256};
 use tfarrow_codec::Place;
-use tfarrow_stats::{Anomaly, DatasetFigures, Distance, Example, path_of};
+use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, ExampleRecord, feature_path};
 
 use crate::output::{count, size};
 use feature::{Row, Seen};
@@ -52,13 +52,13 @@ pub(crate) fn title(sources: &[String]) -> String {
 pub(crate) struct Page<'a> {
     /// What was looked at.
     pub(crate) title: &'a str,
-    pub(crate) figures: &'a DatasetFigures,
+    pub(crate) figures: &'a DatasetStatistics,
     /// The data set that it is held against.
-    pub(crate) before: Option<&'a DatasetFigures>,
+    pub(crate) before: Option<&'a DatasetStatistics>,
     /// What is wrong; `None` where it was held against nothing.
     pub(crate) anomalies: Option<&'a [Anomaly]>,
     pub(crate) distances: &'a [Distance],
-    pub(crate) examples: &'a [Example],
+    pub(crate) examples: &'a [ExampleRecord],
     /// What shards are called, by their numbers in places.
     pub(crate) shards: &'a [String],
     /// What was passed over, in words.
@@ -91,7 +91,7 @@ impl Page<'_> {
     fn overview(&self, title: &str, out: &mut String) {
         let figures = self.figures;
         out.push_str(&format!("<header>\n<h1>{title}</h1>\n<ul class=\"facts\">\n"));
-        let mut fact = |name: &str, of: &dyn Fn(&DatasetFigures) -> String| {
+        let mut fact = |name: &str, of: &dyn Fn(&DatasetStatistics) -> String| {
             let before = self.before.map(|before| format!(" <small>before: {}</small>", of(before)));
             out.push_str(&format!("<li><b>{}</b> {name}{}</li>\n", of(figures), before.unwrap_or_default()));
         };
@@ -201,7 +201,7 @@ impl Page<'_> {
             now: now.get(&(name, is_list, kind)).copied(),
             before: before.get(&(name, is_list, kind)).copied(),
             has_before: self.before.is_some(),
-            distances: (!self.distances.is_empty()).then(|| of(path_of(is_list, name))),
+            distances: (!self.distances.is_empty()).then(|| of(feature_path(is_list, name))),
             is_plain: false,
         };
         keys.into_iter().map(row).collect()
@@ -209,7 +209,7 @@ impl Page<'_> {
 }
 
 /// Features by name, and by kind.
-fn seen(figures: Option<&DatasetFigures>) -> BTreeMap<(&str, bool, Option<&str>), Seen<'_>> {
+fn seen(figures: Option<&DatasetStatistics>) -> BTreeMap<(&str, bool, Option<&str>), Seen<'_>> {
     let mut all = BTreeMap::new();
     for feature in figures.into_iter().flat_map(|figures| &figures.features) {
         if feature.kinds.is_empty() {

@@ -62,7 +62,7 @@ fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> R
 /// Prints what TensorFlow Data Validation would infer, which takes the values into account.
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
     let statistics = stats::collect(&args.sources, &args.looking)?;
-    output::bytes(schema_to_text(&statistics.schema())?.as_bytes())?;
+    output::bytes(schema_to_text(&statistics.infer_schema())?.as_bytes())?;
     let has_lost = look::tell_all([Some(&statistics)]);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();

@@ -1,66 +1,28 @@
-//! A random sample of a stream: the values whose places have the smallest hashes.
+//! A random sample of a stream: the values with the smallest hashes of their places (bottom-k sampling).
 //!
-//! Which values are kept depends on their places alone. So samples of parts merge to that of the whole, and what is
-//! said of a data set is the same however many threads have read it, which no sketch of quantiles gives. Up to its size a
-//! sample is everything.
+//! A value's place is its shard, record, list and index, so that the sample depends on the data set alone: samples of parts
+//! merge to the sample of the union, whatever the number of threads. (A quantile sketch would depend on the order of the
+//! values.) A sample that has not reached its budget has all values.
 //!
-//! Of `n` values of a sample that are all below another, the share among all values differs from the share in the sample
-//! by less than 0.0127 in 99 of 100 data sets, for a sample of 16,384 (Dvoretzky, Kiefer and Wolfowitz).
+//! ```text
+//! budget of 3 values           kept                    last
+//! part 1: hashes 9 2 7 4       2 4 7                   7
+//! part 2: hashes 8 3 5         3 5 8                   u64::MAX (nothing dropped)
+//! merged                       2 3 4                   4
+//! ```
+//!
+//! The error of a quantile of a sample of 16,384 values is below 0.0127, as a share of all values, with a probability of
+//! 99 % (Dvoretzky, Kiefer and Wolfowitz).
 
 use tfarrow_codec::Place;
 
-/// Values of a sample, where there are few features.
-const MOST: usize = 16_384;
-/// Values of a sample at least.
-const LEAST: usize = 1_024;
-/// Values of the samples of all features together, about.
-const ALL: usize = 4 << 20;
-/// Bytes of the sampled byte strings of all features together, in one thread; a sample takes twice as much for a while.
-const ALL_SAMPLED_BYTES: usize = 16 << 20;
-/// Distinct byte strings of one feature that are counted one by one, where few features have byte strings.
-const MOST_DISTINCT: usize = 20_000;
-/// The same at least: more than the values of a domain that TFDV infers.
-const LEAST_DISTINCT: usize = 256;
-/// The same of all features together, about.
-const ALL_DISTINCT: usize = 1 << 19;
-/// Bytes of the distinct byte strings of one feature, where few features have byte strings.
-const MOST_BYTES: usize = 8 << 20;
-/// The same, and that of a sample, at least.
-const LEAST_BYTES: usize = 8 << 10;
-/// The same of all features together, in one thread.
-const ALL_BYTES: usize = 24 << 20;
+use super::budget::Budget;
 
-/// The most that is kept of each feature, which is less where there are many.
+/// The hash of a place: of a list in a record. Those of its values follow from it by [`SampleKey::of_value`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// Values of a sample.
-    pub(crate) sample: usize,
-    /// Bytes of a sample of byte strings.
-    pub(crate) sample_bytes: usize,
-    /// Distinct byte strings that are counted one by one.
-    pub(crate) distinct: usize,
-    /// Bytes of these together.
-    pub(crate) distinct_bytes: usize,
-}
+pub(crate) struct SampleKey(u64);
 
-impl Room {
-    /// The room of each of `features` features, of which `strings` have byte strings.
-    pub(crate) fn of_each(features: usize, strings: usize) -> Self {
-        let share = |all: usize| all / strings.max(1);
-        Self {
-            sample: (ALL / features.max(1)).clamp(LEAST, MOST),
-            sample_bytes: share(ALL_SAMPLED_BYTES).max(LEAST_BYTES),
-            distinct: share(ALL_DISTINCT).clamp(LEAST_DISTINCT, MOST_DISTINCT),
-            distinct_bytes: share(ALL_BYTES).clamp(LEAST_BYTES, MOST_BYTES),
-        }
-    }
-}
-
-/// The hash of a place: of a list in a record. Those of its values follow from it by [`Key::of_value`].
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Key(u64);
-
-impl Key {
+impl SampleKey {
     /// That of a record.
     pub(crate) fn of_record(place: Place) -> Self {
         Self(mix(mix(u64::from(place.shard)) ^ place.record))
@@ -90,18 +52,18 @@ fn mix(mut x: u64) -> u64 {
 }
 
 /// A value that a sample keeps.
-pub(crate) trait Sampled {
+pub(crate) trait SampleValue {
     /// Bytes that it takes besides its place in the sample.
     fn bytes(&self) -> usize {
         0
     }
 }
 
-impl Sampled for u64 {}
-impl Sampled for i64 {}
-impl Sampled for f32 {}
+impl SampleValue for u64 {}
+impl SampleValue for i64 {}
+impl SampleValue for f32 {}
 
-impl Sampled for Box<[u8]> {
+impl SampleValue for Box<[u8]> {
     fn bytes(&self) -> usize {
         // With what the allocator and the sample need for each.
         self.len() + 40
@@ -110,7 +72,7 @@ impl Sampled for Box<[u8]> {
 
 /// The values with the smallest keys: as many as there is room for, in number and in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample<T> {
+pub(crate) struct ValueSample<T> {
     kept: Vec<(u64, T)>,
     /// Of the values that are kept.
     bytes: usize,
@@ -119,23 +81,23 @@ pub(crate) struct Sample<T> {
     last: u64,
 }
 
-impl<T> Default for Sample<T> {
+impl<T> Default for ValueSample<T> {
     fn default() -> Self {
         Self { kept: Vec::new(), bytes: 0, seen: 0, last: u64::MAX }
     }
 }
 
-impl<T: Sampled> Sample<T> {
+impl<T: SampleValue> ValueSample<T> {
     /// Adds a value, which is made where it is kept, to a sample that has this room.
     #[inline]
-    pub(crate) fn add(&mut self, key: u64, room: Room, value: impl FnOnce() -> T) {
+    pub(crate) fn add(&mut self, key: u64, budget: Budget, value: impl FnOnce() -> T) {
         self.seen += 1;
         if key <= self.last {
             let value = value();
             self.bytes += value.bytes();
             self.kept.push((key, value));
-            if self.kept.len() >= 2 * room.sample || self.bytes >= 2 * room.sample_bytes {
-                self.cut(room);
+            if self.kept.len() >= 2 * budget.sample || self.bytes >= 2 * budget.sample_bytes {
+                self.cut(budget);
             }
         }
     }
@@ -143,19 +105,19 @@ impl<T: Sampled> Sample<T> {
     /// Leaves no more values than there is room for. Of the order of their keys, the values that fit together are a
     /// beginning, which is the same however the values were cut before.
     #[cold]
-    pub(crate) fn cut(&mut self, room: Room) {
-        if self.kept.len() > room.sample && room.sample > 0 {
-            self.kept.select_nth_unstable_by_key(room.sample - 1, |(key, _)| *key);
-            self.kept.truncate(room.sample);
+    pub(crate) fn cut(&mut self, budget: Budget) {
+        if self.kept.len() > budget.sample && budget.sample > 0 {
+            self.kept.select_nth_unstable_by_key(budget.sample - 1, |(key, _)| *key);
+            self.kept.truncate(budget.sample);
             self.last = self.kept.iter().map(|(key, _)| *key).max().unwrap_or(self.last);
             self.bytes = self.kept.iter().map(|(_, value)| value.bytes()).sum();
         }
-        if self.bytes > room.sample_bytes {
+        if self.bytes > budget.sample_bytes {
             self.kept.sort_unstable_by_key(|(key, _)| *key);
             let mut bytes = 0;
             let fits = |(_, value): &&(u64, T)| {
                 let with = bytes + value.bytes();
-                bytes = if with <= room.sample_bytes { with } else { bytes };
+                bytes = if with <= budget.sample_bytes { with } else { bytes };
                 bytes == with
             };
             let count = self.kept.iter().take_while(fits).count();
@@ -166,14 +128,14 @@ impl<T: Sampled> Sample<T> {
     }
 
     /// Adds what another sample has, for a sample that has this room.
-    pub(crate) fn merge(&mut self, other: Self, room: Room) {
+    pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.seen += other.seen;
         self.last = self.last.min(other.last);
         let last = self.last;
         self.kept.retain(|(key, _)| *key <= last);
         self.kept.extend(other.kept.into_iter().filter(|(key, _)| *key <= last));
         self.bytes = self.kept.iter().map(|(_, value)| value.bytes()).sum();
-        self.cut(room);
+        self.cut(budget);
     }
 
     /// Values that were seen.
@@ -200,24 +162,28 @@ mod tests {
         Place { shard: 3, record, offset: 0 }
     }
 
-    fn room(sample: usize) -> Room {
-        Room { sample, sample_bytes: 4_000, distinct: 0, distinct_bytes: 0 }
+    fn budget(sample: usize) -> Budget {
+        Budget { sample, sample_bytes: 4_000, distinct: 0, distinct_bytes: 0 }
     }
 
-    fn sampled<T: Sampled>(records: impl Iterator<Item = u64>, size: usize, value: impl Fn(u64) -> T) -> Sample<T> {
-        let mut sample = Sample::default();
+    fn sampled<T: SampleValue>(
+        records: impl Iterator<Item = u64>,
+        size: usize,
+        value: impl Fn(u64) -> T,
+    ) -> ValueSample<T> {
+        let mut sample = ValueSample::default();
         for record in records {
-            let key = Key::of_record(place(record)).of_list(0).of_value(0);
-            sample.add(key, room(size), || value(record));
+            let key = SampleKey::of_record(place(record)).of_list(0).of_value(0);
+            sample.add(key, budget(size), || value(record));
         }
         sample
     }
 
-    fn sample(records: impl Iterator<Item = u64>, size: usize) -> Sample<u64> {
+    fn sample(records: impl Iterator<Item = u64>, size: usize) -> ValueSample<u64> {
         sampled(records, size, |record| record)
     }
 
-    fn sorted<T: Sampled + Clone + Ord>(sample: &Sample<T>) -> Vec<T> {
+    fn sorted<T: SampleValue + Clone + Ord>(sample: &ValueSample<T>) -> Vec<T> {
         let mut values: Vec<_> = sample.values().cloned().collect();
         values.sort_unstable();
         values
@@ -227,11 +193,11 @@ mod tests {
     fn parts_in_any_order_make_the_whole() {
         for count in [10, 64, 65, 5_000] {
             let mut whole = sample(0..count, 64);
-            whole.cut(room(64));
+            whole.cut(budget(64));
             let (odd, even) = (sample((0..count).rev().filter(|i| i % 2 == 1), 64), sample((0..count).step_by(2), 64));
             let mut merged = even;
-            merged.merge(odd, room(64));
-            merged.cut(room(64));
+            merged.merge(odd, budget(64));
+            merged.cut(budget(64));
             assert_eq!(sorted(&merged), sorted(&whole), "{count}");
             assert_eq!(merged.seen(), count);
             assert_eq!(whole.is_all(), count <= 64);
@@ -244,15 +210,15 @@ mod tests {
         for count in [3, 10, 64, 5_000] {
             let mut whole = sampled(0..count, 64, value);
             assert!(whole.bytes < 2 * 4_000);
-            whole.cut(room(64));
+            whole.cut(budget(64));
             let (odd, even) = (
                 sampled((0..count).rev().filter(|i| i % 2 == 1), 64, value),
                 sampled((0..count).step_by(2), 64, value),
             );
             let mut merged = odd;
-            merged.merge(even, room(64));
+            merged.merge(even, budget(64));
             assert_eq!(sorted(&merged), sorted(&whole), "{count}");
-            assert_eq!(merged.bytes, whole.values().map(Sampled::bytes).sum::<usize>());
+            assert_eq!(merged.bytes, whole.values().map(SampleValue::bytes).sum::<usize>());
             assert!(whole.bytes <= 4_000 && (whole.bytes > 3_500 || whole.is_all()), "{count}: {}", whole.bytes);
         }
     }
@@ -260,17 +226,17 @@ mod tests {
     #[test]
     fn a_sample_can_become_smaller() {
         let mut large = sample(0..1_000, 100);
-        large.cut(room(100));
-        large.cut(room(10));
+        large.cut(budget(100));
+        large.cut(budget(10));
         let mut small = sample(0..1_000, 10);
-        small.cut(room(10));
+        small.cut(budget(10));
         assert_eq!(sorted(&large), sorted(&small));
     }
 
     #[test]
     fn it_is_spread_over_the_whole() {
         let mut sample = sample(0..100_000, 1_000);
-        sample.cut(room(1_000));
+        sample.cut(budget(1_000));
         let median = sorted(&sample)[500];
         assert!((45_000..55_000).contains(&median), "{median}");
     }

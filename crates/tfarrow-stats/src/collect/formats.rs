@@ -2,7 +2,7 @@
 
 /// A format of byte strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ValueFormat {
     /// None that is known.
     Other,
     /// No byte.
@@ -33,7 +33,7 @@ pub enum Format {
     Tensor,
 }
 
-impl Format {
+impl ValueFormat {
     /// How many there are.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn formats_are_told_by_their_first_bytes() {
-        let of = |value: &[u8]| Format::of(value, is_text(value, std::str::from_utf8(value).is_ok())).name();
+        let of = |value: &[u8]| ValueFormat::of(value, is_text(value, std::str::from_utf8(value).is_ok())).name();
         for (value, expect) in [
             (&b""[..], "empty"),
             (b"words", "text"),
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn they_are_numbered_as_they_are_listed() {
-        for (number, format) in Format::ALL.into_iter().enumerate() {
+        for (number, format) in ValueFormat::ALL.into_iter().enumerate() {
             assert_eq!(format as usize, number);
         }
     }

@@ -2,9 +2,11 @@
 
 use tfarrow_codec::Kind;
 
+use super::{
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics, NumberStatistics,
+};
 use crate::{
-    figures::{DatasetFigures, FeatureFigures, KindFigures, NumberFigures, StringFigures},
-    infer_schema::SEQUENCE,
+    collect::slices::SliceValue,
     proto::{
         CommonStatistics, DatasetFeatureStatistics, DatasetFeatureStatisticsList, FeatureNameStatistics, Histogram,
         NumericStatistics, Path, RankHistogram, StringStatistics,
@@ -13,8 +15,7 @@ use crate::{
         rank_histogram,
         string_statistics::FreqAndValue,
     },
-    quantiles::Bucket,
-    slices::SliceValue,
+    schema::SEQUENCE,
 };
 
 /// Values of a string that are listed as its top values, as TFDV has it.
@@ -25,7 +26,7 @@ const NO_TEXT: &str = "__BYTES_VALUE__";
 /// What TFDV calls the data set that slices are of.
 const ALL: &str = "All Examples";
 
-impl DatasetFigures {
+impl DatasetStatistics {
     /// As the message. Of a feature with several kinds, that of most lists: the message has no more.
     pub fn to_proto(&self) -> DatasetFeatureStatisticsList {
         DatasetFeatureStatisticsList { datasets: vec![self.named("")] }
@@ -48,16 +49,16 @@ impl DatasetFigures {
     }
 }
 
-fn feature_statistics(feature: &FeatureFigures, records: u64) -> FeatureNameStatistics {
+fn feature_statistics(feature: &FeatureStatistics, records: u64) -> FeatureNameStatistics {
     let list = feature.is_list.then(|| SEQUENCE.to_owned());
     let step = list.into_iter().chain([feature.name.clone()]).collect();
     // Of equally many, the first kind.
     let kind = feature.kinds.iter().rev().max_by_key(|kind| kind.lists);
     let common = common(feature, kind, records);
     let (r#type, stats) = match kind {
-        Some(KindFigures { kind_of: Kind::Int64, numbers, .. }) => (Type::Int, numeric(numbers.as_ref(), common)),
-        Some(KindFigures { kind_of: Kind::Float, numbers, .. }) => (Type::Float, numeric(numbers.as_ref(), common)),
-        Some(KindFigures { strings, .. }) => (Type::String, string(strings.as_ref(), common)),
+        Some(KindStatistics { kind_of: Kind::Int64, numbers, .. }) => (Type::Int, numeric(numbers.as_ref(), common)),
+        Some(KindStatistics { kind_of: Kind::Float, numbers, .. }) => (Type::Float, numeric(numbers.as_ref(), common)),
+        Some(KindStatistics { strings, .. }) => (Type::String, string(strings.as_ref(), common)),
         None => (Type::String, string(None, common)),
     };
     FeatureNameStatistics {
@@ -68,7 +69,7 @@ fn feature_statistics(feature: &FeatureFigures, records: u64) -> FeatureNameStat
     }
 }
 
-fn common(feature: &FeatureFigures, kind: Option<&KindFigures>, records: u64) -> CommonStatistics {
+fn common(feature: &FeatureStatistics, kind: Option<&KindStatistics>, records: u64) -> CommonStatistics {
     let present = if feature.is_list { feature.present } else { kind.map_or(0, |kind| kind.lists) };
     let Some(kind) = kind else {
         return CommonStatistics { num_missing: records, ..Default::default() };
@@ -85,8 +86,8 @@ fn common(feature: &FeatureFigures, kind: Option<&KindFigures>, records: u64) ->
     }
 }
 
-fn histogram(buckets: &[Bucket], r#type: HistogramType, num_nan: u64) -> Histogram {
-    let bucket = |bucket: &Bucket| histogram::Bucket {
+fn histogram(buckets: &[HistogramBucket], r#type: HistogramType, num_nan: u64) -> Histogram {
+    let bucket = |bucket: &HistogramBucket| histogram::Bucket {
         low_value: bucket.low,
         high_value: bucket.high,
         sample_count: bucket.count,
@@ -94,7 +95,7 @@ fn histogram(buckets: &[Bucket], r#type: HistogramType, num_nan: u64) -> Histogr
     Histogram { num_nan, buckets: buckets.iter().map(bucket).collect(), r#type: r#type.into(), ..Default::default() }
 }
 
-fn numeric(numbers: Option<&NumberFigures>, common: CommonStatistics) -> Stats {
+fn numeric(numbers: Option<&NumberStatistics>, common: CommonStatistics) -> Stats {
     let common_stats = Some(common);
     let Some(numbers) = numbers.filter(|numbers| numbers.count + numbers.nan > 0) else {
         return Stats::NumStats(NumericStatistics { common_stats, ..Default::default() });
@@ -118,7 +119,7 @@ fn numeric(numbers: Option<&NumberFigures>, common: CommonStatistics) -> Stats {
     })
 }
 
-fn string(strings: Option<&StringFigures>, common: CommonStatistics) -> Stats {
+fn string(strings: Option<&ByteStringStatistics>, common: CommonStatistics) -> Stats {
     let common_stats = Some(common);
     let Some(strings) = strings else {
         return Stats::StringStats(StringStatistics { common_stats, ..Default::default() });

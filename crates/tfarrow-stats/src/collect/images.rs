@@ -4,7 +4,7 @@ use tfarrow_dataset::ImageHeader;
 
 /// How large the images of a feature are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Images {
+pub(crate) struct ImageAccumulator {
     /// Those whose headers can be read.
     pub(crate) read: u64,
     /// Those whose headers cannot.
@@ -13,7 +13,7 @@ pub(crate) struct Images {
     pub(crate) sizes: Option<[(u32, u32); 2]>,
 }
 
-impl Images {
+impl ImageAccumulator {
     /// Adds what looks like an image.
     pub(crate) fn add(&mut self, image: &[u8]) {
         match ImageHeader::read(image) {

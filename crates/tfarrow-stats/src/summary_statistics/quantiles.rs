@@ -10,7 +10,7 @@ pub(crate) struct Quantiles {
 
 /// A part of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Bucket {
+pub struct HistogramBucket {
     /// The lower bound.
     pub low: f64,
     /// The upper bound; values equal to it are in this bucket, and not in the next.
@@ -45,25 +45,25 @@ impl Quantiles {
     }
 
     /// Buckets that hold about as many values each, from the smallest to the largest.
-    pub(crate) fn equal_counts(&self, buckets: u32) -> Vec<Bucket> {
+    pub(crate) fn equal_counts(&self, buckets: u32) -> Vec<HistogramBucket> {
         if self.sorted.is_empty() {
             return Vec::new();
         }
         let bound = |index: u32| self.at(f64::from(index) / f64::from(buckets));
         let count = self.count / f64::from(buckets);
-        (0..buckets).map(|index| Bucket { low: bound(index), high: bound(index + 1), count }).collect()
+        (0..buckets).map(|index| HistogramBucket { low: bound(index), high: bound(index + 1), count }).collect()
     }
 
     /// Buckets of one width, from the smallest finite value to the largest; values that are infinite are in the first
     /// and the last, which then have no bound.
-    pub(crate) fn equal_widths(&self, buckets: u32) -> Vec<Bucket> {
+    pub(crate) fn equal_widths(&self, buckets: u32) -> Vec<HistogramBucket> {
         let finite: Vec<_> = self.sorted.iter().copied().filter(|value| value.is_finite()).collect();
         let weight = self.count / self.sorted.len() as f64;
         let below = self.sorted.iter().filter(|value| **value == f64::NEG_INFINITY).count() as f64 * weight;
         let above = self.sorted.iter().filter(|value| **value == f64::INFINITY).count() as f64 * weight;
         let (Some(&low), Some(&high)) = (finite.first(), finite.last()) else {
             return match (self.sorted.first(), self.sorted.last()) {
-                (Some(&low), Some(&high)) => vec![Bucket { low, high, count: self.count }],
+                (Some(&low), Some(&high)) => vec![HistogramBucket { low, high, count: self.count }],
                 _ => Vec::new(),
             };
         };
@@ -80,7 +80,7 @@ impl Quantiles {
                 let count =
                     if index + 1 == buckets { rest.len() } else { rest.partition_point(|value| *value <= high) };
                 rest = rest.get(count..).unwrap_or_default();
-                Bucket { low: bound(index), high, count: count as f64 * weight }
+                HistogramBucket { low: bound(index), high, count: count as f64 * weight }
             })
             .collect();
         if let (Some(first), true) = (found.first_mut(), below > 0.0) {
@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn odd_values_have_their_buckets() {
         let one = Quantiles::new([5.0, 5.0].into_iter(), 2).equal_widths(10);
-        assert_eq!(one, [Bucket { low: 5.0, high: 5.0, count: 2.0 }]);
+        assert_eq!(one, [HistogramBucket { low: 5.0, high: 5.0, count: 2.0 }]);
         let values = [f64::NEG_INFINITY, 0.0, 1.0, f64::INFINITY, f64::INFINITY];
         let buckets = Quantiles::new(values.into_iter(), 5).equal_widths(2);
-        assert_eq!(buckets[0], Bucket { low: f64::NEG_INFINITY, high: 0.5, count: 2.0 });
-        assert_eq!(buckets[1], Bucket { low: 0.5, high: f64::INFINITY, count: 3.0 });
+        assert_eq!(buckets[0], HistogramBucket { low: f64::NEG_INFINITY, high: 0.5, count: 2.0 });
+        assert_eq!(buckets[1], HistogramBucket { low: 0.5, high: f64::INFINITY, count: 3.0 });
         let wide = Quantiles::new([f64::MIN, f64::MAX].into_iter(), 2).equal_widths(10);
         assert!(wide.iter().all(|bucket| bucket.low.is_finite() && bucket.high.is_finite()), "{wide:?}");
         assert_eq!(Quantiles::new([f64::INFINITY].into_iter(), 1).equal_widths(10).len(), 1);

@@ -9,15 +9,17 @@ use std::{
 
 use proptest::{prelude::*, test_runner::TestRunner};
 use tfarrow_dataset::{InferOptions, ReadOptions, resolve};
-use tfarrow_stats::{DatasetFigures, ImageFigures, KindFigures, SliceError, SliceValue, Sliced, Statistics};
+use tfarrow_stats::{
+    DatasetStatistics, ImageStatistics, KindStatistics, SliceError, SliceValue, SlicedStatistics, Statistics,
+};
 use tfarrow_testkit::{
     config, frame,
     generate::mixed,
     oracle::{Cell, Row, Side, Value, example_from_row},
 };
 
-fn figures(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetFigures {
-    collect(file, jobs, chunk_bytes).figures()
+fn figures(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetStatistics {
+    collect(file, jobs, chunk_bytes).summarize()
 }
 
 fn collect(file: &[u8], jobs: usize, chunk_bytes: usize) -> Statistics {
@@ -70,7 +72,7 @@ fn is_close(found: f64, expect: f64) -> bool {
     found == expect || (found - expect).abs() <= 1e-9 * expect.abs().max(1e-300) || (found.is_nan() && expect.is_nan())
 }
 
-fn check(found: &KindFigures, mut expect: Count) {
+fn check(found: &KindStatistics, mut expect: Count) {
     assert_eq!((found.lists, found.empty), (expect.lists, expect.empty));
     expect.lengths.sort_unstable();
     assert_eq!(found.values, expect.lengths.iter().sum::<u64>());
@@ -181,17 +183,17 @@ fn what_is_sampled_is_near_and_says_so() {
 #[test]
 fn a_schema_is_read_back_as_it_was_written() {
     let statistics = collect(&many(100), 1, 1 << 20);
-    let schema = statistics.schema();
+    let schema = statistics.infer_schema();
     let text = tfarrow_stats::schema_to_text(&schema).unwrap();
-    assert_eq!(tfarrow_stats::schema_of_text(&text).unwrap(), schema, "{text}");
+    assert_eq!(tfarrow_stats::schema_from_text(&text).unwrap(), schema, "{text}");
     let odd = "feature { name: \"a\\303\\266 \\\"b\\\"\" type: INT skew_comparator { infinity_norm { threshold: 0.01 } } }
         default_environment: [\"x\", \"y\"]
         tensor_representation_group { key: \"\" value { tensor_representation { key: \"t\" value { varlen_sparse_tensor {} } } } }";
-    let schema = tfarrow_stats::schema_of_text(odd).unwrap();
+    let schema = tfarrow_stats::schema_from_text(odd).unwrap();
     let text = tfarrow_stats::schema_to_text(&schema).unwrap();
-    assert_eq!(tfarrow_stats::schema_of_text(&text).unwrap(), schema, "{text}");
+    assert_eq!(tfarrow_stats::schema_from_text(&text).unwrap(), schema, "{text}");
     assert_eq!(schema.feature[0].name.as_deref(), Some("aö \"b\""));
-    let error = tfarrow_stats::schema_of_text("feature { nme: \"x\" }").unwrap_err().to_string();
+    let error = tfarrow_stats::schema_from_text("feature { nme: \"x\" }").unwrap_err().to_string();
     assert!(error.contains("nme"), "{error}");
 }
 
@@ -199,7 +201,7 @@ fn a_schema_is_read_back_as_it_was_written() {
 fn schema_of(values: &[Value]) -> String {
     let row = |value: &Value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value.clone()))]);
     let file = frame::file(values.iter().map(|value| example_from_row(&row(value))));
-    let schema = collect(&file, 1, 1 << 20).schema();
+    let schema = collect(&file, 1, 1 << 20).infer_schema();
     tfarrow_stats::schema_to_text(&schema).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -246,7 +248,7 @@ fn a_hundred_features_more_make_samples_smaller() {
     assert_eq!(sizes, HashSet::from([Some((4 << 20) / 1_000)]));
 }
 
-fn sliced(file: &[u8], jobs: usize, by: &str) -> Result<Sliced, SliceError> {
+fn sliced(file: &[u8], jobs: usize, by: &str) -> Result<SlicedStatistics, SliceError> {
     let mut temp = tempfile::NamedTempFile::new().unwrap();
     temp.write_all(file).unwrap();
     let shards = resolve(&[temp.path()]).unwrap();
@@ -280,20 +282,20 @@ fn a_slice_is_a_data_set_of_its_records() {
             let all: Vec<_> = set.rows.iter().map(values).collect();
             let found = sliced(&set.odd_file(&mut tfarrow_testkit::odd_wire::Choices::new(&bytes)), 2, by);
             if set.rows.iter().any(is_unfit) {
-                prop_assert!(matches!(found, Err(SliceError::Unfit(..))));
+                prop_assert!(matches!(found, Err(SliceError::Unsupported(..))));
                 return Ok(());
             }
             let found = found.unwrap();
             prop_assert_eq!(found.without as usize, all.iter().filter(|values| values.is_empty()).count());
             let expect: BTreeSet<_> = all.iter().flatten().collect();
             prop_assert_eq!(found.slices.iter().map(|slice| &slice.value).collect::<BTreeSet<_>>(), expect);
-            let records: Vec<_> = found.slices.iter().map(|slice| slice.statistics.figures().records).collect();
+            let records: Vec<_> = found.slices.iter().map(|slice| slice.statistics.summarize().records).collect();
             prop_assert!(records.is_sorted_by(|one, next| one >= next));
             for slice in &found.slices {
                 let rows = set.payloads().into_iter().zip(&all);
                 let own = rows.filter(|(_, values)| values.contains(&slice.value)).map(|(payload, _)| payload);
                 let own = frame::file(own);
-                let [mut expect, mut found] = [figures(&own, 1, 1 << 20), slice.statistics.figures()];
+                let [mut expect, mut found] = [figures(&own, 1, 1 << 20), slice.statistics.summarize()];
                 // The wire of the one is odd, and takes more bytes.
                 (expect.bytes, found.bytes) = (0, 0);
                 prop_assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&expect).unwrap());
@@ -329,7 +331,7 @@ fn images_have_sizes() {
     };
     let found = figures(&frame::file(images.iter().map(|image| example_from_row(&row(image)))), 2, 100);
     let sizes = found.features[0].kinds[0].strings.as_ref().unwrap().images;
-    let expect = ImageFigures { count: 2, damaged: 1, width: Some((3, 28)), height: Some((14, 200)) };
+    let expect = ImageStatistics { count: 2, damaged: 1, width: Some((3, 28)), height: Some((14, 200)) };
     assert_eq!(sizes, Some(expect));
 }
 
@@ -339,8 +341,8 @@ fn records_that_are_no_examples_are_in_no_slice() {
     let mut payloads: Vec<_> = (0..20).map(|i| example_from_row(&row(i))).collect();
     payloads.push(b"no example".to_vec());
     let found = sliced(&frame::file(payloads), 2, "label").unwrap();
-    assert_eq!((found.all.figures().records, found.without), (21, 1));
-    assert_eq!(found.slices.iter().map(|slice| slice.statistics.figures().records).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!((found.all.summarize().records, found.without), (21, 1));
+    assert_eq!(found.slices.iter().map(|slice| slice.statistics.summarize().records).collect::<Vec<_>>(), [10, 10]);
 }
 
 /// Records of 20 features with texts of this many bytes, of which each is another but for one feature.

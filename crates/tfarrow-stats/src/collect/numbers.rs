@@ -1,12 +1,13 @@
 //! What is counted of numbers.
 
-use crate::{
-    sample::{Key, Room, Sample, Sampled},
-    sum::Sum,
+use super::{
+    budget::Budget,
+    sample::{SampleKey, SampleValue, ValueSample},
+    sum::CompensatedSum,
 };
 
 /// A value of an `Int64List` or a `FloatList`.
-pub(crate) trait Number: Copy + PartialOrd + Sampled + std::fmt::Debug + 'static {
+pub(crate) trait Number: Copy + PartialOrd + SampleValue + std::fmt::Debug + 'static {
     fn to_f64(self) -> f64;
 }
 
@@ -24,19 +25,19 @@ impl Number for f32 {
 
 /// What was counted of the numbers of a feature.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers<T> {
+pub(crate) struct NumberAccumulator<T> {
     pub(crate) nan: u64,
     pub(crate) zeros: u64,
     pub(crate) positive_infinities: u64,
     pub(crate) negative_infinities: u64,
     /// The smallest and the largest of those that are finite.
     pub(crate) finite: Option<(T, T)>,
-    sum: Sum,
-    squares: Sum,
-    pub(crate) sample: Sample<T>,
+    sum: CompensatedSum,
+    squares: CompensatedSum,
+    pub(crate) sample: ValueSample<T>,
 }
 
-impl<T> Default for Numbers<T> {
+impl<T> Default for NumberAccumulator<T> {
     fn default() -> Self {
         Self {
             nan: 0,
@@ -44,16 +45,16 @@ impl<T> Default for Numbers<T> {
             positive_infinities: 0,
             negative_infinities: 0,
             finite: None,
-            sum: Sum::default(),
-            squares: Sum::default(),
-            sample: Sample::default(),
+            sum: CompensatedSum::default(),
+            squares: CompensatedSum::default(),
+            sample: ValueSample::default(),
         }
     }
 }
 
-impl<T: Number> Numbers<T> {
+impl<T: Number> NumberAccumulator<T> {
     /// Adds the values of a list.
-    pub(crate) fn add(&mut self, values: &[T], key: Key, room: Room) {
+    pub(crate) fn add(&mut self, values: &[T], key: SampleKey, budget: Budget) {
         for (index, &value) in values.iter().enumerate() {
             let number = value.to_f64();
             if number.is_nan() {
@@ -70,11 +71,11 @@ impl<T: Number> Numbers<T> {
                 self.negative_infinities += 1;
             }
             self.zeros += u64::from(number == 0.0);
-            self.sample.add(key.of_value(index), room, || value);
+            self.sample.add(key.of_value(index), budget, || value);
         }
     }
 
-    pub(crate) fn merge(&mut self, other: Self, room: Room) {
+    pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.nan += other.nan;
         self.zeros += other.zeros;
         self.positive_infinities += other.positive_infinities;
@@ -82,7 +83,7 @@ impl<T: Number> Numbers<T> {
         self.finite = union(self.finite, other.finite);
         self.sum.merge(other.sum);
         self.squares.merge(other.squares);
-        self.sample.merge(other.sample, room);
+        self.sample.merge(other.sample, budget);
     }
 
     /// Those that are no NaN.

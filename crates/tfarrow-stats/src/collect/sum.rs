@@ -2,12 +2,12 @@
 
 /// A sum of `f64`, kept in two: what a rounded addition loses is added up besides (Neumaier).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct CompensatedSum {
     high: f64,
     low: f64,
 }
 
-impl Sum {
+impl CompensatedSum {
     /// Adds a finite value.
     #[inline]
     pub(crate) fn add(&mut self, value: f64) {
@@ -69,8 +69,8 @@ impl Sum {
 mod tests {
     use super::*;
 
-    fn sums(values: impl Iterator<Item = f64>) -> (Sum, Sum) {
-        let (mut sum, mut squares) = (Sum::default(), Sum::default());
+    fn sums(values: impl Iterator<Item = f64>) -> (CompensatedSum, CompensatedSum) {
+        let (mut sum, mut squares) = (CompensatedSum::default(), CompensatedSum::default());
         for value in values {
             sum.add(value);
             squares.add_square(value);

@@ -1,5 +1,15 @@
 //! What is counted of a data set: the summary that tells its schema, and of every feature what its values are.
 
+pub(crate) mod budget;
+pub(crate) mod bytes;
+pub(crate) mod feature;
+pub(crate) mod formats;
+pub(crate) mod images;
+pub(crate) mod numbers;
+pub(crate) mod sample;
+pub(crate) mod slices;
+mod sum;
+
 use std::collections::HashMap;
 
 use tfarrow_codec::{
@@ -8,10 +18,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_observed};
 
-use crate::{
-    feature::FeatureValues,
-    sample::{Key, Room},
-};
+use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 
 /// What was counted of a data set.
 ///
@@ -23,7 +30,7 @@ pub struct Statistics {
     /// What was seen of each feature: presence, kinds, lengths, places.
     pub inferred: Inferred,
     /// By the order of [`Summary::features`](tfarrow_codec::Summary::features).
-    values: Vec<FeatureValues>,
+    values: Vec<FeatureAccumulator>,
 }
 
 impl Statistics {
@@ -45,40 +52,41 @@ impl Statistics {
         progress: &OnProgress<'_>,
         others: impl Fn() -> O + Sync,
     ) -> Result<(Self, Vec<O>)> {
-        let (inferred, observers) = infer_observed(shards, options, progress, || (Counter::default(), others()))?;
+        let (inferred, observers) =
+            infer_observed(shards, options, progress, || (StatisticsObserver::default(), others()))?;
         let (counters, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
-        Ok((Self::of(inferred, counters, 1), others))
+        Ok((Self::merge(inferred, counters, 1), others))
     }
 
     /// What threads have counted together, of one of so many data sets.
-    pub(crate) fn of(inferred: Inferred, counters: Vec<Counter>, sets: usize) -> Self {
-        let mut merged: HashMap<(String, bool), FeatureValues> = HashMap::new();
+    pub(crate) fn merge(inferred: Inferred, counters: Vec<StatisticsObserver>, sets: usize) -> Self {
+        let mut merged: HashMap<(String, bool), FeatureAccumulator> = HashMap::new();
         let features: Vec<_> = inferred.summary.features().collect();
         let has_strings = |feature: &&&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
-        let room = Room::of_each(features.len() * sets, features.iter().filter(has_strings).count() * sets);
+        let budget = Budget::per_feature(features.len() * sets, features.iter().filter(has_strings).count() * sets);
         for part in counters.into_iter().flat_map(|counter| counter.sides.into_iter().flatten()) {
             let held = merged.entry((part.name.clone(), part.role == Role::Sequence));
-            held.or_insert_with(|| FeatureValues::new(&part.name, part.role)).merge(part, room);
+            held.or_insert_with(|| FeatureAccumulator::new(&part.name, part.role)).merge(part, budget);
         }
         let mut values = Vec::new();
         for feature in features {
             let held = merged.remove(&(feature.name.clone(), feature.role == Role::Sequence));
-            values.push(held.unwrap_or_else(|| FeatureValues::new(&feature.name, feature.role)));
+            values.push(held.unwrap_or_else(|| FeatureAccumulator::new(&feature.name, feature.role)));
         }
         Self { inferred, values }
     }
 
     /// Each feature: what was seen of it, and what was counted of its values.
-    pub(crate) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, &FeatureValues)> {
+    pub(crate) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, &FeatureAccumulator)> {
         self.inferred.summary.features().zip(&self.values)
     }
 }
 
 /// What one thread counts.
 #[derive(Debug, Default)]
-pub(crate) struct Counter {
+pub(crate) struct StatisticsObserver {
     /// Features, and feature lists, by their numbers in the thread's summary.
-    sides: [Vec<FeatureValues>; 2],
+    sides: [Vec<FeatureAccumulator>; 2],
     /// Features, and feature lists, that have byte strings.
     strings: usize,
     /// How many other data sets memory is shared with.
@@ -87,10 +95,10 @@ pub(crate) struct Counter {
     shrunk: usize,
 }
 
-impl Counter {
-    fn room(&self) -> Room {
+impl StatisticsObserver {
+    fn budget(&self) -> Budget {
         let features: usize = self.sides.iter().map(Vec::len).sum();
-        Room::of_each(features * (1 + self.others), self.strings * (1 + self.others))
+        Budget::per_feature(features * (1 + self.others), self.strings * (1 + self.others))
     }
 
     /// Cuts all features to their room each time that the number of features has doubled: features that were met first
@@ -99,30 +107,30 @@ impl Counter {
         let features: usize = self.sides.iter().map(Vec::len).sum();
         let features = (features + self.strings) * (1 + self.others);
         if features > self.shrunk {
-            let room = self.room();
-            self.sides.iter_mut().flatten().for_each(|values| values.shrink(room));
+            let budget = self.budget();
+            self.sides.iter_mut().flatten().for_each(|values| values.shrink(budget));
             self.shrunk = 2 * features;
         }
     }
 }
 
-impl RecordObserver for Counter {
+impl RecordObserver for StatisticsObserver {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
-        let key = Key::of_record(record.place());
-        let room = self.room();
+        let key = SampleKey::of_record(record.place());
+        let budget = self.budget();
         let mut lists = 0;
         record.each_list(|feature, list| {
             let side = &mut self.sides[usize::from(feature.role == Role::Sequence)];
             if feature.number >= side.len() {
-                // Numbers are given in order, but to features with no step, of which nothing is told here, as well.
-                side.resize_with(feature.number + 1, || FeatureValues::new("", feature.role));
+                // NumberAccumulator are given in order, but to features with no step, of which nothing is told here, as well.
+                side.resize_with(feature.number + 1, || FeatureAccumulator::new("", feature.role));
             }
             let Some(values) = side.get_mut(feature.number) else { return };
             if values.name.is_empty() {
                 feature.name.clone_into(&mut values.name);
             }
             let had_strings = values.bytes.is_some();
-            values.add(list, key.of_list(lists), room);
+            values.add(list, key.of_list(lists), budget);
             self.strings += usize::from(!had_strings && values.bytes.is_some());
             lists += 1;
         });

@@ -2,27 +2,28 @@
 
 use tfarrow_codec::{Kind, Role, infer::ValueList};
 
-use crate::{
-    bytes::Bytes,
-    numbers::Numbers,
-    sample::{Key, Room, Sample},
+use super::{
+    budget::Budget,
+    bytes::BytesAccumulator,
+    numbers::NumberAccumulator,
+    sample::{SampleKey, ValueSample},
 };
 
 /// What was counted of the values of one feature, of each kind that it has.
 #[derive(Clone, Debug)]
-pub(crate) struct FeatureValues {
+pub(crate) struct FeatureAccumulator {
     pub(crate) name: String,
     pub(crate) role: Role,
     /// Of the lists, by [`Kind`] as an index.
-    pub(crate) lengths: [Sample<u64>; 3],
+    pub(crate) lengths: [ValueSample<u64>; 3],
     /// Lists without a value, likewise.
     pub(crate) empty: [u64; 3],
-    pub(crate) bytes: Option<Box<Bytes>>,
-    pub(crate) floats: Option<Box<Numbers<f32>>>,
-    pub(crate) ints: Option<Box<Numbers<i64>>>,
+    pub(crate) bytes: Option<Box<BytesAccumulator>>,
+    pub(crate) floats: Option<Box<NumberAccumulator<f32>>>,
+    pub(crate) ints: Option<Box<NumberAccumulator<i64>>>,
 }
 
-impl FeatureValues {
+impl FeatureAccumulator {
     pub(crate) fn new(name: &str, role: Role) -> Self {
         Self {
             name: name.to_owned(),
@@ -36,56 +37,56 @@ impl FeatureValues {
     }
 
     /// Adds a list, where there is so much room.
-    pub(crate) fn add(&mut self, list: ValueList<'_>, key: Key, room: Room) {
+    pub(crate) fn add(&mut self, list: ValueList<'_>, key: SampleKey, budget: Budget) {
         let (kind, length) = match list {
             ValueList::Unset => return,
             ValueList::Bytes(values) => {
                 let bytes = self.bytes.get_or_insert_default();
                 let mut index = 0;
                 values.each(|value| {
-                    bytes.add(value, key.of_value(index), room);
+                    bytes.add(value, key.of_value(index), budget);
                     index += 1;
                 });
                 (Kind::Bytes, index)
             }
             ValueList::Float(values) => {
-                self.floats.get_or_insert_default().add(values, key, room);
+                self.floats.get_or_insert_default().add(values, key, budget);
                 (Kind::Float, values.len())
             }
             ValueList::Int64(values) => {
-                self.ints.get_or_insert_default().add(values, key, room);
+                self.ints.get_or_insert_default().add(values, key, budget);
                 (Kind::Int64, values.len())
             }
         };
-        self.lengths[kind as usize].add(key.of_value(0), room, || length as u64);
+        self.lengths[kind as usize].add(key.of_value(0), budget, || length as u64);
         self.empty[kind as usize] += u64::from(length == 0);
     }
 
-    pub(crate) fn merge(&mut self, other: Self, room: Room) {
-        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, room));
+    pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
+        self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, budget));
         self.empty.iter_mut().zip(other.empty).for_each(|(own, other)| *own += other);
         if let Some(other) = other.bytes {
-            self.bytes.get_or_insert_default().merge(*other, room);
+            self.bytes.get_or_insert_default().merge(*other, budget);
         }
         if let Some(other) = other.floats {
-            self.floats.get_or_insert_default().merge(*other, room);
+            self.floats.get_or_insert_default().merge(*other, budget);
         }
         if let Some(other) = other.ints {
-            self.ints.get_or_insert_default().merge(*other, room);
+            self.ints.get_or_insert_default().merge(*other, budget);
         }
     }
 
     /// Drops what there is no room for any more.
-    pub(crate) fn shrink(&mut self, room: Room) {
-        self.lengths.iter_mut().for_each(|lengths| lengths.cut(room));
+    pub(crate) fn shrink(&mut self, budget: Budget) {
+        self.lengths.iter_mut().for_each(|lengths| lengths.cut(budget));
         if let Some(bytes) = &mut self.bytes {
-            bytes.shrink(room);
+            bytes.shrink(budget);
         }
         if let Some(floats) = &mut self.floats {
-            floats.sample.cut(room);
+            floats.sample.cut(budget);
         }
         if let Some(ints) = &mut self.ints {
-            ints.sample.cut(room);
+            ints.sample.cut(budget);
         }
     }
 }

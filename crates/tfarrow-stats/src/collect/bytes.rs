@@ -6,10 +6,11 @@ use cardinality_estimator::CardinalityEstimator;
 use foldhash::fast::RandomState;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{
-    formats::{Format, is_text},
-    images::Images,
-    sample::{Room, Sample},
+use super::{
+    budget::Budget,
+    formats::{ValueFormat, is_text},
+    images::ImageAccumulator,
+    sample::ValueSample,
 };
 
 /// Bytes of a value that a sample keeps.
@@ -17,37 +18,37 @@ const SAMPLED_BYTES: usize = 256;
 
 /// What was counted of the values of a feature that are byte strings.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bytes {
+pub(crate) struct BytesAccumulator {
     /// Of all values together.
     pub(crate) bytes: u64,
     /// Of the shortest and the longest.
     pub(crate) lengths: Option<(u64, u64)>,
     pub(crate) invalid_utf8: u64,
-    /// How many values look like each format, by [`Format`] as an index.
-    pub(crate) formats: [u64; Format::COUNT],
+    /// How many values look like each format, by [`ValueFormat`] as an index.
+    pub(crate) formats: [u64; ValueFormat::COUNT],
     /// Of those that look like images.
-    pub(crate) images: Images,
-    pub(crate) values: Values,
-    pub(crate) sample: Sample<Box<[u8]>>,
+    pub(crate) images: ImageAccumulator,
+    pub(crate) distinct: DistinctValues,
+    pub(crate) sample: ValueSample<Box<[u8]>>,
 }
 
-impl Bytes {
+impl BytesAccumulator {
     /// Adds a value, where there is so much room.
-    pub(crate) fn add(&mut self, value: &[u8], key: u64, room: Room) {
+    pub(crate) fn add(&mut self, value: &[u8], key: u64, budget: Budget) {
         let length = value.len() as u64;
         self.bytes += length;
         self.lengths = Some(self.lengths.map_or((length, length), |(low, high)| (low.min(length), high.max(length))));
         let is_utf8 = value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok();
         self.invalid_utf8 += u64::from(!is_utf8);
-        let format = Format::of(value, is_text(value, is_utf8));
+        let format = ValueFormat::of(value, is_text(value, is_utf8));
         if let Some(count) = self.formats.get_mut(format as usize) {
             *count += 1;
         }
         if format.is_image() {
             self.images.add(value);
         }
-        self.values.add(value, 1, room);
-        self.sample.add(key, room, || sampled(value, is_utf8).into());
+        self.distinct.add(value, 1, budget);
+        self.sample.add(key, budget, || sampled(value, is_utf8).into());
     }
 
     /// How many values there are.
@@ -55,7 +56,7 @@ impl Bytes {
         self.sample.seen()
     }
 
-    pub(crate) fn merge(&mut self, other: Self, room: Room) {
+    pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.bytes += other.bytes;
         self.lengths = match (self.lengths, other.lengths) {
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
@@ -64,14 +65,14 @@ impl Bytes {
         self.invalid_utf8 += other.invalid_utf8;
         self.formats.iter_mut().zip(other.formats).for_each(|(count, more)| *count += more);
         self.images.merge(&other.images);
-        self.values.merge(other.values, room);
-        self.sample.merge(other.sample, room);
+        self.distinct.merge(other.distinct, budget);
+        self.sample.merge(other.sample, budget);
     }
 
     /// Drops what there is no room for any more.
-    pub(crate) fn shrink(&mut self, room: Room) {
-        self.values.shrink(room);
-        self.sample.cut(room);
+    pub(crate) fn shrink(&mut self, budget: Budget) {
+        self.distinct.shrink(budget);
+        self.sample.cut(budget);
     }
 }
 
@@ -84,18 +85,18 @@ fn sampled(value: &[u8], is_text: bool) -> &[u8] {
 
 /// How often there is each value, as long as they are few; else about how many there are.
 #[derive(Clone, Debug)]
-pub(crate) enum Values {
+pub(crate) enum DistinctValues {
     /// Each, and how often.
-    Each { counts: HashMap<Box<[u8]>, u64, RandomState>, bytes: usize },
+    Counted { counts: HashMap<Box<[u8]>, u64, RandomState>, bytes: usize },
     /// Too many.
-    Many(Box<Distinct>),
+    Estimated(Box<DistinctEstimate>),
 }
 
 /// HyperLogLog with an error of 0.8 %, of hashes that are the same on every machine.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Distinct(CardinalityEstimator<u64, DefaultHasher, 14, 6>);
+pub(crate) struct DistinctEstimate(CardinalityEstimator<u64, DefaultHasher, 14, 6>);
 
-impl Distinct {
+impl DistinctEstimate {
     fn of<'a>(values: impl Iterator<Item = &'a Box<[u8]>>) -> Self {
         let mut distinct = Self::default();
         values.for_each(|value| distinct.insert(value));
@@ -107,60 +108,60 @@ impl Distinct {
     }
 }
 
-impl Default for Values {
+impl Default for DistinctValues {
     fn default() -> Self {
-        Self::Each { counts: HashMap::default(), bytes: 0 }
+        Self::Counted { counts: HashMap::default(), bytes: 0 }
     }
 }
 
-impl Values {
-    fn add(&mut self, value: &[u8], times: u64, room: Room) {
+impl DistinctValues {
+    fn add(&mut self, value: &[u8], times: u64, budget: Budget) {
         match self {
-            Self::Each { counts, bytes } => {
+            Self::Counted { counts, bytes } => {
                 if let Some(count) = counts.get_mut(value) {
                     *count += times;
                     return;
                 }
-                if counts.len() < room.distinct && *bytes + value.len() <= room.distinct_bytes {
+                if counts.len() < budget.distinct && *bytes + value.len() <= budget.distinct_bytes {
                     counts.insert(value.into(), times);
                     *bytes += value.len();
                     return;
                 }
-                let mut distinct = Distinct::of(counts.keys());
+                let mut distinct = DistinctEstimate::of(counts.keys());
                 distinct.insert(value);
-                *self = Self::Many(Box::new(distinct));
+                *self = Self::Estimated(Box::new(distinct));
             }
-            Self::Many(distinct) => distinct.insert(value),
+            Self::Estimated(distinct) => distinct.insert(value),
         }
     }
 
     /// Estimates how many distinct values there are, where there is no more room to count each.
-    fn shrink(&mut self, room: Room) {
-        if let Self::Each { counts, bytes } = self
-            && (counts.len() > room.distinct || *bytes > room.distinct_bytes)
+    fn shrink(&mut self, budget: Budget) {
+        if let Self::Counted { counts, bytes } = self
+            && (counts.len() > budget.distinct || *bytes > budget.distinct_bytes)
         {
-            *self = Self::Many(Box::new(Distinct::of(counts.keys())));
+            *self = Self::Estimated(Box::new(DistinctEstimate::of(counts.keys())));
         }
     }
 
-    fn merge(&mut self, other: Self, room: Room) {
+    fn merge(&mut self, other: Self, budget: Budget) {
         match other {
-            Self::Each { counts, .. } => counts.iter().for_each(|(value, times)| self.add(value, *times, room)),
-            Self::Many(mut more) => {
+            Self::Counted { counts, .. } => counts.iter().for_each(|(value, times)| self.add(value, *times, budget)),
+            Self::Estimated(mut more) => {
                 match self {
-                    Self::Many(distinct) => more.0.merge(&distinct.0),
-                    Self::Each { counts, .. } => counts.keys().for_each(|value| more.insert(value)),
+                    Self::Estimated(distinct) => more.0.merge(&distinct.0),
+                    Self::Counted { counts, .. } => counts.keys().for_each(|value| more.insert(value)),
                 }
-                *self = Self::Many(more);
+                *self = Self::Estimated(more);
             }
         }
     }
 
     /// How many distinct values there are, and whether that is exact.
-    pub(crate) fn distinct(&self) -> (u64, bool) {
+    pub(crate) fn count(&self) -> (u64, bool) {
         match self {
-            Self::Each { counts, .. } => (counts.len() as u64, true),
-            Self::Many(distinct) => (distinct.0.estimate() as u64, false),
+            Self::Counted { counts, .. } => (counts.len() as u64, true),
+            Self::Estimated(estimate) => (estimate.0.estimate() as u64, false),
         }
     }
 }
@@ -169,50 +170,50 @@ impl Values {
 mod tests {
     use super::*;
 
-    const ROOM: Room = Room { sample: 100, sample_bytes: 1 << 20, distinct: 20_000, distinct_bytes: 1 << 20 };
+    const BUDGET: Budget = Budget { sample: 100, sample_bytes: 1 << 20, distinct: 20_000, distinct_bytes: 1 << 20 };
 
-    fn values(of: impl Iterator<Item = u64>) -> Values {
-        let mut values = Values::default();
-        of.for_each(|i| values.add(&i.to_le_bytes(), 1, ROOM));
+    fn values(of: impl Iterator<Item = u64>) -> DistinctValues {
+        let mut values = DistinctValues::default();
+        of.for_each(|i| values.add(&i.to_le_bytes(), 1, BUDGET));
         values
     }
 
     #[test]
     fn few_are_counted_and_many_estimated() {
-        assert_eq!(values((0..10_000).map(|i| i % 7)).distinct(), (7, true));
-        assert_eq!(values(0..ROOM.distinct as u64).distinct(), (ROOM.distinct as u64, true));
-        let (found, exact) = values(0..200_000).distinct();
+        assert_eq!(values((0..10_000).map(|i| i % 7)).count(), (7, true));
+        assert_eq!(values(0..BUDGET.distinct as u64).count(), (BUDGET.distinct as u64, true));
+        let (found, exact) = values(0..200_000).count();
         assert!(!exact && (195_000..205_000).contains(&found), "{found}");
     }
 
     #[test]
     fn the_order_does_not_show() {
         let parts = [values(0..15_000), values(10_000..26_000), values(26_000..90_000)];
-        let whole = values((0..90_000).rev()).distinct();
+        let whole = values((0..90_000).rev()).count();
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
-            let mut merged = Values::default();
-            order.iter().for_each(|part| merged.merge(parts[*part].clone(), ROOM));
-            assert_eq!(merged.distinct(), whole);
+            let mut merged = DistinctValues::default();
+            order.iter().for_each(|part| merged.merge(parts[*part].clone(), BUDGET));
+            assert_eq!(merged.count(), whole);
         }
     }
 
     #[test]
     fn what_has_become_too_many_is_estimated() {
-        let small = Room { distinct: 100, ..ROOM };
-        let mut merged = Values::default();
+        let small = Budget { distinct: 100, ..BUDGET };
+        let mut merged = DistinctValues::default();
         merged.merge(values(0..150), small);
-        assert!(matches!(merged, Values::Many(_)));
-        let mut merged = Values::default();
+        assert!(matches!(merged, DistinctValues::Estimated(_)));
+        let mut merged = DistinctValues::default();
         merged.merge(values(0..100), small);
-        assert_eq!(merged.distinct(), (100, true));
+        assert_eq!(merged.count(), (100, true));
     }
 
     #[test]
     fn long_values_are_many_sooner() {
-        let mut values = Values::default();
+        let mut values = DistinctValues::default();
         let mut add = |i: u8| {
-            values.add(&vec![i; ROOM.distinct_bytes / 2], 1, ROOM);
-            values.distinct()
+            values.add(&vec![i; BUDGET.distinct_bytes / 2], 1, BUDGET);
+            values.count()
         };
         add(1);
         assert_eq!(add(2), (2, true));

@@ -17,18 +17,16 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Error, InferOptions, Inferred, OnProgress, Shard, SkippedRecords};
 
-use crate::{
-    figures::text_or_bytes,
-    statistics::{Counter, Statistics},
-};
+use super::{Statistics, StatisticsObserver};
+use crate::summary_statistics::text_or_bytes;
 
 /// Values that a data set is cut by at most: each slice takes as much memory as a data set.
-pub const MOST_SLICES: usize = 256;
+pub const MAX_SLICES: usize = 256;
 /// Bytes of such a value at most.
-const MOST_BYTES: usize = 256;
+const MAX_VALUE_BYTES: usize = 256;
 
 /// Features that are named where one is not found.
-const NAMED: usize = 30;
+const MAX_NAMED: usize = 30;
 
 /// A value that a data set is cut by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +68,7 @@ pub struct Slice {
 
 /// A data set, and what it was cut into.
 #[derive(Debug)]
-pub struct Sliced {
+pub struct SlicedStatistics {
     /// What was counted of all records.
     pub all: Statistics,
     /// Those of most records first, then by their values.
@@ -86,10 +84,10 @@ pub enum SliceError {
     Read(Error),
     /// No record has the feature; these are the features that there are.
     Absent(String, Vec<String>),
-    /// The feature has more than [`MOST_SLICES`] values.
+    /// The feature has more than [`MAX_SLICES`] values.
     TooMany(String),
     /// The feature has floats, or byte strings that are too long, and where it has them.
-    Unfit(String, &'static str, String),
+    Unsupported(String, &'static str, String),
 }
 
 impl fmt::Display for SliceError {
@@ -97,20 +95,20 @@ impl fmt::Display for SliceError {
         match self {
             Self::Read(error) => error.fmt(f),
             Self::Absent(name, all) => {
-                let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-                let more = all.len().saturating_sub(NAMED);
+                let named = all.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let more = all.len().saturating_sub(MAX_NAMED);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
                 write!(f, "no record has a feature {name:?} to slice by; there are {named}{more}")
             }
             Self::TooMany(name) => write!(
                 f,
-                "feature {name:?} has more than {MOST_SLICES} values, and each slice has figures of its own: take a \
+                "feature {name:?} has more than {MAX_SLICES} values, and each slice has figures of its own: take a \
                  feature of fewer values"
             ),
-            Self::Unfit(name, what, place) => write!(
+            Self::Unsupported(name, what, place) => write!(
                 f,
                 "feature {name:?} has {what}, in {place}: slices are of integers, and of byte strings of up to \
-                 {MOST_BYTES} bytes"
+                 {MAX_VALUE_BYTES} bytes"
             ),
         }
     }
@@ -120,7 +118,7 @@ impl StdError for SliceError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Read(error) => error.source(),
-            Self::Absent(..) | Self::TooMany(_) | Self::Unfit(..) => None,
+            Self::Absent(..) | Self::TooMany(_) | Self::Unsupported(..) => None,
         }
     }
 }
@@ -136,7 +134,7 @@ impl Statistics {
         options: &InferOptions,
         progress: &OnProgress<'_>,
         by: &str,
-    ) -> Result<Sliced, SliceError> {
+    ) -> Result<SlicedStatistics, SliceError> {
         let trouble = Mutex::new(None);
         let told = || *trouble.lock().unwrap_or_else(PoisonError::into_inner);
         let on_progress = |bytes, records| match told() {
@@ -144,7 +142,7 @@ impl Statistics {
             None => progress(bytes, records),
         };
         let limits = options.read.limits;
-        let begin = || Slicer { by, limits, trouble: &trouble, slices: BTreeMap::new(), inside: 0, shrunk: 0 };
+        let begin = || SliceObserver { by, limits, trouble: &trouble, slices: BTreeMap::new(), inside: 0, shrunk: 0 };
         let counted = Self::collect_with(shards, options, &on_progress, begin);
         if let Some(trouble) = told() {
             return Err(trouble.told(by, shards));
@@ -156,12 +154,12 @@ impl Statistics {
         }
         let inside: u64 = slicers.iter().map(|slicer| slicer.inside).sum();
         let without = all.inferred.summary.records().saturating_sub(inside);
-        let mut parts: BTreeMap<SliceValue, Vec<Part>> = BTreeMap::new();
+        let mut parts: BTreeMap<SliceValue, Vec<SliceAccumulator>> = BTreeMap::new();
         for (value, part) in slicers.into_iter().flat_map(|slicer| slicer.slices) {
             parts.entry(value).or_default().push(part);
         }
         let count = parts.len();
-        if count > MOST_SLICES {
+        if count > MAX_SLICES {
             return Err(SliceError::TooMany(by.to_owned()));
         }
         let mut slices = Vec::new();
@@ -175,58 +173,58 @@ impl Statistics {
             }
             let (names, sampled) = (all.inferred.names.clone(), all.inferred.sampled);
             let inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
-            slices.push(Slice { value, statistics: Self::of(inferred, counters, 1 + count) });
+            slices.push(Slice { value, statistics: Self::merge(inferred, counters, 1 + count) });
         }
         // Of as many records, in the order of their values.
         slices.sort_by_key(|slice| std::cmp::Reverse(slice.statistics.inferred.summary.records()));
-        Ok(Sliced { all, slices, without })
+        Ok(SlicedStatistics { all, slices, without })
     }
 }
 
 /// What one thread has seen of a slice.
 #[derive(Debug)]
-struct Part {
+struct SliceAccumulator {
     summary: Summary,
-    counter: Counter,
+    counter: StatisticsObserver,
 }
 
 /// Why one thread has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Trouble {
-    Unfit(Place, &'static str),
+enum SliceFailure {
+    Unsupported(Place, &'static str),
     TooMany,
 }
 
-impl Trouble {
+impl SliceFailure {
     fn told(self, by: &str, shards: &[Shard]) -> SliceError {
         match self {
             Self::TooMany => SliceError::TooMany(by.to_owned()),
-            Self::Unfit(Place { shard, record, offset }, what) => {
+            Self::Unsupported(Place { shard, record, offset }, what) => {
                 let path = shards.get(shard as usize).map(|shard| shard.path.display().to_string());
                 let place = format!("{}: record {record} (byte {offset})", path.unwrap_or_default());
-                SliceError::Unfit(by.to_owned(), what, place)
+                SliceError::Unsupported(by.to_owned(), what, place)
             }
         }
     }
 }
 
 /// Cuts the records that one thread sees.
-struct Slicer<'a> {
+struct SliceObserver<'a> {
     by: &'a str,
     /// Of each part's summary.
     limits: Limits,
     /// Why all threads give up.
-    trouble: &'a Mutex<Option<Trouble>>,
-    slices: BTreeMap<SliceValue, Part>,
+    trouble: &'a Mutex<Option<SliceFailure>>,
+    slices: BTreeMap<SliceValue, SliceAccumulator>,
     /// Records that are in some slice.
     inside: u64,
     /// The number of slices at which all of them have less room.
     shrunk: usize,
 }
 
-impl Slicer<'_> {
+impl SliceObserver<'_> {
     /// Of what threads have met by then, the first in the data set is told.
-    fn give_up(&self, trouble: Trouble) {
+    fn give_up(&self, trouble: SliceFailure) {
         let mut held = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Some(held.map_or(trouble, |held| held.min(trouble)));
     }
@@ -243,14 +241,14 @@ impl Slicer<'_> {
                 ValueList::Unset | ValueList::Float([]) => {}
                 ValueList::Float(_) => unfit = Some("floats"),
                 ValueList::Int64(list) => values.extend(list.iter().map(|value| SliceValue::Int64(*value))),
-                ValueList::Bytes(list) => list.each(|value| match value.len() <= MOST_BYTES {
+                ValueList::Bytes(list) => list.each(|value| match value.len() <= MAX_VALUE_BYTES {
                     true => values.push(SliceValue::Bytes(value.into())),
                     false => unfit = Some("long values"),
                 }),
             }
         });
         if let Some(what) = unfit {
-            self.give_up(Trouble::Unfit(record.place(), what));
+            self.give_up(SliceFailure::Unsupported(record.place(), what));
         }
         values.sort_unstable();
         values.dedup();
@@ -258,7 +256,7 @@ impl Slicer<'_> {
     }
 }
 
-impl RecordObserver for Slicer<'_> {
+impl RecordObserver for SliceObserver<'_> {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let values = self.values(record);
         if self.slices.len() >= self.shrunk {
@@ -272,11 +270,14 @@ impl RecordObserver for Slicer<'_> {
         self.inside += u64::from(!values.is_empty());
         for value in values {
             let count = self.slices.len();
-            if count >= MOST_SLICES && !self.slices.contains_key(&value) {
-                return self.give_up(Trouble::TooMany);
+            if count >= MAX_SLICES && !self.slices.contains_key(&value) {
+                return self.give_up(SliceFailure::TooMany);
             }
             let limits = self.limits;
-            let new = || Part { summary: Summary::with_limits(0, limits), counter: Counter::default() };
+            let new = || SliceAccumulator {
+                summary: Summary::with_limits(0, limits),
+                counter: StatisticsObserver::default(),
+            };
             let part = self.slices.entry(value).or_insert_with(new);
             part.counter.others = count;
             part.counter.shrink();

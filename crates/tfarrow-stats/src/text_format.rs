@@ -146,7 +146,7 @@ fn print_map(name: &str, kind: &Kind, entries: &HashMap<MapKey, Value>, depth: u
 ///
 /// # Errors
 /// What is no text format, or no schema: with its line.
-pub fn schema_of_text(text: &str) -> Result<Schema, TextError> {
+pub fn schema_from_text(text: &str) -> Result<Schema, TextError> {
     of_text("Schema", text)
 }
 
@@ -154,6 +154,6 @@ pub fn schema_of_text(text: &str) -> Result<Schema, TextError> {
 ///
 /// # Errors
 /// What is no text format, or no `DatasetFeatureStatisticsList`: with its line.
-pub fn statistics_of_text(text: &str) -> Result<DatasetFeatureStatisticsList, TextError> {
+pub fn statistics_from_text(text: &str) -> Result<DatasetFeatureStatisticsList, TextError> {
     of_text("DatasetFeatureStatisticsList", text)
 }

@@ -3,29 +3,30 @@
 
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
+use super::{SEQUENCE, path_step};
 use crate::{
-    bytes::{Bytes, Values},
-    feature::FeatureValues,
+    collect::{
+        Statistics,
+        bytes::{BytesAccumulator, DistinctValues},
+        feature::FeatureAccumulator,
+    },
     proto::{
         BoolDomain, Feature, FeaturePresence, FeatureType, FixedShape, IntDomain, Schema, StringDomain, StructDomain,
         ValueCount, ValueCountList,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
         fixed_shape::Dim,
     },
-    statistics::Statistics,
 };
 
-/// Distinct values that a string domain has at most.
-const MOST_VALUES: usize = 100;
-/// The feature that TFX puts the feature lists of SequenceExamples into.
-pub(crate) const SEQUENCE: &str = "##SEQUENCE##";
+/// DistinctEstimate values that a string domain has at most.
+const MAX_DOMAIN_VALUES: usize = 100;
 /// Strings that stand for true and for false.
 const TRUE: [&str; 6] = ["TRUE", "true", "SET", "set", "1", ""];
 const FALSE: [&str; 5] = ["FALSE", "false", "CLEAR", "clear", "0"];
 
 impl Statistics {
     /// The schema that TFDV would infer. A feature of several kinds, at which TFDV gives up, has that of most lists.
-    pub fn schema(&self) -> Schema {
+    pub fn infer_schema(&self) -> Schema {
         let records = self.inferred.summary.records();
         let (mut schema, mut steps) = (Schema::default(), StructDomain::default());
         for (summary, values) in self.features() {
@@ -64,7 +65,7 @@ pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
 
 pub(crate) fn feature(
     summary: &FeatureSummary,
-    values: &FeatureValues,
+    values: &FeatureAccumulator,
     records: u64,
 ) -> (Feature, Option<StringDomain>) {
     let seen = main_kind(summary);
@@ -123,7 +124,7 @@ fn value_count(min: u64, max: u64) -> ValueCount {
 }
 
 /// The domain of a feature, and the one of its name beside it where it is one of strings.
-fn domain(summary: &FeatureSummary, values: &FeatureValues) -> (Option<DomainInfo>, Option<StringDomain>) {
+fn domain(summary: &FeatureSummary, values: &FeatureAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
     match main_kind(summary).map(|(kind, _)| kind) {
         Some(Kind::Int64) => {
             let range = values.ints.as_ref().and_then(|numbers| numbers.finite);
@@ -135,8 +136,8 @@ fn domain(summary: &FeatureSummary, values: &FeatureValues) -> (Option<DomainInf
     }
 }
 
-fn string_domain(name: &str, bytes: &Bytes) -> (Option<DomainInfo>, Option<StringDomain>) {
-    let Values::Each { counts, .. } = &bytes.values else { return (None, None) };
+fn string_domain(name: &str, bytes: &BytesAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
+    let DistinctValues::Counted { counts, .. } = &bytes.distinct else { return (None, None) };
     let text: Option<Vec<&str>> = counts.keys().map(|value| std::str::from_utf8(value).ok()).collect();
     let Some(mut text) = text.filter(|text| !text.is_empty()) else { return (None, None) };
     text.sort_unstable();
@@ -146,23 +147,13 @@ fn string_domain(name: &str, bytes: &Bytes) -> (Option<DomainInfo>, Option<Strin
     if text.iter().all(|value| value.parse::<i64>().is_ok()) {
         return (Some(DomainInfo::IntDomain(IntDomain::default())), None);
     }
-    if text.len() > MOST_VALUES {
+    if text.len() > MAX_DOMAIN_VALUES {
         return (None, None);
     }
     let value = text.into_iter().map(str::to_owned).collect();
     let name = path_step(name);
     let domain = StringDomain { name: Some(name.clone()), value, ..StringDomain::default() };
     (Some(DomainInfo::Domain(name)), Some(domain))
-}
-
-/// The name of a feature as a step of a path, in quotes where it would be taken for more than one (`path.cc`).
-pub(crate) fn path_step(name: &str) -> String {
-    let in_brackets = name.strip_prefix('(').and_then(|name| name.strip_suffix(')'));
-    let is_plain = !name.is_empty() && !name.contains(['.', '(', ')', '\'']);
-    match is_plain || in_brackets.is_some_and(|name| !name.contains(['(', ')'])) {
-        true => name.to_owned(),
-        false => format!("'{}'", name.replace('\'', "''")),
-    }
 }
 
 /// The domain of strings of which one may stand for true, and one for false.

@@ -1,0 +1,167 @@
+//! Computing the summary statistics from the accumulators of the pass.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
+
+use super::{
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, ImageStatistics, KindStatistics, ListLengths,
+    NumberStatistics, TopValue, quantiles::Quantiles,
+};
+use crate::collect::{
+    Statistics,
+    bytes::{BytesAccumulator, DistinctValues},
+    feature::FeatureAccumulator,
+    formats::ValueFormat,
+    images::ImageAccumulator,
+    numbers::{Number, NumberAccumulator},
+    sample::{SampleValue, ValueSample},
+};
+
+/// Number of buckets of a histogram, and of parts between deciles.
+const BUCKETS: u32 = 10;
+/// Largest number of most frequent values.
+const MAX_RANKS: usize = 1_000;
+
+impl Statistics {
+    /// The figures.
+    pub fn summarize(&self) -> DatasetStatistics {
+        let summary = &self.inferred.summary;
+        let features = self.features().map(|(seen, values)| feature(seen, values, summary.records()));
+        DatasetStatistics {
+            records: summary.records(),
+            bytes: summary.bytes(),
+            sampled: self.inferred.sampled.map(|sampled| (sampled.shards, sampled.of)),
+            features: features.collect(),
+        }
+    }
+}
+
+fn feature(seen: &FeatureSummary, values: &FeatureAccumulator, records: u64) -> FeatureStatistics {
+    FeatureStatistics {
+        name: seen.name.clone(),
+        is_list: seen.role == Role::Sequence,
+        present: seen.present,
+        missing: records - seen.present,
+        unset: seen.unset,
+        steps: seen.steps,
+        kinds: seen.kinds().map(|(kind, seen)| kind_statistics(kind, seen, values)).collect(),
+    }
+}
+
+fn kind_statistics(kind: Kind, seen: &KindSummary, values: &FeatureAccumulator) -> KindStatistics {
+    let index = kind as usize;
+    KindStatistics {
+        kind: kind.name(),
+        kind_of: kind,
+        lists: seen.lists,
+        empty: values.empty[index],
+        values: seen.values,
+        lengths: lengths(seen, &values.lengths[index]),
+        numbers: match kind {
+            Kind::Float => values.floats.as_deref().map(numbers),
+            Kind::Int64 => values.ints.as_deref().map(numbers),
+            Kind::Bytes => None,
+        },
+        strings: values.bytes.as_deref().filter(|_| kind == Kind::Bytes).map(strings),
+    }
+}
+
+/// The size of a sample that is not everything.
+fn sampled<T: SampleValue>(sample: &ValueSample<T>) -> Option<u64> {
+    (!sample.is_all()).then(|| sample.values().count() as u64)
+}
+
+fn deciles(quantiles: &Quantiles) -> Vec<f64> {
+    (0..=BUCKETS).map(|part| quantiles.at(f64::from(part) / f64::from(BUCKETS))).collect()
+}
+
+fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
+    let ends = (!sample.is_all()).then_some([seen.min_len as f64, seen.max_len as f64]);
+    let lengths = sample.values().map(|length| *length as f64);
+    let quantiles = Quantiles::new(lengths.chain(ends.into_iter().flatten()), seen.lists);
+    ListLengths {
+        min: seen.min_len,
+        mean: seen.values as f64 / seen.lists as f64,
+        max: seen.max_len,
+        deciles: deciles(&quantiles),
+        sampled: sampled(sample),
+        quantiles: quantiles.equal_counts(BUCKETS),
+    }
+}
+
+pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatistics {
+    let (min, max) = numbers.range();
+    // What is rare may have been missed, but the range is that of all values.
+    let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
+    let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
+    let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count());
+    NumberStatistics {
+        count: numbers.count(),
+        nan: numbers.nan,
+        zeros: numbers.zeros,
+        positive_infinities: numbers.positive_infinities,
+        negative_infinities: numbers.negative_infinities,
+        mean: numbers.mean(),
+        std_dev: numbers.std_dev(),
+        min,
+        median: quantiles.median(),
+        max,
+        deciles: deciles(&quantiles),
+        histogram: quantiles.equal_widths(BUCKETS),
+        quantiles: quantiles.equal_counts(BUCKETS),
+        sampled: sampled(&numbers.sample),
+    }
+}
+
+fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
+    let (distinct, is_distinct_exact) = bytes.distinct.count();
+    // An estimate may be more than there are.
+    let distinct = distinct.min(bytes.count());
+    let (min_length, max_length) = bytes.lengths.unwrap_or_default();
+    let formats = ValueFormat::ALL.into_iter().zip(bytes.formats).filter(|(_, count)| *count > 0);
+    ByteStringStatistics {
+        total: bytes.count(),
+        distinct,
+        is_distinct_exact,
+        min_length,
+        mean_length: bytes.bytes as f64 / bytes.count() as f64,
+        max_length,
+        invalid_utf8: bytes.invalid_utf8,
+        formats: formats.map(|(format, count)| (format.name(), count)).collect(),
+        images: images(&bytes.images),
+        top: top(bytes),
+        sampled: if is_distinct_exact { None } else { sampled(&bytes.sample) },
+    }
+}
+
+fn images(images: &ImageAccumulator) -> Option<ImageStatistics> {
+    let ImageAccumulator { read: count, damaged, sizes } = *images;
+    let [width, height] = [0, 1].map(|side| sizes.map(|sizes| sizes[side]));
+    (count + damaged > 0).then_some(ImageStatistics { count, damaged, width, height })
+}
+
+/// The most frequent values, of equally frequent ones the last by name first, as TFDV ranks them.
+fn top(bytes: &BytesAccumulator) -> Vec<TopValue> {
+    let mut top: Vec<(&[u8], f64)> = match &bytes.distinct {
+        DistinctValues::Counted { counts, .. } => {
+            counts.iter().map(|(value, count)| (&**value, *count as f64)).collect()
+        }
+        DistinctValues::Estimated(_) => {
+            let mut counts = HashMap::<&[u8], u64, RandomState>::default();
+            bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
+            let weight = bytes.count() as f64 / bytes.sample.values().count().max(1) as f64;
+            // What the sample has once tells nothing of how often there is.
+            let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
+            repeated.map(|(value, count)| (value, count as f64 * weight)).collect()
+        }
+    };
+    let order = |a: &(&[u8], f64), b: &(&[u8], f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(a.0));
+    if top.len() > MAX_RANKS {
+        top.select_nth_unstable_by(MAX_RANKS, order);
+        top.truncate(MAX_RANKS);
+    }
+    top.sort_unstable_by(order);
+    top.into_iter().map(|(value, count)| TopValue { value: value.into(), count }).collect()
+}

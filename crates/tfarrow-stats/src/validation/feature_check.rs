@@ -1,0 +1,269 @@
+//! The constraints that a schema sets on each list of one feature, and the records that violate them.
+//!
+//! Constraints on all records together, such as the fraction of records that have a feature, are checked after the pass
+//! (`feature_validator.rs`).
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
+use tfarrow_codec::{
+    Kind, Place,
+    infer::{BytesValues, ValueList},
+};
+
+use super::{
+    AnomalyKind,
+    domains::{DomainCheck, StringDomains},
+};
+use crate::{
+    collect::{bytes::DistinctValues, feature::FeatureAccumulator},
+    proto::{Feature, FeatureType, FixedShape, ValueCount, feature::ShapeType},
+    schema::infer::feature_type,
+};
+
+/// Largest number of distinct values outside of a domain that are kept for each feature. A domain that more values would
+/// have to be added to is dropped from the updated schema.
+const MAX_UNEXPECTED: usize = 400;
+/// Largest size of these values in bytes, for all features of a schema together, in one thread.
+const MAX_UNEXPECTED_BYTES: usize = 16 << 20;
+/// Smallest share of [`MAX_UNEXPECTED_BYTES`] that one feature gets.
+const MIN_UNEXPECTED_BYTES: usize = 8 << 10;
+
+/// Number of records that violate a constraint, and the first of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Violations {
+    pub(crate) records: u64,
+    pub(crate) first: Option<Place>,
+    last: Option<Place>,
+}
+
+impl Violations {
+    /// Counts a record once, however often it is added: a thread adds one record at a time.
+    pub(super) fn add(&mut self, place: Place) {
+        if self.last != Some(place) {
+            self.records += 1;
+            self.last = Some(place);
+        }
+        self.first = Some(self.first.map_or(place, |first| first.min(place)));
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.records += other.records;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+    }
+}
+
+/// The constraints on the lists of one feature, and their violations.
+#[derive(Clone, Debug)]
+pub(crate) struct FeatureCheck {
+    r#type: FeatureType,
+    /// Smallest and largest number of values of a list.
+    lengths: Option<(u64, u64)>,
+    /// Smallest and largest number of steps of a feature list.
+    steps: Option<(u64, u64)>,
+    /// Number of values that a fixed shape has.
+    shape: Option<u64>,
+    domain: DomainCheck,
+    pub(super) violations: BTreeMap<AnomalyKind, Violations>,
+    /// Records that have no list.
+    pub(super) missing: Violations,
+    unexpected: UnexpectedValues,
+    /// Number of byte strings outside of the domain, including those that [`UnexpectedValues`] had no budget for.
+    pub(super) unexpected_values: u64,
+    /// Number of records that have a list.
+    pub(super) present: u64,
+    /// Number of the last record that has a list, by the count of its thread.
+    pub(super) last_record: u64,
+    /// Number of lists of the current record.
+    lists: u64,
+}
+
+impl FeatureCheck {
+    /// Reads the constraints of a feature of a schema. `domains` are the schema's string domains by name, and
+    /// `features` is the number of features that share the budget for unexpected values.
+    pub(super) fn new(feature: &Feature, is_list: bool, domains: &StringDomains<'_>, features: usize) -> Self {
+        let (mut lengths, mut steps, mut shape) = (None, None, None);
+        match &feature.shape_type {
+            Some(ShapeType::ValueCount(count)) if !is_list => lengths = Some(range(count)),
+            Some(ShapeType::ValueCount(_)) => {}
+            Some(ShapeType::ValueCounts(counts)) => match (is_list, counts.value_count.as_slice()) {
+                (false, [count]) => lengths = Some(range(count)),
+                (true, [outer, inner]) => (steps, lengths) = (Some(range(outer)), Some(range(inner))),
+                // Another depth is one anomaly of the feature, VALUE_NESTEDNESS_MISMATCH.
+                _ => {}
+            },
+            Some(ShapeType::Shape(fixed)) => shape = Some(shape_size(fixed)),
+            None => {}
+        }
+        Self {
+            r#type: feature.r#type(),
+            lengths,
+            steps,
+            shape,
+            domain: DomainCheck::new(feature, domains),
+            violations: BTreeMap::new(),
+            missing: Violations::default(),
+            unexpected: UnexpectedValues::with_share_of(features),
+            unexpected_values: 0,
+            present: 0,
+            last_record: 0,
+            lists: 0,
+        }
+    }
+
+    fn report(&mut self, kind: AnomalyKind, place: Place) {
+        self.violations.entry(kind).or_default().add(place);
+    }
+
+    /// Checks a list of the current record.
+    pub(super) fn check(&mut self, list: ValueList<'_>, place: Place) {
+        self.lists += 1;
+        let (kind, length) = match list {
+            ValueList::Unset => return,
+            ValueList::Bytes(values) => (Kind::Bytes, self.check_bytes(values, place)),
+            ValueList::Float(values) => (Kind::Float, self.check_floats(values, place)),
+            ValueList::Int64(values) => (Kind::Int64, self.check_ints(values, place)),
+        };
+        if feature_type(Some(kind)) != self.r#type {
+            self.report(AnomalyKind::UnexpectedDataType, place);
+        }
+        if self.shape.is_some_and(|shape| shape != length) {
+            self.report(AnomalyKind::InvalidFeatureShape, place);
+        }
+        self.check_count(self.lengths, length, place);
+    }
+
+    fn check_count(&mut self, range: Option<(u64, u64)>, count: u64, place: Place) {
+        let (min, max) = range.unwrap_or((0, u64::MAX));
+        if count < min {
+            self.report(AnomalyKind::FeatureTypeLowNumberValues, place);
+        }
+        if count > max {
+            self.report(AnomalyKind::FeatureTypeHighNumberValues, place);
+        }
+    }
+
+    /// Checks byte strings and returns their number.
+    fn check_bytes(&mut self, values: BytesValues<'_>, place: Place) -> u64 {
+        let mut length = 0;
+        values.each(|value| {
+            length += 1;
+            let mut is_unexpected = false;
+            let (domain, violations) = (&self.domain, &mut self.violations);
+            domain.check_string(value, &mut |kind| {
+                is_unexpected = true;
+                violations.entry(kind).or_default().add(place);
+            });
+            if is_unexpected {
+                self.unexpected_values += 1;
+                self.unexpected.add(value, 1);
+            }
+        });
+        length
+    }
+
+    /// Checks floats and returns their number.
+    fn check_floats(&mut self, values: &[f32], place: Place) -> u64 {
+        if !self.domain.is_any() {
+            let (domain, violations) = (&self.domain, &mut self.violations);
+            let mut report = |kind| violations.entry(kind).or_default().add(place);
+            values.iter().for_each(|value| domain.check_float(*value, &mut report));
+        }
+        values.len() as u64
+    }
+
+    /// Checks integers and returns their number.
+    fn check_ints(&mut self, values: &[i64], place: Place) -> u64 {
+        if !self.domain.is_any() {
+            let (domain, violations) = (&self.domain, &mut self.violations);
+            let mut report = |kind| violations.entry(kind).or_default().add(place);
+            values.iter().for_each(|value| domain.check_int(*value, &mut report));
+        }
+        values.len() as u64
+    }
+
+    /// Returns the byte strings outside of the domain with their counts, and whether these are all of them.
+    ///
+    /// They come from the exact counts of distinct values where the accumulator has these, else from the first ones that
+    /// each thread met.
+    pub(super) fn unexpected<'a>(&'a self, values: &'a FeatureAccumulator) -> (HashMap<&'a [u8], u64>, bool) {
+        let Some(DistinctValues::Counted { counts, .. }) = values.bytes.as_ref().map(|bytes| &bytes.distinct) else {
+            let known = self.unexpected.counts.iter().map(|(value, count)| (&**value, *count));
+            return (known.collect(), !self.unexpected.is_cut);
+        };
+        let is_unexpected = |value: &[u8]| {
+            let mut is_unexpected = false;
+            self.domain.check_string(value, &mut |_| is_unexpected = true);
+            is_unexpected
+        };
+        let unexpected = counts.iter().filter(|(value, _)| is_unexpected(value));
+        let unexpected: HashMap<_, _> = unexpected.map(|(value, count)| (&**value, *count)).collect();
+        let is_complete = unexpected.len() <= MAX_UNEXPECTED;
+        (unexpected, is_complete)
+    }
+
+    /// Notes that the current record, the `record`th of this thread, has the feature. Returns whether that is new.
+    pub(super) fn mark_present(&mut self, record: u64) -> bool {
+        let is_first = self.last_record != record;
+        self.last_record = record;
+        self.present += u64::from(is_first);
+        is_first
+    }
+
+    /// Ends a record that has the feature: checks its number of steps.
+    pub(super) fn end_record(&mut self, place: Place) {
+        self.check_count(self.steps, self.lists, place);
+        self.lists = 0;
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        for (kind, violations) in other.violations {
+            self.violations.entry(kind).or_default().merge(violations);
+        }
+        self.missing.merge(other.missing);
+        self.unexpected_values += other.unexpected_values;
+        self.unexpected.is_cut |= other.unexpected.is_cut;
+        other.unexpected.counts.iter().for_each(|(value, count)| self.unexpected.add(value, *count));
+    }
+}
+
+/// Counts of the byte strings outside of a domain, bounded in number and in bytes.
+#[derive(Clone, Debug)]
+struct UnexpectedValues {
+    counts: HashMap<Box<[u8]>, u64, RandomState>,
+    /// Number of bytes that further values may have.
+    budget: usize,
+    /// Whether a value was left out.
+    is_cut: bool,
+}
+
+impl UnexpectedValues {
+    /// Creates the counts of one of `features` features.
+    fn with_share_of(features: usize) -> Self {
+        let budget = (MAX_UNEXPECTED_BYTES / features.max(1)).max(MIN_UNEXPECTED_BYTES);
+        Self { counts: HashMap::default(), budget, is_cut: false }
+    }
+
+    fn add(&mut self, value: &[u8], times: u64) {
+        if let Some(count) = self.counts.get_mut(value) {
+            *count += times;
+        } else if self.counts.len() < MAX_UNEXPECTED && value.len() <= self.budget {
+            self.budget -= value.len();
+            self.counts.insert(value.into(), times);
+        } else {
+            self.is_cut = true;
+        }
+    }
+}
+
+/// Returns the bounds of a `ValueCount`; a negative one is 0.
+fn range(count: &ValueCount) -> (u64, u64) {
+    let bound = |bound: Option<i64>, otherwise| bound.map_or(otherwise, |bound| bound.try_into().unwrap_or_default());
+    (bound(count.min, 0), bound(count.max, u64::MAX))
+}
+
+/// Returns the number of values of a shape: the product of its dimensions.
+pub(super) fn shape_size(shape: &FixedShape) -> u64 {
+    let sizes = shape.dim.iter().map(|dim| u64::try_from(dim.size()).unwrap_or_default());
+    sizes.fold(1, u64::saturating_mul)
+}
