@@ -1,4 +1,5 @@
-//! How far two data sets are apart, feature by feature: TFDV's measures of drift and skew (`anomalies/metrics.cc` there).
+//! Drift and skew: the distances between the distributions of two data sets, by TFDV's measures
+//! (`anomalies/metrics.cc`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,51 +18,56 @@ use crate::{
     validation::{Anomaly, AnomalyKind, Validation},
 };
 
-/// How the distance of two distributions is measured.
+/// A measure of the distance between two distributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Measure {
-    /// The largest difference of the shares that a value has.
+    /// The largest difference between the shares of a value: L-infinity, from 0 to 1.
     LInfty,
-    /// The Jensen-Shannon divergence, from 0 to 1; of numbers, of their histograms of 10 buckets.
+    /// The Jensen-Shannon divergence in bits, from 0 to 1; for numbers, that of histograms with 10 buckets each.
     JensenShannonDivergence,
-    /// The largest difference of the numbers that there are of a value, as a share of all values of both.
+    /// The largest difference between the counts of a value, divided by the number of values of both data sets.
     NormalizedAbsoluteDifference,
 }
 
-/// How far a feature is from what it was.
+/// The distance of a feature from the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distance {
     /// The feature, as a path of the schema.
     pub feature: String,
-    /// How it is measured.
+    /// The measure.
     pub measure: Measure,
-    /// The distance.
+    /// The distance, in the unit of the measure.
     pub value: f64,
-    /// What it may be at most, where something says so.
+    /// The threshold of the schema or the caller, the smallest if there are several; `None` if there is none.
     pub threshold: Option<f64>,
-    /// Whether values were too many to count, so that it is that of samples.
+    /// Whether a data set has too many distinct values to count, so that the distance is between samples.
     pub is_estimated: bool,
-    /// The value that differs most.
+    /// The value with the largest difference, for measures that are such a difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<String>,
 }
 
-/// What a comparator holds against each other: its control, and what is looked at.
+/// The names of the control and of the treatment of a comparator: the baseline is the control.
 const DRIFT: [&str; 2] = ["previous", "current"];
 const SKEW: [&str; 2] = ["serving", "training"];
 
 impl Validation {
-    /// Compares with a data set as it was: what drift and skew comparators of the schema ask for, and the number of
-    /// records. `most` is what may differ where no comparator says so: of strings in L-infinity, of numbers in
-    /// Jensen-Shannon divergence. Adds to the anomalies.
+    /// Compares the data set with a baseline: the number of records, and the features' distributions. Adds an anomaly
+    /// for each violated threshold, and raises the threshold in the updated schema.
+    ///
+    /// Thresholds are those of the schema's drift and skew comparators. For a feature whose comparators set none,
+    /// `most` is the threshold of L-infinity (strings) or of the Jensen-Shannon divergence (numbers), unless the
+    /// distance is estimated.
+    ///
+    /// Returns the distances of the features that both data sets have, without deprecated ones.
     pub fn compare(&mut self, baseline: &Statistics, most: Option<f64>) -> Vec<Distance> {
         let mut anomalies = records(&mut self.updated, &self.statistics, baseline);
         let (now, before) = (by_name(&self.statistics), by_name(baseline));
-        // A feature that was found to be of another type is compared all the same.
-        let has_changed = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::UnexpectedDataType;
+        // The validator has deprecated features of an unexpected type; they are compared nevertheless.
+        let is_type_anomaly = |anomaly: &&Anomaly| anomaly.kind == AnomalyKind::UnexpectedDataType;
         let changed: BTreeSet<_> =
-            self.anomalies.iter().filter(has_changed).filter_map(|anomaly| anomaly.feature.clone()).collect();
+            self.anomalies.iter().filter(is_type_anomaly).filter_map(|anomaly| anomaly.feature.clone()).collect();
         let mut deprecated = BTreeSet::new();
         each_feature(&mut self.updated, |feature, is_list, _| {
             if is_deprecated(feature) && !changed.contains(&feature_path(is_list, feature.name())) {
@@ -77,8 +83,8 @@ impl Validation {
             }
             let Some(values) = now.get(&key) else { return };
             let Some(control) = before.get(&key) else {
-                for [control, _] in take_asking(feature) {
-                    let text = format!("The {control} data has no values of it.");
+                for [control, _] in remove_comparators(feature) {
+                    let text = format!("The {control} data has no values of the feature.");
                     let short = format!("{control} data missing");
                     let anomaly = Anomaly::new(AnomalyKind::ComparatorControlDataMissing, short, text);
                     anomalies.push(Anomaly { feature: Some(path.clone()), ..anomaly });
@@ -87,12 +93,12 @@ impl Validation {
             };
             for mut distance in measure(&path, values, control) {
                 let (limits, is_left) = thresholds(feature, distance.measure);
-                let is_default = is_left && !distance.is_estimated && is_usual(distance.measure, values);
+                let is_default = is_left && !distance.is_estimated && is_default_measure(distance.measure, values);
                 let default = most.filter(|_| is_default);
                 for (names, threshold) in limits.into_iter().chain(default.map(|most| (DRIFT, most))) {
                     distance.threshold = Some(distance.threshold.map_or(threshold, |held| held.min(threshold)));
                     if distance.value > threshold {
-                        anomalies.push(too_far(&distance, names, threshold));
+                        anomalies.push(threshold_exceeded(&distance, names, threshold));
                         raise(feature, names == SKEW, distance.measure, distance.value);
                     }
                 }
@@ -112,7 +118,7 @@ fn by_name(statistics: &Statistics) -> FeaturesByName<'_> {
     statistics.features().map(|(_, values)| (named(values), values)).collect()
 }
 
-/// How many records there are now, and were.
+/// Compares the numbers of records, `now` and `before`.
 fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<Anomaly> {
     let (now, before) = (now.inferred.summary.records(), before.inferred.summary.records());
     let Some(constraints) = &mut schema.dataset_constraints else { return Vec::new() };
@@ -125,7 +131,9 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
         let Some(comparator) = comparator else { continue };
         let ratio = now as f64 / before as f64;
         let text = |bound: f64| {
-            format!("There are {now} records, {before} in the {name}: {ratio:.6} of it; the bound is {bound}.")
+            format!(
+                "There are {now} records, and {before} in the {name}: the ratio is {ratio:.6}, the bound is {bound}."
+            )
         };
         if let Some(most) = comparator.max_fraction_threshold.as_mut().filter(|most| ratio > **most) {
             let short = format!("High num examples in current dataset versus the {name}.");
@@ -157,31 +165,31 @@ fn threshold(comparator: &FeatureComparator, measure: Measure) -> Option<f64> {
 const MEASURES: [Measure; 3] =
     [Measure::LInfty, Measure::JensenShannonDivergence, Measure::NormalizedAbsoluteDifference];
 
-/// Whether a comparator asks for anything.
-fn is_asking(comparator: &FeatureComparator) -> bool {
+/// Returns whether a comparator has a threshold.
+fn has_threshold(comparator: &FeatureComparator) -> bool {
     MEASURES.iter().any(|measure| threshold(comparator, *measure).is_some())
 }
 
-/// What the comparators of a feature allow in this measure, and whether they ask for none at all.
+/// Returns the thresholds of a feature for a measure, and whether its comparators set no threshold for any measure.
 fn thresholds(feature: &Feature, measure: Measure) -> (Vec<([&'static str; 2], f64)>, bool) {
     let own = comparators(feature).filter_map(|(names, comparator)| Some((names, threshold(comparator, measure)?)));
-    (own.collect(), !comparators(feature).any(|(_, comparator)| is_asking(comparator)))
+    (own.collect(), !comparators(feature).any(|(_, comparator)| has_threshold(comparator)))
 }
 
-/// What the comparators that ask for something hold against each other; they are taken away.
-fn take_asking(feature: &mut Feature) -> Vec<[&'static str; 2]> {
-    let asking: Vec<_> =
-        comparators(feature).filter(|(_, comparator)| is_asking(comparator)).map(|(names, _)| names).collect();
+/// Removes the comparators of a feature, and returns the names of those that have a threshold.
+fn remove_comparators(feature: &mut Feature) -> Vec<[&'static str; 2]> {
+    let with_threshold: Vec<_> =
+        comparators(feature).filter(|(_, comparator)| has_threshold(comparator)).map(|(names, _)| names).collect();
     (feature.drift_comparator, feature.skew_comparator) = (None, None);
-    asking
+    with_threshold
 }
 
-/// Whether this is what values of this kind are usually measured by.
-fn is_usual(measure: Measure, values: &FeatureAccumulator) -> bool {
+/// Returns whether the measure is the default for values of this kind.
+fn is_default_measure(measure: Measure, values: &FeatureAccumulator) -> bool {
     measure == if values.bytes.is_some() { Measure::LInfty } else { Measure::JensenShannonDivergence }
 }
 
-/// Allows this much.
+/// Raises the threshold of a comparator, so that the distance is allowed.
 fn raise(feature: &mut Feature, is_skew: bool, measure: Measure, to: f64) {
     let comparator = if is_skew { &mut feature.skew_comparator } else { &mut feature.drift_comparator };
     let comparator = comparator.get_or_insert_default();
@@ -196,7 +204,7 @@ fn raise(feature: &mut Feature, is_skew: bool, measure: Measure, to: f64) {
     }
 }
 
-fn too_far(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64) -> Anomaly {
+fn threshold_exceeded(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64) -> Anomaly {
     let (kind, name) = match distance.measure {
         Measure::LInfty => (AnomalyKind::ComparatorLInftyHigh, "Linfty distance"),
         Measure::JensenShannonDivergence => {
@@ -213,15 +221,15 @@ fn too_far(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64)
     Anomaly { feature: Some(distance.feature.clone()), ..Anomaly::new(kind, short, text) }
 }
 
-/// All distances that values of this kind have.
+/// Returns the distances by all measures that apply to values of this kind.
 fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) -> Vec<Distance> {
-    let is_estimated = is_many(now) || is_many(before);
+    let is_estimated = is_counted_by_estimate(now) || is_counted_by_estimate(before);
     let distance = |measure, value, most| {
         let feature = path.to_owned();
         Distance { feature, measure, value, threshold: None, is_estimated, most }
     };
     if now.bytes.is_some() || before.bytes.is_some() {
-        // What has no strings has none of any value.
+        // A data set without strings has a share of 0 of each value.
         let both = shares(now.bytes.as_deref(), before.bytes.as_deref());
         let [count, count_before] = [now, before].map(|of| of.bytes.as_ref().map_or(0, |bytes| bytes.count()) as f64);
         let word = |value: &[u8]| Some(excerpt(value));
@@ -233,7 +241,8 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
             distance(Measure::LInfty, infinity, word(most)),
             distance(Measure::NormalizedAbsoluteDifference, absolute, word(most_often)),
         ];
-        // Of samples of unique values it would be that of the samples, and not of what they are taken from.
+        // Samples of mostly unique values have little in common, even if their distributions are equal, so that their
+        // divergence would measure the sampling.
         if now.bytes.is_some() && before.bytes.is_some() && !is_estimated {
             let divergence = divergence(both.values().copied());
             found.insert(1, distance(Measure::JensenShannonDivergence, divergence, None));
@@ -250,16 +259,16 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
     vec![distance(Measure::JensenShannonDivergence, divergence(aligned.into_iter()), None)]
 }
 
-fn is_many(values: &FeatureAccumulator) -> bool {
+fn is_counted_by_estimate(values: &FeatureAccumulator) -> bool {
     values.bytes.as_ref().is_some_and(|bytes| matches!(bytes.distinct, DistinctValues::Estimated(_)))
 }
 
-/// The largest, of equal ones the last.
+/// Returns the largest difference; the last of equal ones.
 fn largest<'a>(differences: impl Iterator<Item = (&'a [u8], f64)>) -> (&'a [u8], f64) {
     differences.fold((&[], 0.0), |most, one| if one.1 >= most.1 { one } else { most })
 }
 
-/// The share of each value, in both.
+/// Returns the share of each value in both data sets.
 fn shares<'a>(
     now: Option<&'a BytesAccumulator>,
     before: Option<&'a BytesAccumulator>,
@@ -270,7 +279,7 @@ fn shares<'a>(
     both
 }
 
-/// Calls `then` with each value and its share, of a sample where values are too many to count.
+/// Calls `then` with each value and its share; of a sample, if there are too many values to count.
 fn each_share<'a>(bytes: &'a BytesAccumulator, mut then: impl FnMut(&'a [u8], f64)) {
     match &bytes.distinct {
         DistinctValues::Counted { counts, .. } => {
@@ -284,20 +293,21 @@ fn each_share<'a>(bytes: &'a BytesAccumulator, mut then: impl FnMut(&'a [u8], f6
     }
 }
 
-/// Jensen-Shannon divergence of two distributions, of the shares that each part has.
+/// Returns the Jensen-Shannon divergence in bits of two distributions, given the two shares of each part.
 fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
     let term = |share: f64, mean: f64| if share > 0.0 { share * (share / mean).log2() } else { 0.0 };
     let sum: f64 = shares.map(|(a, b)| term(a, f64::midpoint(a, b)) + term(b, f64::midpoint(a, b))).sum();
     (sum / 2.0).clamp(0.0, 1.0)
 }
 
-/// What two histograms have in each part, as shares of all: parts are as wide as both bounds allow, a value that is alone
-/// in its bucket is a part of its own, and what is infinite or NaN is never the same in both.
+/// Aligns two histograms, and returns the shares of both in each part. A part lies between two adjacent bounds of
+/// either histogram; a bucket with a single value is a part of its own. Infinite values and NaNs of the two data sets
+/// are counted as different.
 fn aligned(now: &NumberStatistics, before: &NumberStatistics) -> Vec<(f64, f64)> {
     let histograms = [&now.histogram, &before.histogram];
     let is_finite = |bucket: &&HistogramBucket| bucket.low.is_finite() && bucket.high.is_finite();
     let buckets = || histograms.into_iter().flatten().filter(is_finite);
-    // Bounds are finite, so that their order is that of their bits, but for the sign.
+    // `total_cmp` orders -0.0 before 0.0; bounds are finite, so that this is the only difference from `<`.
     let bounds = buckets().filter(|bucket| bucket.low < bucket.high).flat_map(|bucket| [bucket.low, bucket.high]);
     let mut bounds: Vec<f64> = bounds.collect();
     bounds.sort_unstable_by(f64::total_cmp);
@@ -319,7 +329,7 @@ fn aligned(now: &NumberStatistics, before: &NumberStatistics) -> Vec<(f64, f64)>
     parts.into_iter().map(|[a, b]| (a / all[0], b / all[1])).collect()
 }
 
-/// What a bucket, whose values are taken to be spread evenly, has within bounds.
+/// Returns the count of a bucket within bounds, on the assumption that its values are spread evenly.
 fn within(bucket: &HistogramBucket, bounds: &[f64]) -> f64 {
     let &[low, high] = bounds else { return 0.0 };
     let overlap = bucket.high.min(high) - bucket.low.max(low);
@@ -331,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn divergence_is_0_of_the_same_and_1_of_what_has_nothing_in_common() {
+    fn divergence_is_0_for_equal_and_1_for_disjoint_distributions() {
         assert_eq!(divergence([(0.5, 0.5), (0.5, 0.5)].into_iter()), 0.0);
         assert_eq!(divergence([(1.0, 0.0), (0.0, 1.0)].into_iter()), 1.0);
         // 0.75 log2(0.75 / 0.5) + 0.25 log2(0.25 / 0.5), of both.
@@ -340,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_cut_where_the_other_ones_are() {
+    fn a_bucket_is_split_at_the_bounds_of_the_other_histogram() {
         let bucket = HistogramBucket { low: 0.0, high: 10.0, count: 20.0 };
         assert_eq!([[0.0, 5.0], [5.0, 20.0], [10.0, 20.0]].map(|bounds| within(&bucket, &bounds)), [10.0, 10.0, 0.0]);
     }

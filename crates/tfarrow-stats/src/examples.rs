@@ -1,4 +1,4 @@
-//! A few records whole, to be looked at: chosen as samples of values are, by the hash of where they stand.
+//! Example records for reports, chosen as samples of values are: those with the smallest hashes of their places.
 
 use tfarrow_codec::{
     Place,
@@ -7,63 +7,66 @@ use tfarrow_codec::{
 
 use crate::collect::{formats::ValueFormat, sample::SampleKey};
 
-/// Values of a list that an example keeps.
+/// Largest number of values that an example keeps of a feature.
 const MAX_VALUES: usize = 64;
-/// Bytes of a value that an example keeps; of an image, all or none.
+/// Largest number of bytes that an example keeps of a value that is not an image.
 const MAX_VALUE_BYTES: usize = 512;
-/// Bytes of the images that an example keeps; of each feature, the first image alone.
+/// Largest size of the images that one example keeps, in bytes. The first value of each feature may be kept as an
+/// image.
 const MAX_IMAGE_BYTES: usize = 16 << 20;
-/// The same of all examples together, in one thread.
+/// Largest size of the images of all examples together, in one thread.
 const ALL_IMAGE_BYTES: usize = 48 << 20;
-/// Bytes of the names and other values of all examples together, in one thread.
+/// Largest size of the names and of the other values of all examples together, in bytes, in one thread.
 const ALL_BYTES: usize = 16 << 20;
 
-/// A record to be looked at.
+/// A record of the data set, cut to the size of a report.
 #[derive(Clone, Debug)]
 pub struct ExampleRecord {
-    /// Where it stands.
+    /// The place of the record in the data set.
     pub place: Place,
-    /// Its features with a kind, in the order in which they stand; the steps of a feature list are one.
+    /// Its features that have a kind, in the order of the record. A feature list is one feature with the values of all
+    /// steps.
     pub features: Vec<ExampleFeature>,
 }
 
-/// A feature of a record, cut to what can be looked at.
+/// A feature of an example record.
 #[derive(Clone, Debug)]
 pub struct ExampleFeature {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// How many values it has.
+    /// Number of values in the record, including those that are not kept.
     pub length: usize,
-    /// The first of them.
+    /// The first values.
     pub values: ExampleValues,
 }
 
 /// The first values of a feature.
 #[derive(Clone, Debug)]
 pub enum ExampleValues {
-    /// Byte strings: their beginnings, but all of the first image; and how long they are.
+    /// Byte strings, each with its length in bytes: the complete first value if it is an image within the budget, and
+    /// the first 512 bytes of others.
     Bytes(Vec<(Vec<u8>, usize)>),
-    /// NumberAccumulator.
+    /// Values of a `FloatList`.
     Float(Vec<f32>),
-    /// Integers.
+    /// Values of an `Int64List`.
     Int64(Vec<i64>),
 }
 
-/// Chooses examples.
+/// An observer that keeps some records of those that one thread reads.
 #[derive(Debug)]
 pub struct ExampleSampler {
     count: usize,
-    /// By their keys.
+    /// The examples, ordered by their keys.
     kept: Vec<(u64, ExampleRecord)>,
 }
 
 impl ExampleSampler {
-    /// Chooses so many.
+    /// Creates a sampler of `count` records.
     pub fn new(count: usize) -> Self {
         Self { count, kept: Vec::new() }
     }
 
-    /// What all threads have chosen together, in the order of the data set.
+    /// Merges the samplers of all threads into `count` examples, in data-set order.
     pub fn merge(count: usize, parts: impl IntoIterator<Item = Self>) -> Vec<ExampleRecord> {
         let mut all: Vec<_> = parts.into_iter().flat_map(|part| part.kept).collect();
         all.sort_unstable_by_key(|(key, _)| *key);
@@ -89,7 +92,7 @@ impl RecordObserver for ExampleSampler {
                 if is_new && !budget.take(feature.name.len() + size_of::<ExampleFeature>()) {
                     return;
                 }
-                let Some(new) = beginning(feature.name, list, &mut budget) else { return };
+                let Some(new) = first_values(feature.name, list, &mut budget) else { return };
                 match features.last_mut().filter(|last| last.name == new.name) {
                     Some(last) => last.append(new),
                     None => features.push(new),
@@ -102,14 +105,14 @@ impl RecordObserver for ExampleSampler {
 }
 
 impl ExampleFeature {
-    /// Adds the next step of a feature list.
+    /// Appends the values of the next step of a feature list.
     fn append(&mut self, next: Self) {
         self.length += next.length;
         match (&mut self.values, next.values) {
             (ExampleValues::Bytes(all), ExampleValues::Bytes(more)) => extend(all, more),
             (ExampleValues::Float(all), ExampleValues::Float(more)) => extend(all, more),
             (ExampleValues::Int64(all), ExampleValues::Int64(more)) => extend(all, more),
-            // Steps of another kind are told by their number alone.
+            // Values of another kind than the first step's are counted and not kept.
             _ => {}
         }
     }
@@ -119,30 +122,30 @@ fn extend<T>(all: &mut Vec<T>, more: Vec<T>) {
     all.extend(more.into_iter().take(MAX_VALUES.saturating_sub(all.len())));
 }
 
-/// Bytes that an example may still keep.
+/// The bytes that an example may still keep.
 struct ExampleBudget {
-    /// Of images.
+    /// Bytes of images.
     images: usize,
-    /// Of names and other values.
+    /// Bytes of names and other values.
     values: usize,
 }
 
 impl ExampleBudget {
-    /// Takes room for a name or a value, if there is some.
+    /// Takes bytes for a name or a value. Returns whether there were enough.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.values.checked_sub(bytes);
         self.values = left.unwrap_or(self.values);
         left.is_some()
     }
 
-    /// The first numbers of a list.
+    /// Returns the first numbers of a list, or none if the budget does not allow them.
     fn numbers<T: Copy>(&mut self, values: &[T]) -> Vec<T> {
         let first = values.get(..MAX_VALUES).unwrap_or(values);
         if self.take(size_of_val(first)) { first.to_vec() } else { Vec::new() }
     }
 }
 
-fn beginning(name: &str, list: ValueList<'_>, budget: &mut ExampleBudget) -> Option<ExampleFeature> {
+fn first_values(name: &str, list: ValueList<'_>, budget: &mut ExampleBudget) -> Option<ExampleFeature> {
     let mut length = 0;
     let values = match list {
         ValueList::Unset => return None,
@@ -158,14 +161,14 @@ fn beginning(name: &str, list: ValueList<'_>, budget: &mut ExampleBudget) -> Opt
             let mut kept = Vec::new();
             values.each(|value| {
                 length += 1;
-                // What is left out in the middle would be taken for the value before it.
+                // Values after a gap would be attributed to the wrong index.
                 if kept.len() + 1 != length || length > MAX_VALUES {
                     return;
                 }
-                let is_whole = length == 1 && value.len() <= budget.images && ValueFormat::of(value, false).is_image();
-                let most = if is_whole { value.len() } else { MAX_VALUE_BYTES };
+                let is_image = length == 1 && value.len() <= budget.images && ValueFormat::of(value, false).is_image();
+                let most = if is_image { value.len() } else { MAX_VALUE_BYTES };
                 let start = value.get(..most).unwrap_or(value);
-                if is_whole {
+                if is_image {
                     budget.images -= value.len();
                 } else if !budget.take(start.len() + size_of::<(Vec<u8>, usize)>()) {
                     return;

@@ -1,4 +1,4 @@
-//! Protobuf's text format, for TensorFlow Metadata's messages.
+//! Protobuf's text format for the messages of TensorFlow Metadata (`schema.pbtxt` and others).
 
 use std::{
     collections::HashMap,
@@ -11,11 +11,11 @@ use prost_reflect::{DescriptorPool, DynamicMessage, Kind, MapKey, MessageDescrip
 
 use crate::proto::{Anomalies, DatasetFeatureStatisticsList, Schema};
 
-/// What the messages consist of.
+/// The descriptors of the messages, compiled from `proto/` by the build script.
 static MESSAGES: LazyLock<Option<DescriptorPool>> =
     LazyLock::new(|| DescriptorPool::decode(include_bytes!(concat!(env!("OUT_DIR"), "/metadata.bin")).as_slice()).ok());
 
-/// What cannot be read as a message.
+/// An error of parsing or printing the text format.
 #[derive(Debug)]
 pub struct TextError(Box<dyn std::error::Error + Send + Sync>);
 
@@ -27,18 +27,18 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// The description of a message of this name.
+/// Returns the descriptor of a message of TensorFlow Metadata.
 fn descriptor(name: &str) -> Result<MessageDescriptor, TextError> {
     let name = format!("tensorflow.metadata.v0.{name}");
     let found = MESSAGES.as_ref().and_then(|messages| messages.get_message_by_name(&name));
     found.ok_or_else(|| TextError(format!("no description of {name}").into()))
 }
 
-/// How deep messages may be nested: the parser takes some of the stack for each.
+/// Largest depth of nested messages. The parser is recursive, so that its stack bounds the depth.
 const DEEPEST: usize = 100;
 
-/// The message of this name that a text is.
-fn of_text<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError> {
+/// Parses a text as the message `name`.
+fn parse<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if depth(text) > DEEPEST {
         return Err(TextError(format!("messages are nested more than {DEEPEST} deep").into()));
@@ -48,7 +48,7 @@ fn of_text<M: Message + Default>(name: &str, text: &str) -> Result<M, TextError>
     M::decode(message.encode_to_vec().as_slice()).map_err(|error| TextError(error.into()))
 }
 
-/// How many braces are open at once at most, those in strings and comments left out.
+/// Returns the largest number of braces that are open at once, without those in strings and comments.
 fn depth(text: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let mut rest = text.chars();
@@ -71,18 +71,18 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// A schema as `schema.pbtxt` has it.
+/// Prints a schema in the format of `schema.pbtxt`.
 ///
 /// # Errors
-/// None, unless this crate was built wrong.
+/// [`TextError`] if the compiled descriptors do not match the message, which is a bug of this crate.
 pub fn schema_to_text(schema: &Schema) -> Result<String, TextError> {
     to_text("Schema", schema)
 }
 
-/// Anomalies as `tfdv.load_anomalies_text` reads them.
+/// Prints anomalies in the format that `tfdv.load_anomalies_text` reads.
 ///
 /// # Errors
-/// None, unless this crate was built wrong.
+/// [`TextError`] if the compiled descriptors do not match the message, which is a bug of this crate.
 pub fn anomalies_to_text(anomalies: &Anomalies) -> Result<String, TextError> {
     to_text("Anomalies", anomalies)
 }
@@ -91,13 +91,13 @@ fn to_text(name: &str, message: &impl Message) -> Result<String, TextError> {
     let message = DynamicMessage::decode(descriptor(name)?, message.encode_to_vec().as_slice());
     let message = message.map_err(|error| TextError(error.into()))?;
     let mut text = String::new();
-    // A `String` takes all that is written to it.
+    // Writing to a `String` cannot fail.
     let _ = print(&message, 0, &mut text);
     Ok(text)
 }
 
-/// Prints a message as TensorFlow does: a line a field, and each item of a list as a field of its own, so that two
-/// schemas can be compared line by line.
+/// Prints a message as TensorFlow does: one field a line, and each item of a repeated field as a field of its own, so
+/// that schemas can be compared line by line.
 fn print(message: &DynamicMessage, depth: usize, out: &mut String) -> fmt::Result {
     for (field, value) in message.fields() {
         let (name, kind) = (field.name(), field.kind());
@@ -126,7 +126,7 @@ fn print_field(name: &str, kind: &Kind, value: &Value, depth: usize, out: &mut S
     }
 }
 
-/// Prints the entries of a map by their keys.
+/// Prints the entries of a map, ordered by key.
 fn print_map(name: &str, kind: &Kind, entries: &HashMap<MapKey, Value>, depth: usize, out: &mut String) -> fmt::Result {
     let Kind::Message(entry) = kind else { return Ok(()) };
     let value_kind = entry.map_entry_value_field().kind();
@@ -142,18 +142,19 @@ fn print_map(name: &str, kind: &Kind, entries: &HashMap<MapKey, Value>, depth: u
     Ok(())
 }
 
-/// The schema that a `schema.pbtxt` says.
+/// Parses a schema from the text of a `schema.pbtxt`.
 ///
 /// # Errors
-/// What is no text format, or no schema: with its line.
+/// [`TextError`] if the text is not valid text format or not a `Schema`, or if messages are nested more than 100 deep.
 pub fn schema_from_text(text: &str) -> Result<Schema, TextError> {
-    of_text("Schema", text)
+    parse("Schema", text)
 }
 
-/// The statistics that a text is.
+/// Parses statistics from text.
 ///
 /// # Errors
-/// What is no text format, or no `DatasetFeatureStatisticsList`: with its line.
+/// [`TextError`] if the text is not valid text format or not a `DatasetFeatureStatisticsList`, or if messages are
+/// nested more than 100 deep.
 pub fn statistics_from_text(text: &str) -> Result<DatasetFeatureStatisticsList, TextError> {
-    of_text("DatasetFeatureStatisticsList", text)
+    parse("DatasetFeatureStatisticsList", text)
 }

@@ -1,4 +1,5 @@
-//! Figures against those of a plain count over what `prost` reads, whatever the wire, the threads and the chunks.
+//! Compares statistics with a plain count over records decoded by `prost`, for unusual wire encodings, and for several
+//! numbers of threads and sizes of chunks.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{
@@ -18,7 +19,7 @@ use tfarrow_testkit::{
     oracle::{Cell, Row, Side, Value, example_from_row},
 };
 
-fn figures(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetStatistics {
+fn summarize(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetStatistics {
     collect(file, jobs, chunk_bytes).summarize()
 }
 
@@ -31,7 +32,7 @@ fn collect(file: &[u8], jobs: usize, chunk_bytes: usize) -> Statistics {
     Statistics::collect(&shards, &options, &|_, _| ControlFlow::Continue(())).unwrap()
 }
 
-/// What a plain count finds of one kind of one feature.
+/// The plain count of one kind of one feature.
 #[derive(Default)]
 struct Count {
     lists: u64,
@@ -116,13 +117,13 @@ fn check(found: &KindStatistics, mut expect: Count) {
 }
 
 #[test]
-fn figures_are_those_of_a_plain_count() {
+fn statistics_equal_a_plain_count() {
     let mut runner = TestRunner::new(config(64));
     runner
         .run(&(mixed(), prop::collection::vec(any::<u8>(), 0..200)), |(set, bytes)| {
             let mut choices = tfarrow_testkit::odd_wire::Choices::new(&bytes);
             let file = set.odd_file(&mut choices);
-            let found = figures(&file, 1, 1 << 20);
+            let found = summarize(&file, 1, 1 << 20);
             assert_eq!(found.records as usize, set.rows.len());
             let mut expect = counts(&set.rows);
             for feature in &found.features {
@@ -137,7 +138,7 @@ fn figures_are_those_of_a_plain_count() {
         .unwrap();
 }
 
-/// Records of one number and one word each.
+/// Returns a file of records with an integer, a string and a list of floats each.
 fn many(records: i64) -> Vec<u8> {
     let row = |i: i64| -> Row {
         let one = |name: &str, value| ((Side::Features, name.to_owned()), Cell::One(value));
@@ -153,17 +154,17 @@ fn many(records: i64) -> Vec<u8> {
 }
 
 #[test]
-fn threads_and_chunks_do_not_show() {
+fn statistics_do_not_depend_on_threads_and_chunks() {
     let file = many(60_000);
-    let expect = serde_json::to_string(&figures(&file, 1, 1 << 20)).unwrap();
+    let expect = serde_json::to_string(&summarize(&file, 1, 1 << 20)).unwrap();
     for (jobs, chunk_bytes) in [(4, 1 << 20), (3, 10_000), (1, 100_000)] {
-        assert_eq!(serde_json::to_string(&figures(&file, jobs, chunk_bytes)).unwrap(), expect, "{jobs}");
+        assert_eq!(serde_json::to_string(&summarize(&file, jobs, chunk_bytes)).unwrap(), expect, "{jobs}");
     }
 }
 
 #[test]
-fn what_is_sampled_is_near_and_says_so() {
-    let found = figures(&many(60_000), 2, 1 << 20);
+fn sampled_statistics_are_marked_and_close() {
+    let found = summarize(&many(60_000), 2, 1 << 20);
     let number = found.features.iter().find(|feature| feature.name == "number").unwrap();
     let numbers = number.kinds[0].numbers.as_ref().unwrap();
     assert_eq!(numbers.sampled, Some(16_384));
@@ -181,7 +182,7 @@ fn what_is_sampled_is_near_and_says_so() {
 }
 
 #[test]
-fn a_schema_is_read_back_as_it_was_written() {
+fn schemas_round_trip_through_text() {
     let statistics = collect(&many(100), 1, 1 << 20);
     let schema = statistics.infer_schema();
     let text = tfarrow_stats::schema_to_text(&schema).unwrap();
@@ -197,7 +198,7 @@ fn a_schema_is_read_back_as_it_was_written() {
     assert!(error.contains("nme"), "{error}");
 }
 
-/// Records of one feature each, whose values these are.
+/// Returns the inferred schema, as text on one line, of records that have one feature `x` with these values.
 fn schema_of(values: &[Value]) -> String {
     let row = |value: &Value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value.clone()))]);
     let file = frame::file(values.iter().map(|value| example_from_row(&row(value))));
@@ -206,7 +207,7 @@ fn schema_of(values: &[Value]) -> String {
 }
 
 #[test]
-fn schemas_follow_tfdvs_rules() {
+fn inferred_schemas_follow_the_rules_of_tfdv() {
     let words = |words: &[&str]| Value::Bytes(words.iter().map(|word| word.as_bytes().to_vec()).collect());
     let cases: [(&[Value], &[&str]); 9] = [
         (&[Value::Int64(vec![0]), Value::Int64(vec![1])], &["type: INT", "bool_domain", "shape { dim { size: 1 } }"]),
@@ -236,13 +237,13 @@ fn schemas_follow_tfdvs_rules() {
 }
 
 #[test]
-fn a_hundred_features_more_make_samples_smaller() {
+fn many_features_have_smaller_samples() {
     let row = |i: i64| -> Row {
         let one = |j: i64| ((Side::Features, format!("f{j}")), Cell::One(Value::Int64(vec![i * j])));
         (0..1_000).map(one).collect()
     };
     let file = frame::file((0..6_000).map(|i| example_from_row(&row(i))));
-    let found = figures(&file, 2, 1 << 20);
+    let found = summarize(&file, 2, 1 << 20);
     assert_eq!(found.features.len(), 1_000);
     let sizes: HashSet<_> = found.features.iter().map(|f| f.kinds[0].numbers.as_ref().unwrap().sampled).collect();
     assert_eq!(sizes, HashSet::from([Some((4 << 20) / 1_000)]));
@@ -257,9 +258,9 @@ fn sliced(file: &[u8], jobs: usize, by: &str) -> Result<SlicedStatistics, SliceE
     Statistics::collect_sliced(&shards, &options, &|_, _| ControlFlow::Continue(()), by)
 }
 
-/// What a data set of some of the records has, beside what the slice of these has. Samples are everything here.
+/// Compares each slice with a data set of its records. The data is small, so that samples have all values.
 #[test]
-fn a_slice_is_a_data_set_of_its_records() {
+fn slice_statistics_equal_those_of_a_data_set_of_its_records() {
     let mut runner = TestRunner::new(config(64));
     runner
         .run(&(mixed(), prop::collection::vec(any::<u8>(), 0..200), 0_usize..8), |(set, bytes, feature)| {
@@ -295,8 +296,8 @@ fn a_slice_is_a_data_set_of_its_records() {
                 let rows = set.payloads().into_iter().zip(&all);
                 let own = rows.filter(|(_, values)| values.contains(&slice.value)).map(|(payload, _)| payload);
                 let own = frame::file(own);
-                let [mut expect, mut found] = [figures(&own, 1, 1 << 20), slice.statistics.summarize()];
-                // The wire of the one is odd, and takes more bytes.
+                let [mut expect, mut found] = [summarize(&own, 1, 1 << 20), slice.statistics.summarize()];
+                // The sliced file has unusual wire encodings, which take more bytes.
                 (expect.bytes, found.bytes) = (0, 0);
                 prop_assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&expect).unwrap());
             }
@@ -306,7 +307,7 @@ fn a_slice_is_a_data_set_of_its_records() {
 }
 
 #[test]
-fn what_cannot_be_sliced_by_is_said() {
+fn unsupported_slice_features_are_errors() {
     let file = many(1_000);
     let error = |by: &str| sliced(&file, 3, by).unwrap_err().to_string();
     assert!(error("number").contains("\"number\" has more than 256 values"), "{}", error("number"));
@@ -316,7 +317,7 @@ fn what_cannot_be_sliced_by_is_said() {
 }
 
 #[test]
-fn images_have_sizes() {
+fn image_sizes_are_read_from_headers() {
     let png = |width: u32, height: u32| {
         let mut bytes = std::io::Cursor::new(Vec::new());
         image::DynamicImage::new_luma8(width, height).write_to(&mut bytes, image::ImageFormat::Png).unwrap();
@@ -329,14 +330,14 @@ fn images_have_sizes() {
             Cell::One(Value::Bytes(vec![image.clone(), b"text".to_vec()])),
         )])
     };
-    let found = figures(&frame::file(images.iter().map(|image| example_from_row(&row(image)))), 2, 100);
+    let found = summarize(&frame::file(images.iter().map(|image| example_from_row(&row(image)))), 2, 100);
     let sizes = found.features[0].kinds[0].strings.as_ref().unwrap().images;
     let expect = ImageStatistics { count: 2, damaged: 1, width: Some((3, 28)), height: Some((14, 200)) };
     assert_eq!(sizes, Some(expect));
 }
 
 #[test]
-fn records_that_are_no_examples_are_in_no_slice() {
+fn records_that_are_not_examples_are_in_no_slice() {
     let row = |i: i64| Row::from([((Side::Features, "label".to_owned()), Cell::One(Value::Int64(vec![i % 2])))]);
     let mut payloads: Vec<_> = (0..20).map(|i| example_from_row(&row(i))).collect();
     payloads.push(b"no example".to_vec());
@@ -345,7 +346,7 @@ fn records_that_are_no_examples_are_in_no_slice() {
     assert_eq!(found.slices.iter().map(|slice| slice.statistics.summarize().records).collect::<Vec<_>>(), [10, 10]);
 }
 
-/// Records of 20 features with texts of this many bytes, of which each is another but for one feature.
+/// Returns records of 20 features with texts of this length, all of them distinct except in the first feature.
 fn texts(records: usize, bytes: usize) -> Vec<u8> {
     let payloads = (0..records).map(|record| {
         let row: Row = (0..20)
@@ -361,10 +362,10 @@ fn texts(records: usize, bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn long_texts_have_the_same_figures_however_they_are_read() {
+fn statistics_of_long_texts_do_not_depend_on_threads_and_chunks() {
     let file = texts(600, 8_000);
     let strings = |jobs, chunk_bytes| {
-        let features = figures(&file, jobs, chunk_bytes).features.into_iter();
+        let features = summarize(&file, jobs, chunk_bytes).features.into_iter();
         features.map(|mut feature| feature.kinds.remove(0).strings.unwrap()).collect::<Vec<_>>()
     };
     let one = strings(1, 1 << 20);
@@ -376,7 +377,7 @@ fn long_texts_have_the_same_figures_however_they_are_read() {
             );
         }
     }
-    // Two values of 8 kB find room, 600 of them do not.
+    // The budget allows two values of 8 kB, but not 600.
     assert_eq!((one[0].distinct, one[0].is_distinct_exact, one[0].top[0].count), (2, true, 300.0));
     assert!(!one[7].is_distinct_exact && (590..=600).contains(&one[7].distinct), "{}", one[7].distinct);
 }

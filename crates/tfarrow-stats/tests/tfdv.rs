@@ -1,5 +1,5 @@
-//! Schemas and figures against those of TensorFlow Data Validation 1.16.1, which are kept in `testdata/tfdv`: what
-//! `infer_schema` and `generate_statistics_from_tfrecord` say of the files beside that folder.
+//! Compares schemas and statistics with those of TensorFlow Data Validation 1.16.1 in `testdata/tfdv`: the results of
+//! `infer_schema` and `generate_statistics_from_tfrecord` for the files of `testdata`.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{collections::BTreeMap, fs, ops::ControlFlow, path::Path};
@@ -41,7 +41,7 @@ fn collect(file: &str) -> Statistics {
 }
 
 #[test]
-fn schemas_are_tfdvs() {
+fn schemas_equal_those_of_tfdv() {
     for (name, file) in FILES {
         let mut expect = schema_from_text(&answer(name, "schema")).unwrap();
         let mut found = collect(file).infer_schema();
@@ -67,7 +67,7 @@ fn by_name(features: Vec<FeatureNameStatistics>) -> BTreeMap<String, FeatureName
 }
 
 #[test]
-fn figures_are_tfdvs() {
+fn statistics_equal_those_of_tfdv() {
     for (name, file) in FILES {
         let expect = statistics_from_text(&answer(name, "stats")).unwrap().datasets.remove(0);
         let found = collect(file).summarize().to_proto().datasets.remove(0);
@@ -103,7 +103,7 @@ fn common(place: &str, found: Option<&CommonStatistics>, expect: Option<&CommonS
 fn numbers(place: &str, found: &NumericStatistics, expect: &NumericStatistics) {
     common(place, found.common_stats.as_ref(), expect.common_stats.as_ref());
     assert_eq!(found.num_zeros, expect.num_zeros, "{place}");
-    // TFDV takes infinities into the mean and gets NaN; the mean of a positive one is one.
+    // TFDV's mean of values with infinities is NaN; ours is infinite if they have one sign.
     let is_finite = found.min.is_finite() && found.max.is_finite();
     for (what, found, expect) in [
         ("min", found.min, expect.min),
@@ -120,7 +120,7 @@ fn numbers(place: &str, found: &NumericStatistics, expect: &NumericStatistics) {
     if let Some(histogram) = expect.histograms.iter().find(is_quantiles)
         && is_finite
     {
-        // The median's place among the other's quantiles.
+        // The rank of our median among TFDV's quantiles.
         let total: f64 = histogram.buckets.iter().map(|bucket| bucket.sample_count).sum();
         let below: f64 = histogram.buckets.iter().filter(|b| b.high_value < found.median).map(|b| b.sample_count).sum();
         let upto: f64 = histogram.buckets.iter().filter(|b| b.low_value <= found.median).map(|b| b.sample_count).sum();

@@ -1,5 +1,5 @@
-//! Anomalies against those of TensorFlow Data Validation 1.16.1, which are kept in `testdata/tfdv/anomalies.json`, and the
-//! places that it does not tell.
+//! Compares anomalies with those of TensorFlow Data Validation 1.16.1 in `testdata/tfdv/anomalies.json`, and checks the
+//! places of records, which TFDV does not report.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{fs, ops::ControlFlow, path::Path};
@@ -27,7 +27,7 @@ fn statistics(file: &str) -> Statistics {
     Statistics::collect(&shards, &options(), &|_, _| ControlFlow::Continue(())).unwrap()
 }
 
-/// What is wrong with this file, where this is the schema.
+/// Returns the anomalies of a file of `testdata` under a schema.
 fn found(file: &str, schema: &str) -> Vec<Anomaly> {
     validate(file, &schema_from_text(schema).unwrap()).anomalies
 }
@@ -39,7 +39,7 @@ fn names<'a>(anomalies: impl IntoIterator<Item = &'a Anomaly>) -> Vec<&'static s
 }
 
 #[test]
-fn anomalies_are_tfdvs() {
+fn anomalies_equal_those_of_tfdv() {
     let cases = fs::read_to_string(testdata("tfdv/anomalies.json")).unwrap();
     let cases: Vec<(String, String, Vec<String>)> = serde_json::from_str(&cases).unwrap();
     assert!(cases.len() > 200);
@@ -51,12 +51,12 @@ fn anomalies_are_tfdvs() {
         let feature = parsed.feature[0].name();
         let own = validation.anomalies.iter().filter(|anomaly| anomaly.feature.as_deref() == Some(feature));
         let own = names(own);
-        // TFDV has the largest integer as a double, which no integer is: there it is the smallest again.
+        // TFDV converts the largest integer to a double and back, which overflows to the smallest integer.
         let is_overflow = name == "numbers" && schema.contains("int_domain { min: 1 max: 1 }");
         if own != expect && !is_overflow {
             others.push(format!("{name}: {schema}: {own:?} and not {expect:?}"));
         }
-        // What the schema was changed to is what the data is.
+        // The data has no anomalies under the updated schema.
         let rest = validate(file, &validation.updated).anomalies;
         assert_eq!(rest, [], "{name}: {schema} became {:?}", validation.updated);
     }
@@ -64,7 +64,7 @@ fn anomalies_are_tfdvs() {
 }
 
 #[test]
-fn a_data_set_is_as_its_own_schema_says() {
+fn a_data_set_has_no_anomalies_under_its_inferred_schema() {
     for file in ["scalar", "ragged", "numbers", "states", "text", "names", "sequence"] {
         let file = format!("{file}.tfrecord");
         assert_eq!(validate(&file, &statistics(&file).infer_schema()).anomalies, [], "{file}");
@@ -72,7 +72,7 @@ fn a_data_set_is_as_its_own_schema_says() {
 }
 
 #[test]
-fn anomalies_have_their_first_record() {
+fn anomalies_have_the_place_of_their_first_record() {
     let city = r#"name: "city" type: BYTES presence { min_count: 1 min_fraction: 1.0 }"#;
     let schema = format!(
         r#"feature {{ {city} string_domain {{ value: "Lima" value: "Nairobi" value: "Oslo" }} }}
@@ -94,7 +94,7 @@ fn anomalies_have_their_first_record() {
 }
 
 #[test]
-fn steps_of_feature_lists_are_looked_at() {
+fn feature_lists_are_validated() {
     let mut schema = statistics("sequence.tfrecord").infer_schema();
     assert_eq!(
         found("sequence.tfrecord", "")
@@ -115,7 +115,7 @@ fn steps_of_feature_lists_are_looked_at() {
 }
 
 #[test]
-fn environments_have_features_of_their_own() {
+fn features_are_validated_by_environment() {
     let schema = r#"default_environment: "TRAINING" default_environment: "SERVING"
         feature { name: "label" type: INT presence { min_count: 1 } not_in_environment: "SERVING" }
         feature { name: "target" type: INT presence { min_count: 1 } not_in_environment: "SERVING" }"#;
@@ -134,7 +134,7 @@ fn environments_have_features_of_their_own() {
 }
 
 #[test]
-fn numbers_of_records_have_bounds() {
+fn the_number_of_records_is_validated() {
     for (bounds, expect) in [
         ("min_examples_count: 200 max_examples_count: 200", &[][..]),
         ("min_examples_count: 201", &["DATASET_LOW_NUM_EXAMPLES"]),
@@ -146,7 +146,7 @@ fn numbers_of_records_have_bounds() {
 }
 
 #[test]
-fn a_data_set_differs_from_itself_in_nothing_and_from_others_in_something() {
+fn a_data_set_has_no_distance_from_itself_and_some_from_another() {
     let schema = statistics("shards/").infer_schema();
     let mut same = validate("shards/", &schema);
     let distances = same.compare(&statistics("shards/"), Some(0.0));
@@ -156,14 +156,14 @@ fn a_data_set_differs_from_itself_in_nothing_and_from_others_in_something() {
     let distances = part.compare(&statistics("shards/train-00000-of-00004.tfrecord"), Some(0.01));
     assert!(distances.iter().any(|distance| distance.value > 0.0));
     assert!(names(&part.anomalies).contains(&"COMPARATOR_L_INFTY_HIGH"), "{:?}", part.anomalies);
-    // The updated schema allows as much.
+    // The updated schema allows the distance.
     let mut again = validate("shards/", &part.updated);
     again.compare(&statistics("shards/train-00000-of-00004.tfrecord"), Some(0.01));
     assert_eq!(again.anomalies, []);
 }
 
 #[test]
-fn comparators_of_the_schema_are_asked() {
+fn comparators_of_the_schema_set_thresholds() {
     let schema = r#"dataset_constraints { num_examples_drift_comparator { max_fraction_threshold: 2.0 } }
         feature { name: "city" type: BYTES skew_comparator { infinity_norm { threshold: 0.001 } } }
         feature { name: "label" type: INT drift_comparator { jensen_shannon_divergence { threshold: 0.0001 } } }"#;
@@ -179,7 +179,7 @@ fn comparators_of_the_schema_are_asked() {
 }
 
 #[test]
-fn schemas_that_are_odd() {
+fn contradictory_schemas_are_repaired() {
     let own = |schema: &str| {
         let validation = validate("shards/", &schema_from_text(schema).unwrap());
         let is_own = |anomaly: &&Anomaly| anomaly.kind != AnomalyKind::SchemaNewColumn;
@@ -187,10 +187,10 @@ fn schemas_that_are_odd() {
         assert_eq!(validate("shards/", &validation.updated).anomalies, [], "{schema}");
         found
     };
-    // Of a name that is given twice, the first counts.
+    // The first of two features with one name counts.
     let twice = r#"feature { name: "city" type: BYTES } feature { name: "city" type: INT presence { min_count: 1 } }"#;
     assert_eq!(own(twice), [""; 0]);
-    // What has a string domain and no type is BYTES.
+    // A feature with a string domain and no type gets the type BYTES.
     let untyped =
         r#"feature { name: "city" string_domain { value: "Lima" } distribution_constraints { min_domain_mass: 0 } }"#;
     assert_eq!(own(untyped), ["FEATURE_MISSING_TYPE"]);
@@ -207,7 +207,7 @@ fn schemas_that_are_odd() {
         own(r#"feature { name: "label" type: INT presence { min_fraction: nan } }"#),
         ["INVALID_SCHEMA_SPECIFICATION"]
     );
-    // A new feature's domain finds another name where its own is taken, here by one that lacks most values.
+    // The domain of a new feature gets another name if its own is taken, here by a domain that lacks most values.
     assert_eq!(own(r#"string_domain { name: "city" value: "Rome" }"#), [""; 0]);
     let deep = format!("feature {{ {}", "struct_domain { feature {".repeat(2_000));
     assert!(schema_from_text(&deep).unwrap_err().to_string().contains("nested"));
@@ -216,7 +216,7 @@ fn schemas_that_are_odd() {
 }
 
 #[test]
-fn large_domains_stay() {
+fn large_domains_are_kept() {
     let values: String = (0..500).map(|i| format!("value: \"v{i}\" ")).collect();
     let schema = format!(r#"feature {{ name: "city" type: BYTES string_domain {{ {values} }} }}"#);
     let validation = validate("shards/", &schema_from_text(&schema).unwrap());
@@ -226,7 +226,7 @@ fn large_domains_stay() {
 }
 
 #[test]
-fn what_was_of_another_kind_has_drifted() {
+fn a_feature_whose_kind_changed_has_drifted() {
     let folder = tempfile::tempdir().unwrap();
     let before = folder.path().join("before.tfrecord");
     let row: Row = [((Side::Features, "city".to_owned()), Cell::One(Value::Int64(vec![7])))].into_iter().collect();

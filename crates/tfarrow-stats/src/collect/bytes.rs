@@ -1,4 +1,4 @@
-//! What is counted of byte strings.
+//! The accumulator of byte strings: lengths, formats, distinct values and a sample.
 
 use std::{collections::HashMap, hash::DefaultHasher};
 
@@ -13,27 +13,27 @@ use super::{
     sample::ValueSample,
 };
 
-/// Bytes of a value that a sample keeps.
+/// Largest number of bytes that a sample keeps of a value.
 const SAMPLED_BYTES: usize = 256;
 
-/// What was counted of the values of a feature that are byte strings.
+/// The accumulated byte strings of one feature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BytesAccumulator {
-    /// Of all values together.
+    /// Size of all values in bytes.
     pub(crate) bytes: u64,
-    /// Of the shortest and the longest.
+    /// Lengths of the shortest and of the longest value in bytes.
     pub(crate) lengths: Option<(u64, u64)>,
     pub(crate) invalid_utf8: u64,
-    /// How many values look like each format, by [`ValueFormat`] as an index.
+    /// Number of values of each format, indexed by [`ValueFormat`].
     pub(crate) formats: [u64; ValueFormat::COUNT],
-    /// Of those that look like images.
+    /// Sizes of the values that look like images.
     pub(crate) images: ImageAccumulator,
     pub(crate) distinct: DistinctValues,
     pub(crate) sample: ValueSample<Box<[u8]>>,
 }
 
 impl BytesAccumulator {
-    /// Adds a value, where there is so much room.
+    /// Adds a value. `key` is the hash of its place.
     pub(crate) fn add(&mut self, value: &[u8], key: u64, budget: Budget) {
         let length = value.len() as u64;
         self.bytes += length;
@@ -51,7 +51,7 @@ impl BytesAccumulator {
         self.sample.add(key, budget, || sampled(value, is_utf8).into());
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub(crate) fn count(&self) -> u64 {
         self.sample.seen()
     }
@@ -69,30 +69,32 @@ impl BytesAccumulator {
         self.sample.merge(other.sample, budget);
     }
 
-    /// Drops what there is no room for any more.
+    /// Drops what exceeds a smaller budget.
     pub(crate) fn shrink(&mut self, budget: Budget) {
         self.distinct.shrink(budget);
         self.sample.cut(budget);
     }
 }
 
-/// What a sample keeps of a value: of text no part of a character.
+/// Returns the beginning of a value that a sample keeps; a UTF-8 value is cut between characters.
 fn sampled(value: &[u8], is_text: bool) -> &[u8] {
     let is_inside = |at: usize| is_text && value.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     let end = (0..=SAMPLED_BYTES.min(value.len())).rev().find(|end| !is_inside(*end)).unwrap_or_default();
     value.get(..end).unwrap_or(value)
 }
 
-/// How often there is each value, as long as they are few; else about how many there are.
+/// The exact counts of distinct values while they fit the budget; after that, an estimate of the number of distinct
+/// values.
 #[derive(Clone, Debug)]
 pub(crate) enum DistinctValues {
-    /// Each, and how often.
+    /// The number of occurrences of each value; `bytes` is the size of these values together.
     Counted { counts: HashMap<Box<[u8]>, u64, RandomState>, bytes: usize },
-    /// Too many.
+    /// Too many values to count each.
     Estimated(Box<DistinctEstimate>),
 }
 
-/// HyperLogLog with an error of 0.8 %, of hashes that are the same on every machine.
+/// A HyperLogLog sketch with a standard error of about 0.8 % (2^14 registers), of hashes that are the same on every
+/// machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DistinctEstimate(CardinalityEstimator<u64, DefaultHasher, 14, 6>);
 
@@ -135,7 +137,7 @@ impl DistinctValues {
         }
     }
 
-    /// Estimates how many distinct values there are, where there is no more room to count each.
+    /// Replaces the counts by an estimate if they exceed a smaller budget.
     fn shrink(&mut self, budget: Budget) {
         if let Self::Counted { counts, bytes } = self
             && (counts.len() > budget.distinct || *bytes > budget.distinct_bytes)
@@ -157,7 +159,7 @@ impl DistinctValues {
         }
     }
 
-    /// How many distinct values there are, and whether that is exact.
+    /// Returns the number of distinct values, and whether it is exact.
     pub(crate) fn count(&self) -> (u64, bool) {
         match self {
             Self::Counted { counts, .. } => (counts.len() as u64, true),
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_counted_and_many_estimated() {
+    fn few_distinct_values_are_counted_and_many_estimated() {
         assert_eq!(values((0..10_000).map(|i| i % 7)).count(), (7, true));
         assert_eq!(values(0..BUDGET.distinct as u64).count(), (BUDGET.distinct as u64, true));
         let (found, exact) = values(0..200_000).count();
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_does_not_show() {
+    fn the_result_does_not_depend_on_the_order() {
         let parts = [values(0..15_000), values(10_000..26_000), values(26_000..90_000)];
         let whole = values((0..90_000).rev()).count();
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_become_too_many_is_estimated() {
+    fn merged_counts_above_the_budget_become_an_estimate() {
         let small = Budget { distinct: 100, ..BUDGET };
         let mut merged = DistinctValues::default();
         merged.merge(values(0..150), small);
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_many_sooner() {
+    fn the_budget_counts_bytes() {
         let mut values = DistinctValues::default();
         let mut add = |i: u8| {
             values.add(&vec![i; BUDGET.distinct_bytes / 2], 1, BUDGET);

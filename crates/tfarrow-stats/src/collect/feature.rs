@@ -1,4 +1,4 @@
-//! What is counted of one feature.
+//! The accumulator of one feature: its lists, and the values of each kind.
 
 use tfarrow_codec::{Kind, Role, infer::ValueList};
 
@@ -9,14 +9,14 @@ use super::{
     sample::{SampleKey, ValueSample},
 };
 
-/// What was counted of the values of one feature, of each kind that it has.
+/// The accumulated values of one feature, for each kind that it has.
 #[derive(Clone, Debug)]
 pub(crate) struct FeatureAccumulator {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Of the lists, by [`Kind`] as an index.
+    /// Samples of the lengths of lists, indexed by [`Kind`].
     pub(crate) lengths: [ValueSample<u64>; 3],
-    /// Lists without a value, likewise.
+    /// Number of lists without a value, indexed by [`Kind`].
     pub(crate) empty: [u64; 3],
     pub(crate) bytes: Option<Box<BytesAccumulator>>,
     pub(crate) floats: Option<Box<NumberAccumulator<f32>>>,
@@ -36,7 +36,7 @@ impl FeatureAccumulator {
         }
     }
 
-    /// Adds a list, where there is so much room.
+    /// Adds a list of one record, or of one step.
     pub(crate) fn add(&mut self, list: ValueList<'_>, key: SampleKey, budget: Budget) {
         let (kind, length) = match list {
             ValueList::Unset => return,
@@ -76,7 +76,7 @@ impl FeatureAccumulator {
         }
     }
 
-    /// Drops what there is no room for any more.
+    /// Drops what exceeds a smaller budget.
     pub(crate) fn shrink(&mut self, budget: Budget) {
         self.lengths.iter_mut().for_each(|lengths| lengths.cut(budget));
         if let Some(bytes) = &mut self.bytes {

@@ -1,15 +1,15 @@
-//! What a byte string looks like, by its first bytes.
+//! The format of a byte string, guessed from its first bytes.
 
-/// A format of byte strings.
+/// A format that a byte string looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueFormat {
-    /// None that is known.
+    /// An unknown format.
     Other,
-    /// No byte.
+    /// A value of no bytes.
     Empty,
-    /// UTF-8 without control characters other than white space, that is no JSON.
+    /// UTF-8 without control characters other than white space, and not JSON.
     Text,
-    /// A JSON object or array, by its ends.
+    /// A JSON object or array, judged by its first and last character.
     Json,
     /// A JPEG image.
     Jpeg,
@@ -21,23 +21,23 @@ pub enum ValueFormat {
     WebP,
     /// A BMP image.
     Bmp,
-    /// A WAV sound.
+    /// A WAV file.
     Wav,
-    /// A FLAC sound.
+    /// A FLAC file.
     Flac,
-    /// An MP3 sound, or one with an ID3 tag.
+    /// An MP3 file, with or without an ID3 tag.
     Mp3,
-    /// Gzip.
+    /// Data compressed with gzip.
     Gzip,
-    /// A serialized `tensorflow.TensorProto`, by its type and shape in front.
+    /// A serialized `tensorflow.TensorProto`, judged by its `dtype` and `tensor_shape` fields.
     Tensor,
 }
 
 impl ValueFormat {
-    /// How many there are.
+    /// Number of formats.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// All of them, in the order of their numbers.
+    /// All formats, in the order of their discriminants.
     pub const ALL: [Self; 14] = [
         Self::Other,
         Self::Empty,
@@ -55,7 +55,8 @@ impl ValueFormat {
         Self::Tensor,
     ];
 
-    /// What a value looks like, of which `is_text` is known.
+    /// Guesses the format of a value. `is_text` says whether the value is UTF-8 without control characters other than
+    /// white space.
     pub fn of(value: &[u8], is_text: bool) -> Self {
         match value {
             [] => Self::Empty,
@@ -76,12 +77,12 @@ impl ValueFormat {
         }
     }
 
-    /// Whether it is an image.
+    /// Returns whether the format is an image format.
     pub fn is_image(self) -> bool {
         matches!(self, Self::Jpeg | Self::Png | Self::Gif | Self::WebP | Self::Bmp)
     }
 
-    /// The name that reports give it.
+    /// Returns the name that reports print.
     pub fn name(self) -> &'static str {
         match self {
             Self::Other => "other",
@@ -102,7 +103,7 @@ impl ValueFormat {
     }
 }
 
-/// Whether a value, of which it is known whether it is UTF-8, is text: control characters other than white space are not.
+/// Returns whether a value is UTF-8 (`is_utf8`) and has no control characters other than white space.
 pub(crate) fn is_text(value: &[u8], is_utf8: bool) -> bool {
     let is_odd = |c: char| c.is_control() && !c.is_whitespace();
     is_utf8
@@ -117,7 +118,8 @@ fn is_json(value: &[u8]) -> bool {
     matches!((text.first(), text.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']'))) && text.len() > 1
 }
 
-/// Field 1, a `DataType` of one byte, and field 2, a `TensorShapeProto` that consists of its field 2 alone.
+/// Returns whether a value begins with field 1, a `DataType` of one byte, and field 2, a `TensorShapeProto` of less
+/// than 128 bytes that is empty or begins with its field 2.
 fn is_tensor(value: &[u8]) -> bool {
     let [0x08, 1..=30, 0x12, length, rest @ ..] = value else { return false };
     let length = usize::from(*length);
@@ -129,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_their_first_bytes() {
+    fn formats_are_recognized_by_their_first_bytes() {
         let of = |value: &[u8]| ValueFormat::of(value, is_text(value, std::str::from_utf8(value).is_ok())).name();
         for (value, expect) in [
             (&b""[..], "empty"),
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_numbered_as_they_are_listed() {
+    fn all_formats_are_listed_in_the_order_of_discriminants() {
         for (number, format) in ValueFormat::ALL.into_iter().enumerate() {
             assert_eq!(format as usize, number);
         }

@@ -1,20 +1,20 @@
-//! How large images are, by their headers.
+//! The accumulator of images: their sizes, read from their headers.
 
 use tfarrow_dataset::ImageHeader;
 
-/// How large the images of a feature are.
+/// The sizes of the images of one feature.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImageAccumulator {
-    /// Those whose headers can be read.
+    /// Number of images with a readable header.
     pub(crate) read: u64,
-    /// Those whose headers cannot.
+    /// Number of values that begin as an image does but have no readable header.
     pub(crate) damaged: u64,
-    /// The narrowest and the widest, the lowest and the highest, in pixels.
+    /// Smallest and largest width, and smallest and largest height, in pixels.
     pub(crate) sizes: Option<[(u32, u32); 2]>,
 }
 
 impl ImageAccumulator {
-    /// Adds what looks like an image.
+    /// Adds a value that looks like an image.
     pub(crate) fn add(&mut self, image: &[u8]) {
         match ImageHeader::read(image) {
             Some(ImageHeader { width, height, .. }) => {

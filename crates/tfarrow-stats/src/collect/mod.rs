@@ -1,4 +1,9 @@
-//! What is counted of a data set: the summary that tells its schema, and of every feature what its values are.
+//! Collecting statistics: one pass over the records, with an observer for each thread, whose accumulators are merged.
+//!
+//! ```text
+//! thread 1: records ─▶ StatisticsObserver ─ FeatureAccumulator per feature ─┐
+//! thread 2: records ─▶ StatisticsObserver ─ FeatureAccumulator per feature ─┴─ merge ─▶ Statistics
+//! ```
 
 pub(crate) mod budget;
 pub(crate) mod bytes;
@@ -20,32 +25,33 @@ use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_o
 
 use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 
-/// What was counted of a data set.
+/// The accumulated statistics of a data set. [`Statistics::summarize`] computes the numbers that reports print.
 ///
-/// It is the same however many threads have counted, and however the records are cut into chunks: what is sampled is told
-/// by where values stand. Only how many distinct values there are, where that is estimated, and the last digits of means
-/// and deviations may differ.
+/// They depend neither on the number of threads nor on the cut of the records into chunks, since samples are chosen by
+/// the places of values. The exceptions are estimates of the number of distinct values, and the last digits of means
+/// and standard deviations.
 #[derive(Debug)]
 pub struct Statistics {
-    /// What was seen of each feature: presence, kinds, lengths, places.
+    /// The summary of each feature: presence, kinds, list lengths, first places.
     pub inferred: Inferred,
-    /// By the order of [`Summary::features`](tfarrow_codec::Summary::features).
+    /// The accumulated values, in the order of [`Summary::features`](tfarrow_codec::Summary::features).
     values: Vec<FeatureAccumulator>,
 }
 
 impl Statistics {
-    /// Counts what `shards` hold.
+    /// Reads the records of `shards` and accumulates their statistics.
     ///
     /// # Errors
-    /// As [`infer_observed`].
+    /// The errors of [`infer_observed`]: unreadable, corrupt or truncated shards.
     pub fn collect(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Self> {
         Ok(Self::collect_with(shards, options, progress, || ())?.0)
     }
 
-    /// Counts what `shards` hold, and tells others of each record as well: one a thread, which come back in no order.
+    /// Collects as [`collect`](Self::collect), and passes each record to further observers. `others` is called once for
+    /// each thread; the observers are returned in no particular order.
     ///
     /// # Errors
-    /// As [`infer_observed`].
+    /// The errors of [`infer_observed`]: unreadable, corrupt or truncated shards.
     pub fn collect_with<O: RecordObserver + Send>(
         shards: &[Shard],
         options: &InferOptions,
@@ -58,7 +64,7 @@ impl Statistics {
         Ok((Self::merge(inferred, counters, 1), others))
     }
 
-    /// What threads have counted together, of one of so many data sets.
+    /// Merges the accumulators of all threads. `sets` is the number of data sets that share the memory budget.
     pub(crate) fn merge(inferred: Inferred, counters: Vec<StatisticsObserver>, sets: usize) -> Self {
         let mut merged: HashMap<(String, bool), FeatureAccumulator> = HashMap::new();
         let features: Vec<_> = inferred.summary.features().collect();
@@ -76,22 +82,22 @@ impl Statistics {
         Self { inferred, values }
     }
 
-    /// Each feature: what was seen of it, and what was counted of its values.
+    /// Returns each feature's summary and its accumulated values.
     pub(crate) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, &FeatureAccumulator)> {
         self.inferred.summary.features().zip(&self.values)
     }
 }
 
-/// What one thread counts.
+/// Accumulates the statistics of the records that one thread reads.
 #[derive(Debug, Default)]
 pub(crate) struct StatisticsObserver {
-    /// Features, and feature lists, by their numbers in the thread's summary.
+    /// Accumulators of features, and of feature lists, by their numbers in the thread's summary.
     sides: [Vec<FeatureAccumulator>; 2],
-    /// Features, and feature lists, that have byte strings.
+    /// Number of features and feature lists that have byte strings.
     strings: usize,
-    /// How many other data sets memory is shared with.
+    /// Number of other data sets that share the memory budget: the other slices of a sliced data set.
     pub(crate) others: usize,
-    /// The number of features, of all data sets, at which all features are cut to their room again.
+    /// The number of features, of all data sets, at which all accumulators are next cut to their budget.
     shrunk: usize,
 }
 
@@ -101,8 +107,8 @@ impl StatisticsObserver {
         Budget::per_feature(features * (1 + self.others), self.strings * (1 + self.others))
     }
 
-    /// Cuts all features to their room each time that the number of features has doubled: features that were met first
-    /// have taken more than their share is now.
+    /// Cuts all accumulators to their budget each time the number of features has doubled, since the accumulators of
+    /// the first features have grown under a larger budget.
     pub(crate) fn shrink(&mut self) {
         let features: usize = self.sides.iter().map(Vec::len).sum();
         let features = (features + self.strings) * (1 + self.others);
@@ -122,7 +128,8 @@ impl RecordObserver for StatisticsObserver {
         record.each_list(|feature, list| {
             let side = &mut self.sides[usize::from(feature.role == Role::Sequence)];
             if feature.number >= side.len() {
-                // NumberAccumulator are given in order, but to features with no step, of which nothing is told here, as well.
+                // Features are numbered in the order of their appearance, but a feature list without a step gets a
+                // number and no list, so that the vector may have to grow by more than one.
                 side.resize_with(feature.number + 1, || FeatureAccumulator::new("", feature.role));
             }
             let Some(values) = side.get_mut(feature.number) else { return };

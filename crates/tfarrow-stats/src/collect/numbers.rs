@@ -1,4 +1,4 @@
-//! What is counted of numbers.
+//! The accumulator of numbers: range, mean, variance and a sample.
 
 use super::{
     budget::Budget,
@@ -23,14 +23,14 @@ impl Number for f32 {
     }
 }
 
-/// What was counted of the numbers of a feature.
+/// The accumulated numbers of one feature.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberAccumulator<T> {
     pub(crate) nan: u64,
     pub(crate) zeros: u64,
     pub(crate) positive_infinities: u64,
     pub(crate) negative_infinities: u64,
-    /// The smallest and the largest of those that are finite.
+    /// The smallest and the largest finite value.
     pub(crate) finite: Option<(T, T)>,
     sum: CompensatedSum,
     squares: CompensatedSum,
@@ -53,7 +53,7 @@ impl<T> Default for NumberAccumulator<T> {
 }
 
 impl<T: Number> NumberAccumulator<T> {
-    /// Adds the values of a list.
+    /// Adds the values of a list. `key` is the hash of the list's place.
     pub(crate) fn add(&mut self, values: &[T], key: SampleKey, budget: Budget) {
         for (index, &value) in values.iter().enumerate() {
             let number = value.to_f64();
@@ -86,27 +86,27 @@ impl<T: Number> NumberAccumulator<T> {
         self.sample.merge(other.sample, budget);
     }
 
-    /// Those that are no NaN.
+    /// Returns the number of values that are not NaN.
     pub(crate) fn count(&self) -> u64 {
         self.sample.seen()
     }
 
-    /// The smallest and the largest, infinities among them; NaN where there is none that is no NaN.
+    /// Returns the minimum and the maximum, which may be infinite; both are NaN if there is no value other than NaN.
     pub(crate) fn range(&self) -> (f64, f64) {
         let infinities = [(self.negative_infinities, f64::NEG_INFINITY), (self.positive_infinities, f64::INFINITY)];
         let infinities = infinities.into_iter().filter_map(|(count, infinity)| (count > 0).then_some(infinity));
         let finite = self.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
-        // A NaN gives way to whatever it is held against.
+        // `min` and `max` return the other operand where one is NaN.
         let both = finite.chain(infinities);
         both.fold((f64::NAN, f64::NAN), |(low, high), value| (low.min(value), high.max(value)))
     }
 
-    /// Their mean; that of infinities is one.
+    /// Returns the mean: infinite if there are infinities of one sign, NaN if there are infinities of both.
     pub(crate) fn mean(&self) -> f64 {
         self.infinite_sum().unwrap_or_else(|| self.sum.value() / self.count() as f64)
     }
 
-    /// Their standard deviation, as of all there are; NaN where one is infinite.
+    /// Returns the population standard deviation; NaN if a value is infinite.
     pub(crate) fn std_dev(&self) -> f64 {
         match self.infinite_sum() {
             Some(_) => f64::NAN,
@@ -114,7 +114,7 @@ impl<T: Number> NumberAccumulator<T> {
         }
     }
 
-    /// What infinities sum up to; `None` where there are none.
+    /// Returns the sum of the infinities; `None` if there are none.
     fn infinite_sum(&self) -> Option<f64> {
         match (self.positive_infinities, self.negative_infinities) {
             (0, 0) => None,

@@ -18,32 +18,32 @@ use tfarrow_codec::Place;
 
 use super::budget::Budget;
 
-/// The hash of a place: of a list in a record. Those of its values follow from it by [`SampleKey::of_value`].
+/// The hash of the place of a list. [`SampleKey::of_value`] derives the hashes of its values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampleKey(u64);
 
 impl SampleKey {
-    /// That of a record.
+    /// Returns the key of a record.
     pub(crate) fn of_record(place: Place) -> Self {
         Self(mix(mix(u64::from(place.shard)) ^ place.record))
     }
 
-    /// That of a list of the record.
+    /// Returns the key of a list of the record, by the list's index in the record.
     pub(crate) fn of_list(self, list: u64) -> Self {
         Self(mix(self.0 ^ list.wrapping_mul(ODD)))
     }
 
-    /// That of a value of the list.
+    /// Returns the hash of a value of the list, by the value's index.
     #[inline]
     pub(crate) fn of_value(self, value: usize) -> u64 {
         mix(self.0.wrapping_add((value as u64).wrapping_mul(ODD)))
     }
 }
 
-/// The golden ratio in 64 bits, as SplitMix has it.
+/// The golden ratio as a 64-bit fraction: SplitMix64's increment.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix's mixing of 64 bits.
+/// The finalizer of SplitMix64, a bijection that mixes all bits.
 #[inline]
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -51,9 +51,9 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A value that a sample keeps.
+/// A value that a sample can keep.
 pub(crate) trait SampleValue {
-    /// Bytes that it takes besides its place in the sample.
+    /// Returns the bytes of memory of the value besides its slot in the sample.
     fn bytes(&self) -> usize {
         0
     }
@@ -65,19 +65,20 @@ impl SampleValue for f32 {}
 
 impl SampleValue for Box<[u8]> {
     fn bytes(&self) -> usize {
-        // With what the allocator and the sample need for each.
+        // 40 bytes approximate the allocator's and the sample's overhead of a value.
         self.len() + 40
     }
 }
 
-/// The values with the smallest keys: as many as there is room for, in number and in bytes.
+/// The values with the smallest keys, as many as the budget allows in number and in bytes. `kept` may have up to twice
+/// the budget between two cuts.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueSample<T> {
     kept: Vec<(u64, T)>,
-    /// Of the values that are kept.
+    /// Bytes of the values that are kept.
     bytes: usize,
     seen: u64,
-    /// Keys above it are those of values that are not kept.
+    /// The largest key that may still be kept: values with larger keys have been dropped.
     last: u64,
 }
 
@@ -88,7 +89,7 @@ impl<T> Default for ValueSample<T> {
 }
 
 impl<T: SampleValue> ValueSample<T> {
-    /// Adds a value, which is made where it is kept, to a sample that has this room.
+    /// Adds a value; `value` is called only if the sample keeps it.
     #[inline]
     pub(crate) fn add(&mut self, key: u64, budget: Budget, value: impl FnOnce() -> T) {
         self.seen += 1;
@@ -102,8 +103,8 @@ impl<T: SampleValue> ValueSample<T> {
         }
     }
 
-    /// Leaves no more values than there is room for. Of the order of their keys, the values that fit together are a
-    /// beginning, which is the same however the values were cut before.
+    /// Cuts the sample to its budget. The kept values are a prefix of all values in the order of their keys, so that
+    /// earlier cuts to a larger budget do not affect the result.
     #[cold]
     pub(crate) fn cut(&mut self, budget: Budget) {
         if self.kept.len() > budget.sample && budget.sample > 0 {
@@ -127,7 +128,7 @@ impl<T: SampleValue> ValueSample<T> {
         }
     }
 
-    /// Adds what another sample has, for a sample that has this room.
+    /// Adds the values that another sample keeps, and cuts the union to the budget.
     pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.seen += other.seen;
         self.last = self.last.min(other.last);
@@ -138,17 +139,17 @@ impl<T: SampleValue> ValueSample<T> {
         self.cut(budget);
     }
 
-    /// Values that were seen.
+    /// Returns the number of values that were added, including the dropped ones.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// Whether all values that were seen are here.
+    /// Returns whether no value was dropped.
     pub(crate) fn is_all(&self) -> bool {
         self.kept.len() as u64 == self.seen
     }
 
-    /// The values, in no order.
+    /// Returns the kept values in no particular order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.kept.iter().map(|(_, value)| value)
     }
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_in_any_order_make_the_whole() {
+    fn samples_of_parts_merge_in_any_order() {
         for count in [10, 64, 65, 5_000] {
             let mut whole = sample(0..count, 64);
             whole.cut(budget(64));
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_can_become_smaller() {
+    fn a_sample_can_be_cut_to_a_smaller_budget() {
         let mut large = sample(0..1_000, 100);
         large.cut(budget(100));
         large.cut(budget(10));
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_spread_over_the_whole() {
+    fn a_sample_is_spread_over_all_records() {
         let mut sample = sample(0..100_000, 1_000);
         sample.cut(budget(1_000));
         let median = sorted(&sample)[500];

@@ -1,6 +1,7 @@
-//! A data set cut by the values of one of its features: the figures of each slice beside those of all.
+//! Slicing: the statistics of a data set, and of its records by the values of one feature.
 //!
-//! As TFDV has it, a record is in the slice of each value that the feature has in it, and in none where it has no value.
+//! As in TFDV, a record is in the slice of each value that the feature has in it; a record without a value is in no
+//! slice.
 
 use std::{
     collections::BTreeMap,
@@ -20,24 +21,24 @@ use tfarrow_dataset::{Error, InferOptions, Inferred, OnProgress, Shard, SkippedR
 use super::{Statistics, StatisticsObserver};
 use crate::summary_statistics::text_or_bytes;
 
-/// Values that a data set is cut by at most: each slice takes as much memory as a data set.
+/// Largest number of slices. Each slice takes as much memory as a data set.
 pub const MAX_SLICES: usize = 256;
-/// Bytes of such a value at most.
+/// Largest length of a slice's value in bytes.
 const MAX_VALUE_BYTES: usize = 256;
 
-/// Features that are named where one is not found.
+/// Largest number of features that an error lists.
 const MAX_NAMED: usize = 30;
 
-/// A value that a data set is cut by.
+/// The value of a feature that all records of a slice have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SliceValue {
-    /// An integer.
+    /// A value of an `Int64List`.
     Int64(i64),
-    /// A byte string.
+    /// A value of a `BytesList`, of up to 256 bytes.
     Bytes(Box<[u8]>),
 }
 
-/// Integers as they are, byte strings as those of figures.
+/// Serializes integers as numbers, and byte strings as text or `{"b64": ".."}`.
 impl Serialize for SliceValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -47,7 +48,7 @@ impl Serialize for SliceValue {
     }
 }
 
-/// As text; bytes that are no UTF-8 with a mark in their place.
+/// Writes byte strings as text, with U+FFFD for bytes that are not UTF-8.
 impl fmt::Display for SliceValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -60,33 +61,34 @@ impl fmt::Display for SliceValue {
 /// The records whose feature has a value.
 #[derive(Debug)]
 pub struct Slice {
-    /// The value.
+    /// The value of the feature.
     pub value: SliceValue,
-    /// What was counted of them.
+    /// The statistics of the records.
     pub statistics: Statistics,
 }
 
-/// A data set, and what it was cut into.
+/// The statistics of a data set and of its slices.
 #[derive(Debug)]
 pub struct SlicedStatistics {
-    /// What was counted of all records.
+    /// The statistics of all records.
     pub all: Statistics,
-    /// Those of most records first, then by their values.
+    /// The slices, in descending order of their numbers of records, then in the order of their values.
     pub slices: Vec<Slice>,
-    /// Records that are in none.
+    /// Number of records that are in no slice.
     pub without: u64,
 }
 
-/// Why a data set cannot be cut.
+/// The reason why a data set cannot be sliced by a feature.
 #[derive(Debug)]
 pub enum SliceError {
-    /// Its records cannot be read.
+    /// A shard cannot be read.
     Read(Error),
-    /// No record has the feature; these are the features that there are.
+    /// No record has the feature; the second field lists the features of the data set.
     Absent(String, Vec<String>),
     /// The feature has more than [`MAX_SLICES`] values.
     TooMany(String),
-    /// The feature has floats, or byte strings that are too long, and where it has them.
+    /// The feature (first field) has values that cannot be sliced by (second field): floats, or byte strings that are
+    /// too long. The third field is the file, record and byte offset of such a value.
     Unsupported(String, &'static str, String),
 }
 
@@ -102,12 +104,12 @@ impl fmt::Display for SliceError {
             }
             Self::TooMany(name) => write!(
                 f,
-                "feature {name:?} has more than {MAX_SLICES} values, and each slice has figures of its own: take a \
-                 feature of fewer values"
+                "feature {name:?} has more than {MAX_SLICES} values, and each slice has its own statistics: choose a \
+                 feature with fewer values"
             ),
             Self::Unsupported(name, what, place) => write!(
                 f,
-                "feature {name:?} has {what}, in {place}: slices are of integers, and of byte strings of up to \
+                "feature {name:?} has {what}, in {place}: slice by integers, or by byte strings of up to \
                  {MAX_VALUE_BYTES} bytes"
             ),
         }
@@ -124,36 +126,37 @@ impl StdError for SliceError {
 }
 
 impl Statistics {
-    /// Counts what `shards` hold, and what each slice of them by the feature `by` holds.
+    /// Collects the statistics of `shards`, and of each slice of their records by the feature `by`.
     ///
     /// # Errors
-    /// As [`infer_observed`](tfarrow_dataset::infer_observed); a feature that is not there, or that has floats, values
-    /// that are too long, or too many of them.
+    /// [`SliceError::Read`] with the errors of [`infer_observed`](tfarrow_dataset::infer_observed);
+    /// [`SliceError::Absent`], [`SliceError::TooMany`] and [`SliceError::Unsupported`] for a feature that the data set
+    /// cannot be sliced by.
     pub fn collect_sliced(
         shards: &[Shard],
         options: &InferOptions,
         progress: &OnProgress<'_>,
         by: &str,
     ) -> Result<SlicedStatistics, SliceError> {
-        let trouble = Mutex::new(None);
-        let told = || *trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        let on_progress = |bytes, records| match told() {
+        let failure = Mutex::new(None);
+        let failed = || *failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_progress = |bytes, records| match failed() {
             Some(_) => ControlFlow::Break(()),
             None => progress(bytes, records),
         };
         let limits = options.read.limits;
-        let begin = || SliceObserver { by, limits, trouble: &trouble, slices: BTreeMap::new(), inside: 0, shrunk: 0 };
+        let begin = || SliceObserver { by, limits, failure: &failure, slices: BTreeMap::new(), sliced: 0, shrunk: 0 };
         let counted = Self::collect_with(shards, options, &on_progress, begin);
-        if let Some(trouble) = told() {
-            return Err(trouble.told(by, shards));
+        if let Some(failure) = failed() {
+            return Err(failure.into_error(by, shards));
         }
         let (all, slicers) = counted.map_err(SliceError::Read)?;
         if !all.inferred.summary.features().any(|feature| feature.role == Role::Feature && feature.name == by) {
             let features = all.inferred.summary.features().filter(|feature| feature.role == Role::Feature);
             return Err(SliceError::Absent(by.to_owned(), features.map(|feature| feature.name.clone()).collect()));
         }
-        let inside: u64 = slicers.iter().map(|slicer| slicer.inside).sum();
-        let without = all.inferred.summary.records().saturating_sub(inside);
+        let sliced: u64 = slicers.iter().map(|slicer| slicer.sliced).sum();
+        let without = all.inferred.summary.records().saturating_sub(sliced);
         let mut parts: BTreeMap<SliceValue, Vec<SliceAccumulator>> = BTreeMap::new();
         for (value, part) in slicers.into_iter().flat_map(|slicer| slicer.slices) {
             parts.entry(value).or_default().push(part);
@@ -167,7 +170,7 @@ impl Statistics {
             let mut summary = Summary::with_limits(0, options.read.limits);
             let mut counters = Vec::new();
             for part in parts {
-                // It has no more names than the whole, which is within the limits.
+                // The slice has no more features than the data set, which is within the limits.
                 let _ = summary.merge(&part.summary);
                 counters.push(part.counter);
             }
@@ -175,20 +178,20 @@ impl Statistics {
             let inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
             slices.push(Slice { value, statistics: Self::merge(inferred, counters, 1 + count) });
         }
-        // Of as many records, in the order of their values.
+        // The sort is stable, so that slices of equal size stay in the order of their values.
         slices.sort_by_key(|slice| std::cmp::Reverse(slice.statistics.inferred.summary.records()));
         Ok(SlicedStatistics { all, slices, without })
     }
 }
 
-/// What one thread has seen of a slice.
+/// The accumulated statistics of one slice in one thread.
 #[derive(Debug)]
 struct SliceAccumulator {
     summary: Summary,
     counter: StatisticsObserver,
 }
 
-/// Why one thread has given up.
+/// The reason why a thread stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SliceFailure {
     Unsupported(Place, &'static str),
@@ -196,7 +199,7 @@ enum SliceFailure {
 }
 
 impl SliceFailure {
-    fn told(self, by: &str, shards: &[Shard]) -> SliceError {
+    fn into_error(self, by: &str, shards: &[Shard]) -> SliceError {
         match self {
             Self::TooMany => SliceError::TooMany(by.to_owned()),
             Self::Unsupported(Place { shard, record, offset }, what) => {
@@ -208,28 +211,29 @@ impl SliceFailure {
     }
 }
 
-/// Cuts the records that one thread sees.
+/// Assigns the records that one thread reads to slices.
 struct SliceObserver<'a> {
     by: &'a str,
-    /// Of each part's summary.
+    /// Limits of the summary of each slice.
     limits: Limits,
-    /// Why all threads give up.
-    trouble: &'a Mutex<Option<SliceFailure>>,
+    /// The reason why all threads stop, once there is one.
+    failure: &'a Mutex<Option<SliceFailure>>,
     slices: BTreeMap<SliceValue, SliceAccumulator>,
-    /// Records that are in some slice.
-    inside: u64,
-    /// The number of slices at which all of them have less room.
+    /// Number of records that are in some slice.
+    sliced: u64,
+    /// The number of slices at which all accumulators are next cut to their budget.
     shrunk: usize,
 }
 
 impl SliceObserver<'_> {
-    /// Of what threads have met by then, the first in the data set is told.
-    fn give_up(&self, trouble: SliceFailure) {
-        let mut held = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(held.map_or(trouble, |held| held.min(trouble)));
+    /// Stops all threads. Of the reasons that threads report before they stop, unsupported values come before too many
+    /// values, and the first in data-set order is kept.
+    fn fail(&self, failure: SliceFailure) {
+        let mut held = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(held.map_or(failure, |held| held.min(failure)));
     }
 
-    /// The values of the feature in a record, each once.
+    /// Returns the distinct values of the feature in a record.
     fn values(&self, record: &mut SeenRecord<'_>) -> Vec<SliceValue> {
         let mut values = Vec::new();
         let mut unfit = None;
@@ -248,7 +252,7 @@ impl SliceObserver<'_> {
             }
         });
         if let Some(what) = unfit {
-            self.give_up(SliceFailure::Unsupported(record.place(), what));
+            self.fail(SliceFailure::Unsupported(record.place(), what));
         }
         values.sort_unstable();
         values.dedup();
@@ -260,18 +264,18 @@ impl RecordObserver for SliceObserver<'_> {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let values = self.values(record);
         if self.slices.len() >= self.shrunk {
-            // Slices without a new record have less room now as well.
+            // More slices leave less budget for the slices that have no new record, too.
             self.shrunk = 2 * self.slices.len().max(1);
             for part in self.slices.values_mut() {
                 part.counter.others = part.counter.others.max(self.shrunk / 2);
                 part.counter.shrink();
             }
         }
-        self.inside += u64::from(!values.is_empty());
+        self.sliced += u64::from(!values.is_empty());
         for value in values {
             let count = self.slices.len();
             if count >= MAX_SLICES && !self.slices.contains_key(&value) {
-                return self.give_up(SliceFailure::TooMany);
+                return self.fail(SliceFailure::TooMany);
             }
             let limits = self.limits;
             let new = || SliceAccumulator {
@@ -281,7 +285,7 @@ impl RecordObserver for SliceObserver<'_> {
             let part = self.slices.entry(value).or_insert_with(new);
             part.counter.others = count;
             part.counter.shrink();
-            // A part has no more names than the whole, which is within the limits.
+            // The slice has no more features than the data set, which is within the limits.
             let _ = part.summary.observe_seen(record, &mut part.counter);
         }
     }

@@ -1,6 +1,7 @@
-//! Sums whose rounding hardly shows, in whatever order they were added up.
+//! Sums of floats with compensated rounding, so that the order of the summands affects the last digits at most.
 
-/// A sum of `f64`, kept in two: what a rounded addition loses is added up besides (Neumaier).
+/// A sum of `f64` as an unevaluated sum of two: `low` accumulates the rounding errors of `high` (Neumaier's variant of
+/// Kahan summation).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CompensatedSum {
     high: f64,
@@ -17,7 +18,8 @@ impl CompensatedSum {
         self.high = sum;
     }
 
-    /// Adds the square of a finite value, exactly.
+    /// Adds the square of a finite value. Its rounding error, which the fused multiply-add computes exactly, goes to
+    /// `low`.
     #[inline]
     pub(crate) fn add_square(&mut self, value: f64) {
         let square = value * value;
@@ -34,12 +36,12 @@ impl CompensatedSum {
         self.high + self.low
     }
 
-    /// The variance of `count` values whose squares' sum this is, and whose sum is `sum`.
+    /// Returns the population variance of `count` values, where `self` is the sum of their squares and `sum` their sum.
     pub(crate) fn variance(self, sum: Self, count: f64) -> f64 {
         self.normal().minus(sum.normal().square().divided(count)).max(0.0) / count
     }
 
-    /// The same sum, with as much of it as there is room for in the first part.
+    /// Returns the same sum where `high` is the sum rounded to nearest and `low` the rounding error.
     fn normal(self) -> Self {
         let mut normal = Self { high: self.high, low: 0.0 };
         normal.add(self.low);
@@ -79,13 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_is_not_lost_beside_what_is_large() {
+    fn small_summands_are_not_lost_beside_large_ones() {
         let (sum, _) = sums([1e16, 1.0, -1e16].into_iter());
         assert_eq!(sum.value(), 1.0);
     }
 
     #[test]
-    fn the_variance_of_large_numbers_that_differ_little() {
+    fn the_variance_of_large_numbers_with_small_differences_is_accurate() {
         // Seconds since 1970, a day long: 0, 1, .., 86399.
         let day = 86_400;
         let (sum, squares) = sums((0..day).map(|second| 1.7e9 + f64::from(second)));
@@ -95,14 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn the_variance_of_one_large_number() {
+    fn the_variance_of_one_repeated_large_number_is_zero_up_to_rounding() {
         let number = 1_700_000_000_123_456_789_i64 as f64;
         let (sum, squares) = sums(std::iter::repeat_n(number, 3_000_000));
         assert!(squares.variance(sum, 3e6).sqrt() < 1e-12 * number, "{}", squares.variance(sum, 3e6).sqrt());
     }
 
     #[test]
-    fn the_order_does_not_show() {
+    fn the_result_does_not_depend_on_the_order() {
         let values: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 0.7).sin() * 10f64.powi(i % 12)).collect();
         let (forth, squares_forth) = sums(values.iter().copied());
         let (back, squares_back) = sums(values.iter().rev().copied());

@@ -1,5 +1,5 @@
-//! The `tensorflow.metadata.v0.Schema` of a data set, by the rules of TensorFlow Data Validation's `infer_schema`
-//! (`anomalies/schema.cc`, `feature_util.cc`, `bool_domain_util.cc`, `string_domain_util.cc` there).
+//! Schema inference by the rules of TFDV's `infer_schema` (`anomalies/schema.cc`, `feature_util.cc`,
+//! `bool_domain_util.cc` and `string_domain_util.cc`).
 
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
@@ -18,14 +18,15 @@ use crate::{
     },
 };
 
-/// DistinctEstimate values that a string domain has at most.
+/// Largest number of values of a string domain.
 const MAX_DOMAIN_VALUES: usize = 100;
-/// Strings that stand for true and for false.
+/// Strings that TFDV takes for true, and for false.
 const TRUE: [&str; 6] = ["TRUE", "true", "SET", "set", "1", ""];
 const FALSE: [&str; 5] = ["FALSE", "false", "CLEAR", "clear", "0"];
 
 impl Statistics {
-    /// The schema that TFDV would infer. A feature of several kinds, at which TFDV gives up, has that of most lists.
+    /// Infers the schema that TFDV would infer. TFDV fails for a feature of several kinds; here it gets the kind of
+    /// most lists.
     pub fn infer_schema(&self) -> Schema {
         let records = self.inferred.summary.records();
         let (mut schema, mut steps) = (Schema::default(), StructDomain::default());
@@ -50,12 +51,12 @@ impl Statistics {
     }
 }
 
-/// The kind of most lists, and what was seen of it; `None` where no list was seen.
+/// Returns the kind with most lists, and its summary; `None` if no list has a kind.
 pub(crate) fn main_kind(summary: &FeatureSummary) -> Option<(Kind, &KindSummary)> {
     summary.kinds().max_by_key(|(kind, seen)| (seen.lists, std::cmp::Reverse(*kind as usize)))
 }
 
-/// Records that have a list for a feature, or a feature list.
+/// Returns the number of records that have a list with a kind for a feature, or that have a feature list.
 pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
     match summary.role {
         Role::Sequence => summary.present,
@@ -86,7 +87,7 @@ pub(crate) fn feature_type(kind: Option<Kind>) -> FeatureType {
     match kind {
         Some(Kind::Int64) => FeatureType::Int,
         Some(Kind::Float) => FeatureType::Float,
-        // What has no kind is taken for a string there.
+        // TFDV gives features without a value the type BYTES.
         Some(Kind::Bytes) | None => FeatureType::Bytes,
     }
 }
@@ -98,8 +99,8 @@ fn presence(present: u64, records: u64) -> PresenceConstraints {
     })
 }
 
-/// A fixed shape where every record has a list of one length, else how many values there are; of feature lists, how many
-/// steps, and how many values each of these.
+/// Returns the shape of a feature: a fixed shape if every record has a list of one length above 0, else the bounds of
+/// the number of values if no list is empty. A feature list gets the bounds of its steps and of the values of a step.
 fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> Option<ShapeType> {
     let (min, max) = (seen.min_len, seen.max_len);
     if summary.role == Role::Sequence {
@@ -114,7 +115,7 @@ fn shape(summary: &FeatureSummary, seen: &KindSummary, is_everywhere: bool) -> O
     (min > 0).then(|| ShapeType::ValueCount(value_count(min, max)))
 }
 
-/// That many where it is always as many, else at least one; nothing where it may be none.
+/// Returns bounds: equal ones if all lists are of one length, else a minimum of 1; no bounds if a list is empty.
 fn value_count(min: u64, max: u64) -> ValueCount {
     match min {
         0 => ValueCount::default(),
@@ -123,7 +124,7 @@ fn value_count(min: u64, max: u64) -> ValueCount {
     }
 }
 
-/// The domain of a feature, and the one of its name beside it where it is one of strings.
+/// Returns the domain of a feature; with it the string domain that it names, which the schema holds.
 fn domain(summary: &FeatureSummary, values: &FeatureAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
     match main_kind(summary).map(|(kind, _)| kind) {
         Some(Kind::Int64) => {
@@ -156,7 +157,7 @@ fn string_domain(name: &str, bytes: &BytesAccumulator) -> (Option<DomainInfo>, O
     (Some(DomainInfo::Domain(name)), Some(domain))
 }
 
-/// The domain of strings of which one may stand for true, and one for false.
+/// Returns a bool domain if at most one of the values means true, at most one means false, and there are no others.
 fn bool_domain(values: &[&str]) -> Option<BoolDomain> {
     let mut domain = BoolDomain::default();
     for value in values {

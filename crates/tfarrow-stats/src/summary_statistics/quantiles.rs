@@ -1,40 +1,41 @@
-//! Quantiles of a sample, and the histograms that `DatasetFeatureStatistics` has.
+//! Quantiles of a sample, and the two kinds of histograms of a `DatasetFeatureStatistics` message.
 
-/// Sorted values that stand for all there are.
+/// The sorted values of a sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantiles {
     sorted: Vec<f64>,
-    /// How many values these stand for.
+    /// Number of values that the sample represents.
     count: f64,
 }
 
-/// A part of a histogram.
+/// A bucket of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct HistogramBucket {
-    /// The lower bound.
+    /// The lower bound, exclusive except in the first bucket.
     pub low: f64,
-    /// The upper bound; values equal to it are in this bucket, and not in the next.
+    /// The upper bound, inclusive.
     pub high: f64,
-    /// How many values there are, of all.
+    /// Number of values in the bucket; a fraction where it is extrapolated from a sample.
     pub count: f64,
 }
 
 impl Quantiles {
-    /// Of these values, which stand for `count`.
+    /// Sorts the values of a sample that represents `count` values.
     pub(crate) fn new(values: impl Iterator<Item = f64>, count: u64) -> Self {
         let mut sorted: Vec<_> = values.collect();
         sorted.sort_unstable_by(f64::total_cmp);
         Self { sorted, count: count as f64 }
     }
 
-    /// The value below which this share of all is, from 0 to 1; NaN where there are none.
+    /// Returns the smallest value such that at least this share (0 to 1) of the values are less than or equal to it;
+    /// NaN if there are none.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let last = self.sorted.len().saturating_sub(1);
         let index = (share * self.sorted.len() as f64).ceil() as usize;
         self.sorted.get(index.saturating_sub(1).min(last)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The middle value, or the mean of the two in the middle.
+    /// Returns the median: the middle value, or the mean of the two middle values.
     pub(crate) fn median(&self) -> f64 {
         let middle = self.sorted.len() / 2;
         match (self.sorted.get(middle.wrapping_sub(1)), self.sorted.get(middle)) {
@@ -44,7 +45,7 @@ impl Quantiles {
         }
     }
 
-    /// Buckets that hold about as many values each, from the smallest to the largest.
+    /// Returns a histogram whose buckets have equal counts.
     pub(crate) fn equal_counts(&self, buckets: u32) -> Vec<HistogramBucket> {
         if self.sorted.is_empty() {
             return Vec::new();
@@ -54,8 +55,8 @@ impl Quantiles {
         (0..buckets).map(|index| HistogramBucket { low: bound(index), high: bound(index + 1), count }).collect()
     }
 
-    /// Buckets of one width, from the smallest finite value to the largest; values that are infinite are in the first
-    /// and the last, which then have no bound.
+    /// Returns a histogram whose buckets have equal widths, from the smallest to the largest finite value. Infinite
+    /// values are counted in the first and the last bucket, whose outer bound is then infinite.
     pub(crate) fn equal_widths(&self, buckets: u32) -> Vec<HistogramBucket> {
         let finite: Vec<_> = self.sorted.iter().copied().filter(|value| value.is_finite()).collect();
         let weight = self.count / self.sorted.len() as f64;
@@ -68,7 +69,7 @@ impl Quantiles {
             };
         };
         let buckets = if low == high { 1 } else { buckets };
-        // The difference of the two may be more than a float holds.
+        // Interpolates without `high - low`, which may overflow.
         let bound = |index: u32| {
             let share = f64::from(index) / f64::from(buckets);
             if index == buckets { high } else { low * (1.0 - share) + high * share }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_few_values_are_those_values() {
+    fn quantiles_of_few_values_are_among_them() {
         let quantiles = Quantiles::new([3.0, 1.0, 2.0, 4.0].into_iter(), 4);
         assert_eq!([0.0, 0.25, 0.5, 1.0].map(|share| quantiles.at(share)), [1.0, 1.0, 2.0, 4.0]);
         assert_eq!(quantiles.median(), 2.5);
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_values_have_their_buckets() {
+    fn equal_and_infinite_values_have_buckets() {
         let one = Quantiles::new([5.0, 5.0].into_iter(), 2).equal_widths(10);
         assert_eq!(one, [HistogramBucket { low: 5.0, high: 5.0, count: 2.0 }]);
         let values = [f64::NEG_INFINITY, 0.0, 1.0, f64::INFINITY, f64::INFINITY];

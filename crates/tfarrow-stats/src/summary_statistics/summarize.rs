@@ -25,7 +25,7 @@ const BUCKETS: u32 = 10;
 const MAX_RANKS: usize = 1_000;
 
 impl Statistics {
-    /// The figures.
+    /// Computes the summary statistics.
     pub fn summarize(&self) -> DatasetStatistics {
         let summary = &self.inferred.summary;
         let features = self.features().map(|(seen, values)| feature(seen, values, summary.records()));
@@ -68,7 +68,7 @@ fn kind_statistics(kind: Kind, seen: &KindSummary, values: &FeatureAccumulator) 
     }
 }
 
-/// The size of a sample that is not everything.
+/// Returns the size of a sample that dropped values.
 fn sampled<T: SampleValue>(sample: &ValueSample<T>) -> Option<u64> {
     (!sample.is_all()).then(|| sample.values().count() as u64)
 }
@@ -93,7 +93,7 @@ fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
 
 pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatistics {
     let (min, max) = numbers.range();
-    // What is rare may have been missed, but the range is that of all values.
+    // The sample may lack the extremes, which the accumulator knows.
     let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
     let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
     let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count());
@@ -117,7 +117,7 @@ pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatis
 
 fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
     let (distinct, is_distinct_exact) = bytes.distinct.count();
-    // An estimate may be more than there are.
+    // An estimate may exceed the number of values.
     let distinct = distinct.min(bytes.count());
     let (min_length, max_length) = bytes.lengths.unwrap_or_default();
     let formats = ValueFormat::ALL.into_iter().zip(bytes.formats).filter(|(_, count)| *count > 0);
@@ -142,7 +142,7 @@ fn images(images: &ImageAccumulator) -> Option<ImageStatistics> {
     (count + damaged > 0).then_some(ImageStatistics { count, damaged, width, height })
 }
 
-/// The most frequent values, of equally frequent ones the last by name first, as TFDV ranks them.
+/// Returns the most frequent values. Values of equal counts are in descending order, as TFDV ranks them.
 fn top(bytes: &BytesAccumulator) -> Vec<TopValue> {
     let mut top: Vec<(&[u8], f64)> = match &bytes.distinct {
         DistinctValues::Counted { counts, .. } => {
@@ -152,7 +152,7 @@ fn top(bytes: &BytesAccumulator) -> Vec<TopValue> {
             let mut counts = HashMap::<&[u8], u64, RandomState>::default();
             bytes.sample.values().for_each(|value| *counts.entry(value).or_default() += 1);
             let weight = bytes.count() as f64 / bytes.sample.values().count().max(1) as f64;
-            // What the sample has once tells nothing of how often there is.
+            // A value that the sample has once may occur any number of times.
             let repeated = counts.into_iter().filter(|(_, count)| *count > 1);
             repeated.map(|(value, count)| (value, count as f64 * weight)).collect()
         }

@@ -1,4 +1,4 @@
-//! Figures as a `tensorflow.metadata.v0.DatasetFeatureStatisticsList`, which TensorFlow Data Validation and Facets read.
+//! Conversion to a `tensorflow.metadata.v0.DatasetFeatureStatisticsList`, which TFDV and Facets read.
 
 use tfarrow_codec::Kind;
 
@@ -18,21 +18,22 @@ use crate::{
     schema::SEQUENCE,
 };
 
-/// Values of a string that are listed as its top values, as TFDV has it.
+/// Number of top values that TFDV lists.
 const TOP: usize = 20;
-/// What stands there for a value that is no UTF-8.
+/// The placeholder of TFDV for a value that is not UTF-8.
 const NO_TEXT: &str = "__BYTES_VALUE__";
 
-/// What TFDV calls the data set that slices are of.
+/// TFDV's name of the data set that is sliced.
 const ALL: &str = "All Examples";
 
 impl DatasetStatistics {
-    /// As the message. Of a feature with several kinds, that of most lists: the message has no more.
+    /// Converts the statistics to a message with one data set. A feature of several kinds has the statistics of the
+    /// kind with most lists, since the message has room for one.
     pub fn to_proto(&self) -> DatasetFeatureStatisticsList {
         DatasetFeatureStatisticsList { datasets: vec![self.named("")] }
     }
 
-    /// As the message, with those of slices by the values of a feature, each under the name that TFDV gives it.
+    /// Converts the statistics and those of slices by the feature `by`. A slice is named `by_value`, as by TFDV.
     pub fn to_proto_with<'a>(
         &self,
         by: &str,
@@ -52,7 +53,7 @@ impl DatasetStatistics {
 fn feature_statistics(feature: &FeatureStatistics, records: u64) -> FeatureNameStatistics {
     let list = feature.is_list.then(|| SEQUENCE.to_owned());
     let step = list.into_iter().chain([feature.name.clone()]).collect();
-    // Of equally many, the first kind.
+    // `max_by_key` returns the last of equal maxima; reversed, that is the first kind.
     let kind = feature.kinds.iter().rev().max_by_key(|kind| kind.lists);
     let common = common(feature, kind, records);
     let (r#type, stats) = match kind {
