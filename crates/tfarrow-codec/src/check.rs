@@ -1,5 +1,5 @@
-//! Whether a record is the message that it is taken for: it is read for its form, as by whoever decodes it, and nothing of
-//! it is kept.
+//! Checking that a record is the message that it is taken for: the record is parsed as a decoder would, and nothing is
+//! kept.
 
 use crate::{
     Limits, RecordType, WireError,
@@ -8,7 +8,7 @@ use crate::{
     wire,
 };
 
-/// Checks records. It remembers names that it has found sound, so that it is worth keeping.
+/// Checks records of one type. Reuse it: it remembers the keys of records, so that the next ones are found faster.
 ///
 /// ```
 /// use tfarrow_codec::{Checker, Limits, RecordType};
@@ -18,22 +18,23 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Checker {
+    /// The keys of features and of feature lists.
     /// Whether field 2 is `feature_lists`.
     lists: bool,
     keys: [Keys; 2],
 }
 
 impl Checker {
-    /// Of messages of this type, which have no more than these limits allow.
+    /// Creates a checker of `record_type` messages. A [`Raw`](RecordType::Raw) record is checked as an `Example`.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
         Self { lists: record_type == RecordType::SequenceExample, keys: [keys(), keys()] }
     }
 
-    /// Reads a record.
+    /// Parses a record, including the values of all features.
     ///
     /// # Errors
-    /// In which way it does not parse, or which limit it passes.
+    /// [`WireError`] for a record that does not parse, or that exceeds a limit.
     pub fn check(&mut self, data: &[u8]) -> Result<(), WireError> {
         let lists = self.lists;
         walk::record(data, lists, self)
@@ -61,6 +62,7 @@ impl Visitor for Checker {
     }
 }
 
+/// Parses a `Feature` and its list.
 fn feature(message: &[u8], limits: &Limits) -> wire::Result<()> {
     walk::feature(message, limits.nesting, |list| {
         let Some((kind, body)) = list else { return Ok(()) };

@@ -1,4 +1,13 @@
-//! In what two records differ: feature by feature, whatever form the wire has.
+//! Comparing two records feature by feature, whatever their wire encodings.
+//!
+//! The keys of both records share one set of numbers, so that features are paired by number:
+//!
+//! ```text
+//! left record    a = [1, 2]   b = "x"                      number:  0    1    2
+//! right record   c = [0.5]    a = [1, 3]                   left:    a    b    -
+//!                                                          right:   a    -    c
+//! differences    a: values 2 and 3 at index 1;   b: only left;   c: only right
+//! ```
 
 use std::{collections::BTreeSet, fmt};
 
@@ -10,53 +19,54 @@ use crate::{
     wire,
 };
 
-/// Something in which two records differ.
+/// A difference between two records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The feature, and whether it is a [feature list](Role::Sequence) or a [feature](Role::Feature); `None`: the records
-    /// as a whole.
+    /// The feature, with the role [`Sequence`](Role::Sequence) for feature lists and [`Feature`](Role::Feature) for
+    /// others; `None` if the records differ outside of their features.
     pub feature: Option<(Role, String)>,
-    /// What differs.
+    /// The kind of the difference.
     pub what: DifferenceKind,
 }
 
-/// In what two records, or two features, differ. The first of each pair is the left record's.
+/// A difference between two records or two features. The first of each pair is that of the left record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DifferenceKind {
-    /// The right record has no such feature.
+    /// The right record does not have the feature.
     OnlyLeft,
-    /// The left record has no such feature.
+    /// The left record does not have the feature.
     OnlyRight,
-    /// The kinds; `None` of a feature without one.
+    /// Different kinds; `None` for a feature without a kind.
     Kinds(Option<Kind>, Option<Kind>),
-    /// How many steps feature lists have.
+    /// Different numbers of steps of a feature list.
     Steps(usize, usize),
-    /// How many values lists have.
+    /// Different numbers of values of a list.
     Lengths(usize, usize),
-    /// The first values that differ, and their place in the list.
+    /// The first values that differ.
     Values {
-        /// The step of a feature list.
+        /// The index of the step, for a feature list.
         step: Option<usize>,
-        /// The value's place in its list, from 0.
+        /// The index of the value in its list.
         index: usize,
-        /// The values.
+        /// The values, left and right.
         values: [Value; 2],
     },
-    /// Bytes that are no feature: the records' other fields, or records that are no messages.
+    /// Bytes outside of features: unknown fields of the records, or records that are not messages.
     Bytes,
 }
 
-/// One value of a feature.
+/// A value of a feature.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of a `bytes_list`.
+    /// A value of a `bytes_list`.
     Bytes(Vec<u8>),
-    /// Of a `float_list`: its bits.
+    /// The bits of a value of a `float_list`.
     Float(u32),
-    /// Of an `int64_list`.
+    /// A value of an `int64_list`.
     Int64(i64),
 }
 
+/// Formats text in quotes, other bytes in quotes with escapes, floats as Rust does, and NaN with its bits.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,51 +83,57 @@ impl fmt::Display for Value {
     }
 }
 
-/// Why records cannot be compared.
+/// The reason why two records cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomparable {
     /// The left record does not parse.
     Left(WireError),
     /// The right record does not parse.
     Right(WireError),
-    /// They have more names than [`Limits`] allow.
+    /// The records have more names than [`Limits`] allow.
     Names,
 }
 
-/// Compares records. It remembers names, so that it is worth keeping.
+/// Compares pairs of records. Reuse it: it remembers the keys of records, so that the next ones are found faster.
 #[derive(Debug)]
 pub struct Differ {
     /// Whether field 2 is `feature_lists`.
     lists: bool,
     keys: [Keys; 2],
+    /// The left record of the current pair.
     left: Found,
+    /// The right record of the current pair.
     right: Found,
 }
 
-/// What a record has: for each side and key the place of its message.
+/// The features of a record: the place of the message of each key, by map and number.
 #[derive(Debug, Default)]
 struct Found {
+    /// A slot for each key of each map; `None` for keys that the record does not have.
     slots: [Vec<Option<Slot>>; 2],
+    /// Messages that come in several pieces.
     joined: Vec<u8>,
-    /// Whether it has fields besides its features.
+    /// Whether the record has unknown fields.
     has_others: bool,
+    /// Whether the record has a name above the limits.
     forgot: bool,
 }
 
 impl Differ {
-    /// Of messages of this type, with no more names than these limits allow.
+    /// Creates a comparer of `record_type` messages.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
         let lists = record_type == RecordType::SequenceExample;
         Self { lists, keys: [keys(), keys()], left: Found::default(), right: Found::default() }
     }
 
-    /// In what two messages differ: nothing, where they have the same features with the same values, floats to the bit.
-    /// A feature without a kind is another thing than one that is not there. Context features of a SequenceExample are
-    /// features here, as they stand in the same field.
+    /// Returns the differences of two records, ordered by feature name, features before feature lists. None are
+    /// returned if both have the same features with the same values, floats compared by their bits. A feature without a
+    /// kind is not equal to a missing feature. Context features of a SequenceExample are reported as features, since
+    /// they are in the same field.
     ///
     /// # Errors
-    /// Where one of them does not parse.
+    /// [`Incomparable`] if a record does not parse, or if the names exceed the limits.
     pub fn compare(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
         if left == right {
             return Ok(Vec::new());
@@ -141,7 +157,7 @@ impl Differ {
         Ok(differences)
     }
 
-    /// The keys that either record has, by name.
+    /// Returns the numbers of the keys that either record has, ordered by name.
     fn ids(&self, side: Side) -> Vec<usize> {
         let of = |found: &Found| {
             let slots = found.slots[side as usize].iter().enumerate();
@@ -153,6 +169,7 @@ impl Differ {
         ids
     }
 
+    /// Returns the difference between the values of one key.
     fn feature(
         &self,
         side: Side,
@@ -187,17 +204,18 @@ impl Differ {
     }
 }
 
-/// The list of a feature.
+/// A decoded list of a feature.
 #[derive(Debug)]
 enum List {
     Unset,
     Bytes(Vec<Vec<u8>>),
-    /// As bits.
+    /// The bits of the values.
     Float(Vec<u32>),
     Int64(Vec<i64>),
 }
 
 impl List {
+    /// Returns the kind; `None` if it is unset.
     fn kind(&self) -> Option<Kind> {
         match self {
             Self::Unset => None,
@@ -208,6 +226,7 @@ impl List {
     }
 }
 
+/// Returns the difference between two lists, of the step `step` of a feature list.
 fn differ(step: Option<usize>, one: &List, other: &List) -> Option<DifferenceKind> {
     match (one, other) {
         (List::Unset, List::Unset) => None,
@@ -218,7 +237,7 @@ fn differ(step: Option<usize>, one: &List, other: &List) -> Option<DifferenceKin
     }
 }
 
-/// The first difference of two lists of one kind.
+/// Returns the first difference between two lists of one kind.
 fn first<T: PartialEq>(
     step: Option<usize>,
     left: &[T],
@@ -232,6 +251,7 @@ fn first<T: PartialEq>(
     Some(DifferenceKind::Values { step, index, values: [value(left), value(right)] })
 }
 
+/// Decodes the steps of a `FeatureList`.
 fn steps(message: &[u8], nesting: usize) -> wire::Result<Vec<List>> {
     let mut steps = Vec::new();
     walk::steps(message, nesting, |step| {
@@ -241,12 +261,14 @@ fn steps(message: &[u8], nesting: usize) -> wire::Result<Vec<List>> {
     Ok(steps)
 }
 
+/// Decodes the list of a `Feature`.
 fn list(message: &[u8], nesting: usize) -> wire::Result<List> {
     walk::feature(message, nesting, |feature| {
         feature.map_or(Ok(List::Unset), |(kind, body)| values(kind, body, nesting))
     })
 }
 
+/// Decodes the body of a list.
 fn values(kind: Kind, body: &[u8], nesting: usize) -> wire::Result<List> {
     match kind {
         Kind::Bytes => {
@@ -288,6 +310,7 @@ fn values(kind: Kind, body: &[u8], nesting: usize) -> wire::Result<List> {
 }
 
 impl Found {
+    /// Walks a record, and replaces the features found before.
     fn read(&mut self, data: &[u8], lists: bool, keys: &mut [Keys; 2]) -> wire::Result<()> {
         self.slots.iter_mut().for_each(|slots| slots.fill(None));
         self.joined.clear();
@@ -296,6 +319,7 @@ impl Found {
     }
 }
 
+/// Notes the features that a walk visits.
 struct Reading<'f, 'a> {
     found: &'f mut Found,
     keys: &'f mut [Keys; 2],

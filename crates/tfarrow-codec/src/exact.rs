@@ -1,20 +1,36 @@
-//! What the encoder does not say of a record: the difference between a record as it was and as it is encoded from its
-//! columns, in few bytes, and the way back.
+//! The column `_tfarrow_exact`: the difference between a record's original bytes and its canonical bytes, which the
+//! encoder makes of its columns. With it, converting back is byte-identical.
 //!
-//! The encoder writes a record's features in the order of their columns, each in one form. Protobuf leaves both free, and
-//! allows much besides: the same list packed or not, fields that nobody knows, varints of more bytes than they need,
-//! messages in several pieces, keys that are given twice. Here `canonical` is the record as the encoder writes it.
+//! The encoder writes features in the order of columns, in one form. Protobuf leaves both open, and allows much
+//! besides: packed or unpacked lists, unknown fields, overlong varints, messages in several pieces, repeated keys.
 //!
-//! A difference is nothing, where there is none. Where the record has the canonical map entries in another order, it is a number that tells which: of as many
-//! bytes as all orders need, without anything before it. What has another length is:
+//! A difference is empty if the bytes are equal. If the original has the canonical map entries in another order, it is
+//! the number of that order, with a length that depends on the number of entries alone. A difference of any other
+//! length is:
 //!
 //! | first byte | what follows |
 //! |---|---|
-//! | 1 | the record in parts: varints whose low three bits are a [`Part`], the others its argument |
-//! | 2 | the record itself |
-//! | 3 | one byte that says nothing, and the record itself |
+//! | 1 | the record as parts: varints with a [`Part`] in the low three bits and its argument in the others |
+//! | 2 | the complete record |
+//! | 3 | one byte without a meaning, and the complete record |
 //!
-//! The third, and parts that say nothing, keep a difference from having the length of an order's number.
+//! The last form, and the part `Nothing`, avoid a difference that has the length of an order by chance.
+//!
+//! The canonical record `{a, b, c}` as an example:
+//!
+//! ```text
+//! original                            difference
+//! a b c                               (empty)
+//! c a b                               02          Lehmer code of [2, 0, 1]: digits 2 (of 3), 0 (of 2); 2 + 3·0
+//! a b(unpacked) c, unknown field      01 0c 01 0a 11 05 13 78 01
+//!                                      │  │  │  │  │  │  └──┴──┴ Bytes(2): 78 01
+//!                                      │  │  │  │  │  └ End
+//!                                      │  │  │  │  └ Entry(2)
+//!                                      │  │  │  └ Unpacked(1)
+//!                                      │  │  └ Entry(0)
+//!                                      │  └ Begin(1): the map `features`
+//!                                      └ the record as parts
+//! ```
 
 use std::collections::HashMap;
 
@@ -29,53 +45,61 @@ use crate::{
     wire::{self, LEN},
 };
 
+/// First byte of a difference in parts.
 const PARTS: u8 = 1;
+/// First byte of a difference that is the complete record.
 const WHOLE: u8 = 2;
+/// First byte of a difference that is a byte without a meaning and the complete record.
 const WHOLE_PADDED: u8 = 3;
 
-/// A part of a record.
+/// A part of a record. [`Part::code`] is its varint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
+    /// No bytes.
     Nothing,
-    /// The canonical entry of this number, those of feature lists after those of features.
+    /// The canonical map entry of this number; feature lists are numbered after features.
     Entry(usize),
-    /// The same with each of its numbers in a field of its own.
+    /// The canonical map entry of this number, with each of its numbers in a field of its own instead of packed.
     Unpacked(usize),
-    /// As many bytes, which follow.
+    /// This number of bytes, which follow.
     Bytes(usize),
-    /// The beginning of the message in this field, whose length is written in its shortest form.
+    /// The start of a message in this field (1 or 2), whose length has the shortest form.
     Begin(u8),
-    /// Its end.
+    /// The end of that message.
     End,
 }
 
-/// Adds the column `_tfarrow_exact` to batches.
+/// Adds the column `_tfarrow_exact` to batches of decoded records.
 #[derive(Debug)]
 pub struct ExactColumn {
+    /// The schema with the column.
     schema: SchemaRef,
+    /// Makes the canonical records.
     encoder: Encoder,
+    /// Frames of the canonical records of a batch.
     canonical: Vec<u8>,
 }
 
 impl ExactColumn {
-    /// For batches of this schema, which records are decoded to.
+    /// Creates the column for batches of this schema, which records are decoded to.
     ///
     /// # Errors
-    /// As [`EncoderBuilder::build`].
+    /// The errors of [`EncoderBuilder::build`]: a schema that cannot be encoded.
     pub fn new(schema: SchemaRef) -> Result<Self> {
         let encoder = EncoderBuilder::new().build(SchemaRef::clone(&schema))?;
         Ok(Self { schema: with_exact(&schema), encoder, canonical: Vec::new() })
     }
 
-    /// The schema of the batches with the column.
+    /// Returns the schema of batches with the column.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// `batch` with the column. Its rows are those of `records`.
+    /// Returns `batch` with the column. `rows` maps a row of the batch to its record in `records`.
     ///
     /// # Errors
-    /// As [`Encoder::encode`].
+    /// The errors of [`Encoder::encode`], and an error with the column's name if the differences take more than 2^31 -
+    /// 1 bytes.
     pub fn add(
         &mut self,
         batch: &RecordBatch,
@@ -89,7 +113,7 @@ impl ExactColumn {
         let (mut bytes, limit) = (0, i32::MAX as u64);
         for (row, (_, canonical)) in framed(&self.canonical).enumerate() {
             let original = records.data(rows(row)).unwrap_or_default();
-            // No null: which records have their usual form would cost more to say than that they have.
+            // An empty value instead of a null: a null bitmap would take more space than it saves.
             let difference = orders.difference(original, canonical).unwrap_or_default();
             bytes += difference.len() as u64;
             if bytes > limit {
@@ -104,13 +128,13 @@ impl ExactColumn {
     }
 }
 
-/// `schema` with the column `_tfarrow_exact`.
+/// Returns `schema` with the column `_tfarrow_exact` as its last field.
 pub fn with_exact(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain([exact_field()]);
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()).into()
 }
 
-/// Each of some frames, which are the encoder's own, and its data.
+/// Iterates over frames that the encoder wrote: each complete frame, and its data. Ends at an incomplete frame.
 pub(crate) fn framed(mut frames: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::try_from(frame::length(frames)?).ok()?;
@@ -123,15 +147,16 @@ pub(crate) fn framed(mut frames: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> 
 /// A map entry of a record.
 #[derive(Clone, Copy, Debug)]
 struct Entry<'a> {
-    /// The field that its map is: 1 of features, 2 of feature lists.
+    /// Field number of the map: 1 for features, 2 for feature lists.
     map: u8,
+    /// The key, without tag and length.
     key: &'a [u8],
-    /// Tag and length included.
+    /// The entry with its tag and length.
     bytes: &'a [u8],
 }
 
-/// The entries of a record in the form in which the encoder writes it, and how many of them are features. `None` where it
-/// has another.
+/// Parses a record in the form that the encoder writes: at most one of each map, in the order of their fields, with
+/// shortest lengths. Returns the entries and the number of features among them, or `None` for another form.
 fn entries(mut record: &[u8]) -> Option<(Vec<Entry<'_>>, usize)> {
     let mut entries = Vec::new();
     let mut features = 0;
@@ -153,7 +178,8 @@ fn entries(mut record: &[u8]) -> Option<(Vec<Entry<'_>>, usize)> {
     record.is_empty().then_some((entries, features))
 }
 
-/// Takes a field, whose tag is one byte, off the front of `rest`, where its length is written in its shortest form.
+/// Takes a length-delimited field with a tag of one byte from the front of `rest`, and returns its body; `None` if its
+/// length is not in the shortest form.
 fn shortest<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut behind = rest.get(1..)?;
     let start = behind;
@@ -165,20 +191,21 @@ fn shortest<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     })
 }
 
-/// The key of an entry that begins with it.
+/// Returns the key of a map entry's body that begins with it.
 fn key(mut entry: &[u8]) -> Option<&[u8]> {
     if entry.first() == Some(&(1 << 3 | LEN)) { shortest(&mut entry) } else { None }
 }
 
-/// Finds differences, record after record: where canonical entries stand is guessed from the record before.
+/// Computes the differences of consecutive records. The order of a record is predicted to be that of the record before.
 #[derive(Debug, Default)]
 struct Orders {
-    /// The numbers of the entries of the last record, in its order.
+    /// The numbers of the canonical entries, in the order of the record before.
     last: Vec<usize>,
 }
 
 impl Orders {
-    /// In what `original` differs from `canonical`; `None` where it does not.
+    /// Returns the difference of `original` from `canonical`; `None` if they are equal. Parts are used if they are not
+    /// longer than the record and restore it exactly.
     fn difference(&mut self, original: &[u8], canonical: &[u8]) -> Option<Vec<u8>> {
         if original == canonical {
             return None;
@@ -199,7 +226,8 @@ impl Orders {
         Some(if original.len() + 1 == order_len { whole(&[WHOLE_PADDED, 0]) } else { whole(&[WHOLE]) })
     }
 
-    /// The number of the order that `original` has the entries in, where it has each once and nothing else.
+    /// Returns the number of the order in which `original` has the canonical entries, if it has each of them once and
+    /// nothing else.
     fn order(&mut self, original: &[u8], canonical: &[Entry<'_>], features: usize) -> Option<Vec<u8>> {
         let (found, of_features) = entries(original)?;
         if found.len() != canonical.len() || of_features != features {
@@ -226,16 +254,19 @@ impl Orders {
     }
 }
 
+/// Returns whether two entries are equal to the byte, in the same map.
 fn is_same(one: &Entry<'_>, other: &Entry<'_>) -> bool {
     one.map == other.map && one.bytes == other.bytes
 }
 
+/// Returns the numbers of entries by their maps and keys.
 fn numbers_by_key<'a>(entries: &[Entry<'a>]) -> HashMap<(u8, &'a [u8]), usize> {
     entries.iter().enumerate().map(|(number, entry)| ((entry.map, entry.key), number)).collect()
 }
 
-/// The digits of an order's number that are put together in one integer of 128 bits: the orders of `count` things have one
-/// digit less than these, whose radices fall from `count` to 2.
+/// Groups the digits of an order's number so that each group fits in 128 bits. The Lehmer code of `count` items has
+/// `count - 1` digits with the radices `count, count - 1, .., 2`. Returns the radices of each group, and the bytes that
+/// its number takes.
 fn groups(count: usize) -> impl Iterator<Item = (Vec<u128>, usize)> {
     let mut radix = count as u128;
     std::iter::from_fn(move || {
@@ -251,15 +282,16 @@ fn groups(count: usize) -> impl Iterator<Item = (Vec<u128>, usize)> {
     })
 }
 
-/// Bytes of the number of an order of so many things.
+/// Returns the length in bytes of the number of an order of `count` items.
 fn order_len(count: usize) -> usize {
     groups(count).map(|(_, bytes)| bytes).sum()
 }
 
-/// The numbers from 0 on that are not taken yet. A Fenwick tree: to find and to take one costs the logarithm of how many
-/// there are, so that a record of a million features in another order is no attack.
+/// The numbers from 0 to `count - 1` that are not taken yet, as a Fenwick tree. Finding and taking a number costs O(log
+/// n), so that a record of a million reordered features cannot cause quadratic work.
 struct Untaken {
-    /// At each place from 1 on, how many of as many numbers before it are left as its lowest bit says.
+    /// The tree: the element at `place`, from 1 on, counts the untaken numbers among the `place & -place` ones before
+    /// it.
     counts: Vec<usize>,
 }
 
@@ -268,12 +300,12 @@ impl Untaken {
         Self { counts: (0..=count).map(|place| place & place.wrapping_neg()).collect() }
     }
 
-    /// How many numbers there were at first.
+    /// Returns how many numbers there were at first.
     fn len(&self) -> usize {
         self.counts.len() - 1
     }
 
-    /// Takes a number, and returns how many smaller ones are left; `None` where it is taken or was none of them.
+    /// Takes a number, and returns how many smaller ones are left; `None` if it is taken or out of range.
     fn take(&mut self, number: usize) -> Option<usize> {
         let smaller = self.left_before(number);
         let is_left = number < self.len() && self.left_before(number + 1) > smaller;
@@ -283,7 +315,7 @@ impl Untaken {
         })
     }
 
-    /// Takes the number that has `smaller` smaller ones left; `None` where there is none.
+    /// Takes the number that has `smaller` smaller ones left, by descending the tree; `None` if there is none.
     fn take_at(&mut self, mut smaller: usize) -> Option<usize> {
         let (mut number, mut step) = (0, self.counts.len().next_power_of_two());
         while step > 0 {
@@ -298,6 +330,7 @@ impl Untaken {
         })
     }
 
+    /// Returns how many untaken numbers are smaller than `number`.
     fn left_before(&self, number: usize) -> usize {
         let (mut place, mut left) = (number, 0);
         while place > 0 {
@@ -307,6 +340,7 @@ impl Untaken {
         left
     }
 
+    /// Marks a number as taken.
     fn remove(&mut self, number: usize) {
         let mut place = number + 1;
         while let Some(left) = self.counts.get_mut(place) {
@@ -316,8 +350,8 @@ impl Untaken {
     }
 }
 
-/// Writes the number of an order of the numbers from 0 on: its Lehmer code, which says of each which of those that are left
-/// it is. `None` where it is no order.
+/// Appends the number of an order: its Lehmer code, whose digits are the ranks of the items among those that are left.
+/// `None` if `order` is not a permutation.
 fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
     let mut left = Untaken::new(order.len());
     let mut order = order.iter();
@@ -330,11 +364,12 @@ fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
         }
         out.extend(number.to_le_bytes().into_iter().take(bytes));
     }
-    // The last has no digit.
+    // The last item has no digit, since one is left.
     order.all(|last| left.take(*last).is_some()).then_some(())
 }
 
-/// The order of so many things whose number stands at the front of `bytes`.
+/// Takes the number of an order of `count` items from the front of `bytes`, and returns the order. `None` for a number
+/// that is too large or cut short.
 fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
     let mut left = Untaken::new(count);
     let mut order = Vec::with_capacity(count);
@@ -357,6 +392,7 @@ fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
 }
 
 impl Part {
+    /// Returns the varint of the part: the argument shifted by three bits, with the kind of the part in the low bits.
     fn code(self) -> u64 {
         let (kind, argument) = match self {
             Self::Nothing => (0, 0),
@@ -369,6 +405,7 @@ impl Part {
         argument << 3 | kind
     }
 
+    /// Returns the part of a varint; `None` for an unknown kind or a field other than 1 and 2.
     fn of_code(code: u64) -> Option<Self> {
         let argument = usize::try_from(code >> 3).ok()?;
         Some(match code & 7 {
@@ -383,15 +420,16 @@ impl Part {
     }
 }
 
-/// A record in parts, as far as it can be told apart; what cannot is there as it is.
+/// Splits a record into parts. Bytes that match no canonical entry become [`Part::Bytes`].
 struct Parts<'a> {
     canonical: &'a [Entry<'a>],
     by_key: HashMap<(u8, &'a [u8]), usize>,
     out: Vec<u8>,
-    /// Bytes that have no other part, until one comes.
+    /// Bytes of the part that is being collected.
     bytes: Vec<u8>,
 }
 
+/// Returns `original` as parts of the canonical entries, after the byte [`PARTS`].
 fn parts(original: &[u8], canonical: &[Entry<'_>]) -> Vec<u8> {
     let by_key = numbers_by_key(canonical);
     let mut parts = Parts { canonical, by_key, out: vec![PARTS], bytes: Vec::new() };
@@ -401,6 +439,7 @@ fn parts(original: &[u8], canonical: &[Entry<'_>]) -> Vec<u8> {
 }
 
 impl Parts<'_> {
+    /// Adds a record: its maps, and other fields as bytes.
     fn record(&mut self, mut rest: &[u8]) {
         while let Some(field) = Field::first(rest) {
             match (field.number, field.body) {
@@ -416,6 +455,7 @@ impl Parts<'_> {
         self.bytes.extend(rest);
     }
 
+    /// Adds the entries of a map.
     fn map(&mut self, map: u8, mut rest: &[u8]) {
         while let Some(Field { number, body, behind }) = Field::first(rest) {
             let bytes = rest.get(..rest.len() - behind.len()).unwrap_or_default();
@@ -429,7 +469,7 @@ impl Parts<'_> {
         self.bytes.extend(rest);
     }
 
-    /// The part that a map's entry is.
+    /// Returns the part of a map entry; `None` if the canonical record has no such entry, packed or unpacked.
     fn entry(&self, map: u8, body: &[u8], bytes: &[u8]) -> Option<Part> {
         let number = *self.by_key.get(&(map, key(body)?))?;
         let canonical = self.canonical.get(number)?.bytes;
@@ -439,11 +479,13 @@ impl Parts<'_> {
         (unpacked(canonical)? == bytes).then_some(Part::Unpacked(number))
     }
 
+    /// Adds a part, after the bytes collected so far.
     fn put(&mut self, part: Part) {
         self.flush();
         wire::put_varint(part.code(), &mut self.out);
     }
 
+    /// Adds the bytes collected so far as a part.
     fn flush(&mut self) {
         if !self.bytes.is_empty() {
             wire::put_varint(Part::Bytes(self.bytes.len()).code(), &mut self.out);
@@ -452,16 +494,17 @@ impl Parts<'_> {
     }
 }
 
-/// A field of a message, and what follows it.
+/// A field of a message.
 struct Field<'a> {
     number: u32,
-    /// Where it is length-delimited, with a tag of one byte and the shortest length.
+    /// The body, if the field is length-delimited with a tag of one byte and the shortest length.
     body: Option<&'a [u8]>,
+    /// The bytes after the field.
     behind: &'a [u8],
 }
 
 impl<'a> Field<'a> {
-    /// The field at the front of a message; `None` where none can be read.
+    /// Parses the field at the front of a message; `None` if there is no valid field.
     fn first(rest: &'a [u8]) -> Option<Self> {
         let mut behind = rest;
         let tag = wire::tag(&mut behind).ok()?;
@@ -476,7 +519,8 @@ impl<'a> Field<'a> {
     }
 }
 
-/// An entry of packed numbers with a field for each of them; `None` where it has none.
+/// Returns a canonical entry of packed numbers with a field for each number; `None` for an entry without packed
+/// numbers.
 fn unpacked(entry: &[u8]) -> Option<Vec<u8>> {
     let mut body = wire::sole(entry, 1 << 3 | LEN)?;
     let start = body;
@@ -505,6 +549,7 @@ fn unpacked(entry: &[u8]) -> Option<Vec<u8>> {
     Some(field(1 << 3 | LEN, &[key, &field(2 << 3 | LEN, &feature)].concat()))
 }
 
+/// Returns a length-delimited field with the tag `tag`.
 fn field(tag: u8, body: &[u8]) -> Vec<u8> {
     let mut field = Vec::with_capacity(body.len() + 11);
     field.push(tag);
@@ -513,14 +558,14 @@ fn field(tag: u8, body: &[u8]) -> Vec<u8> {
     field
 }
 
-/// A difference that is none of this record's.
+/// A difference that does not fit the canonical record: the column was changed, or belongs to another record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfit;
 
-/// The record of which the encoder made `canonical`, and in which this is the difference.
+/// Restores the original record from its canonical bytes and its difference.
 ///
 /// # Errors
-/// Where no record can have this difference.
+/// [`Unfit`] if no record can have this difference.
 pub(crate) fn restore(canonical: &[u8], difference: &[u8]) -> std::result::Result<Vec<u8>, Unfit> {
     if difference.is_empty() {
         return Ok(canonical.to_vec());
@@ -536,6 +581,7 @@ pub(crate) fn restore(canonical: &[u8], difference: &[u8]) -> std::result::Resul
     }
 }
 
+/// Returns the record with its entries in the order of this number.
 fn reordered(entries: &[Entry<'_>], features: usize, mut numbers: &[u8]) -> Option<Vec<u8>> {
     let mut record = Vec::new();
     for (map, entries) in [(1, entries.get(..features)?), (2, entries.get(features..)?)] {
@@ -550,9 +596,10 @@ fn reordered(entries: &[Entry<'_>], features: usize, mut numbers: &[u8]) -> Opti
     Some(record)
 }
 
+/// Returns the record that consists of these parts.
 fn joined(entries: &[Entry<'_>], mut parts: &[u8]) -> Option<Vec<u8>> {
     let mut record = Vec::new();
-    // The message in hand, where one is open, and what stands before it.
+    // The message that is open, and the bytes of the record before it.
     let mut open: Option<(u8, Vec<u8>)> = None;
     while !parts.is_empty() {
         match Part::of_code(wire::varint(&mut parts).ok()?)? {
@@ -575,7 +622,7 @@ fn joined(entries: &[Entry<'_>], mut parts: &[u8]) -> Option<Vec<u8>> {
                 record.extend(field(map << 3 | LEN, &body));
             }
         }
-        // A part of a byte may stand for a long entry.
+        // A part of one byte may expand to a long entry, so that the size is limited here.
         let before = open.as_ref().map_or(0, |(_, before)| before.len());
         if record.len() + before > MOST_RECORD_BYTES {
             return None;

@@ -1,58 +1,93 @@
-//! Finding a feature by its name, faster than by hashing it: most writers give every record the same keys in the same
-//! order, so the next key is guessed, and compared together with the bytes of the wire around it.
+//! Looking up a feature by its key. Most writers give every record the same keys in the same order, so that the next
+//! key is predicted from the records before, and compared together with the wire bytes around it. Hashing is the
+//! fallback.
+//!
+//! A map entry (`map<string, Feature>` of `feature.proto`) in its usual form begins with bytes that depend on its key
+//! alone, the *prefix* of a [`Guess`]:
+//!
+//! ```text
+//! 0a 03 'a' 'g' 'e' 12 05 <Feature, 5 bytes>
+//! └──── prefix ───────┘ └─ the value's length, which must end with the entry
+//! ```
+//!
+//! [`Keys::order`](Keys) lists the guesses. Reading the keys `a c d x` after a record with `a b c d`:
+//!
+//! ```text
+//! entry  order, with next in []   lookup
+//! a      [a] b  c  d              guess:         order[next] matches
+//! c       a [b] c  d              guess_further: up to LOOK_AHEAD guesses are tried, c is the second
+//! d       a  b  c [d]             guess
+//! x       a  b  c  d []           find:          by hash; x is new, and inserted into the order
+//!         a  b  c  d  x []
+//! ```
+//!
+//! A record of which most keys were found by hash replaces the order ([`Keys::begin`]), unless orders have changed too
+//! often.
 
 use std::collections::HashMap;
 
 use crate::{Limits, error::WireError, wire};
 
-/// How many keys past the one that was guessed are tried before hashing: as many as a record may well leave out.
+/// Number of guesses that are tried from the predicted one on before a key is hashed: a record may well leave out a few
+/// features.
 const LOOK_AHEAD: usize = 6;
 
-/// An order of this many keys takes no others in between: each one that it takes moves all that follow.
+/// Largest order that keys are inserted into. An insertion moves all guesses after it, so that its cost grows with the
+/// order.
 const MERGED: usize = 1024;
 
-/// A set of names, numbered in the order in which they were met.
+/// A set of names, numbered in the order in which they were added, and the prediction of the next key.
 #[derive(Debug)]
 pub(crate) struct Keys {
+    /// The names, by number.
     names: Vec<Box<str>>,
+    /// The number of each name. Of equal names, the last.
     ids: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
-    /// Whether nobody wants a key, by its number; of those past its end that is not known.
+    /// Whether a key is idle, by its number: its value is not needed. Keys past the end are not idle.
     idle: Vec<bool>,
-    /// What is expected of the next record: the start of each map entry, up to its value's length.
+    /// The predicted keys of the next record.
     order: Vec<Guess>,
-    /// Where in `order` the next key is looked for.
+    /// Index into `order` of the guess for the next key.
     next: usize,
-    /// How many keys of this record were where they were looked for, and how many were not.
+    /// Number of keys of this record that a guess matched.
     hits: u32,
+    /// Number of keys of this record that were looked up by hash.
     missed: u32,
-    /// The keys of this record, where they are going to be the next order.
+    /// The keys of this record, if it is to give the next order.
     seen: Vec<u32>,
+    /// Whether this record is to give the next order.
     learns: bool,
-    /// Where in `order` each key stands, by its number.
+    /// Index into `order` of each key, by its number; `u32::MAX` for keys that are not in it.
     places: Vec<u32>,
-    /// Records to wait before another new order is believed, and how many to wait after that.
+    /// Number of records with mostly hashed keys to wait before another one gives the order.
     wait: u32,
+    /// Value of `wait` after the next change of the order. It doubles with each change, up to 1,024, and is 1 again
+    /// after a record whose keys were mostly guessed.
     patience: u32,
+    /// Size of all names in bytes, which [`Limits::name_bytes`] bounds.
     name_bytes: usize,
     limits: Limits,
 }
 
-/// The start of the map entry that is expected.
+/// The start of the map entry that is expected, in a form that is compared quickly.
 #[derive(Debug)]
 struct Guess {
+    /// The number of the key.
     id: u32,
-    /// Nobody wants it.
+    /// Whether the value of the key is not needed.
     idle: bool,
-    /// The first eight bytes of `prefix`, and which bits of them it has.
+    /// The first eight bytes of `prefix` as a little-endian word.
     head: u64,
+    /// The bits of `head` that are part of the prefix: all of them for prefixes of eight bytes or more.
     mask: u64,
-    /// The last eight bytes of a prefix of eight and more.
+    /// The last eight bytes of the prefix, if it has as many; otherwise 0.
     tail: u64,
     /// Tag and length of the key, the key, and the tag of the value.
     prefix: Box<[u8]>,
 }
 
 impl Guess {
+    /// Creates the guess of a key: field 1 with the name, then the tag of field 2.
     fn new(id: u32, name: &[u8], idle: bool) -> Self {
         let mut prefix = Vec::new();
         wire::put_bytes(name, &mut prefix);
@@ -64,8 +99,9 @@ impl Guess {
         Self { id, idle, head: u64::from_le_bytes(head), mask, tail, prefix: prefix.into() }
     }
 
-    /// What follows the prefix in `entry`, if it begins with it. Words are compared before bytes are: two of them are all
-    /// of most prefixes.
+    /// Returns the bytes after the prefix if `entry` begins with it. Two words are compared first; they cover all bytes
+    /// of a prefix of up to 16 bytes. All bytes are compared if the prefix is longer, or if `entry` has fewer than
+    /// eight bytes.
     #[inline(always)]
     fn strip<'a>(&self, entry: &'a [u8]) -> Option<&'a [u8]> {
         let (start, rest) = entry.split_at_checked(self.prefix.len())?;
@@ -77,7 +113,8 @@ impl Guess {
         }
     }
 
-    /// What follows the map entry at the start of `map`, if it is this one in its shortest form, and nobody wants it.
+    /// Returns the bytes after the map entry at the start of `map`, if it has this key, is in the usual form with
+    /// lengths of one or two bytes, and its value is not needed.
     #[inline(always)]
     fn pass<'a>(&self, map: &'a [u8]) -> Option<&'a [u8]> {
         let [0x0a, rest @ ..] = map else { return None };
@@ -88,8 +125,8 @@ impl Guess {
 }
 
 impl Keys {
-    /// Keys with these names, whatever their number, which have the numbers 0, 1 and so on: a name that is given twice has
-    /// two. The limits are for what records have beside them.
+    /// Creates a set of `names`, numbered 0, 1 and so on; a name that is given twice gets two numbers. The limits apply
+    /// to further names of records, not to these.
     pub(crate) fn new<'a>(names: impl IntoIterator<Item = &'a str>, limits: Limits) -> Self {
         let mut keys = Self {
             names: Vec::new(),
@@ -113,24 +150,25 @@ impl Keys {
         keys
     }
 
-    /// Tells whether nobody wants a key, for each by its number.
+    /// Sets for each key, by its number, whether its value is not needed.
     pub(crate) fn with_idle(mut self, idle: Vec<bool>) -> Self {
         self.idle = idle;
         self
     }
 
-    /// What records may have.
+    /// Returns the limits for records.
     #[inline]
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// All names, by number.
+    /// Returns all names, by number.
     pub(crate) fn names(&self) -> &[Box<str>] {
         &self.names
     }
 
-    /// Begins a record: its keys are expected from the first on.
+    /// Begins a record. Decides whether the record before gives the order, and whether this one is to give the next:
+    /// that is so if more keys of the record before were hashed than guessed, and `wait` records have passed.
     pub(crate) fn begin(&mut self) {
         if self.learns {
             self.learn_order();
@@ -144,8 +182,8 @@ impl Keys {
         (self.next, self.hits, self.missed) = (0, 0, 0);
     }
 
-    /// Expects the keys of the record just read: before it, most keys were not where they were looked for. Writers that
-    /// give every record an order of its own are asked ever less often.
+    /// Replaces the order by the keys of the record before, and doubles the number of records to wait. Writers without
+    /// a fixed order thus cause ever fewer changes.
     fn learn_order(&mut self) {
         if self.seen.is_empty() {
             return;
@@ -163,19 +201,21 @@ impl Keys {
         self.patience = (self.patience * 2).min(1024);
     }
 
+    /// Creates the guess of a key by its number.
     fn guess_of(&self, id: u32) -> Guess {
         let name = self.names.get(id as usize).map_or(&[][..], |name| name.as_bytes());
         Guess::new(id, name, self.idle.get(id as usize).copied().unwrap_or(false))
     }
 
-    /// Whether the entry that is expected next may be passed.
+    /// Returns whether the next guess is of a key whose value is not needed.
     #[inline(always)]
     pub(crate) fn may_pass(&self) -> bool {
         self.order.get(self.next).is_some_and(|guess| guess.idle) && !self.learns
     }
 
-    /// Steps over the entries at the start of `map` that are those expected, and that nobody wants: most of them where a
-    /// query is about a few of many features. The loop calls nothing, and so keeps all it has in registers.
+    /// Skips the entries at the start of `map` that match their guesses and whose values are not needed, and returns
+    /// the rest. In a query of few of many features these are most entries. The loop calls no function, so that its
+    /// variables stay in registers.
     #[inline(never)]
     pub(crate) fn pass<'a>(&mut self, mut map: &'a [u8]) -> &'a [u8] {
         let mut next = self.next;
@@ -187,7 +227,8 @@ impl Keys {
         map
     }
 
-    /// The number and the value of a map entry that has one of the keys expected here, then one value, and no more.
+    /// Returns the number of the key and the value of a map entry, if the entry has one of the predicted keys, in the
+    /// usual form: a key, a value, and nothing after it.
     #[inline(always)]
     pub(crate) fn guess<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
         let guess = self.order.get(self.next)?;
@@ -201,7 +242,7 @@ impl Keys {
         }
     }
 
-    /// The same, past the key that is expected first: this record leaves some out.
+    /// Tries the guesses after the next one: the record leaves out a few features.
     #[inline(never)]
     fn guess_further<'a>(&mut self, entry: &'a [u8]) -> Option<(u32, &'a [u8])> {
         let start = self.next + 1;
@@ -212,7 +253,7 @@ impl Keys {
         Some((id, value))
     }
 
-    /// Notes a key that was where it was looked for.
+    /// Counts a key that a guess matched, and continues with the guess at `next`.
     #[inline(always)]
     fn hit(&mut self, id: u32, next: usize) {
         self.next = next;
@@ -220,7 +261,8 @@ impl Keys {
         self.learn(id);
     }
 
-    /// Notes a key of a record that gives the order. No key is given more than once but by those who mean no good.
+    /// Adds a key to the next order. A record with more keys than there are names repeats some, which the order does
+    /// not need.
     #[inline(always)]
     fn learn(&mut self, id: u32) {
         if self.learns && self.seen.len() < self.names.len() {
@@ -228,7 +270,11 @@ impl Keys {
         }
     }
 
-    /// The number of a key; a new one where it is new. `None` where no more names are remembered.
+    /// Looks up a key by hash, and adds it if it is new. Returns its number; `None` for a new key above
+    /// [`Limits::features`] or [`Limits::name_bytes`].
+    ///
+    /// # Errors
+    /// [`WireError::LongKey`] for a key above [`Limits::key_bytes`], [`WireError::Key`] for one that is not UTF-8.
     pub(crate) fn find(&mut self, key: &[u8]) -> wire::Result<Option<u32>> {
         if key.len() > self.limits.key_bytes {
             return Err(WireError::LongKey);
@@ -250,7 +296,7 @@ impl Keys {
         Ok(id)
     }
 
-    /// Expects a key from now on where it was met: the record that gave the order did not have it.
+    /// Inserts a key into the order before the next guess, as the record has it there.
     fn expect(&mut self, id: u32) {
         if self.order.len() >= MERGED {
             return;
@@ -262,7 +308,7 @@ impl Keys {
         self.next = at + 1;
     }
 
-    /// Notes where the keys of the order stand, from the one at `at` on.
+    /// Updates `places` for the guesses from index `at` on.
     fn index_order(&mut self, at: usize) {
         for (place, guess) in self.order.iter().enumerate().skip(at) {
             if let Some(slot) = self.places.get_mut(guess.id as usize) {
@@ -271,8 +317,8 @@ impl Keys {
         }
     }
 
-    /// Ends a record that does not parse, before which `known` names were known: removes the names that it brought, and
-    /// does not learn its order.
+    /// Undoes a record that does not parse: removes the names that it added to the `known` ones, and does not learn its
+    /// order.
     #[cold]
     pub(crate) fn abandon(&mut self, known: usize) {
         self.seen.clear();
@@ -283,7 +329,8 @@ impl Keys {
             self.name_bytes -= name.len();
             self.ids.remove(&name);
         }
-        // A longer order takes no keys in between.
+        // Keys are inserted only into orders of up to MERGED guesses; a longer order was learned from a record that
+        // parsed.
         if self.order.len() <= MERGED {
             self.order.retain(|guess| (guess.id as usize) < known);
             self.index_order(0);
@@ -292,11 +339,13 @@ impl Keys {
         self.next = 0;
     }
 
+    /// Adds a name unless the limits forbid it.
     fn insert(&mut self, name: &str) -> Option<u32> {
         let full = self.names.len() >= self.limits.features || self.name_bytes + name.len() > self.limits.name_bytes;
         if full { None } else { self.add(name) }
     }
 
+    /// Adds a name without regard to the limits. `None` if there are 2^32 names.
     fn add(&mut self, name: &str) -> Option<u32> {
         let id = u32::try_from(self.names.len()).ok()?;
         self.name_bytes += name.len();

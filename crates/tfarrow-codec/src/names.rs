@@ -1,33 +1,45 @@
-//! Which column a feature has, and the way back.
+//! The names of columns, and the names of features that they stand for.
 //!
-//! A column has its feature's name, but for the names that are taken: those of our own columns (`_tfarrow..`), and,
-//! for a feature list, that of a context feature. Such a column has a prefix, repeated until its name is free, and
-//! the feature's own name stands in the field's metadata. So it does where a feature has a column for each of its kinds,
-//! whose names end in the kind's.
+//! A column has the name of its feature, unless that name is taken: by a column of tfarrow's own (`_tfarrow..`), or,
+//! for a feature list, by a context feature. Then it gets a prefix, repeated until the name is free. A feature with a
+//! column for each of its kinds gets names that end in the kind. Where the names differ, the feature's own name is in
+//! the metadata of the field.
+//!
+//! ```text
+//! feature                        column                     tfarrow.feature
+//! context "a"                    a                          -
+//! feature list "a"               feature_lists/a            a
+//! feature "_tfarrow_unset"       features/_tfarrow_unset    _tfarrow_unset
+//! feature "b", kind int64_list   b/int64_list               b
+//! ```
 
 use std::collections::HashSet;
 
 use crate::schema::{Kind, Role};
 
-/// What the names of all our own columns begin with.
+/// Prefix of the names of all columns of tfarrow's own.
 pub(crate) const OWN: &str = "_tfarrow";
 
-/// What a column is named after.
+/// The feature that a column is named after.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named<'a> {
+    /// The role of the column, which decides the prefix.
     pub(crate) role: Role,
+    /// The name of the feature.
     pub(crate) feature: &'a str,
-    /// Its kind, where others have columns of their own.
+    /// The kind, if the feature has a column for each of its kinds.
     pub(crate) kind: Option<Kind>,
 }
 
 impl Named<'_> {
+    /// Returns whether the column keeps the feature's name, if that is free.
     fn is_plain(&self) -> bool {
         self.role != Role::Sequence && self.kind.is_none() && !self.feature.starts_with(OWN)
     }
 }
 
-/// Gives each column its name. Plain features come first, in the order given, so that theirs are kept.
+/// Returns the name of each column. Columns that keep their feature's name come first, in the order given, so that no
+/// other column takes it.
 pub(crate) fn column_names<'a>(columns: impl Iterator<Item = Named<'a>> + Clone) -> Vec<String> {
     let mut taken = HashSet::new();
     let mut names: Vec<Option<String>> = columns.clone().map(|_| None).collect();
@@ -43,6 +55,7 @@ pub(crate) fn column_names<'a>(columns: impl Iterator<Item = Named<'a>> + Clone)
     names.into_iter().flatten().collect()
 }
 
+/// Returns the first name that is neither taken nor reserved.
 fn free_name(Named { role, feature, kind }: Named<'_>, taken: &HashSet<String>) -> String {
     let prefix = if role == Role::Sequence { "feature_lists/" } else { "features/" };
     let mut column = match kind {

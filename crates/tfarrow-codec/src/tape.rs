@@ -1,4 +1,22 @@
-//! The tape: for each wanted column and each record of a batch, where the value lies. Filled by WALK, read by COLUMNS.
+//! The tape: for each wanted column and each record of a batch, the place of the value's bytes. The walk (`walk.rs`)
+//! fills it, the column builders (`column/`) read it.
+//!
+//! Slots are stored column by column, one a record, so that a builder reads one column in order:
+//!
+//! ```text
+//! chunk    …│record 0: a = 7, b = ["x"]   │record 1: b in two pieces, c unset│…
+//!               └ 08 07  └ 0a 01 'x'           └ 0a 01 'y'  └ 0a 01 'z'
+//! joined   0a 01 'y' 0a 01 'z'                 (pieces of one message, concatenated)
+//!
+//! slots    row 0                       row 1
+//! a        List(Int64) → chunk         Absent
+//! b        List(Bytes) → chunk         List(Bytes) → joined
+//! c        Absent                      Unset
+//! ```
+//!
+//! Nothing is decoded: a slot has the body of the `BytesList`, `FloatList`, `Int64List` or `FeatureList` as it is on
+//! the wire. Protobuf allows a message in several pieces, whose concatenation is the message; such a body is copied to
+//! `joined`.
 
 use std::{collections::HashMap, mem};
 
@@ -12,27 +30,27 @@ use crate::{
     wire,
 };
 
-/// What a record has of one column.
+/// The state of one column in one record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No such feature.
+    /// The record has no such feature.
     #[default]
     Absent,
-    /// The feature, with no kind set.
+    /// The record has the feature, and no kind is set.
     Unset,
-    /// A list of this kind; the place is that of its body.
+    /// The feature has a list of this kind; the slot has the list's body.
     List(Kind),
-    /// A feature list; the place is that of the `FeatureList`.
+    /// The record has the feature list; the slot has the body of the `FeatureList`.
     Steps,
 }
 
-/// One place on the tape.
+/// The place of one value: a range of bytes in the chunk or in the tape's `joined` bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     start: u32,
     len: u32,
     pub(crate) state: State,
-    /// The bytes stand in the tape's own memory, joined from several places, and not in the chunk.
+    /// Whether the range is in `joined` instead of the chunk.
     joined: bool,
 }
 
@@ -40,7 +58,7 @@ impl Slot {
     /// A feature with no kind set.
     pub(crate) const UNSET: Self = Self { start: 0, len: 0, state: State::Unset, joined: false };
 
-    /// The bytes of the body, which stand in the chunk or in what was joined.
+    /// Returns the bytes of the body; none if the range is outside of the buffer.
     #[inline]
     pub(crate) fn body<'t>(&self, chunk: &'t [u8], joined: &'t [u8]) -> &'t [u8] {
         let bytes = if self.joined { joined } else { chunk };
@@ -48,13 +66,13 @@ impl Slot {
         bytes.get(start..start + self.len as usize).unwrap_or_default()
     }
 
-    /// The length of the body in bytes.
+    /// Returns the length of the body in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 }
 
-/// Bytes that slots point into, and how deep messages in them may be nested.
+/// The buffers that slots refer to, and the limit of nested groups in them.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'t> {
     pub(crate) chunk: &'t Buffer,
@@ -63,14 +81,14 @@ pub(crate) struct Places<'t> {
 }
 
 impl<'t> Places<'t> {
-    /// The bytes of a slot.
+    /// Returns the bytes of a slot.
     #[inline]
     pub(crate) fn body(&self, slot: &Slot) -> &'t [u8] {
         slot.body(self.chunk.as_slice(), self.joined)
     }
 }
 
-/// Makes a slot of a message: a place in the chunk where it stands there whole, else a copy in `joined`.
+/// Makes a slot of a message: a range of the chunk if the message is part of it, else a copy in `joined`.
 #[inline]
 pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>) -> Slot {
     match offset_in(chunk, body) {
@@ -83,52 +101,58 @@ pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>
     }
 }
 
-/// Makes a slot of what stands in `joined` from `start` on.
+/// Makes a slot of the bytes of `joined` from `start` on.
 pub(crate) fn joined_slot(state: State, joined: &[u8], start: usize) -> Slot {
     Slot { start: start as u32, len: (joined.len() - start) as u32, state, joined: true }
 }
 
-/// Where `part` lies in `whole`, if it does.
+/// Returns the offset of `part` in `whole`, or `None` if `part` is another allocation.
 #[inline]
 pub(crate) fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     (start + part.len() <= whole.len()).then_some(start)
 }
 
-/// No column.
+/// The number of no column.
 const NONE: u32 = u32::MAX;
 
-/// The places of a batch.
+/// The slots of a batch.
 #[derive(Debug)]
 pub(crate) struct Tape {
+    /// Number of records of the batch.
     rows: usize,
+    /// Number of the current record in the batch.
     row: usize,
-    /// A column after the other, each with a slot a row.
+    /// The slots, column by column, `rows` each.
     slots: Vec<Slot>,
+    /// Bodies that are not in the chunk in one piece.
     joined: Vec<u8>,
+    /// The keys of features, and of feature lists.
     sides: [SideKeys; 2],
-    /// The keys without a kind: of the record in hand, and how many each record before it has.
+    /// Features without a kind, if their names are wanted.
     unset: Option<Unset>,
+    /// Losses of the current record.
     pending: Pending,
-    /// How often a feature with no kind was met whose name nobody keeps.
+    /// Number of features without a kind whose names no column keeps.
     pub(crate) lost_unset: u64,
-    /// How often a feature was met that has no column, and whose name is one too many to remember.
+    /// Number of features that have no column and whose names exceed the limits.
     pub(crate) forgotten: u64,
-    /// The first field of a record that no feature stands in, and how many such fields there were.
+    /// The first field of a record that its message type does not define, and the number of such fields.
     pub(crate) foreign: Option<(u32, u64)>,
 }
 
+/// The keys of one map, and their columns.
 #[derive(Debug)]
 struct SideKeys {
     keys: Keys,
-    /// The column of each key, by its number.
+    /// The column of each key, by the key's number.
     columns: Vec<u32>,
-    /// For each key past these, which has no column, how often it was met with something that needs one.
+    /// Number of values of each key without a column, from the first key after those in `columns` on.
     unknown: Vec<u64>,
 }
 
 impl SideKeys {
-    /// Notes that a key without a column needs one.
+    /// Counts a value of a key that has no column.
     fn miss(&mut self, id: u32) {
         let place = id as usize - self.columns.len();
         if self.unknown.len() <= place {
@@ -139,33 +163,38 @@ impl SideKeys {
         }
     }
 
+    /// Returns the names of keys without a column, with the numbers of their values.
     fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
         let names = self.keys.names().iter().skip(self.columns.len());
         names.zip(&self.unknown).map(|(name, times)| (&**name, *times)).filter(|(_, times)| *times > 0)
     }
 }
 
-/// What the record in hand has that no column holds. It is counted once the record has been accepted, so that one that is
-/// left out is not counted.
+/// The losses of the current record. They are counted once the record is accepted, so that those of a skipped record
+/// are not.
 #[derive(Debug, Default)]
 struct Pending {
-    /// The keys without a column that need one.
+    /// The keys without a column that have values.
     unknown: Vec<(Side, u32)>,
     lost_unset: u64,
     forgotten: u64,
     foreign: Option<(u32, u64)>,
 }
 
-/// The names of unset features, record by record.
+/// The features without a kind, as keys of the features' side.
 #[derive(Debug, Default)]
 pub(crate) struct Unset {
+    /// Those of the current record.
     record: Vec<u32>,
+    /// Their number in each record.
     pub(crate) lengths: Vec<usize>,
+    /// Those of all records, in the order of records; within a record, ordered by name.
     pub(crate) names: Vec<u32>,
 }
 
 impl Tape {
-    /// A tape for `columns`, of which those in `lane_of` are filled, each at its place there.
+    /// Creates a tape for `columns`. Those in `lane_of` are filled, each at the index that it has there; the others are
+    /// skipped.
     pub(crate) fn new(columns: &[Column], lane_of: &HashMap<usize, usize>, limits: Limits) -> Self {
         let has_unset = lane_of.keys().any(|index| columns.get(*index).is_some_and(|c| c.role == Role::Unset));
         let side = |side: Side| {
@@ -174,7 +203,7 @@ impl Tape {
             let of_side = columns.iter().enumerate().filter(|(_, column)| of_side(column));
             let columns: Vec<_> =
                 of_side.map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32)).collect();
-            // Where the names of unset features are wanted, every feature is looked at.
+            // The names of unset features are found by reading every feature.
             let idle = columns.iter().map(|column| *column == NONE && (side == Side::Lists || !has_unset)).collect();
             SideKeys { keys: keys.with_idle(idle), columns, unknown: Vec::new() }
         };
@@ -192,12 +221,12 @@ impl Tape {
         }
     }
 
-    /// What records may have.
+    /// Returns the limits for records.
     pub(crate) fn limits(&self) -> &Limits {
         self.sides[0].keys.limits()
     }
 
-    /// Makes room for the places of a batch.
+    /// Begins a batch of `rows` records, and resets the slots of its `columns` columns.
     pub(crate) fn begin(&mut self, columns: usize, rows: usize) {
         self.slots.clear();
         self.slots.resize(columns * rows, Slot::default());
@@ -208,8 +237,11 @@ impl Tape {
         }
     }
 
-    /// Walks the batch's next record, whose data lies in `chunk`. It is followed by [`accept`](Self::accept) or
-    /// [`skip`](Self::skip). Of a record that does not parse no name is remembered.
+    /// Walks the next record of the batch, whose data is part of `chunk`. `lists` says whether field 2 is
+    /// `feature_lists`. The caller then calls [`accept`](Self::accept) or [`skip`](Self::skip).
+    ///
+    /// # Errors
+    /// [`WireError`] for a record that does not parse or exceeds a limit. The names that it added are removed.
     pub(crate) fn record(&mut self, data: &[u8], chunk: &[u8], lists: bool) -> wire::Result<()> {
         self.pending = Pending::default();
         let known = self.sides.each_ref().map(|side| side.keys.names().len());
@@ -227,12 +259,12 @@ impl Tape {
         Ok(())
     }
 
-    /// The first field of the record in hand that its type has not, if any.
+    /// Returns the first field of the current record that its message type does not define.
     pub(crate) fn foreign_of_record(&self) -> Option<u32> {
         self.pending.foreign.map(|(field, _)| field)
     }
 
-    /// Counts what the record in hand has that no column holds.
+    /// Adds the losses of the current record to those of the tape.
     pub(crate) fn accept(&mut self) {
         let Pending { unknown, lost_unset, forgotten, foreign } = mem::take(&mut self.pending);
         unknown.into_iter().for_each(|(side, id)| self.sides[side as usize].miss(id));
@@ -243,7 +275,7 @@ impl Tape {
         }
     }
 
-    /// Goes on after `row`, the record in hand, as if it had nothing.
+    /// Leaves out the current record, `row`: its slots become absent.
     #[cold]
     pub(crate) fn skip(&mut self, row: usize) {
         self.clear(row);
@@ -257,34 +289,34 @@ impl Tape {
         }
     }
 
-    /// Takes away what the record of `row` has of all columns.
+    /// Resets the slots of the record `row`.
     #[cold]
     pub(crate) fn clear(&mut self, row: usize) {
         let slots = self.slots.iter_mut().skip(row).step_by(self.rows.max(1));
         slots.for_each(|slot| *slot = Slot::default());
     }
 
-    /// The slots of a column, one a record.
+    /// Returns the slots of a column, one for each record.
     pub(crate) fn column(&self, column: usize) -> &[Slot] {
         self.slots.get(column * self.rows..(column + 1) * self.rows).unwrap_or_default()
     }
 
-    /// What the slots point into.
+    /// Returns the buffers that the slots refer to.
     pub(crate) fn places<'t>(&'t self, chunk: &'t Buffer) -> Places<'t> {
         Places { chunk, joined: &self.joined, nesting: self.limits().nesting }
     }
 
-    /// The names of unset features, where they are wanted.
+    /// Returns the features without a kind and the names of all features, if they are wanted.
     pub(crate) fn unset(&self) -> Option<(&Unset, &[Box<str>])> {
         Some((self.unset.as_ref()?, self.sides[0].keys.names()))
     }
 
-    /// The features that have no column, and need one: those with a kind, and feature lists. And how often each was met.
+    /// Returns the features with a kind and the feature lists that have no column, with the numbers of their values.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sides.iter().flat_map(SideKeys::unknown)
     }
 
-    /// Fills the slot of the record in hand, where there is such a column.
+    /// Sets the slot of a column in the current record. A value that is replaced is still checked.
     #[inline]
     fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
         let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) else { return Ok(()) };
@@ -292,7 +324,7 @@ impl Tape {
         if replaced.state == State::Absent { Ok(()) } else { self.check(&replaced, chunk) }
     }
 
-    /// Nobody will look at a value that another has replaced; what does not parse is refused all the same.
+    /// Parses a value that another one replaces, without keeping it: a record is invalid if either does not parse.
     #[cold]
     fn check(&self, slot: &Slot, chunk: &[u8]) -> wire::Result<()> {
         let body = slot.body(chunk, &self.joined);
@@ -309,7 +341,7 @@ impl Tape {
     }
 }
 
-/// The map that columns of a role are found in.
+/// Returns the map that columns of a role come from; `None` for columns of tfarrow's own.
 fn side_of(role: Role) -> Option<Side> {
     match role {
         Role::Feature | Role::Context => Some(Side::Features),
@@ -319,7 +351,7 @@ fn side_of(role: Role) -> Option<Side> {
 }
 
 impl Unset {
-    /// The last word on a feature counts: it may be given again.
+    /// Notes whether a feature is unset. Of a feature that is given twice, the last entry counts.
     fn note(&mut self, id: u32, unset: bool) {
         self.record.retain(|other| *other != id);
         if unset {
@@ -328,13 +360,14 @@ impl Unset {
     }
 }
 
+/// Writes the features that a walk visits to the tape.
 struct TapeVisitor<'t, 'a> {
     tape: &'t mut Tape,
     chunk: &'a [u8],
 }
 
 impl TapeVisitor<'_, '_> {
-    /// A key that no column has is a loss: of its values, or where it has none, of the word that it was there.
+    /// Counts the loss of a feature without a column: of its values, or, if it has no kind, of its presence.
     #[cold]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
         let nesting = self.tape.limits().nesting;
@@ -346,7 +379,7 @@ impl TapeVisitor<'_, '_> {
         Ok(())
     }
 
-    /// Fills the slot of a value of the features' side.
+    /// Sets the slot of a feature.
     #[inline]
     fn feature_slot(&mut self, id: u32, column: u32, message: &[u8]) -> wire::Result<()> {
         let (tape, chunk) = (&mut *self.tape, self.chunk);
@@ -388,7 +421,7 @@ impl Visitor for TapeVisitor<'_, '_> {
         }
         let column = column.unwrap_or(NONE);
         match side {
-            // Where nobody keeps the names of unset features, the value of one that nobody wants is not looked at.
+            // A feature without a column is read only if the names of unset features are wanted.
             Side::Features if column == NONE && self.tape.unset.is_none() => Ok(()),
             Side::Features => self.feature_slot(id, column, message),
             Side::Lists => {

@@ -1,8 +1,24 @@
-//! WALK: one pass over a record's wire that tells a visitor of each feature and where its value lies.
+//! The walk: one pass over the wire bytes of a record that passes each feature to a [`Visitor`], with the place of its
+//! value.
 //!
-//! Everything that is particular to the messages of `tensorflow/core/example/example.proto` and `feature.proto` is here:
-//! the maps (an entry given again wins), submessages given in pieces (they merge, and merging messages is joining their
-//! bytes), and the oneof (the last kind wins). Nothing is decoded, and what nobody wants is stepped over.
+//! All rules that follow from the messages of `tensorflow/core/example/example.proto` and `feature.proto` are here. A
+//! `Feature` of an `Example` is nested like this (an entry of a map is a message with `key = 1` and `value = 2`):
+//!
+//! ```text
+//! 0a len                         Example.features                      field 1 of the record
+//!    0a len                      Features.feature: a map entry         field 1 of the map
+//!       0a len "age"             key
+//!       12 len                   value: Feature
+//!          1a len                Feature.int64_list (0a: bytes_list, 12: float_list)
+//!             0a len 2a          Int64List.value, packed: 42
+//! ```
+//!
+//! A `SequenceExample` has its context in field 1, in the same form, and `feature_lists` in field 2: there the value of
+//! an entry is a `FeatureList`, whose field 1 is a `Feature` for each step.
+//!
+//! As protobuf's parser does, the walk takes the last of several entries with one key, concatenates a message that
+//! comes in several pieces, and takes the last kind that is set in the `oneof` of a `Feature`. It decodes no value, and
+//! skips unknown fields.
 
 use std::borrow::Cow;
 
@@ -14,41 +30,51 @@ use crate::{
     wire::{self, LEN, Result},
 };
 
-/// Tag of field 1 of any message, length-delimited.
+/// Tag of a length-delimited field 1 of any message.
 const FIELD_1: u8 = 0x0a;
 
-/// Which map of a record a feature stands in.
+/// The map of a record that a feature is in. Also an index: 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// `Example.features`, or `SequenceExample.context`: the same field.
+    /// `Example.features` or `SequenceExample.context`, which have the same field number.
     Features,
-    /// `SequenceExample.feature_lists`
+    /// `SequenceExample.feature_lists`.
     Lists,
 }
 
-/// The bytes of a message that may come in pieces: where they stand, or joined.
+/// The bytes of a message: borrowed from the record, or concatenated from several pieces.
 type Joined<'a> = Cow<'a, [u8]>;
 
-/// What a walk tells of. The walk calls it for every map entry, in the order of the wire.
+/// Receives the features of a record, one call for each map entry, in the order of the wire.
 pub(crate) trait Visitor {
-    /// The names of one side, by which entries are looked up.
+    /// Returns the names of one map, by which keys are looked up.
     fn keys(&mut self, side: Side) -> &mut Keys;
 
-    /// A feature by its number (`None`: one too many to be remembered). `value` is `None` where the entry has no value;
-    /// it lies in the record's data, unless it had to be joined from pieces.
+    /// Receives a feature: the number of its key, or `None` if the limits allow no further name; and the bytes of its
+    /// `Feature` or `FeatureList`, or `None` if the entry has no value. The bytes are part of the record's data, unless
+    /// they come in several pieces.
+    ///
+    /// # Errors
+    /// [`WireError`] for a value that does not parse or exceeds a limit; it ends the walk.
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> Result<()>;
 
-    /// The record has `feature_lists`, empty or not.
+    /// Receives the presence of `feature_lists`, which may be empty.
     fn lists(&mut self) {}
 
-    /// A field of the record that is none of the features'.
+    /// Receives the number of a field of the record that its message type does not define.
+    ///
+    /// # Errors
+    /// [`WireError`]; it ends the walk.
     fn foreign(&mut self, field: u32) -> Result<()>;
 }
 
-/// Walks one record. `lists` tells whether field 2 is `feature_lists`, or as foreign as any other.
+/// Walks one record. `lists` says whether field 2 is `feature_lists`; otherwise it is an unknown field.
+///
+/// # Errors
+/// [`WireError`] for a record that does not parse or exceeds a limit.
 pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> Result<()> {
     let Limits { record_features, nesting, .. } = *visitor.keys(Side::Features).limits();
-    // A map entry takes two bytes at least.
+    // An entry takes two bytes or more, so that short records need no count.
     if data.len() / 2 > record_features && count_entries(data, lists, nesting)? > record_features {
         return Err(WireError::ManyFeatures);
     }
@@ -73,7 +99,10 @@ pub(crate) fn record<V: Visitor>(data: &[u8], lists: bool, visitor: &mut V) -> R
     Ok(())
 }
 
-/// The map entries of a record.
+/// Returns the number of map entries of a record.
+///
+/// # Errors
+/// [`WireError`] for a record whose maps do not parse.
 #[cold]
 pub(crate) fn count_entries(data: &[u8], lists: bool, nesting: usize) -> Result<usize> {
     let mut count = 0;
@@ -84,11 +113,11 @@ pub(crate) fn count_entries(data: &[u8], lists: bool, nesting: usize) -> Result<
     Ok(count)
 }
 
-/// The length of the longest name of a feature of a record.
+/// Returns the length in bytes of the longest key of a record, up to the first field that does not parse.
 #[cold]
 pub(crate) fn longest_key(data: &[u8], lists: bool, nesting: usize) -> usize {
     let mut longest = 0;
-    // What stands before a field that does not parse counts.
+    // Parse errors end the iteration; the keys before them count.
     let _ = entries(data, lists, nesting, |_, entry| {
         longest = longest.max(read_entry(entry, nesting)?.0.len());
         Ok(())
@@ -96,12 +125,12 @@ pub(crate) fn longest_key(data: &[u8], lists: bool, nesting: usize) -> usize {
     longest
 }
 
-/// The first feature of a record that has more values than there may be: how many, and its name.
+/// Returns the first feature of a record with more values than [`Limits::values`]: their number, and the name.
 #[cold]
 pub(crate) fn long_feature(data: &[u8], lists: bool, limits: &Limits) -> Option<(usize, String)> {
     let nesting = limits.nesting;
     let mut found = None;
-    // As above.
+    // Parse errors end the iteration; the features before them count.
     let _ = entries(data, lists, nesting, |side, entry| {
         let (key, value) = read_entry(entry, nesting)?;
         let value = value.as_deref().unwrap_or_default();
@@ -109,7 +138,7 @@ pub(crate) fn long_feature(data: &[u8], lists: bool, limits: &Limits) -> Option<
             Side::Features => count_feature(value, nesting),
             Side::Lists => count_steps(value, nesting),
         };
-        // One that nobody has looked at may not parse.
+        // A feature that no column reads may not parse.
         let count = count.unwrap_or(0);
         if count > limits.values {
             found.get_or_insert_with(|| (count, String::from_utf8_lossy(key).into_owned()));
@@ -119,7 +148,7 @@ pub(crate) fn long_feature(data: &[u8], lists: bool, limits: &Limits) -> Option<
     found
 }
 
-/// Calls `then` with the bytes of each map entry of a record.
+/// Calls `then` with the map and the bytes of each map entry of a record.
 fn entries<'a>(
     mut rest: &'a [u8],
     lists: bool,
@@ -145,12 +174,12 @@ fn entries<'a>(
     Ok(())
 }
 
-/// Steps over an unknown field of a message that stands `depth` messages deep in its record.
+/// Skips an unknown field of a message that is nested `depth` messages deep in its record.
 fn skip(rest: &mut &[u8], field: wire::Tag, depth: usize, nesting: usize) -> Result<()> {
     wire::skip(rest, field, nesting.saturating_sub(depth))
 }
 
-/// Walks a message whose field 1 is a map.
+/// Walks a map: a message whose field 1 has the entries.
 fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     loop {
         if visitor.keys(side).may_pass() {
@@ -168,7 +197,7 @@ fn map<V: Visitor>(mut rest: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     }
 }
 
-/// Reads a tag of any form, and steps over its field where that is no map entry.
+/// Reads a tag of any form. Returns whether it is that of a map entry; otherwise its field is skipped.
 #[inline(never)]
 fn odd_tag(rest: &mut &[u8], nesting: usize) -> Result<bool> {
     let tag = wire::tag(rest)?;
@@ -178,6 +207,7 @@ fn odd_tag(rest: &mut &[u8], nesting: usize) -> Result<bool> {
     Ok(tag == (1, LEN))
 }
 
+/// Passes a map entry to the visitor, by the guess of its key if that matches.
 #[inline(always)]
 fn entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     if let Some((id, value)) = visitor.keys(side).guess(entry) {
@@ -186,7 +216,7 @@ fn entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     odd_entry(entry, side, visitor)
 }
 
-/// Tells of a map entry that has another key than was expected, or another form.
+/// Passes a map entry to the visitor that has another key than the guesses, or is not in the usual form.
 #[inline(never)]
 fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()> {
     let (key, value) = read_entry(entry, visitor.keys(side).limits().nesting)?;
@@ -194,14 +224,15 @@ fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()
     visitor.feature(side, id, value.as_deref())
 }
 
-/// A map entry's key and value: absent ones have their default, repeated keys replace, repeated values merge.
+/// Returns the key and the value of a map entry. A missing key is empty; the last key counts, and the pieces of the
+/// value are concatenated.
 fn read_entry(mut rest: &[u8], nesting: usize) -> Result<(&[u8], Option<Joined<'_>>)> {
     let mut key = &[][..];
     let mut value = None;
     while !rest.is_empty() {
         match wire::tag(&mut rest)? {
             (1, LEN) => {
-                // A key that another one replaces has to be UTF-8 as well.
+                // A key that is replaced must be UTF-8, too.
                 simdutf8::basic::from_utf8(key).map_err(|_| WireError::Key)?;
                 key = wire::bytes(&mut rest)?;
             }
@@ -212,7 +243,7 @@ fn read_entry(mut rest: &[u8], nesting: usize) -> Result<(&[u8], Option<Joined<'
     Ok((key, value))
 }
 
-/// Adds another piece of a message.
+/// Adds a piece of a message to those before it.
 fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
     match message {
         Some(message) => message.to_mut().extend_from_slice(piece),
@@ -220,7 +251,10 @@ fn merge<'a>(message: &mut Option<Joined<'a>>, piece: &'a [u8]) {
     }
 }
 
-/// Reads a `Feature`, and calls `then` with what it holds: the body of its list, or `None` where no kind is set.
+/// Parses a `Feature`, and calls `then` with its kind and the body of its list; `None` if no kind is set.
+///
+/// # Errors
+/// [`WireError`] for a message that does not parse, and the errors of `then`.
 #[inline]
 pub(crate) fn feature<R>(
     message: &[u8],
@@ -233,7 +267,8 @@ pub(crate) fn feature<R>(
     }
 }
 
-/// What a `Feature` holds whose list is all of it, as every writer writes it.
+/// Returns the kind and the list of a `Feature` that has exactly one field, as writers make it; `None` for any other
+/// form.
 #[inline(always)]
 pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
     let (tag, rest) = message.split_first()?;
@@ -246,7 +281,8 @@ pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
     Some((kind, wire::last_bytes(rest)?))
 }
 
-/// Reads a `Feature` of any form: a kind that follows itself merges, one that follows another replaces it.
+/// Parses a `Feature` of any form. A kind that follows the same kind is concatenated with it; one that follows another
+/// replaces it.
 #[cold]
 fn odd_feature(mut rest: &[u8], nesting: usize) -> Result<Option<(Kind, Joined<'_>)>> {
     let mut held: Option<(Kind, Option<Joined<'_>>)> = None;
@@ -269,7 +305,10 @@ fn odd_feature(mut rest: &[u8], nesting: usize) -> Result<Option<(Kind, Joined<'
     Ok(held.and_then(|(kind, body)| Some((kind, body?))))
 }
 
-/// Calls `step` with each `Feature` of a `FeatureList`.
+/// Calls `step` with the bytes of each `Feature` of a `FeatureList`.
+///
+/// # Errors
+/// [`WireError`] for a message that does not parse, and the errors of `step`.
 pub(crate) fn steps<'a>(
     mut rest: &'a [u8],
     nesting: usize,
@@ -285,6 +324,9 @@ pub(crate) fn steps<'a>(
 }
 
 /// Calls `value` with each value of a `BytesList`.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse, and the errors of `value`.
 #[inline]
 pub(crate) fn bytes_values<'a>(
     mut rest: &'a [u8],
@@ -300,15 +342,19 @@ pub(crate) fn bytes_values<'a>(
     Ok(())
 }
 
-/// A piece of a list of numbers: many packed together, or one alone.
+/// A field of a list of numbers: packed values, or a single one. Parsers must accept both (protobuf encoding, "Packed
+/// Repeated Fields"), also mixed.
 pub(crate) enum Numbers<'a, T> {
-    /// The values' bytes, one after the other.
+    /// The bytes of the values, one after the other.
     Packed(&'a [u8]),
-    /// One value with a tag of its own.
+    /// A value in a field of its own.
     One(T),
 }
 
-/// Calls `piece` with each piece of an `Int64List`.
+/// Calls `piece` with each field of an `Int64List`. Packed varints are not checked.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse, and the errors of `piece`.
 #[inline]
 pub(crate) fn int64_pieces<'a>(
     body: &'a [u8],
@@ -329,7 +375,10 @@ pub(crate) fn int64_pieces<'a>(
     Ok(())
 }
 
-/// Calls `piece` with each piece of a `FloatList`. A packed one is a multiple of 4 bytes long.
+/// Calls `piece` with each field of a `FloatList`. The length of a packed one is a multiple of 4 bytes.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse, and the errors of `piece`.
 #[inline]
 pub(crate) fn float_pieces<'a>(
     body: &'a [u8],
@@ -350,7 +399,10 @@ pub(crate) fn float_pieces<'a>(
     Ok(())
 }
 
-/// Reads a list for nothing but its form.
+/// Parses a list without keeping its values.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse.
 pub(crate) fn check_list(kind: Kind, body: &[u8], nesting: usize) -> Result<()> {
     match kind {
         Kind::Bytes => bytes_values(body, nesting, |_| Ok(())),
@@ -362,14 +414,19 @@ pub(crate) fn check_list(kind: Kind, body: &[u8], nesting: usize) -> Result<()> 
     }
 }
 
-/// Refuses a list of more values than there may be.
+/// Checks that a list has no more than [`Limits::values`] values. Counts them only if the body has more bytes than
+/// that, since a value takes a byte or more.
+///
+/// # Errors
+/// [`WireError::ManyValues`], or the error of a list that does not parse.
 #[inline]
 pub(crate) fn check_values(kind: Kind, body: &[u8], limits: &Limits) -> Result<()> {
-    // A value takes a byte at least.
+    // A value takes at least one byte.
     let is_long = body.len() > limits.values && count_values(kind, body, limits.nesting)? > limits.values;
     if is_long { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
+/// Returns the number of values of a list.
 #[cold]
 fn count_values(kind: Kind, body: &[u8], nesting: usize) -> Result<usize> {
     let mut count = 0;
@@ -396,13 +453,17 @@ fn count_values(kind: Kind, body: &[u8], nesting: usize) -> Result<usize> {
     Ok(count)
 }
 
-/// Refuses a feature list of more steps and values than there may be.
+/// Checks that a feature list has no more than [`Limits::values`] steps and values together.
+///
+/// # Errors
+/// [`WireError::ManyValues`], or the error of a feature list that does not parse.
 #[inline]
 pub(crate) fn check_feature_list(message: &[u8], limits: &Limits) -> Result<()> {
     let is_long = message.len() > limits.values && count_steps(message, limits.nesting)? > limits.values;
     if is_long { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
+/// Returns the number of steps and values of a feature list.
 #[cold]
 fn count_steps(message: &[u8], nesting: usize) -> Result<usize> {
     let mut count = 0;
@@ -413,13 +474,16 @@ fn count_steps(message: &[u8], nesting: usize) -> Result<usize> {
     Ok(count)
 }
 
-/// The values of a `Feature`.
+/// Returns the number of values of a `Feature`.
 fn count_feature(message: &[u8], nesting: usize) -> Result<usize> {
     feature(message, nesting, |list| list.map_or(Ok(0), |(kind, body)| count_values(kind, body, nesting)))
 }
 
-/// A list's body up to its first `most` values: the fields before the one that they end in, and, where that is a packed
-/// piece with more values than these, the bytes of its first ones. What comes later is not looked at.
+/// Cuts the body of a list to its first `most` values. Returns the fields before the one that the cut is in, and, if
+/// that field is packed, the bytes of its first values. The rest of the list is not parsed.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse up to the cut.
 pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize) -> Result<(&[u8], &[u8])> {
     let (mut rest, mut left) = (body, most);
     while !rest.is_empty() {
@@ -443,7 +507,7 @@ pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize)
     Ok((body, &[]))
 }
 
-/// The bytes of so many packed values; how many there are, where they are fewer.
+/// Returns the bytes of the first `values` packed values; as the error, the number of values if there are fewer.
 fn end_of_values(kind: Kind, packed: &[u8], values: usize) -> std::result::Result<&[u8], usize> {
     let mut count = 0;
     for end in 1..=packed.len() {
@@ -458,6 +522,7 @@ fn end_of_values(kind: Kind, packed: &[u8], values: usize) -> std::result::Resul
     Err(count)
 }
 
+/// Checks that packed floats are complete.
 fn whole_floats(packed: &[u8]) -> Result<&[u8]> {
     if packed.len().is_multiple_of(4) { Ok(packed) } else { Err(WireError::PackedLength) }
 }

@@ -1,31 +1,47 @@
-//! Protobuf's wire: varints, tags, lengths, and stepping over what nobody asked for.
+//! Protobuf's wire format: varints, tags, lengths, and skipping unknown fields.
 //!
-//! Each function takes what it reads off the front of `rest`. Follows
-//! <https://protobuf.dev/programming-guides/encoding/> and, where that is silent, the parsers that TensorFlow is built
-//! with: values and lengths have varints of up to 10 bytes, tags of up to 5, bits past a value's width are dropped, and a
-//! known field with another wire type than its own is an unknown field. docs/mapping.md lists these rules.
+//! Each function takes what it reads from the front of `rest`. A message is a sequence of fields, each a tag and a
+//! value:
+//!
+//! ```text
+//! 08 96 01        tag 08 = field 1 << 3 | VARINT;   varint: 0x16 + (0x01 << 7) = 150
+//! 12 02 'h' 'i'   tag 12 = field 2 << 3 | LEN;      length 2, then 2 bytes
+//! 1d 00 00 80 3f  tag 1d = field 3 << 3 | FIXED32;  4 bytes, little-endian: 1.0f
+//! ```
+//!
+//! The source is <https://protobuf.dev/programming-guides/encoding/>. Where that is silent, the parsers that TensorFlow
+//! is built with decide: varints of values and lengths have up to 10 bytes, those of tags up to 5; bits beyond the
+//! width of a value are dropped; and a known field with an unexpected wire type is an unknown field. docs/mapping.md
+//! lists these rules.
 
 use crate::error::WireError;
 
+/// The result of reading wire bytes.
 pub(crate) type Result<T> = std::result::Result<T, WireError>;
 
-/// Wire type of `int64`.
+/// Wire type of `int64` in a field of its own.
 pub(crate) const VARINT: u8 = 0;
+/// Wire type of `fixed64` and `double`, which only unknown fields have here.
 const FIXED64: u8 = 1;
-/// Wire type of bytes, text, messages and packed lists.
+/// Wire type of bytes, strings, messages and packed lists.
 pub(crate) const LEN: u8 = 2;
+/// Wire type of the start of a group, which only unknown fields have here.
 const START_GROUP: u8 = 3;
+/// Wire type of the end of a group.
 const END_GROUP: u8 = 4;
-/// Wire type of `float`.
+/// Wire type of `float` in a field of its own.
 pub(crate) const FIXED32: u8 = 5;
 
-/// The high bit of each byte of a word: set where a varint goes on.
+/// The high bit of each byte of a word, which is set in all bytes of a varint except its last.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
-/// A field's number and wire type.
+/// A field number and a wire type.
 pub(crate) type Tag = (u32, u8);
 
-/// Reads a value's varint.
+/// Reads the varint of a value.
+///
+/// # Errors
+/// [`WireError::PastEnd`] if it is cut short, [`WireError::LongVarint`] for more than 10 bytes.
 pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64> {
     if let [byte @ ..=0x7f, tail @ ..] = *rest {
         *rest = tail;
@@ -34,7 +50,7 @@ pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64> {
     long_varint(rest, 10)
 }
 
-/// Reads a varint of more than one byte. Apart from its callers, which most varints do not take out of their registers.
+/// Reads a varint of more than one byte, of at most `most` bytes. Not inlined, since most varints have one byte.
 #[inline(never)]
 fn long_varint(rest: &mut &[u8], most: usize) -> Result<u64> {
     let mut value = 0u64;
@@ -49,6 +65,9 @@ fn long_varint(rest: &mut &[u8], most: usize) -> Result<u64> {
 }
 
 /// Reads a tag.
+///
+/// # Errors
+/// [`WireError::FieldNumber`] for a field number outside of 1 to 2^29 - 1, and the errors of [`varint`].
 #[inline]
 pub(crate) fn tag(rest: &mut &[u8]) -> Result<Tag> {
     let tag = match *rest {
@@ -62,7 +81,10 @@ pub(crate) fn tag(rest: &mut &[u8]) -> Result<Tag> {
     Ok((field.ok_or(WireError::FieldNumber)?, (tag & 7) as u8))
 }
 
-/// Reads a length and the bytes that it tells of.
+/// Reads a length, and returns as many bytes.
+///
+/// # Errors
+/// [`WireError::PastEnd`] if there are fewer bytes, and the errors of [`varint`].
 #[inline]
 pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     if let Some((bytes, tail)) = short_bytes(rest) {
@@ -76,8 +98,8 @@ pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     Ok(bytes)
 }
 
-/// The bytes that a length of one byte or two tells of, and what follows them. It calls nothing, so that the loops it
-/// stands in keep what they have in registers.
+/// Splits `rest` after a length of one or two bytes and as many bytes as it says; `None` for a longer length or too few
+/// bytes. Calls no function, so that the variables of the loop around it stay in registers.
 #[inline(always)]
 pub(crate) fn short_bytes(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match rest {
@@ -87,14 +109,18 @@ pub(crate) fn short_bytes(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// Reads four bytes as they are.
+/// Reads four bytes.
+///
+/// # Errors
+/// [`WireError::PastEnd`] if there are fewer.
 pub(crate) fn fixed32(rest: &mut &[u8]) -> Result<[u8; 4]> {
     let (value, tail) = rest.split_first_chunk::<4>().ok_or(WireError::PastEnd)?;
     *rest = tail;
     Ok(*value)
 }
 
-/// The bytes of a length-delimited field that takes up all of `message`: what nearly every message here looks like.
+/// Returns the bytes of the length-delimited field `tag` that is all of `message`: the form of nearly every message
+/// here. `None` for any other form.
 #[inline]
 pub(crate) fn sole(message: &[u8], tag: u8) -> Option<&[u8]> {
     match message {
@@ -103,7 +129,7 @@ pub(crate) fn sole(message: &[u8], tag: u8) -> Option<&[u8]> {
     }
 }
 
-/// The bytes that a length tells of, where they are all that follows it.
+/// Returns the bytes after a length, if they are exactly as many as it says.
 #[inline]
 pub(crate) fn last_bytes(rest: &[u8]) -> Option<&[u8]> {
     if let [length @ ..=0x7f, body @ ..] = rest {
@@ -114,10 +140,15 @@ pub(crate) fn last_bytes(rest: &[u8]) -> Option<&[u8]> {
     rest.is_empty().then_some(body)
 }
 
-/// Steps over an unknown field whose tag has been read. So many groups may stand in each other there.
+/// Skips an unknown field whose tag was read. `most` is the allowed depth of nested groups.
+///
+/// # Errors
+/// [`WireError::Depth`] for groups that are nested deeper, [`WireError::Group`] for a group without its end,
+/// [`WireError::WireType`] for the wire types 6 and 7, and the errors of the field's value.
 #[cold]
 pub(crate) fn skip(rest: &mut &[u8], mut field: Tag, most: usize) -> Result<()> {
-    // The groups that have begun, and not ended.
+    // The field numbers of the open groups. A stack on the heap instead of recursion, so that the depth cannot exhaust
+    // the thread's stack.
     let mut open = Vec::new();
     loop {
         match field {
@@ -141,7 +172,7 @@ pub(crate) fn skip(rest: &mut &[u8], mut field: Tag, most: usize) -> Result<()> 
     }
 }
 
-/// Writes field 1, which is these bytes.
+/// Writes a length-delimited field 1.
 pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(1 << 3 | LEN);
     put_varint(bytes.len() as u64, out);
@@ -157,7 +188,10 @@ pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Counts the varints of a packed list, and checks that none is cut short or longer than 10 bytes.
+/// Returns the number of varints of a packed list, eight bytes at a time: each byte with a clear high bit ends one.
+///
+/// # Errors
+/// [`WireError::PastEnd`] if the last varint is cut short, [`WireError::LongVarint`] for one of more than 10 bytes.
 pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
     let Some(last) = packed.last() else { return Ok(0) };
     if *last >= 0x80 {
@@ -172,11 +206,11 @@ pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
     for word in words {
         let high = u64::from_le_bytes(*word) & MORE;
         more += high.count_ones() as usize;
-        // A varint of more than 10 bytes has 10 in a row that go on, and so all of some aligned
-        // four of the words: at most 6 of the 10 can lie in the tail, whose last byte ends a varint.
+        // A varint of more than 10 bytes has 10 or more consecutive bytes with the high bit, at most 6 of which are in
+        // the tail, whose last byte ends a varint. The others cover an aligned half of a word.
         long |= high as u32 == MORE as u32 || (high >> 32) as u32 == MORE as u32;
     }
-    // The tail's bytes are the last of the last word; those before them have been counted.
+    // The last word overlaps the words before; its bytes that were counted are masked out.
     let last = packed.last_chunk::<8>().map_or(0, |last| u64::from_le_bytes(*last));
     let last = last & u64::MAX.checked_shl(64 - 8 * tail.len() as u32).unwrap_or(0);
     more += (last & MORE).count_ones() as usize;
@@ -186,16 +220,17 @@ pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
     Ok(packed.len() - more)
 }
 
-/// Fewer than eight bytes as a word.
+/// Returns up to eight bytes as a little-endian word; missing ones are 0.
 fn word_of(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     u64::from_le_bytes(word)
 }
 
+/// Checks that no varint has more than 10 bytes.
 fn check_varints(packed: &[u8]) -> Result<()> {
     let (words, tail) = packed.as_chunks::<8>();
-    // Bytes that go on at the end of what was seen.
+    // Number of consecutive bytes with the high bit at the end of the words before.
     let mut run = 0_u32;
     let mut long = false;
     for word in words.iter().map(|word| u64::from_le_bytes(*word)).chain([word_of(tail)]) {
@@ -206,7 +241,10 @@ fn check_varints(packed: &[u8]) -> Result<()> {
     if long { Err(WireError::LongVarint) } else { Ok(()) }
 }
 
-/// Reads a packed list of varints that [`count_varints`] has passed.
+/// Decodes a packed list of varints that [`count_varints`] has checked, and appends the values to `out`.
+///
+/// # Errors
+/// The errors of [`varint`], for a list that was not checked.
 pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()> {
     while let Some(word) = packed.first_chunk::<8>() {
         let ends = !u64::from_le_bytes(*word) & MORE;
@@ -226,8 +264,8 @@ pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()
     Ok(())
 }
 
-/// Reads the varints that end in a word, where `ends` has the high bit of each byte that ends one, and returns how many
-/// bytes they take.
+/// Decodes the varints that end in a word, where `ends` has the high bit of each byte that ends one. Returns their
+/// length in bytes.
 #[inline]
 fn unpack_word(mut word: u64, mut ends: u64, out: &mut Vec<i64>) -> usize {
     let taken = 8 - ends.leading_zeros() as usize / 8;
@@ -238,13 +276,13 @@ fn unpack_word(mut word: u64, mut ends: u64, out: &mut Vec<i64>) -> usize {
         if ends == 0 {
             return taken;
         }
-        // Another one ends behind this one, and so this one does not take up the word.
+        // Another varint ends in a higher byte, so that the shift is by less than 64 bits.
         word >>= bits;
         ends >>= bits;
     }
 }
 
-/// Joins the low seven bits of each byte.
+/// Concatenates the low seven bits of each byte.
 fn gather(x: u64) -> u64 {
     let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
     let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);
