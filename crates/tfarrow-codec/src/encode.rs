@@ -1,12 +1,18 @@
-//! From batches to framed records.
+//! Encoding batches as framed records.
 //!
-//! - `plan` decides once, from the schema, what each column becomes, and refuses by name what no record can hold.
-//! - `normalize` and `lists` turn users' types into the few that features have; `losses` has what would change a value.
-//! - `feature` measures each column for all rows of the batch, and writes one row of it; `entry` is a feature's place in
-//!   its record, `out` where bytes go.
+//! ```text
+//! schema ─▶ plan                                   once: what each column becomes, or why it is refused
+//! batch  ─▶ lists, normalize ─▶ feature ─▶ record  for each batch: convert, measure, write
+//!           └ losses                 └ entry, out
+//! ```
 //!
-//! All is measured before anything is written: memory is taken once, and where a batch is refused nothing of it was
-//! written.
+//! - `plan` decides for each column of the schema what it becomes, and refuses columns that no record can hold.
+//! - `lists` and `normalize` convert Arrow types to the types of features; `losses` counts values that change.
+//! - `feature` measures a column for all rows of the batch, and writes it row by row. `entry` writes the start of a map
+//!   entry, `out` buffers the output.
+//!
+//! Everything is measured before anything is written, so that memory is allocated once, and a batch that is refused
+//! writes nothing.
 
 mod columns;
 mod entry;
@@ -41,20 +47,20 @@ pub struct EncoderBuilder {
 }
 
 impl EncoderBuilder {
-    /// An encoder that writes what the schema says, and refuses to change a value.
+    /// Creates a builder of an encoder that writes the record type of the schema and refuses to change a value.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the records shall be. By default what the schema's metadata says, or else its columns' metadata, or else
-    /// Examples.
+    /// Sets the record type. The default is that of the schema's metadata, then that of its columns' metadata, then
+    /// Example.
     pub fn with_record_type(mut self, record_type: RecordType) -> Self {
         self.record_type = Some(record_type);
         self
     }
 
-    /// Whether values may change that a record cannot hold as they are. Each change is counted, see
-    /// [`Encoder::losses`]. By default they are refused.
+    /// Allows values to change that a record cannot hold. [`Encoder::losses`] counts the changes. By default they are
+    /// errors.
     ///
     /// | what | becomes |
     /// |---|---|
@@ -72,11 +78,11 @@ impl EncoderBuilder {
         self
     }
 
-    /// An encoder of batches of this schema.
+    /// Builds an encoder of batches of this schema.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a column that no record can hold, and [`ErrorKind::Lossy`] for one of a type
-    /// whose every value would change; both by name, with the SQL that helps.
+    /// [`ErrorKind::Unsupported`] for a column that no record can hold, [`ErrorKind::Lossy`] for one of a type whose
+    /// values would change. Both name the column, and SQL that converts it.
     pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
         let (record_type, columns) = plan::plan(&schema, self.record_type, self.lossy)?;
         let Self { lossy, .. } = self;
@@ -85,7 +91,7 @@ impl EncoderBuilder {
     }
 }
 
-/// Turns batches into framed records. Performs no IO.
+/// Encodes batches as framed records. Performs no IO.
 ///
 /// A record's features come in the order of the schema's columns, unless the column `_tfarrow_exact` says in which form the
 /// record was; the same batch always gives the same bytes.
@@ -95,21 +101,22 @@ pub struct Encoder {
     record_type: RecordType,
     columns: Vec<ColumnPlan>,
     lossy: bool,
-    /// Records written so far: the number of the next one.
+    /// Number of records written so far, which is the number of the next one.
     records: u64,
-    /// Bytes written so far: the offset of the next frame.
+    /// Number of bytes written so far, which is the offset of the next frame.
     bytes: u64,
     losses: Vec<Loss>,
-    /// Records in their usual form, of a batch that says in what they differed from it.
+    /// The canonical records of a batch with the column `_tfarrow_exact`.
     canonical: Vec<u8>,
 }
 
 impl Encoder {
-    /// Appends a framed record a row to `out`.
+    /// Appends the frames of a batch to `out`, one record for each row.
     ///
     /// # Errors
-    /// A value that would change ([`ErrorKind::Lossy`]) and a record of 2 GiB or more ([`ErrorKind::Limit`]), with the
-    /// record's number, counted over all batches. A batch of another schema. Nothing of the batch was written then.
+    /// [`ErrorKind::Lossy`] for a value that would change, and [`ErrorKind::Limit`] for a record of 2 GiB or more, with
+    /// the number of the record, counted over all batches; [`ErrorKind::Unsupported`] for a batch of another schema.
+    /// Nothing is written then.
     pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         self.check_types(batch)?;
         let before = out.len();
@@ -122,17 +129,18 @@ impl Encoder {
         Ok(())
     }
 
-    /// What the records are.
+    /// Returns the type of the records.
     pub fn record_type(&self) -> RecordType {
         self.record_type
     }
 
-    /// What was changed so far: the column, what was done, and to how many values. Always nothing unless the encoder
-    /// was built [lossy](EncoderBuilder::with_lossy).
+    /// Returns the changes of values so far: the column, the kind of change, and the number of values. Empty unless the
+    /// encoder is [lossy](EncoderBuilder::with_lossy).
     pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.losses.iter().map(|loss| (loss.column.as_str(), loss.what, loss.times))
     }
 
+    /// Checks that a batch has the names and types of the schema.
     fn check_types(&self, batch: &RecordBatch) -> Result<()> {
         if Arc::ptr_eq(&self.schema, batch.schema_ref()) {
             return Ok(());
@@ -149,6 +157,7 @@ impl Encoder {
         Err(Error::usage(ErrorKind::Unsupported(message)))
     }
 
+    /// Writes the values of one column as records.
     fn encode_raw(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let Some(plan) = self.columns.first() else { return Ok(()) };
         let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
@@ -160,6 +169,7 @@ impl Encoder {
         Ok(())
     }
 
+    /// Writes records, by way of their canonical form if the batch has the column `_tfarrow_exact`.
     fn encode_features(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let Some(plan) = self.columns.iter().find(|plan| plan.role == Role::Exact).cloned() else {
             return self.encode_canonical(batch, out);
@@ -172,7 +182,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes records in the form that they had, which are known in their usual one.
+    /// Writes records in their original form, given their canonical form and the differences.
     fn restore(&mut self, plan: &ColumnPlan, batch: &RecordBatch, canonical: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
         let array = columns::converted(plan, batch.column(plan.index), &mut ledger)?;
@@ -204,6 +214,7 @@ impl Encoder {
         Ok(())
     }
 
+    /// Writes records in their canonical form.
     fn encode_canonical(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let rows = batch.num_rows();
         let (mut features, mut feature_lists) = (Message::new(1, rows), Message::new(2, rows));
@@ -227,7 +238,7 @@ impl Encoder {
                     }
                 }
                 Role::Unset => unset = Some((plan, array)),
-                // The plan gives no column of features such a role.
+                // `plan` gives these roles to no column of features.
                 Role::Record | Role::Index | Role::Offset | Role::Exact => {}
             }
         }
@@ -247,7 +258,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Bytes of the frames of records of so many bytes.
+    /// Returns the size of the frames of records with these lengths, and checks the limit of a record.
     fn framed_len(&self, lens: &[u64]) -> Result<usize> {
         let mut framed = 0;
         for (row, len) in lens.iter().enumerate() {

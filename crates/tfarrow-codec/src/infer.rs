@@ -1,7 +1,14 @@
-//! What is in a data set: one summary a feature, of which the schema, every report and every error about a type come.
+//! Inference: a summary of each feature of a data set, from which schemas, reports and errors about types are made.
 //!
-//! Never stops at a mixed feature: kinds are counted, and the first place of each is kept. Summaries merge, so that
-//! shards and chunks may be observed in any order and on any thread.
+//! Summaries merge, so that shards and chunks are observed in any order and on any thread. A feature of several kinds
+//! is not an error here: each kind is counted, and its first place is kept.
+//!
+//! ```text
+//! record 0   a = [1]      b = ["x"]          a   int64_list: 2 lists, 3 values, lengths 1 to 2
+//! record 1   a = [2, 3]                  ─▶  b   bytes_list: 1 list, UTF-8; present in 1 of 2 records
+//!
+//! schema (Layout::Auto)                      a: List<Int64>, b: Utf8 (nullable)
+//! ```
 
 mod observe;
 mod values;
@@ -19,7 +26,7 @@ use crate::{
     schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
 };
 
-/// Where a record stands. Places are ordered as a reader of the whole data set meets them.
+/// The place of a record in a data set. Places are ordered as a reader of the data set meets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The number of the shard, as given to [`Summary::new`].
@@ -30,41 +37,41 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// What was seen of one kind of one feature.
+/// Properties of the lists of one kind of a feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindSummary {
-    /// Lists of this kind: one a record, or one a step of a feature list.
+    /// Number of lists: one for each record, or for each step of a feature list.
     pub lists: u64,
-    /// Values in all these lists.
+    /// Number of values in these lists.
     pub values: u64,
-    /// Values of the shortest list.
+    /// Length of the shortest list.
     pub min_len: u64,
-    /// Values of the longest list.
+    /// Length of the longest list.
     pub max_len: u64,
-    /// Where this kind was met first.
+    /// The first place of a list of this kind.
     pub first: Place,
-    /// Whether every value is valid UTF-8. Only for bytes.
+    /// Whether every value is UTF-8. Meaningful for bytes only.
     pub utf8: bool,
-    /// Whether some value has a character that is no ASCII control character. Only for bytes.
+    /// Whether a value has a character that is not an ASCII control character. Meaningful for bytes only.
     pub printable: bool,
-    /// The bytes of all values together. Only for bytes.
+    /// Size of all values in bytes. Meaningful for bytes only.
     pub bytes: u64,
 }
 
-/// What was seen of one feature.
+/// Properties of one feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeatureSummary {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// [`Role::Feature`] or, for a feature list, [`Role::Sequence`]. See [`Summary::role`].
     pub role: Role,
-    /// Records that have it, also those that have no kind for it.
+    /// Number of records that have the feature, including those without a kind.
     pub present: u64,
-    /// Records, or steps of a feature list, that have it with no kind set.
+    /// Number of records, or of steps of a feature list, that have the feature without a kind.
     pub unset: u64,
-    /// The fewest and the most steps of a feature list.
+    /// Smallest and largest number of steps of a feature list.
     pub steps: Option<(u64, u64)>,
-    /// What was seen of each kind, by [`Kind`] as an index.
+    /// Properties of each kind, indexed by [`Kind`].
     pub kinds: [Option<KindSummary>; 3],
 }
 
@@ -73,24 +80,24 @@ impl FeatureSummary {
         Self { name, role, present: 0, unset: 0, steps: None, kinds: [None, None, None] }
     }
 
-    /// The kinds that it has, and what was seen of each.
+    /// Returns the kinds that the feature has, with their properties.
     pub fn kinds(&self) -> impl Iterator<Item = (Kind, &KindSummary)> {
         Kind::ALL.into_iter().zip(&self.kinds).filter_map(|(kind, seen)| Some((kind, seen.as_ref()?)))
     }
 
-    /// Its kind; `None` where it has none, or more than one.
+    /// Returns the kind; `None` if the feature has none or several.
     pub fn kind(&self) -> Option<Kind> {
         let mut kinds = self.kinds();
         let (kind, _) = kinds.next()?;
         kinds.next().is_none().then_some(kind)
     }
 
-    /// Whether it has more than one kind.
+    /// Returns whether the feature has several kinds.
     pub fn is_mixed(&self) -> bool {
         self.kinds().nth(1).is_some()
     }
 
-    /// The column that holds it in this layout: `None` where it has more than one kind, and where it has none and is no
+    /// Returns the column of the feature in this layout; `None` if it has several kinds, or if it has none and is not a
     /// feature list.
     pub fn column(&self, layout: Layout, role: Role) -> Option<Column> {
         let seen = self.kinds().next();
@@ -101,13 +108,13 @@ impl FeatureSummary {
         }
     }
 
-    /// The columns that hold it in this layout, one for each of its kinds.
+    /// Returns the columns of the feature in this layout, one for each of its kinds.
     fn columns(&self, layout: Layout, role: Role) -> impl Iterator<Item = Column> {
         let split = self.kinds().filter(|_| self.is_mixed()).map(move |seen| self.of(Some(seen), layout, role));
         self.column(layout, role).into_iter().chain(split)
     }
 
-    /// The column of its lists of one kind.
+    /// Returns the column of the lists of one kind.
     fn of(&self, seen: Option<(Kind, &KindSummary)>, layout: Layout, role: Role) -> Column {
         let feature = self.name.clone();
         let values = seen.map_or(Values::Binary, |(kind, seen)| values_of(kind, seen, layout));
@@ -119,9 +126,9 @@ impl FeatureSummary {
         Column { feature, role, shape, values }
     }
 
-    /// Whether its column is the last word on all that was seen, and on all that may still come and fits it. Of a list
-    /// without values nobody can tell whether values would have been text, nor their kind where steps have none; that a
-    /// feature without a kind has no column is noticed when it gets one.
+    /// Returns whether no further record that fits the column would change it. A list without a value does not decide
+    /// whether values are text, and steps without a kind do not decide the kind. A feature without a kind has no
+    /// column; a record that gives it one does not fit.
     fn is_settled(&self, layout: Layout) -> bool {
         let mut kinds = self.kinds();
         match (kinds.next(), kinds.next()) {
@@ -131,6 +138,7 @@ impl FeatureSummary {
         }
     }
 
+    /// Adds the properties of another summary.
     fn merge(&mut self, other: &Self) {
         self.present += other.present;
         self.unset += other.unset;
@@ -148,6 +156,7 @@ impl FeatureSummary {
     }
 }
 
+/// Returns the type of the values of a kind.
 fn values_of(kind: Kind, seen: &KindSummary, layout: Layout) -> Values {
     match kind {
         Kind::Float => Values::Float32,
@@ -158,12 +167,13 @@ fn values_of(kind: Kind, seen: &KindSummary, layout: Layout) -> Values {
 }
 
 impl KindSummary {
-    /// Whether these bytes are text: every value is valid UTF-8, and some value has more than control characters. What
-    /// comes later and is valid UTF-8 does not change that, so that a sample can tell it.
+    /// Returns whether byte strings are text: every value is UTF-8, and some value has a character that is not a
+    /// control character. Further values that are UTF-8 do not change that, so that a sample decides it.
     pub fn is_text(&self) -> bool {
         self.utf8 && self.printable
     }
 
+    /// Adds the properties of another summary.
     fn merge(&mut self, other: &Self) {
         self.lists += other.lists;
         self.values += other.values;
@@ -176,59 +186,61 @@ impl KindSummary {
     }
 }
 
-/// What becomes of a feature that has more than one kind in a data set.
+/// The treatment of a feature that has several kinds in a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnConflict {
-    /// It is an error.
+    /// An error.
     #[default]
     Fail,
-    /// It gets a column for each of its kinds.
+    /// A column for each kind.
     Split,
 }
 
-/// What is in a data set, or in a part of it.
+/// The summary of a data set, or of a part of it.
 #[derive(Debug)]
 pub struct Summary {
     shard: u32,
     records: u64,
-    /// Of their payloads.
+    /// Size of the payloads in bytes.
     bytes: u64,
-    /// The first record that is no Example and no SequenceExample, and why.
+    /// The first record that is neither an Example nor a SequenceExample, with the parse error.
     unreadable: Option<(Place, WireError)>,
-    /// How many such records there are, and the bytes of their payloads.
+    /// Number of such records.
     strays: u64,
+    /// Size of their payloads in bytes.
     stray_bytes: u64,
-    /// How many records have a feature with a value, and nothing that is none of an Example's.
+    /// Number of records that have a feature with a value and no unknown field.
     examples: u64,
-    /// The first record that has a field which neither of them has, and its number.
+    /// The first record with an unknown field, and the number of that field.
     foreign: Option<(Place, u32)>,
-    /// The traits of all records that parse.
+    /// Properties of all records that parse.
     traits: Traits,
     observer: Observer,
     sides: [SideSummary; 2],
     limits: Limits,
-    /// Whether names past the limits are no error.
+    /// Whether names above the limits are ignored instead of being an error.
     forgets: bool,
 }
 
+/// The features of one map, or the feature lists.
 #[derive(Debug)]
 struct SideSummary {
     keys: Keys,
-    /// By the number of the key.
+    /// The summaries of features, by the numbers of their keys.
     features: Vec<FeatureSummary>,
-    /// The last record that has each feature, by the record's turn, and which of that record's features it is.
+    /// For each feature, the number of the last record that has it, and its index among the features of that record.
     turns: Vec<(u64, usize)>,
-    /// The turn of the record in hand.
+    /// Number of the current record.
     turn: u64,
 }
 
 impl SideSummary {
-    /// How many names are known.
+    /// Returns the number of known names.
     fn names(&self) -> usize {
         self.keys.names().len()
     }
 
-    /// Ends a record that does not parse, before which `known` names were known.
+    /// Undoes a record that does not parse: removes the names beyond the first `known`.
     #[cold]
     fn abandon(&mut self, known: usize) {
         self.keys.abandon(known);
@@ -236,7 +248,7 @@ impl SideSummary {
         self.turns.truncate(known);
     }
 
-    /// The summary of the key of this number, which is a new one where it comes after all others.
+    /// Returns the summary of the feature with number `id`, which is created if the number is new.
     #[inline]
     fn feature(&mut self, id: u32, role: Role) -> Option<&mut FeatureSummary> {
         let id = id as usize;
@@ -246,6 +258,7 @@ impl SideSummary {
         self.features.get_mut(id)
     }
 
+    /// Creates the summaries of features up to number `id`.
     #[cold]
     fn grow(&mut self, id: usize, role: Role) -> Option<()> {
         while self.features.len() <= id {
@@ -256,7 +269,8 @@ impl SideSummary {
         Some(())
     }
 
-    /// Which of the features of the record in hand this one is, if the record has had it before; else it is the one `at`.
+    /// Returns the index among the features of the current record if the record has had the feature before; otherwise
+    /// notes that its index is `at`.
     fn met_before(&mut self, id: u32, at: usize) -> Option<usize> {
         let last = self.turns.get_mut(id as usize)?;
         if last.0 == self.turn {
@@ -268,12 +282,12 @@ impl SideSummary {
 }
 
 impl Summary {
-    /// A summary of nothing yet; places in it are in the shard of this number.
+    /// Creates an empty summary. Its places have this number of a shard.
     pub fn new(shard: u32) -> Self {
         Self::with_limits(shard, Limits::default())
     }
 
-    /// A summary that remembers no more than `limits` say.
+    /// Creates an empty summary with limits on the names that it keeps.
     pub fn with_limits(shard: u32, limits: Limits) -> Self {
         let side = || SideSummary { keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 };
         Self {
@@ -293,31 +307,31 @@ impl Summary {
         }
     }
 
-    /// A summary to which names of features past the limits are no error, wherever records are added or summaries merge: it
-    /// does not remember them. Which it does, depends on the order. For who asks for no schema.
+    /// Makes names above the limits no error of [`observe`](Self::observe) and [`merge`](Self::merge): they are
+    /// ignored. Which names are kept then depends on the order of records, so that no schema should be made of the
+    /// summary.
     pub fn that_forgets(self) -> Self {
         Self { forgets: true, ..self }
     }
 
-    /// Goes on in another shard.
+    /// Sets the number of the shard for further records.
     pub fn set_shard(&mut self, shard: u32) {
         self.shard = shard;
     }
 
-    /// Adds these records. A payload that is no Example is counted, and makes the data set raw; nothing else of it is
-    /// kept.
+    /// Adds records. A payload that is not an Example is only counted, and makes the record type raw.
     ///
     /// # Errors
-    /// A record whose CRC does not hold, one that passes a limit, and more names of features than the limits allow. All
-    /// records before the one to blame are added.
+    /// A CRC that does not match, a record that exceeds a limit, or more names than the limits allow. All records
+    /// before that one are added.
     pub fn observe(&mut self, records: &Records, verify: VerifyCrc) -> Result<()> {
         self.observe_with(records, verify, &mut ())
     }
 
-    /// Adds these records, and tells `others` of those that parse.
+    /// Adds records, and passes each record that parses to `others`.
     ///
     /// # Errors
-    /// As [`observe`](Self::observe).
+    /// The errors of [`observe`](Self::observe).
     pub fn observe_with<O: RecordObserver>(
         &mut self,
         records: &Records,
@@ -334,7 +348,7 @@ impl Summary {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
-                // It may well be an Example.
+                // A record above a limit may be an Example, so that it is not counted as a stray one.
                 if error.is_limit() {
                     return Err(records.unreadable(error, index, true, &self.limits));
                 }
@@ -357,12 +371,13 @@ impl Summary {
         Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
     }
 
-    /// Adds a record that another summary has seen, and tells `others` of it: for one of a part of the records.
+    /// Adds a record that another summary has observed, and passes it to `others`: for summaries of parts of the
+    /// records.
     ///
     /// # Errors
-    /// More names of features than the limits allow.
+    /// More names than the limits allow.
     pub fn observe_seen<O: RecordObserver>(&mut self, record: &SeenRecord<'_>, others: &mut O) -> Result<()> {
-        // It has parsed before.
+        // The record was parsed by the other summary.
         let parsed = self.add(record.data(), record.place(), others);
         debug_assert_eq!(parsed, Ok(()));
         self.check_names()
@@ -399,10 +414,10 @@ impl Summary {
         self.bytes += data.len() as u64;
     }
 
-    /// Adds what another summary has seen.
+    /// Adds the records of another summary.
     ///
     /// # Errors
-    /// More names of features than the limits allow.
+    /// More names than the limits allow.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.records += other.records;
         self.bytes += other.bytes;
@@ -424,43 +439,45 @@ impl Summary {
         self.check_names()
     }
 
-    /// Records seen.
+    /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Bytes of the payloads of all records seen.
+    /// Returns the size of all payloads in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many records look like Examples: they parse, have a feature with a value, and no field that is foreign.
+    /// Returns the number of records that look like Examples: they parse, have a feature with a value, and no unknown
+    /// field.
     pub fn examples(&self) -> u64 {
         self.examples
     }
 
-    /// Whether there were names of features that are not remembered.
+    /// Returns whether names above the limits were ignored.
     pub fn has_forgotten(&self) -> bool {
         self.traits.overflow
     }
 
-    /// The first record that is neither an Example nor a SequenceExample, and in which way.
+    /// Returns the first record that is neither an Example nor a SequenceExample, with the parse error.
     pub fn unreadable(&self) -> Option<(Place, WireError)> {
         self.unreadable
     }
 
-    /// How many such records there are.
+    /// Returns the number of such records.
     pub fn strays(&self) -> u64 {
         self.strays
     }
 
-    /// The first record with a field that neither an Example nor a SequenceExample has, and the field's number.
+    /// Returns the first record with a field that neither an Example nor a SequenceExample has, and the number of that
+    /// field.
     pub fn foreign(&self) -> Option<(Place, u32)> {
         self.foreign
     }
 
-    /// Forgets that there were records that are no Examples: a reader that passes over them takes the others for what
-    /// they are. Tells how many there were, the shard of the first, and what is wrong with it.
+    /// Removes the records that are not Examples from the counts, for a reader that skips them. Returns their number,
+    /// and the shard and the error of the first.
     pub fn forget_strays(&mut self) -> Option<(u64, u32, Error)> {
         let strays = std::mem::take(&mut self.strays);
         self.records -= strays;
@@ -471,9 +488,9 @@ impl Summary {
         Some((strays, shard, Error::wire(error, position)))
     }
 
-    /// What the records are: Examples or SequenceExamples if every one of them parses, some feature has a value, and no
-    /// record has a field besides features and feature lists; raw else. Protobuf skips what it does not know, so that
-    /// foreign messages often parse: without the last two rules they would be taken for Examples of nothing.
+    /// Returns the type of the records: Example or SequenceExample if every record parses, some feature has a value,
+    /// and no record has an unknown field; otherwise raw. Protobuf skips unknown fields, so that other messages often
+    /// parse: without the last two rules they would be Examples without features.
     pub fn record_type(&self) -> RecordType {
         let traits = self.traits;
         if self.unreadable.is_some() || !traits.has_value || self.foreign.is_some() {
@@ -485,7 +502,7 @@ impl Summary {
         }
     }
 
-    /// All features, by name; a context feature before the feature list of its name.
+    /// Returns all features, ordered by name; a context feature before the feature list of its name.
     pub fn features(&self) -> impl Iterator<Item = &FeatureSummary> {
         let mut features: Vec<_> =
             self.sides.iter().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
@@ -493,7 +510,7 @@ impl Summary {
         features.into_iter()
     }
 
-    /// The role that a feature has in records of this type.
+    /// Returns the role of a feature in records of this type.
     pub fn role(&self, feature: &FeatureSummary, record_type: RecordType) -> Role {
         match (feature.role, record_type) {
             (Role::Feature, RecordType::SequenceExample) => Role::Context,
@@ -501,27 +518,28 @@ impl Summary {
         }
     }
 
-    /// Whether a record has a feature with no kind set.
+    /// Returns whether a record has a feature without a kind.
     pub fn has_unset(&self) -> bool {
         self.sides.iter().flat_map(|side| &side.features).any(|f| f.role == Role::Feature && f.unset > 0)
     }
 
-    /// The first feature, by name, that has more than one kind.
+    /// Returns the first feature, by name, with several kinds.
     pub fn conflict(&self) -> Option<&FeatureSummary> {
         self.features().find(|feature| feature.is_mixed())
     }
 
-    /// Whether the [schema](Self::schema) of what was seen is also that of any larger data set whose every record fits
-    /// it. A record fits that a [strict](crate::DecoderBuilder::with_strict) decoder of that schema reads without an
-    /// error, without [unknown](crate::BatchDecoder::unknown_features) or
-    /// [forgotten](crate::BatchDecoder::forgotten_features) features, and without one that [has lost its
+    /// Returns whether the [schema](Self::schema) of the records so far is also that of any larger data set all records
+    /// of which fit it. A record fits if a [strict](crate::DecoderBuilder::with_strict) decoder of the schema reads it
+    /// without an error, without [unknown](crate::BatchDecoder::unknown_features) or
+    /// [forgotten](crate::BatchDecoder::forgotten_features) features, and without [unset features that no column
+    /// names](crate::BatchDecoder::lost_unset).
     /// mark](crate::BatchDecoder::lost_unset).
-    ///
-    /// With it a sample can stand for a pass over everything: decode all with its schema, and where all fits, that pass
+    /// A sample with a settled schema can replace a pass over all records: if all of them fit while decoding, that pass
+    /// would have inferred the same schema.
     /// would have found nothing else.
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {
-            // Also which record is to blame is for all of them to say.
+            // Whether all records are raw, and which one is the first that does not parse, depends on all of them.
             RecordType::Raw => record_type.is_some(),
             record_type => {
                 let mut features = self.features_of(record_type).peekable();
@@ -530,24 +548,24 @@ impl Summary {
         }
     }
 
-    /// The features that have a place in records of this type.
+    /// Returns the features that records of this type have.
     fn features_of(&self, record_type: RecordType) -> impl Iterator<Item = &FeatureSummary> {
         self.features().filter(move |f| record_type != RecordType::Example || f.role == Role::Feature)
     }
 
-    /// The schema that holds all that was seen: columns by name, our own last. The records are what
-    /// [`record_type`](Self::record_type) says, unless `record_type` says otherwise.
+    /// Returns the schema of all records: columns ordered by name, then those of tfarrow's own. `record_type` overrides
+    /// the [inferred type](Self::record_type).
     ///
     /// # Errors
-    /// [`ErrorKind::MixedKinds`] where a feature has more than one kind.
+    /// [`ErrorKind::MixedKinds`] for a feature of several kinds.
     pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
         self.schema_with(layout, record_type, OnConflict::Fail)
     }
 
-    /// As [`schema`](Self::schema), where a feature of more than one kind may have a column for each of them.
+    /// Returns the schema as [`schema`](Self::schema), with a choice for features of several kinds.
     ///
     /// # Errors
-    /// As there, unless such features are split.
+    /// [`ErrorKind::MixedKinds`] for a feature of several kinds, if `on_conflict` is [`OnConflict::Fail`].
     pub fn schema_with(
         &self,
         layout: Layout,
@@ -579,7 +597,7 @@ impl Summary {
     }
 }
 
-/// The one whose place comes first.
+/// Returns the element with the smaller place.
 fn first<T>(one: Option<(Place, T)>, other: Option<(Place, T)>) -> Option<(Place, T)> {
     match (one, other) {
         (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
@@ -587,10 +605,12 @@ fn first<T>(one: Option<(Place, T)>, other: Option<(Place, T)>) -> Option<(Place
     }
 }
 
+/// Orders features by name, then by role.
 fn order(a: &FeatureSummary, b: &FeatureSummary) -> Ordering {
     (&a.name, a.role).cmp(&(&b.name, b.role))
 }
 
+/// Makes the error of a feature of several kinds, with the first place of each.
 fn mixed(feature: &FeatureSummary) -> Error {
     let place = |(kind, seen): (Kind, &KindSummary)| {
         let Place { shard, record, offset } = seen.first;
@@ -601,10 +621,10 @@ fn mixed(feature: &FeatureSummary) -> Error {
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
 }
 
-/// Infers the schema of a whole stream in memory.
+/// Infers the schema of a complete stream in memory.
 ///
 /// # Errors
-/// A damaged stream, or a feature of more than one kind.
+/// A corrupt or truncated stream, or a feature of several kinds.
 pub fn infer_schema(bytes: &[u8], layout: Layout) -> Result<SchemaRef> {
     let mut summary = Summary::new(0);
     let mut chunker = Chunker::new(bytes.len(), Limits::default());

@@ -1,7 +1,17 @@
-//! What a column is: its kind, role and shape, and how an Arrow field says so.
+//! Columns: their kind, role and shape, and how an Arrow field describes them.
 //!
-//! The types are those of docs/mapping.md. If you add a type, you must also add it to `column::build` (decode) and to
-//! `encode`; the compiler finds both, since [`Values`] is matched exhaustively there.
+//! ```text
+//! Arrow type                            shape     values      from
+//! Int64                                 Scalar    Int64       lists of exactly one value
+//! List<Utf8>                            List      Utf8        lists of any length
+//! List<List<Float32>>                   Steps     Float32     a feature list: a list for each step
+//!
+//! field metadata    tfarrow.kind = int64_list, tfarrow.role = feature, tfarrow.feature = the name, if it differs
+//! schema metadata   tfarrow.record_type = example
+//! ```
+//!
+//! docs/mapping.md lists all types. A new type must also be added to `column::build` (decode) and to `encode`; the
+//! compiler finds both places, since they match [`Values`] exhaustively.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,30 +22,31 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// Metadata key of a field: the kind of its feature, in TensorFlow's words (`bytes_list`, `float_list`, `int64_list`).
+/// Metadata key of a field: the kind of its feature, by its name in `feature.proto` (`bytes_list`, `float_list`,
+/// `int64_list`).
 pub const KIND: &str = "tfarrow.kind";
-/// Metadata key of a field: the part it plays (`feature`, `context`, `sequence`, `record`, `unset`,
-/// `exact`, `index`, `offset`).
+/// Metadata key of a field: the role of the column (`feature`, `context`, `sequence`, `record`, `unset`, `exact`,
+/// `index`, `offset`).
 pub const ROLE: &str = "tfarrow.role";
-/// Metadata key of a field: its feature's name, where the column has another.
+/// Metadata key of a field: the name of its feature, if the column has another.
 pub const FEATURE: &str = "tfarrow.feature";
-/// Metadata key of a schema: what its records are (`example`, `sequence-example`, `raw`).
+/// Metadata key of a schema: the type of its records (`example`, `sequence-example`, `raw`).
 pub const RECORD_TYPE: &str = "tfarrow.record_type";
-/// The name of the one column of raw records.
+/// Name of the only column of raw records.
 pub const RECORD_COLUMN: &str = "record";
-/// The name of the column of record numbers, where it is asked for.
+/// Name of the optional column of record numbers.
 pub const INDEX_COLUMN: &str = "_record";
-/// The name of the column of byte offsets, where it is asked for.
+/// Name of the optional column of byte offsets.
 pub const OFFSET_COLUMN: &str = "_offset";
-/// The name of the column of whole records beside their features, where it is asked for.
+/// Name of the optional column of complete records, beside their features.
 pub const RAW_COLUMN: &str = "_raw";
-/// The name of the column that lists the features which a record has without a kind.
+/// Name of the column that lists the features of a record without a kind.
 pub const UNSET_COLUMN: &str = "_tfarrow_unset";
 
-/// The name of the column that says of each record in what it differs from its usual form.
+/// Name of the column with the difference between a record's bytes and its canonical bytes.
 pub const EXACT_COLUMN: &str = "_tfarrow_exact";
 
-/// The three kinds of `tf.train.Feature`, in the order of its oneof.
+/// The kinds of `tf.train.Feature`, in the order of its `oneof`. Also an index, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `bytes_list`
@@ -47,10 +58,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, by their field's number.
+    /// All kinds, in the order of their field numbers.
     pub const ALL: [Self; 3] = [Self::Bytes, Self::Float, Self::Int64];
 
-    /// TensorFlow's name of the kind.
+    /// Returns the name of the kind in `feature.proto`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "bytes_list",
@@ -59,25 +70,25 @@ impl Kind {
         }
     }
 
-    /// The kind of this name, if any.
+    /// Returns the kind of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What a record is.
+/// The type of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordType {
     /// `tf.train.Example`
     Example,
     /// `tf.train.SequenceExample`
     SequenceExample,
-    /// Any other payload.
+    /// Any other payload, which is not parsed.
     Raw,
 }
 
 impl RecordType {
-    /// The name that options and metadata use.
+    /// Returns the name that options and metadata use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Example => "example",
@@ -86,23 +97,24 @@ impl RecordType {
         }
     }
 
-    /// The record type of this name, if any.
+    /// Returns the record type of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Example, Self::SequenceExample, Self::Raw].into_iter().find(|t| t.name() == name)
     }
 }
 
-/// How features are laid out in columns.
+/// How features are represented as columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Bare values where every list has exactly one; text where every value is UTF-8. Lossless by what inference saw.
+    /// A value without a list if every list has exactly one; text if every value is UTF-8. Lossless for the records
+    /// that inference read.
     #[default]
     Auto,
-    /// Always a list of the kind's own type.
+    /// A list of the kind's own type in any case: binary for bytes.
     List,
 }
 
-/// The part that a column plays in a record.
+/// The role of a column: which part of a record it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// A feature of an Example.
@@ -111,19 +123,20 @@ pub enum Role {
     Context,
     /// A feature list of a SequenceExample.
     Sequence,
-    /// The whole record as it is.
+    /// The complete record, as bytes.
     Record,
-    /// The names of the features that a record has without a kind.
+    /// The names of the features that the record has without a kind.
     Unset,
-    /// In what the record differs from the form that an encoder gives it: made by [`ExactColumn`](crate::ExactColumn), and
-    /// no column that records are decoded to.
+    /// The difference between the record and its canonical form, made by [`ExactColumn`](crate::ExactColumn). Records
+    /// are not decoded to this column.
     Exact,
-    /// The record's number in its shard, from 0. Not of the record itself: there only where a reader asks for it.
+    /// The number of the record in its shard, from 0. Present only if a reader requests it.
     Index,
-    /// The offset in bytes of the record's frame in the decompressed shard. There only where a reader asks for it.
+    /// The offset in bytes of the record's frame in the decompressed shard. Present only if a reader requests it.
     Offset,
 }
 
+/// All roles.
 impl Role {
     const ALL: [Self; 8] = [
         Self::Feature,
@@ -136,7 +149,7 @@ impl Role {
         Self::Offset,
     ];
 
-    /// The name that metadata uses.
+    /// Returns the name that metadata uses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Feature => "feature",
@@ -150,33 +163,33 @@ impl Role {
         }
     }
 
-    /// Whether a column of this role holds what features have, and so has a kind.
+    /// Returns whether a column of this role has values of features, and so a kind.
     pub fn is_of_features(self) -> bool {
         matches!(self, Self::Feature | Self::Context | Self::Sequence)
     }
 }
 
-/// How many values a row of a column has.
+/// The nesting of the values of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// Exactly one.
+    /// Exactly one value.
     Scalar,
-    /// A list.
+    /// A list of values.
     List,
-    /// A list of steps, each a list.
+    /// A list of steps, each a list of values.
     Steps,
 }
 
-/// The type of a column's values.
+/// The type of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Values {
-    /// Bytes, in the column's own buffer.
+    /// Bytes, copied to a buffer of the column.
     Binary,
-    /// Bytes; long ones are views into the chunk.
+    /// Bytes; long values are views into the chunk.
     BinaryView,
-    /// UTF-8, in the column's own buffer.
+    /// UTF-8 text, copied to a buffer of the column.
     Utf8,
-    /// UTF-8; long ones are views into the chunk.
+    /// UTF-8 text; long values are views into the chunk.
     Utf8View,
     /// 32-bit floats.
     Float32,
@@ -185,7 +198,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The kind of feature that these values come from.
+    /// Returns the kind of the features that have these values.
     pub fn kind(self) -> Kind {
         match self {
             Self::Binary | Self::BinaryView | Self::Utf8 | Self::Utf8View => Kind::Bytes,
@@ -194,7 +207,7 @@ impl Values {
         }
     }
 
-    /// The Arrow type of one value.
+    /// Returns the Arrow type of one value.
     pub fn data_type(self) -> DataType {
         match self {
             Self::Binary => DataType::Binary,
@@ -206,31 +219,32 @@ impl Values {
         }
     }
 
-    /// The values of this Arrow type, where it is one that features are decoded to.
+    /// Returns the values of an Arrow type; `None` for a type that features are not decoded to.
     pub fn from_data_type(data_type: &DataType) -> Option<Self> {
         let all = [Self::Binary, Self::BinaryView, Self::Utf8, Self::Utf8View, Self::Float32, Self::Int64];
         all.into_iter().find(|values| values.data_type() == *data_type)
     }
 }
 
-/// What one column is.
+/// A column that records are decoded to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// The feature's name, which may differ from the field's.
+    /// The name of the feature, which may differ from the name of the field.
     pub feature: String,
-    /// The part that the column plays.
+    /// The role of the column.
     pub role: Role,
-    /// How many values a row has.
+    /// The nesting of the values of a row.
     pub shape: Shape,
     /// The type of the values.
     pub values: Values,
 }
 
 impl Column {
-    /// What `field` of a schema to decode with says.
+    /// Reads a column from a field of a schema to decode with. Without metadata, the role follows from the shape and
+    /// the record type.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where its type is none that features are decoded to.
+    /// [`ErrorKind::Unsupported`] for a type that features are not decoded to, or that does not fit the role.
     pub fn try_new(field: &Field, record_type: RecordType) -> Result<Self> {
         let unsupported = || {
             let message = format!(
@@ -258,7 +272,7 @@ impl Column {
         Ok(Self { feature: feature_of(field).to_owned(), role, shape, values })
     }
 
-    /// The Arrow type of the column.
+    /// Returns the Arrow type of the column.
     pub fn data_type(&self) -> DataType {
         let value = self.values.data_type();
         match self.shape {
@@ -268,7 +282,7 @@ impl Column {
         }
     }
 
-    /// The Arrow field of the column, with what the way back needs in its metadata.
+    /// Returns the Arrow field of the column with the name `name`, and with the metadata that the encoder needs.
     pub fn field(&self, name: &str) -> Field {
         let mut metadata = HashMap::from([(ROLE.to_owned(), self.role.name().to_owned())]);
         if self.role.is_of_features() {
@@ -282,11 +296,12 @@ impl Column {
     }
 }
 
+/// Returns the type of a list with nullable items.
 fn list_of(value: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(value, true)))
 }
 
-/// A type's shape, and the type of its values.
+/// Returns the shape of a type, and the type of its values.
 fn shape_of(data_type: &DataType) -> (Shape, &DataType) {
     let DataType::List(item) = data_type else { return (Shape::Scalar, data_type) };
     match item.data_type() {
@@ -295,17 +310,18 @@ fn shape_of(data_type: &DataType) -> (Shape, &DataType) {
     }
 }
 
-/// The role that a field's metadata gives it.
+/// Returns the role that the metadata of a field gives it.
 pub fn role_of(field: &Field) -> Option<Role> {
     let name = field.metadata().get(ROLE)?;
     Role::ALL.into_iter().find(|role| role.name() == name)
 }
 
-/// The name of the feature that a field holds: its own, unless its metadata has another.
+/// Returns the name of the feature of a field: that of its metadata, or else its own.
 fn feature_of(field: &Field) -> &str {
     field.metadata().get(FEATURE).unwrap_or(field.name())
 }
 
+/// Returns the role of a field without metadata.
 fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     match record_type {
         RecordType::Raw => Role::Record,
@@ -317,7 +333,8 @@ fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     }
 }
 
-/// What the records of `schema` are: as its metadata says, else SequenceExamples where a column is a list of lists.
+/// Returns the type of the records of `schema`: that of its metadata, or else SequenceExample if a column is a list of
+/// lists, or else Example.
 pub fn record_type_of(schema: &Schema) -> RecordType {
     let said = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
     said.unwrap_or_else(|| {
@@ -326,15 +343,16 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
     })
 }
 
-/// Refuses a schema of more features than `limits` allow, or with more bytes in their names. The columns of one feature
-/// count once, and our own do not; whoever says of many that they are our own is not believed.
+/// Checks that a schema has no more features, and no more bytes in their names, than `limits` allow. Several columns of
+/// one feature count once. Columns of tfarrow's own do not count, as long as there are not more of them than the limit,
+/// since a role is only a claim of the metadata.
 ///
 /// # Errors
-/// [`ErrorKind::ManyNames`].
+/// [`ErrorKind::ManyNames`] with the limit that is exceeded.
 pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     let of_features = |field: &&Arc<Field>| role_of(field).is_none_or(Role::is_of_features);
     let (features, own): (Vec<_>, Vec<_>) = schema.fields().iter().partition(of_features);
-    // As inference counts them: features and feature lists apart.
+    // Features and feature lists are counted separately, as inference counts them.
     let is_list = |field: &&&Arc<Field>| role_of(field) == Some(Role::Sequence);
     let (lists, features): (Vec<_>, Vec<_>) = features.iter().partition(is_list);
     let names = |fields: Vec<&&Arc<Field>>| fields.into_iter().map(|field| feature_of(field).to_owned()).collect();
@@ -350,20 +368,20 @@ pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     Err(Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed }))
 }
 
-/// The schema of raw records: one column, `record`.
+/// Returns the schema of raw records: one column, `record`.
 pub fn raw_schema(values: Values) -> SchemaRef {
     let column = Column { feature: RECORD_COLUMN.to_owned(), role: Role::Record, shape: Shape::Scalar, values };
     with_record_type(vec![column.field(RECORD_COLUMN)], RecordType::Raw)
 }
 
-/// A schema of these fields that says what its records are.
+/// Returns a schema of these fields, with the record type in its metadata.
 pub fn with_record_type(fields: Vec<Field>, record_type: RecordType) -> SchemaRef {
     let metadata = HashMap::from([(RECORD_TYPE.to_owned(), record_type.name().to_owned())]);
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
-/// The column that says where each record stands, or holds it as it is, under its usual name: `role` is
-/// [`Role::Index`], [`Role::Offset`] or [`Role::Record`].
+/// Returns the field of the column with the number, the offset or the bytes of each record: `role` is [`Role::Index`],
+/// [`Role::Offset`] or [`Role::Record`].
 ///
 /// ```
 /// use tfarrow_codec::{Role, schema::place_field};
@@ -380,31 +398,32 @@ pub fn place_field(role: Role) -> Field {
     Column { feature: name.to_owned(), role, shape: Shape::Scalar, values }.field(name)
 }
 
-/// The column `_tfarrow_unset`.
+/// Returns the field of the column `_tfarrow_unset`.
 pub(crate) fn unset_field() -> Field {
     let feature = UNSET_COLUMN.to_owned();
     Column { feature, role: Role::Unset, shape: Shape::List, values: Values::Utf8 }.field(UNSET_COLUMN)
 }
 
-/// The column `_tfarrow_exact`.
+/// Returns the field of the column `_tfarrow_exact`.
 pub(crate) fn exact_field() -> Field {
     let feature = EXACT_COLUMN.to_owned();
     Column { feature, role: Role::Exact, shape: Shape::Scalar, values: Values::Binary }.field(EXACT_COLUMN)
 }
 
-/// `schema` without the columns that are no part of what records are decoded to.
+/// Returns `schema` without the columns that records are not decoded to (the role [`Role::Exact`]).
 pub fn without_exact(schema: &Schema) -> SchemaRef {
     let is_decoded = |field: &&Arc<Field>| role_of(field) != Some(Role::Exact);
     let fields: Vec<_> = schema.fields().iter().filter(is_decoded).cloned().collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// `schema` with view types for all bytes and text, as SQL engines like them, or the other way round.
+/// Returns `schema` with view types for bytes and text if `views` is true, and without view types otherwise.
 pub fn with_views(schema: &Schema, views: bool) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|field| with_view(field, views)).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
+/// Returns a field with or without view types. The column `_tfarrow_unset` has none.
 fn with_view(field: &Field, views: bool) -> Field {
     if role_of(field) == Some(Role::Unset) {
         field.clone()
@@ -413,6 +432,7 @@ fn with_view(field: &Field, views: bool) -> Field {
     }
 }
 
+/// Returns a type with or without view types, also in lists.
 fn view_type(data_type: &DataType, views: bool) -> DataType {
     match data_type {
         DataType::Binary | DataType::BinaryView if views => DataType::BinaryView,

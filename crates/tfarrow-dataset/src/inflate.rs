@@ -1,10 +1,24 @@
-//! Undoing gzip and zlib, and finding the next gzip member where one is damaged.
+//! Decompressing gzip and zlib streams, and finding the next gzip member after a damaged one.
 //!
-//! A member that was cut short takes the next one for its own: its decoder goes on in it, for bytes or for megabytes. So
-//! the next is looked for on the way: where the bytes of a member begin another that begins with a record, either the one in
-//! hand holds it as data, or it ends here. To hold it as it is, it has to be in a stored block, which hands on byte for byte
-//! what it gets; where the decoder makes something else of it, the member in hand was cut short. Where it hands it on,
-//! what is inflated from there on is held back until it is known whose it is.
+//! A gzip file may have several *members*, one after the other. The decoder of a member that was cut short reads on in
+//! the next member, for bytes or for megabytes, before it fails. So the start of a member is searched for while
+//! decompressing: wherever the magic number occurs inside of a member, and the bytes from there on inflate to the
+//! header of a record, one of two things is true:
+//!
+//! ```text
+//! stored  │ member A ................ 1f 8b 08 ...................... │ ...
+//!                                     └ inflates to a record's header
+//!
+//! 1. A contains these bytes as data, in a stored block, which the decoder copies byte for byte.
+//!    The decoder of A outputs 1f for the input 1f: the place becomes a Doubt, and output is held.
+//! 2. A was cut short, and member B begins here.
+//!    The decoder of A outputs nothing, or another byte: A is damaged (CUT_SHORT), B is read next.
+//! ```
+//!
+//! A doubt is settled when A ends correctly or has read far beyond the place (case 1: the held output is returned), or
+//! when A turns out to be damaged. Then `Inflate::decide` inflates the stored bytes from the place on as members of
+//! their own, and takes case 2 if that explains them at least as well: the held output is dropped, and reading
+//! continues at B.
 
 use std::collections::VecDeque;
 
@@ -17,85 +31,92 @@ use crate::{
     error::Damage,
 };
 
-/// Compressed bytes that are read at once.
+/// Number of compressed bytes that are read at once.
 const INPUT_BYTES: usize = 512 << 10;
-/// What a gzip member begins with: its magic number, and that it is deflated.
+/// Start of a gzip member: the magic number, and the compression method deflate (RFC 1952).
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// Bytes of a gzip member that are looked at to tell whether it begins with a record: more than a header of gzip mostly has,
-/// and the codes of a first block.
+/// Number of bytes of a gzip member that are inflated to test whether it begins with a record: more than usual headers
+/// of gzip and the codes of a first block take.
 const MEMBER_HEAD: usize = 1 << 10;
-/// How long it may take to know whose a member is that stands in a stored block, in compressed bytes and in inflated ones: a
-/// block that was cut short takes up to 64 KiB of what follows for its own, and what comes then may look right for a while.
+/// Number of compressed bytes after which a doubt is settled in favour of the current member. A stored block that was
+/// cut short takes up to 64 KiB of what follows, and the bytes after it may look valid for a while.
 const DOUBTFUL: usize = 128 << 10;
+/// Number of decompressed bytes after which a doubt is settled in favour of the current member, and largest step of
+/// decompression.
 const HELD: usize = 1 << 20;
-/// How many times as many bytes may be inflated again as there are, past [`HARMLESS`]; what it takes to begin with a member,
-/// in these; and how many inflated ones take as long as one that is to be inflated.
+/// Largest ratio of the work of inflating bytes again to the number of compressed bytes, beyond [`HARMLESS`].
 const AGAIN: u64 = 8;
+/// Work of starting to inflate a member, in compressed bytes.
 const BEGINNING: u64 = 1 << 10;
+/// Number of decompressed bytes whose work equals that of one compressed byte.
 const INFLATED: u64 = 64;
-/// Bytes that are inflated at once where they are held back, or only tried.
+/// Number of bytes that are decompressed at once while output is held, or members are tried.
 const STEP: usize = 64 << 10;
-/// What is said of a gzip member that is wrong at its very end, and how many bytes of it are behind what is wrong.
+/// Messages for errors at the end of a gzip member, each with the number of bytes of the member after the wrong field.
 const AT_END: [(&str, usize); 2] = [("incorrect data check", 4), ("incorrect length check", 0)];
-/// What is said of bytes that do not inflate, in whichever way: that depends on how they are read.
+/// Message for compressed bytes that do not inflate. The decoder's own message would depend on the sizes of reads.
 const CORRUPT: &str = "it does not inflate";
-/// What is wrong with a member in which the next begins.
+/// Message for a member in which the next one begins.
 const CUT_SHORT: &str = "it is cut short, and another member begins here";
-/// The largest window that deflate has, as a power of two.
+/// Largest window of deflate, as a power of two.
 const WINDOW_BITS: u8 = 15;
-/// Bytes that may come of any file, however short it is: as many as do no harm.
+/// Number of decompressed bytes that any file may have, whatever its compression ratio.
 const HARMLESS: u64 = 64 << 20;
 
-/// Undoes compression.
+/// Decompresses a stream.
 pub(crate) struct Inflate {
     engine: Decompress,
     compression: Compression,
     buffer: Vec<u8>,
-    /// What of the buffer waits to be inflated.
+    /// Start of the compressed bytes in `buffer` that are not decompressed yet.
     from: usize,
+    /// End of these bytes.
     to: usize,
-    /// Where in the buffer, at the earliest, another member may begin: up to there bytes are the member's in hand.
+    /// The first place in `buffer` where another member may begin. Bytes before it belong to the current member.
     stop: usize,
-    /// Members that the one in hand holds, or was cut short by.
+    /// Places of possible members inside of the current one, in ascending order.
     doubts: VecDeque<Doubt>,
-    /// What was inflated behind the first of them; and before it, what is still to be handed on.
+    /// Decompressed bytes that are not returned yet: those before the first doubt are certain.
     held: Vec<u8>,
-    /// Bytes that were inflated again, or what took as long.
+    /// Work of inflating bytes again, in compressed bytes.
     again: u64,
     state: State,
-    /// What is wrong behind what was inflated; reported after that.
+    /// Damage after the bytes that were decompressed. It is reported after them.
     damage: Option<Damage>,
-    /// How many bytes of a damaged member are behind what is wrong, if that is at its very end.
+    /// Number of bytes of a damaged member after the wrong field, if that is at the member's end.
     at_end: Option<usize>,
-    /// How many times as long the bytes may become, and how long they are by now.
+    /// Largest allowed ratio of decompressed to compressed bytes.
     ratio: u64,
+    /// Number of bytes decompressed so far.
     inflated: u64,
 }
 
-/// A member that begins in another: in a stored block, or before anything was inflated of that.
+/// A possible member inside of the current one: in a stored block, or before the current one has output.
 #[derive(Clone, Copy)]
 struct Doubt {
-    /// Where in the buffer.
+    /// The place of its first byte in `buffer`.
     at: usize,
-    /// How much of what is held comes before it.
+    /// Number of held bytes that were output before it.
     held: usize,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// Inside a gzip member, or the zlib stream.
+    /// In a gzip member, or in the zlib stream.
     Inside,
-    /// After one that is whole: the file may end, and in gzip the next may begin.
+    /// After a complete member or stream: the file may end, and in gzip another member may begin.
     Between,
-    /// Behind damage to gzip, where another member may follow.
+    /// After damage of a gzip stream.
     Broken,
-    /// While that is looked for.
+    /// Searching for the next gzip member after damage.
     Searching,
+    /// At the end.
     Ended,
 }
 
 impl Inflate {
-    /// Of a file that begins with `stored`; `None` where nothing is compressed.
+    /// Creates a decompressor of a stream that begins with `stored`; `None` without compression. `ratio` is the largest
+    /// allowed ratio of decompressed to compressed bytes.
     pub(crate) fn new(compression: Compression, stored: &[u8], ratio: usize) -> Option<Self> {
         let engine = match compression {
             Compression::None => return None,
@@ -124,20 +145,20 @@ impl Inflate {
         Some(inflate)
     }
 
-    /// Bytes that were read, and wait to be inflated.
+    /// Returns the number of bytes that were read and are not decompressed yet.
     pub(crate) fn waiting(&self) -> usize {
         self.to - self.from
     }
 
-    /// Whether there are compressed bytes that are yet to be inflated.
+    /// Returns whether the stream is inside of a member, so that compressed bytes are expected.
     pub(crate) fn goes_on(&self) -> bool {
         self.state == State::Inside
     }
 
-    /// Reads into `out`, which is not empty, and returns how many bytes; none at the end.
+    /// Decompresses into `out`, which is not empty. Returns the number of bytes, 0 at the end.
     ///
     /// # Errors
-    /// What the system says, or in which way the bytes are damaged.
+    /// An error of the system, or the damage of the stream.
     pub(crate) fn read(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {
         loop {
             if self.damage.is_some() {
@@ -160,7 +181,7 @@ impl Inflate {
                 self.next_member(at_end, input)?;
                 continue;
             }
-            // A bomb is noticed before there is memory for more of it.
+            // A bomb is detected before memory is allocated for more of it.
             let most = out.len().min(HELD);
             let count =
                 if self.doubts.is_empty() { self.step(out.get_mut(..most).unwrap_or_default()) } else { self.hold() };
@@ -173,7 +194,7 @@ impl Inflate {
             if count > 0 && self.doubts.is_empty() && self.held.is_empty() {
                 return Ok(count);
             }
-            // All that stands before a place where another member may begin is inflated, and handed on or held.
+            // All bytes before the next place where a member may begin are decompressed, and returned or held.
             if count == 0 && self.state == State::Inside && self.damage.is_none() {
                 if at_end {
                     self.damage = Some(Damage::Truncated);
@@ -184,7 +205,7 @@ impl Inflate {
         }
     }
 
-    /// Hands on what is held and no longer in doubt.
+    /// Returns held bytes that are not in doubt.
     fn hand_on(&mut self, out: &mut [u8]) -> usize {
         let sure = self.doubts.front().map_or(self.held.len(), |doubt| doubt.held);
         let count = copy(self.held.get(..sure).unwrap_or_default(), out);
@@ -193,7 +214,7 @@ impl Inflate {
         count
     }
 
-    /// Inflates what waits, as far as `out` has room and no other member may begin.
+    /// Decompresses up to `stop` or until `out` is full. Returns the number of bytes in `out`.
     fn step(&mut self, out: &mut [u8]) -> usize {
         let (before_in, before_out) = (self.engine.total_in(), self.engine.total_out());
         let waiting = self.buffer.get(self.from..self.stop).unwrap_or_default();
@@ -203,10 +224,10 @@ impl Inflate {
         match status {
             Ok(Status::StreamEnd) => {
                 self.state = State::Between;
-                // Whatever it holds is its own.
+                // The member is complete, so that possible members in it were its data.
                 self.doubts.clear();
             }
-            // The engine always goes on where it has input and room. Should it ever not, this is no endless loop.
+            // The decoder makes progress whenever it has input and space. This prevents an endless loop if it does not.
             Ok(Status::Ok | Status::BufError) if taken == 0 && count == 0 && !waiting.is_empty() => {
                 self.damage = Some(Damage::Corrupt(CORRUPT.to_owned()));
             }
@@ -221,7 +242,7 @@ impl Inflate {
         count
     }
 
-    /// Inflates what waits, and holds it back.
+    /// Decompresses into the held bytes. Returns their number.
     fn hold(&mut self) -> usize {
         let mut held = std::mem::take(&mut self.held);
         let before = held.len();
@@ -229,15 +250,15 @@ impl Inflate {
         let count = self.step(held.get_mut(before..).unwrap_or_default());
         held.truncate(before + count);
         self.held = held;
-        // What the member in hand has come so far behind is its own.
+        // Doubts that the current member has passed by far are settled: it contains the bytes.
         let is_far = |doubt: &Doubt| self.from - doubt.at > DOUBTFUL || self.held.len() - doubt.held > HELD;
         let far = self.doubts.iter().take_while(|doubt| is_far(doubt)).count();
         self.doubts.drain(..far);
         count
     }
 
-    /// Looks whether a member begins where it may, and whose it is. The decoder, which has handed on all that it had, gets
-    /// the first byte of it: a stored block hands it on.
+    /// Tests whether a member begins at the current place, and whether it is data of the current one: the decoder,
+    /// which has returned all output, is given the first byte, which a stored block outputs.
     fn meet(&mut self, input: &mut Input) -> Result<(), Failure> {
         if self.begins_sound_member(input)? {
             let (at, is_begun) = (self.from, self.engine.total_out() > 0);
@@ -245,7 +266,7 @@ impl Inflate {
             self.stop = at + 1;
             let count = self.step(&mut byte);
             if is_begun && self.state == State::Inside && (count == 0 || byte[0] != MAGIC[0]) {
-                // In the place of whatever the decoder says of bytes that are none of its.
+                // Replaces the decoder's error, since the bytes are not of its member.
                 (self.from, self.at_end) = (at, None);
                 self.damage = Some(Damage::Corrupt(CUT_SHORT.to_owned()));
             } else {
@@ -260,10 +281,10 @@ impl Inflate {
         Ok(())
     }
 
-    /// Decides whose the members are that are in doubt, where the one in hand is damaged: the first that may be the next is.
+    /// Settles the doubts of a damaged member: the first possible member that explains the bytes is the next one.
     fn decide(&mut self, input: &Input) {
         let used = input.bytes - self.waiting() as u64;
-        // Members that are none, but look so, could keep a reader busy for long.
+        // Bounds the work on data with many false starts of members.
         let most = HARMLESS.max(used.saturating_mul(AGAIN));
         for doubt in std::mem::take(&mut self.doubts) {
             if self.again > most {
@@ -279,18 +300,22 @@ impl Inflate {
         }
     }
 
-    /// Whether a member may be the next, and no data of the one in hand: nothing of that follows it.
+    /// Returns whether a possible member is the next one and not data of the current one: no other bytes of the current
+    /// member follow it.
     fn may_be_next(&mut self, doubt: Doubt) -> bool {
         let (held, is_cut) = (doubt.held, self.damage == Some(Damage::Truncated));
         let stored = try_members(self.buffer.get(doubt.at..self.from).unwrap_or_default());
         self.again += stored.cost;
         match stored.end {
             End::Followed => false,
-            // It goes on as far as the one in hand. Where the file ends with both, that is still being written.
+            // Both inflate to the end. A file that ends within both is probably still being written, unless a complete
+            // member begins here.
             End::Reached => !is_cut || stored.whole > 0,
-            // It is damaged itself; or what holds it is, and that was then not read to its end.
+            // The possible member is damaged. It is not taken for the next one if the current member is only cut off, or
+            // failed only at its end.
             End::Damaged if is_cut || self.at_end.is_some() => false,
-            // What the member in hand holds comes to more as what that makes of it: it may stand in several blocks.
+            // If the current member contains the other, it decompresses to more of it than can be read from the stored
+            // bytes, since the data may be spread over several blocks.
             End::Damaged => {
                 let inflated = try_members(self.held.get(held..).unwrap_or_default());
                 self.again += inflated.cost;
@@ -299,14 +324,14 @@ impl Inflate {
         }
     }
 
-    /// Reads bytes behind damage as they are stored, up to the next member that begins with a record, or, behind one that was
-    /// read to its end, up to the next.
+    /// Copies the bytes after damage as they are stored, up to the next member: one that begins with a record, or,
+    /// after a member that was read to its end, any member.
     ///
     /// # Errors
-    /// What the system says.
+    /// An error of the system.
     pub(crate) fn read_stored(&mut self, input: &mut Input, out: &mut [u8]) -> Result<usize, Failure> {
         match self.state {
-            // What follows inflates.
+            // The following bytes are decompressed by `read`.
             State::Inside | State::Between => return Ok(0),
             State::Broken => {
                 self.state = State::Searching;
@@ -328,7 +353,7 @@ impl Inflate {
         Ok(count)
     }
 
-    /// Goes on behind a damaged member that has been read to its end, and tells whether another begins there.
+    /// Skips the rest of a damaged member that was read to its end. Returns whether another member begins there.
     fn is_at_end(&mut self, input: &mut Input) -> Result<bool, Failure> {
         let Some(behind) = self.at_end.take() else { return Ok(false) };
         self.gather(behind + MAGIC.len(), input)?;
@@ -340,7 +365,7 @@ impl Inflate {
         Ok(self.waiting() > 0)
     }
 
-    /// Copies what waits as it is, up to where the next member may begin.
+    /// Copies waiting bytes as they are, up to the next place where a member may begin.
     fn pass(&mut self, out: &mut [u8]) -> usize {
         let rest = self.buffer.get(self.from + 1..self.to).unwrap_or_default();
         let next = 1 + memchr(MAGIC[0], rest).unwrap_or(rest.len());
@@ -350,8 +375,8 @@ impl Inflate {
         count
     }
 
-    /// Whether what waits is a gzip member that begins with the header of a record. Of bytes that are none, one place in
-    /// 2^56 looks like that.
+    /// Returns whether the waiting bytes are a gzip member that begins with the header of a record, whose length has a
+    /// valid CRC. The chance of random bytes is 2^-56.
     fn begins_sound_member(&mut self, input: &mut Input) -> Result<bool, Failure> {
         self.gather(MAGIC.len(), input)?;
         if !self.is_magic(self.from) {
@@ -366,12 +391,13 @@ impl Inflate {
         Ok(inflates && engine.total_out() == HEADER as u64 && length(&head).is_some())
     }
 
-    /// Whether one begins in the buffer here.
+    /// Returns whether a gzip member begins at `at`, as far as the bytes are there.
     fn is_magic(&self, at: usize) -> bool {
         begins_with_magic(self.buffer.get(at..self.to).unwrap_or_default())
     }
 
-    /// Where a gzip member may begin, from here on; where none does, the end of what waits.
+    /// Returns the first place from `at` on where a gzip member may begin; the end of the waiting bytes if there is
+    /// none.
     fn beginning(&self, at: usize) -> usize {
         let at = at.min(self.to);
         let bytes = self.buffer.get(at..self.to).unwrap_or_default();
@@ -379,7 +405,7 @@ impl Inflate {
             return self.to;
         }
         memmem::find(bytes, &MAGIC).map_or_else(
-            // The rest of one may come yet.
+            // The buffer may end within the magic number.
             || {
                 (self.to.saturating_sub(MAGIC.len() - 1).max(at)..self.to)
                     .find(|at| self.is_magic(*at))
@@ -389,13 +415,14 @@ impl Inflate {
         )
     }
 
+    /// Starts the gzip member at the current place.
     fn begin_member(&mut self) {
         self.engine = Decompress::new_gzip(WINDOW_BITS);
         (self.state, self.at_end) = (State::Inside, None);
         self.stop = self.beginning(self.from + 1);
     }
 
-    /// Begins the gzip member that follows, or ends.
+    /// Starts the gzip member that follows, or ends the stream.
     fn next_member(&mut self, at_end: bool, input: &mut Input) -> Result<(), Failure> {
         if at_end {
             self.state = State::Ended;
@@ -410,12 +437,13 @@ impl Inflate {
         Ok(())
     }
 
-    /// Sees to it that so many bytes wait, where there are as many: what two reads share is looked at whole.
+    /// Reads until `bytes` bytes wait, or the file ends, so that a magic number across two reads is seen complete.
     fn gather(&mut self, bytes: usize, input: &mut Input) -> Result<(), Failure> {
         while self.waiting() < bytes && self.refill(input)? > 0 {}
         Ok(())
     }
 
+    /// Reads more compressed bytes. Returns their number.
     fn refill(&mut self, input: &mut Input) -> Result<usize, Failure> {
         self.shift();
         let end = self.to;
@@ -427,7 +455,7 @@ impl Inflate {
         Ok(count)
     }
 
-    /// Makes room behind what waits, and what is in doubt.
+    /// Moves the waiting bytes, and those in doubt, to the front of the buffer.
     fn shift(&mut self) {
         let passed = self.doubts.front().map_or(self.from, |doubt| doubt.at);
         self.buffer.copy_within(passed..self.to, 0);
@@ -436,27 +464,28 @@ impl Inflate {
     }
 }
 
-/// What comes of bytes that begin with a gzip member.
+/// The result of inflating bytes as gzip members.
 struct Tried {
     end: End,
-    /// Members that are whole.
+    /// Number of complete members.
     whole: u64,
-    /// How many of the bytes they take, together with what could be inflated of one that is damaged.
+    /// Number of bytes that they take, with those of a damaged one up to its damage.
     taken: u64,
-    /// How long it took to know.
+    /// The work, in compressed bytes.
     cost: u64,
 }
 
+/// The end of bytes that were inflated as gzip members.
 enum End {
-    /// All of the bytes are members' that are sound, as far as they go.
+    /// All bytes belong to valid members, the last of which may be incomplete.
     Reached,
-    /// Something else follows a member that is whole.
+    /// Other bytes follow a complete member.
     Followed,
     /// A member does not inflate.
     Damaged,
 }
 
-/// Inflates the members that stand in these bytes, one behind the other.
+/// Inflates the members at the start of `bytes`, one after the other.
 fn try_members(bytes: &[u8]) -> Tried {
     let mut out = vec![0; STEP];
     let (mut whole, mut taken, mut cost) = (0, 0, 0);
@@ -487,7 +516,7 @@ fn try_members(bytes: &[u8]) -> Tried {
     }
 }
 
-/// Whether a gzip member begins here, or the bytes end, as far as they are there.
+/// Returns whether bytes begin with the magic number of gzip, or end within it.
 fn begins_with_magic(bytes: &[u8]) -> bool {
     bytes.iter().zip(MAGIC).all(|(byte, magic)| *byte == magic)
 }

@@ -1,4 +1,8 @@
-//! Lists of bytes, copied into a buffer of the column's own.
+//! `bytes_list` columns whose values are copied to a buffer of the column.
+//!
+//! ```text
+//! BytesList  0a 01 'a'  0a 02 'b' 'c'      values  'a' 'b' 'c'      offsets  0  1  3
+//! ```
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -12,21 +16,26 @@ use arrow_schema::ArrowError;
 use super::{Family, Size};
 use crate::{schema::Kind, walk, wire};
 
-/// `bytes_list` as `Binary` or `Utf8`. Arrow checks that text is UTF-8, once for the whole column.
+/// `bytes_list` as `Binary` or `Utf8`. Arrow validates the UTF-8 of the complete column at once.
 pub(super) struct BytesFamily<T> {
+    /// The end of each value in `values`, after a 0.
     offsets: Vec<i32>,
+    /// The bytes of all values.
     values: Vec<u8>,
+    /// Allowed depth of groups in unknown fields.
     nesting: usize,
     array: PhantomData<T>,
 }
 
 impl BytesFamily<BinaryType> {
+    /// Creates the family of `Binary` columns.
     pub(super) fn binary(nesting: usize) -> Self {
         Self::new(nesting)
     }
 }
 
 impl BytesFamily<Utf8Type> {
+    /// Creates the family of `Utf8` columns.
     pub(super) fn utf8(nesting: usize) -> Self {
         Self::new(nesting)
     }
@@ -37,8 +46,9 @@ impl<T> BytesFamily<T> {
         Self { offsets: vec![0], values: Vec::new(), nesting, array: PhantomData }
     }
 
+    /// Ends a value, which may be empty.
     fn end_value(&mut self) {
-        // The sum was held against what offsets can count when memory was taken.
+        // The total was checked against the largest offset when memory was allocated.
         self.offsets.push(self.values.len() as i32);
     }
 }

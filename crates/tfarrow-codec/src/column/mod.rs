@@ -1,5 +1,19 @@
-//! COLUMNS: the slots of one column become one Arrow array, a column at a time: sizes are counted first, memory is taken
-//! once, and then filled. A file a family of values, behind the trait [`Family`]; one `match`, in [`build`].
+//! Building the Arrow arrays of a batch, one column at a time, from the slots of the tape.
+//!
+//! Lists are read twice: their sizes are counted, memory is allocated once, and the values are written to it.
+//!
+//! ```text
+//! slots of a column      count              allocate     fill
+//! List [7]               1 value
+//! Absent                 null               3 values     values   7  1  2
+//! List [1, 2]            2 values                        offsets  0  1  1  3
+//!                                                        validity 1  0  1
+//! ```
+//!
+//! A column of scalars has one value a row, so that it is filled in one pass. A feature list is built as a list column
+//! of all its steps, with the steps of each row as the outer list.
+//!
+//! The trait [`Family`] is implemented once for each family of value types; [`build`] chooses it.
 
 mod bytes;
 mod numbers;
@@ -24,23 +38,24 @@ use crate::{
     walk, wire,
 };
 
-/// What is wrong with a column.
+/// An error while building a column.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The value of one row.
+    /// An error in the value of one row.
     Row { row: usize, kind: ErrorKind },
-    /// All rows together have more than Arrow can count.
+    /// A column that is too large for Arrow's offsets, in this batch.
     Overflow { what: &'static str, found: u64, limit: u64 },
-    /// Arrow refused to build the array.
+    /// An error of Arrow while building the array.
     Arrow(ArrowError),
 }
 
 impl Fault {
+    /// Returns a function that makes a wire error of a row.
     fn wire(row: usize) -> impl Fn(WireError) -> Self {
         move |e| Self::Row { row, kind: ErrorKind::Wire(e) }
     }
 
-    /// The same fault, with its row mapped by `row`.
+    /// Maps the row of the error, for instance from a step to the row of the step.
     fn map_row(self, row: impl FnOnce(usize) -> usize) -> Self {
         match self {
             Self::Row { row: inner, kind } => Self::Row { row: row(inner), kind },
@@ -49,40 +64,46 @@ impl Fault {
     }
 }
 
+/// The result of building a column.
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
-/// What values take: how many they are, and, where they are bytes that are copied, how many bytes.
+/// The size of values: their number, and the bytes that are copied.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
     values: usize,
     bytes: usize,
 }
 
-/// How the lists of one kind become an array of their values.
+/// Appends the lists of one kind to an array of their values.
 trait Family<'t> {
-    /// The kind of the lists.
+    /// Returns the kind of the lists.
     fn kind(&self) -> Kind;
 
-    /// What a list takes.
+    /// Returns the size of a list.
     fn size(&self, body: &'t [u8]) -> wire::Result<Size>;
 
-    /// How many bytes of a list whose body has `len` are copied into a buffer of bytes, at most, where it has one value.
+    /// Returns an upper bound of the bytes that are copied of a list, given the length of its body, if it has one
+    /// value.
     fn copied(&self, len: usize) -> usize;
 
-    /// Takes memory for so much.
+    /// Allocates memory for values of this size.
     fn reserve(&mut self, size: Size);
 
-    /// Adds a list's values, and returns how many they are.
+    /// Appends the values of a list, and returns their number.
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize>;
 
-    /// Adds a value that is null.
+    /// Appends a null.
     fn push_null(&mut self);
 
-    /// The array of all values.
+    /// Returns the array of all values, with these nulls.
     fn finish(self, nulls: Option<NullBuffer>) -> std::result::Result<ArrayRef, ArrowError>;
 }
 
-/// The array of a column.
+/// Builds the array of a column.
+///
+/// # Errors
+/// [`Fault`] for a row of another kind, with several values in a scalar column, or with text that is not UTF-8; and for
+/// a column that is too large.
 pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
     if shape == Shape::Steps {
         return steps(values, slots, places, build);
@@ -97,8 +118,8 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
     }
 }
 
-/// The array of a column of a feature whose lists of other `kinds` stand in columns of their own: here they are null. A list
-/// of a kind that no column is of is a fault.
+/// Builds the array of one of several columns of a feature, one for each of its `kinds`. Lists of the other columns'
+/// kinds are null in this one; a list of a kind without a column is an error.
 pub(crate) fn build_split(
     shape: Shape,
     values: Values,
@@ -120,11 +141,12 @@ pub(crate) fn build_split(
     build(shape, values, &slots, places)
 }
 
+/// Builds an array of scalars or of lists.
 fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, family: F) -> Result<ArrayRef> {
     if shape == Shape::Scalar { scalars(slots, places, family) } else { lists(slots, places, family) }
 }
 
-/// The array of a column of lists, of which no more than the first `most` values are asked for.
+/// Builds the array of a list column with at most the first `most` values of each list.
 pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
     let kind = values.kind();
     let mut joined = Vec::new();
@@ -138,7 +160,7 @@ pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Pl
     build(Shape::List, values, &cut, Places { joined: &joined, ..places })
 }
 
-/// A list of the first values of another. Packed ones are copied, since they bear their length in front.
+/// Makes a slot of the first values of a list. Packed values are copied, since their length precedes them.
 #[inline]
 fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &mut Vec<u8>) -> wire::Result<Slot> {
     let state = State::List(kind);
@@ -152,7 +174,7 @@ fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &
     Ok(tape::joined_slot(state, joined, start))
 }
 
-/// One value a list: as many as there are rows, and no more bytes than the lists' bodies have. So one pass is enough.
+/// Builds an array of scalars in one pass: there is one value a row, and the lists' bodies bound the bytes.
 fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
     let bytes = slots.iter().map(|slot| family.copied(slot.len())).sum();
     take_memory(&mut family, Size { values: slots.len(), bytes }, slots)?;
@@ -173,6 +195,7 @@ fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F)
     family.finish(validity(slots, nulls)).map_err(|e| text_fault(e, slots, places, kind))
 }
 
+/// Builds an array of lists: counts, allocates, and fills.
 fn lists<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
     let kind = family.kind();
     let mut nulls = 0;
@@ -195,7 +218,7 @@ fn lists<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -
     list_array(lengths, values, validity(slots, nulls))
 }
 
-/// Takes memory, unless Arrow's 32-bit offsets could not count what it is for.
+/// Allocates memory, unless the column is too large for Arrow's 32-bit offsets.
 fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) -> Result<()> {
     let bytes = slots.iter().map(Slot::len).sum();
     within_offsets("bytes of one column of a batch", bytes)?;
@@ -204,7 +227,7 @@ fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) ->
     Ok(())
 }
 
-/// `build` makes the array of all steps.
+/// Builds the array of a feature list. `build` makes the array of all steps.
 fn steps(
     values: Values,
     slots: &[Slot],
@@ -236,7 +259,7 @@ fn steps(
     list_array(lengths, array, validity(slots, nulls))
 }
 
-/// The row that step `step` of all is in.
+/// Returns the row that has step `step`, counted over all rows.
 fn outer_row(lengths: &[usize], step: usize) -> usize {
     let mut end = 0;
     lengths
@@ -248,6 +271,7 @@ fn outer_row(lengths: &[usize], step: usize) -> usize {
         .count()
 }
 
+/// Assembles an array of lists from the lengths of lists and the values.
 fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     within_offsets("values in one column of a batch", values.len())?;
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
@@ -255,22 +279,23 @@ fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) 
     array.map(|array| Arc::new(array) as ArrayRef).map_err(Fault::Arrow)
 }
 
-/// Refuses what Arrow's offsets of 31 bits cannot count.
+/// Checks a number against the largest 32-bit offset, 2^31 - 1.
 pub(crate) fn within_offsets(what: &'static str, found: usize) -> Result<()> {
     within(what, found, i32::MAX as u64)
 }
 
-/// Refuses what Arrow cannot count.
+/// Checks a number against a limit.
 pub(crate) fn within(what: &'static str, found: usize, limit: u64) -> Result<()> {
     let found = found as u64;
     if found <= limit { Ok(()) } else { Err(Fault::Overflow { what, found, limit }) }
 }
 
+/// Returns which rows have a list; `None` if all have.
 fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
     (nulls > 0).then(|| slots.iter().map(|slot| !matches!(slot.state, State::Absent | State::Unset)).collect())
 }
 
-/// Arrow's word on a whole array of text, turned into that on the row to blame.
+/// Finds the row that has text which is not UTF-8, after Arrow has rejected the complete array.
 fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> Fault {
     let is_text = |slot: &Slot| {
         walk::bytes_values(places.body(slot), places.nesting, |value| match simdutf8::basic::from_utf8(value) {
@@ -285,7 +310,7 @@ fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind)
     }
 }
 
-/// The body of a slot, or `None` where it is null. Another kind than the column's is a fault.
+/// Returns the body of a slot; `None` if the row is null. Another kind than the column's is an error.
 #[inline]
 fn list<'t>(row: usize, slot: &Slot, places: Places<'t>, kind: Kind) -> Result<Option<&'t [u8]>> {
     match slot.state {

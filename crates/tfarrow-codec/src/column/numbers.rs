@@ -1,4 +1,10 @@
-//! Lists of floats and of integers.
+//! `int64_list` and `float_list` columns.
+//!
+//! ```text
+//! Int64List  0a 03  01  96 01              packed varints: 1, 150
+//! FloatList  0a 04  00 00 80 3f            packed little-endian floats: 1.0
+//! FloatList  0d 00 00 80 3f                not packed: 1.0
+//! ```
 
 use std::sync::Arc;
 
@@ -15,11 +21,14 @@ use crate::{
 
 /// `int64_list` as `Int64`.
 pub(super) struct Int64Family {
+    /// The decoded values.
     values: Vec<i64>,
+    /// Allowed depth of groups in unknown fields.
     nesting: usize,
 }
 
 impl Int64Family {
+    /// Creates an empty column.
     pub(super) fn new(nesting: usize) -> Self {
         Self { values: Vec::new(), nesting }
     }
@@ -80,14 +89,16 @@ impl<'t> Family<'t> for Int64Family {
     }
 }
 
-/// `float_list` as `Float32`, to the bit.
+/// `float_list` as `Float32`, with the bits of the wire, NaNs included.
 pub(super) struct FloatFamily {
-    /// The values' bytes: a packed list is copied as it stands.
+    /// The bytes of the values. A packed list is copied to it in one piece.
     values: MutableBuffer,
+    /// Allowed depth of groups in unknown fields.
     nesting: usize,
 }
 
 impl FloatFamily {
+    /// Creates an empty column.
     pub(super) fn new(nesting: usize) -> Self {
         Self { values: MutableBuffer::default(), nesting }
     }
@@ -143,7 +154,7 @@ impl<'t> Family<'t> for FloatFamily {
     }
 }
 
-/// The wire has floats as a little-endian machine has them in memory.
+/// Appends packed floats, which are little-endian on the wire.
 fn push_packed(bytes: &[u8], values: &mut MutableBuffer) {
     if cfg!(target_endian = "little") {
         values.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Columns of our own: the record as it is, where it stands, and the names of its features without a kind.
+//! Columns of tfarrow's own: complete records, their numbers and offsets, and the names of features without a kind.
 
 use std::sync::Arc;
 
@@ -10,7 +10,10 @@ use arrow_array::{
 use super::{Fault, Result, within_offsets};
 use crate::{Records, schema::Values, tape::Unset};
 
-/// The column `record`: each record's data as it is; in a view array it stays in the chunk.
+/// Builds the column `record`: the bytes of each record. A view array refers to the chunk.
+///
+/// # Errors
+/// [`Fault`] for records of more than 2^31 - 1 bytes together, unless they are views.
 pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
     match values {
         Values::BinaryView => record_views(records),
@@ -22,6 +25,7 @@ pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
     }
 }
 
+/// Builds the column `record` as views into the chunk.
 fn record_views(records: &Records) -> Result<ArrayRef> {
     let mut views = BinaryViewBuilder::with_capacity(records.len());
     let block = views.append_block(records.chunk().clone());
@@ -31,19 +35,22 @@ fn record_views(records: &Records) -> Result<ArrayRef> {
     Ok(Arc::new(views.finish()))
 }
 
-/// The column `_record`: each record's number in its shard.
+/// Builds the column `_record`: the number of each record in its shard.
 pub(crate) fn index(records: &Records) -> ArrayRef {
     let numbers = (0..records.len()).map(|index| records.position(index).record as i64);
     Arc::new(Int64Array::from_iter_values(numbers))
 }
 
-/// The column `_offset`: where each record's frame begins in the decompressed shard.
+/// Builds the column `_offset`: the offset in bytes of each record's frame in the decompressed shard.
 pub(crate) fn offset(records: &Records) -> ArrayRef {
     let offsets = (0..records.len()).map(|index| records.position(index).offset as i64);
     Arc::new(Int64Array::from_iter_values(offsets))
 }
 
-/// The column `_tfarrow_unset`: for each record the names of its features that have no kind, or null.
+/// Builds the column `_tfarrow_unset`: the names of the features without a kind of each record, or null if it has none.
+///
+/// # Errors
+/// [`Fault`] for more names, or more bytes in them, than 32-bit offsets can count.
 pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
     within_offsets("features with no kind in a batch", unset.names.len())?;
     let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| name);

@@ -1,4 +1,14 @@
-//! Lists of bytes as views: long values stay where they are, in the chunk.
+//! `bytes_list` columns of views: long values stay in the chunk.
+//!
+//! An Arrow view has 16 bytes: the length of the value, and either the value itself (up to 12 bytes) or its first 4
+//! bytes, the number of a buffer and an offset in it.
+//!
+//! ```text
+//! length of the value    stored in
+//! 0 ..= 12               the view
+//! 13 .. 1024             buffer 1, a copy in the column's own buffer
+//! 1024 ..                buffer 0, the chunk; buffer 1 if the value is not in the chunk
+//! ```
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -17,32 +27,37 @@ use crate::{
     walk, wire,
 };
 
-/// Values of at least this many bytes are views into the chunk. Shorter ones are copied, so that a small result does
-/// not keep a data set's chunks alive.
+/// Smallest length of values that stay in the chunk. Shorter ones are copied, so that a small result does not keep
+/// chunks in memory.
 const LONG: usize = 1024;
 
-/// Values of at most this many bytes stand in the view itself.
+/// Largest length of values that are stored in the view itself.
 const INLINE: usize = 12;
 
-/// The number of the chunk among the array's buffers; the column's own buffer is the other.
+/// Number of the chunk among the buffers of the array.
 const CHUNK: u32 = 0;
+/// Number of the column's own buffer.
 const OWN: u32 = 1;
 
 /// `bytes_list` as `BinaryView` or `Utf8View`.
 pub(super) struct ViewFamily<'t, T> {
     places: Places<'t>,
+    /// The views of all values.
     views: Vec<u128>,
+    /// The bytes of values that are neither in their views nor in the chunk.
     own: Vec<u8>,
     array: PhantomData<T>,
 }
 
 impl<'t> ViewFamily<'t, BinaryViewType> {
+    /// Creates the family of `BinaryView` columns.
     pub(super) fn binary(places: Places<'t>) -> Self {
         Self::new(places)
     }
 }
 
 impl<'t> ViewFamily<'t, StringViewType> {
+    /// Creates the family of `Utf8View` columns.
     pub(super) fn utf8(places: Places<'t>) -> Self {
         Self::new(places)
     }
@@ -53,13 +68,14 @@ impl<'t, T> ViewFamily<'t, T> {
         Self { places, views: Vec::new(), own: Vec::new(), array: PhantomData }
     }
 
-    /// Where a value lies in the chunk, if it is to stay there.
+    /// Returns the offset of a value in the chunk, if it is to stay there.
     fn stays(&self, value: &[u8]) -> Option<u32> {
         let offset = offset_in(self.places.chunk, value).filter(|_| value.len() >= LONG)?;
-        // Arrow's views are signed in other languages.
+        // The offsets of views are signed in Arrow's specification.
         i32::try_from(offset).ok().map(|offset| offset as u32)
     }
 
+    /// Appends the view of a value.
     fn push_value(&mut self, value: &[u8]) {
         let view = if value.len() <= INLINE {
             make_view(value, OWN, 0)
@@ -93,7 +109,8 @@ impl<'t, T: ByteViewType> Family<'t> for ViewFamily<'t, T> {
     }
 
     fn copied(&self, len: usize) -> usize {
-        // A body that is longer by a tag and a length holds one long value, or several short ones.
+        // A longer body has one long value, which stays in the chunk, or several values, which are an error in a scalar
+        // column.
         if len < LONG + 16 { len } else { 0 }
     }
 

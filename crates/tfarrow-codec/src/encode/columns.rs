@@ -1,4 +1,9 @@
-//! A batch's arrays as columns that can be measured and written, by their plans.
+//! Making writable columns ([`Column`], [`Steps`]) from the arrays of a batch, by the plans of the schema.
+//!
+//! ```text
+//! ArrayRef ─▶ lists::split ─▶ drop nulls in lists ─▶ normalize::convert ─▶ feature::column ─▶ Box<dyn Column>
+//!             offsets, values                         values of a feature
+//! ```
 
 use std::ops::Range;
 
@@ -14,19 +19,20 @@ use super::{
 };
 use crate::{Kind, Result, Shape, Values};
 
-/// The column of a feature, `None` where its type says that no row has it.
+/// Makes the column of a feature; `None` for a column of single values of type null, whose rows are all absent.
 ///
 /// # Errors
-/// A value that would change, where no loss is allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that would change, unless losses are allowed.
 pub(super) fn column(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
     let column = match plan.shape {
         Shape::Scalar => scalars(plan, array, ledger),
-        // Steps are no column of their own: a feature list may have several.
+        // The steps of a feature list may come from several columns, so that `steps` makes parts of them.
         Shape::List | Shape::Steps => lists(plan, array, ledger).map(Some),
     };
     column.map_err(|e| e.with_feature(&plan.name))
 }
 
+/// Makes a column of one value a row.
 fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
     let Some(values) = plan.leaf.values() else { return Ok(None) };
     let array = convert(array, &plan.leaf, &Some, ledger)?;
@@ -34,6 +40,7 @@ fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Resu
     Ok(Some(feature::column(&plan.feature, rows, true, values, &array)))
 }
 
+/// Makes a column of a list a row.
 fn lists(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Column>> {
     let (mut lists, items) = lists::split(array)?;
     let items = items_of(plan, &mut lists, &items, &Some, ledger)?;
@@ -44,14 +51,15 @@ fn lists(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result
     Ok(finish(plan, Rows::Lists(lists), typed))
 }
 
-/// The steps of a feature list that one column holds.
+/// Makes the part of a feature list that one column has.
 ///
 /// # Errors
-/// A value that would change, where no loss is allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that would change, unless losses are allowed.
 pub(super) fn steps(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Steps>> {
     steps_of(plan, array, ledger).map_err(|e| e.with_feature(&plan.name))
 }
 
+/// Splits two levels of lists, and makes the part.
 fn steps_of(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Steps>> {
     let (steps, inner) = lists::split(array)?;
     let (mut lists, items) = lists::split(&inner)?;
@@ -66,7 +74,11 @@ fn steps_of(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Res
     Ok(feature::steps(steps, lists, values, &items))
 }
 
-/// Refuses columns of one feature list that do not join: with other steps, or with two lists for one step.
+/// Checks that the columns of one feature list fit together: the same numbers of steps, and at most one list for each
+/// step.
+///
+/// # Errors
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a row where they do not, unless losses are allowed.
 pub(super) fn check_joins(parts: &[Box<dyn Steps>], rows: usize, ledger: &mut Ledger<'_>) -> Result<()> {
     let Some((first, others)) = parts.split_first().filter(|(_, others)| !others.is_empty()) else { return Ok(()) };
     let mut times = 0;
@@ -84,7 +96,10 @@ pub(super) fn check_joins(parts: &[Box<dyn Steps>], rows: usize, ledger: &mut Le
     Ok(())
 }
 
-/// Refuses a feature that has values in more than one of its columns.
+/// Checks that a feature has a value in at most one of its columns.
+///
+/// # Errors
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a row with several, unless losses are allowed.
 pub(super) fn check_kinds(
     plan: &ColumnPlan,
     features: &Message<'_>,
@@ -100,7 +115,8 @@ pub(super) fn check_kinds(
     Ok(())
 }
 
-/// The values of all lists, which have no nulls then, of the type that the plan says.
+/// Converts the values of all lists to the type of the plan, without the nulls among them. `row_of` maps a list to its
+/// row.
 fn items_of(
     plan: &ColumnPlan,
     lists: &mut Lists,
@@ -113,7 +129,8 @@ fn items_of(
     convert(&items, &leaf, &|item| lists.list_of(item).and_then(row_of), ledger)
 }
 
-/// The values and their type. Where the column's type says none, the metadata's kind does, and there are no values.
+/// Returns the values and their type. For a column whose type has no values, the kind of the metadata is used, without
+/// values; `None` if there is none either.
 fn typed(plan: &ColumnPlan, items: ArrayRef) -> Option<(Values, ArrayRef)> {
     if let Some(values) = plan.leaf.values() {
         return Some((values, items));
@@ -126,17 +143,19 @@ fn typed(plan: &ColumnPlan, items: ArrayRef) -> Option<(Values, ArrayRef)> {
     Some((values, new_empty_array(&values.data_type())))
 }
 
+/// Makes the column of a feature. Without a type, its lists are written without a kind.
 fn finish(plan: &ColumnPlan, rows: Rows, typed: Option<(Values, ArrayRef)>) -> Box<dyn Column> {
     let has_kind = typed.is_some();
     let (values, items) = typed.unwrap_or_else(no_values);
     feature::column(&plan.feature, rows, has_kind, values, &items)
 }
 
+/// Returns no values, of some type.
 fn no_values() -> (Values, ArrayRef) {
     (Values::Binary, new_empty_array(&Values::Binary.data_type()))
 }
 
-/// Refuses lists of no kind, or counts them.
+/// Refuses lists without a kind, or counts them as losses.
 fn check_kind(lists: &Lists, row_of: &dyn Fn(usize) -> Option<usize>, ledger: &mut Ledger<'_>) -> Result<()> {
     let mut times = 0;
     for row in (0..lists.len()).filter(|list| lists.get(*list).is_some()).filter_map(row_of) {
@@ -151,10 +170,10 @@ fn check_kind(lists: &Lists, row_of: &dyn Fn(usize) -> Option<usize>, ledger: &m
     Ok(())
 }
 
-/// The column of the features without a kind, `None` where its type says that no row has any.
+/// Makes the column of the features without a kind from the column `_tfarrow_unset`; `None` if that has the type null.
 ///
 /// # Errors
-/// A feature that has a value all the same, where no loss is allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a named feature that has a value, unless losses are allowed.
 pub(super) fn unset(
     plan: &ColumnPlan,
     array: &ArrayRef,
@@ -189,18 +208,18 @@ pub(super) fn unset(
     Ok(Some(Box::new(column)))
 }
 
-/// A column of single values, as the type that its plan says.
+/// Converts a column of single values to the type of its plan.
 ///
 /// # Errors
-/// A value that would change, where no loss is allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that would change, unless losses are allowed.
 pub(super) fn converted(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     convert(array, &plan.leaf, &Some, ledger)
 }
 
-/// The column of raw records.
+/// Returns the column of raw records.
 ///
 /// # Errors
-/// A null, where no loss is allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a null, unless losses are allowed.
 pub(super) fn records(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let array = converted(plan, array, ledger)?;
     if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -211,7 +230,7 @@ pub(super) fn records(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'
     Ok(array)
 }
 
-/// The bytes of each value of an array of bytes or text. Null has none.
+/// Returns a function from a row to the bytes of its value, for an array of bytes or text. A null has no bytes.
 pub(super) fn bytes_of<'a>(array: &'a ArrayRef, values: Option<Values>) -> Box<dyn Fn(usize) -> &'a [u8] + 'a> {
     let valid = |row| array.is_valid(row);
     match values {
@@ -231,7 +250,7 @@ pub(super) fn bytes_of<'a>(array: &'a ArrayRef, values: Option<Values>) -> Box<d
             let array = array.as_string_view();
             Box::new(move |row| if valid(row) { array.value(row).as_bytes() } else { &[] })
         }
-        // The plan has refused them for what this is for.
+        // The plan refuses these types for the columns that this function reads.
         Some(Values::Float32 | Values::Int64) | None => Box::new(|_| &[]),
     }
 }

@@ -1,19 +1,28 @@
-//! One entry of a record's map from names to features: `key: name, value: { kind: { .. } }`.
+//! An entry of the map from names to features: `key: name, value: { kind: { .. } }`.
 //!
-//! Like TensorFlow, it always has both fields, also where they are empty.
+//! Like TensorFlow's writer, it always has both fields, also empty ones. A column writes the body of the list, and
+//! [`Entry`] everything before it:
+//!
+//! ```text
+//! 0a 10                 entry: field 1 of the map, 16 bytes
+//!    0a 03 'a' 'g' 'e'  key
+//!    12 09              value: a Feature of 9 bytes
+//!       1a 07           int64_list of 7 bytes            <- the last bytes that Entry writes
+//!          0a 05 ..     the body, which the column writes
+//! ```
 
 use super::out::{Out, PIECE, put_at, varint_len};
 use crate::Kind;
 
-/// Bytes that a short entry's head is written in: at most 129, and those that a piece has past its end.
+/// Size of the buffer for the start of a short entry: at most 129 bytes, and those by which the last piece exceeds it.
 const SHORT: usize = 160;
 
-/// Tag of a length-delimited field of this number.
+/// Returns the tag of a length-delimited field.
 pub(super) const fn tag(field: u8) -> u8 {
     field << 3 | 2
 }
 
-/// The tag of a list of this kind in its feature.
+/// Returns the tag of a list of this kind in its `Feature`.
 pub(super) fn kind_tag(kind: Kind) -> u8 {
     match kind {
         Kind::Bytes => tag(1),
@@ -22,29 +31,29 @@ pub(super) fn kind_tag(kind: Kind) -> u8 {
     }
 }
 
-/// Bytes of a length-delimited field whose body has `body` bytes.
+/// Returns the length of a length-delimited field with a body of `body` bytes.
 #[inline]
 pub(super) fn field_len(body: u64) -> u64 {
     1 + varint_len(body) + body
 }
 
-/// What stands before the body that a column writes.
+/// The bytes before the body of a list, which are the same in every row but for lengths.
 pub(super) struct Entry {
-    /// The field `key`, tag and length included.
+    /// The field `key`, with tag and length.
     key: Vec<u8>,
-    /// The same in whole pieces, the last with zeros.
+    /// The same bytes in pieces of a fixed size, padded with zeros.
     pieces: Vec<[u8; PIECE]>,
-    /// The tag of the list in its feature; `None` where the body is all that the value has.
+    /// The tag of the list in its `Feature`; `None` if the body is the complete value.
     kind: Option<u8>,
-    /// Bytes of a short entry but for its body. In a short one, each length takes one byte.
+    /// Length of a short entry without its body. All lengths in a short entry take one byte.
     short_len: u64,
-    /// Bodies of fewer bytes make a short entry.
+    /// Smallest length of a body with which the entry is not short.
     short_end: u64,
 }
 
 impl Entry {
-    /// An entry of this name. With a kind its value is a feature, and the body a list's; without one the body is all of
-    /// the value.
+    /// Creates the entry of a feature. With a kind, the value is a `Feature` and the body that of its list; without
+    /// one, the body is the complete value.
     pub(super) fn new(name: &str, kind: Option<Kind>) -> Self {
         let mut key = Vec::new();
         let mut out = Out::new(&mut key);
@@ -60,19 +69,19 @@ impl Entry {
         Self { key, pieces, kind, short_len: 2 + inside, short_end: 0x80u64.saturating_sub(inside) }
     }
 
-    /// Bytes of the entry around a body of `body` bytes, and with it.
+    /// Returns the length of the entry with a body of `body` bytes.
     #[inline]
     pub(super) fn len(&self, body: u64) -> u64 {
         if body < self.short_end { self.short_len + body } else { field_len(self.inside(self.value_len(body))) }
     }
 
-    /// Writes everything before the body.
+    /// Writes everything before a body of `body` bytes.
     #[inline]
     pub(super) fn begin(&self, body: u64, out: &mut Out<'_>) {
         if body >= self.short_end {
             return self.begin_long(body, out);
         }
-        // Less than 128, as are all lengths in it.
+        // Less than 128, as are all lengths inside of the entry.
         let len = (self.short_len + body - 2) as u8;
         out.write(|place: &mut [u8; SHORT]| {
             put_at(place, 0, [tag(1), len]);
@@ -91,6 +100,7 @@ impl Entry {
         });
     }
 
+    /// Writes the start of an entry whose lengths may take several bytes.
     fn begin_long(&self, body: u64, out: &mut Out<'_>) {
         let value = self.value_len(body);
         out.byte(tag(1));
@@ -104,10 +114,12 @@ impl Entry {
         }
     }
 
+    /// Returns the length of the entry's fields, given the length of the value.
     fn inside(&self, value: u64) -> u64 {
         self.key.len() as u64 + field_len(value)
     }
 
+    /// Returns the length of the value, given the length of the body.
     fn value_len(&self, body: u64) -> u64 {
         if self.kind.is_some() { field_len(body) } else { body }
     }

@@ -1,5 +1,14 @@
-//! COLUMNS: each column is measured for all rows in one tight loop, and then written row by row. The values' family is
-//! behind the trait [`Family`], their shape and the family together behind [`Column`]; one `match`, in [`column`].
+//! Columns of a batch that can be measured and written. Each column is first measured for all rows, in one loop; then
+//! records are written row by row, each by all columns.
+//!
+//! ```text
+//! measure   column a: totals += lengths of its entries      |  totals: the length of each row's map
+//!           column b: totals += lengths of its entries      |
+//! write     row 0: a, b      row 1: a, b      ..
+//! ```
+//!
+//! The trait [`Family`] is implemented for each family of value types, and [`Column`] for each shape of a family;
+//! [`column`] chooses both.
 
 mod bytes;
 mod numbers;
@@ -20,67 +29,68 @@ use self::{
 use super::{entry::Entry, lists::Lists, out::Out};
 use crate::{Kind, Values};
 
-/// How the values of one kind are written as a list's body.
+/// Writes the values of one kind as the body of a list.
 trait Family {
     /// The kind of the lists.
     const KIND: Kind;
-    /// Whether the values are one field of the list, with one tag and length for them all.
+    /// Whether the values of a list are packed in one field, with one tag and one length.
     const PACKED: bool;
 
-    /// Bytes of one value.
+    /// Returns the length of one value in bytes: with its tag and length, unless values are packed.
     fn one_len(&self, value: usize) -> u64;
 
-    /// Bytes of several values.
+    /// Returns the length of several values in bytes.
     fn all_len(&self, values: Range<usize>) -> u64 {
         values.map(|value| self.one_len(value)).sum()
     }
 
-    /// Writes one value, which takes `len` bytes, as a list's body.
+    /// Writes one value, whose length is `len`, as the body of a list.
     fn write_one(&self, value: usize, len: u64, out: &mut Out<'_>);
 
-    /// Writes several values, which take `len` bytes, as a list's body.
+    /// Writes several values, whose length together is `len`, as the body of a list.
     fn write_all(&self, values: Range<usize>, len: u64, out: &mut Out<'_>);
 }
 
-/// One column of a batch.
+/// A feature of all rows of a batch.
 pub(super) trait Column {
-    /// Adds the bytes that each row's entry takes. It comes before the others.
+    /// Adds the length of each row's entry to `totals`. Must be called before the other methods.
     fn measure(&mut self, totals: &mut [u64]);
 
-    /// Whether a row has the feature.
+    /// Returns whether a row has the feature.
     fn is_present(&self, row: usize) -> bool;
 
-    /// Writes a row's entry, where it has one.
+    /// Writes the entry of a row, if the row has the feature.
     fn write(&self, row: usize, out: &mut Out<'_>);
 }
 
-/// Where the values of a column's rows lie.
+/// The assignment of values to rows.
 pub(super) enum Rows {
-    /// One value a row.
+    /// One value a row; the nulls are rows without one.
     Scalars(Option<NullBuffer>),
-    /// A list a row.
+    /// One list a row.
     Lists(Lists),
 }
 
-/// The steps of a feature list that are of one kind.
+/// The steps of a feature list that have lists of one kind.
 pub(super) trait Steps {
-    /// Counts the bytes that each step takes. It comes before the lengths are asked for.
+    /// Measures the values of all steps. Must be called before the lengths are used.
     fn measure(&mut self);
 
-    /// Which steps are of which row.
+    /// Returns the steps of each row.
     fn steps(&self) -> &Lists;
 
-    /// The number among all of step `step` of a row, where that has a list of this kind.
+    /// Returns the index, among all lists, of step `step` of a row; `None` if that step has no list of this kind.
     fn list(&self, row: usize, step: usize) -> Option<usize>;
 
-    /// Bytes of the feature of a list.
+    /// Returns the length in bytes of the `Feature` of a list.
     fn feature_len(&self, list: usize) -> u64;
 
-    /// Writes a list with its kind.
+    /// Writes the list of a step, with its kind.
     fn write(&self, list: usize, out: &mut Out<'_>);
 }
 
-/// The column of a feature, whose values stand in `array`. Where `has_kind` is not, all its lists are empty and written without a kind.
+/// Makes the column of a feature with the values of `array`. Without `has_kind`, all lists are empty, and are written
+/// without a kind.
 pub(super) fn column(feature: &str, rows: Rows, has_kind: bool, values: Values, array: &ArrayRef) -> Box<dyn Column> {
     match values {
         Values::Binary => shaped(feature, rows, has_kind, BytesFamily::new(array.as_binary::<i32>())),
@@ -92,6 +102,7 @@ pub(super) fn column(feature: &str, rows: Rows, has_kind: bool, values: Values, 
     }
 }
 
+/// Makes a column of the shape of `rows`.
 fn shaped<F: Family + 'static>(feature: &str, rows: Rows, has_kind: bool, family: F) -> Box<dyn Column> {
     let kind = has_kind.then_some(F::KIND);
     match rows {
@@ -100,12 +111,13 @@ fn shaped<F: Family + 'static>(feature: &str, rows: Rows, has_kind: bool, family
     }
 }
 
-/// The column of a feature list, whose steps stand in a part for each kind.
+/// Makes the column of a feature list from parts, one for each kind.
 pub(super) fn feature_list(feature: &str, parts: Vec<Box<dyn Steps>>) -> Box<dyn Column> {
     Box::new(StepsColumn::new(Entry::new(feature, None), parts))
 }
 
-/// The steps of a feature list that are of one kind, whose values stand in `array`.
+/// Makes a part of a feature list with the values of `array`. `steps` assigns lists to rows, and `lists` values to
+/// lists.
 pub(super) fn steps(steps: Lists, lists: Lists, values: Values, array: &ArrayRef) -> Box<dyn Steps> {
     match values {
         Values::Binary => Box::new(StepsPart::new(steps, lists, BytesFamily::new(array.as_binary::<i32>()))),

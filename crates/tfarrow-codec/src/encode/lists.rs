@@ -1,4 +1,8 @@
-//! Lists of any Arrow type as offsets into their values.
+//! Arrow lists of any type, as offsets into their values.
+//!
+//! ```text
+//! [[7], null, [1, 2]]     offsets  0 1 1 3     nulls  1 0 1     values  7 1 2  (kept by the caller)
+//! ```
 
 use std::{ops::Range, sync::Arc};
 
@@ -13,14 +17,14 @@ use arrow_select::{filter::filter, take::take};
 use super::losses::Ledger;
 use crate::{Error, ErrorKind, Result};
 
-/// Which values are whose. The values themselves stand beside it.
+/// The assignment of values to lists.
 pub(super) struct Lists {
-    /// Where each list ends, and the first begins.
+    /// The start of the first list and the end of each list.
     offsets: ScalarBuffer<i32>,
     nulls: Option<NullBuffer>,
 }
 
-/// The type of a list's items, if it is any type of list.
+/// Returns the type of a list's items; `None` if the type is not a list.
 pub(super) fn item(data_type: &DataType) -> Option<&DataType> {
     match data_type {
         DataType::List(item)
@@ -32,7 +36,10 @@ pub(super) fn item(data_type: &DataType) -> Option<&DataType> {
     }
 }
 
-/// Parts an array of lists from its values.
+/// Splits an array of lists into offsets and values.
+///
+/// # Errors
+/// An array that is not of lists, and more values than 32-bit offsets can count.
 pub(super) fn split(array: &ArrayRef) -> Result<(Lists, ArrayRef)> {
     match array.data_type() {
         DataType::List(_) => offsets(array.as_list::<i32>()),
@@ -44,6 +51,7 @@ pub(super) fn split(array: &ArrayRef) -> Result<(Lists, ArrayRef)> {
     }
 }
 
+/// Splits lists with offsets. A slice of an array gets its own values only.
 fn offsets<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<(Lists, ArrayRef)> {
     let nulls = array.nulls().cloned();
     let all = array.values();
@@ -59,7 +67,7 @@ fn offsets<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<(Lists, Ar
     Ok((Lists { offsets: narrow(ends)?, nulls }, values))
 }
 
-/// Lists that may lie in any order, and share values: these are taken, each as often as it is needed.
+/// Splits list views, which may overlap and be in any order: their values are gathered in the order of the lists.
 fn views<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<(Lists, ArrayRef)> {
     let nulls = array.nulls().cloned();
     let mut indices = Vec::new();
@@ -75,12 +83,14 @@ fn views<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<(Lists, 
     Ok((Lists { offsets: narrow(ends.into_iter())?, nulls }, values))
 }
 
+/// Splits lists of a fixed size.
 fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
     let size = usize::try_from(array.value_length()).unwrap_or_default();
     let ends = (0..=array.len()).map(|row| row * size);
     Ok((Lists { offsets: narrow(ends)?, nulls: array.nulls().cloned() }, Arc::clone(array.values())))
 }
 
+/// Converts offsets to 32 bits.
 fn narrow(mut ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
     let limit = i32::MAX as u64;
     let refuse =
@@ -93,18 +103,18 @@ fn narrow(mut ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
 }
 
 impl Lists {
-    /// How many there are.
+    /// Returns the number of lists.
     pub(super) fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Where the values of a list lie, `None` where it is null.
+    /// Returns the range of a list's values; `None` if the list is null.
     #[inline]
     pub(super) fn get(&self, list: usize) -> Option<Range<usize>> {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(list)) { None } else { Some(self.range(list)) }
     }
 
-    /// Where the values of a list lie, which may be null.
+    /// Returns the range of a list's values, also if the list is null.
     #[inline]
     pub(super) fn range(&self, list: usize) -> Range<usize> {
         match self.offsets.get(list..list + 2) {
@@ -113,21 +123,21 @@ impl Lists {
         }
     }
 
-    /// The list that is not null and has this value.
+    /// Returns the list, other than null ones, that has this value.
     pub(super) fn list_of(&self, value: usize) -> Option<usize> {
         let list = self.offsets.partition_point(|offset| *offset as usize <= value).checked_sub(1)?;
         self.get(list).filter(|range| range.contains(&value)).map(|_| list)
     }
 
-    /// Makes all lists null that have a value; those of no value stay.
+    /// Makes all lists null.
     pub(super) fn nullify_all(&mut self) {
         self.nulls = Some(NullBuffer::new_null(self.len()));
     }
 
-    /// Drops the nulls among the values, for a feature has none. `row_of` has the row of a list.
+    /// Removes the nulls among the values, which a feature cannot have. `row_of` maps a list to its row.
     ///
     /// # Errors
-    /// Where there are any and no loss is allowed.
+    /// [`ErrorKind::Lossy`] for the first list with a null, unless losses are allowed.
     pub(super) fn drop_nulls(
         &mut self,
         values: ArrayRef,
@@ -144,7 +154,7 @@ impl Lists {
                 dropped += count as u64;
             }
         }
-        // Where all nulls are values of lists that are null themselves, nobody reads them.
+        // All nulls are values of null lists, which are not written.
         if dropped == 0 {
             return Ok(values);
         }
@@ -154,7 +164,7 @@ impl Lists {
     }
 }
 
-/// Offsets among the values that are not null.
+/// Returns offsets into the values that are not null.
 fn kept(offsets: &[i32], nulls: &NullBuffer) -> ScalarBuffer<i32> {
     let mut before = 0;
     let mut count = 0;

@@ -1,10 +1,10 @@
-//! What would change a value: refused, or counted.
+//! Losses: values that would change are errors, or are counted if losses are allowed.
 
 use std::fmt::Display;
 
 use crate::{Error, ErrorKind, Position, Result};
 
-/// How often one thing happened to one column.
+/// The number of times that one kind of change was made to one column.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
     pub(super) column: String,
@@ -12,11 +12,11 @@ pub(super) struct Loss {
     pub(super) times: u64,
 }
 
-/// The losses of one column in one batch.
+/// Records the losses of one column in one batch.
 pub(super) struct Ledger<'a> {
     column: &'a str,
     lossy: bool,
-    /// The number of the batch's first record.
+    /// Number of the first record of the batch.
     first: u64,
     losses: &'a mut Vec<Loss>,
 }
@@ -26,7 +26,11 @@ impl<'a> Ledger<'a> {
         Self { column, lossy, first, losses }
     }
 
-    /// Refuses what stands in row `row` of the batch, unless losses are allowed. `instead` says what helps besides.
+    /// Returns an error for row `row` of the batch, unless losses are allowed. `found` describes the value, and
+    /// `instead` a remedy.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lossy`] with the number of the record.
     pub(super) fn refuse(&self, row: usize, found: impl Display, instead: &str) -> Result<()> {
         if self.lossy {
             return Ok(());
@@ -36,7 +40,7 @@ impl<'a> Ledger<'a> {
         Err(self.error(record, ErrorKind::Lossy(message)))
     }
 
-    /// Notes what was done to that many values.
+    /// Adds `times` changes of the kind `what`.
     pub(super) fn count(&mut self, what: &'static str, times: u64) {
         let known = self.losses.iter_mut().find(|loss| loss.what == what && loss.column == self.column);
         match known {
@@ -46,6 +50,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
+    /// Makes an error of a record of this column.
     fn error(&self, record: u64, kind: ErrorKind) -> Error {
         Error::new(kind, Position { record, offset: 0, feature: Some(self.column.into()) })
     }

@@ -1,4 +1,13 @@
-//! Users' types as the few that features have. Where a value would change, its row is looked for, and only then.
+//! Converting Arrow values to the types of features. Values are checked in one fast pass; the row of a value that would
+//! change is only searched for if there is one.
+//!
+//! ```text
+//! bool, int8 .. uint32, uint64   ─▶ int64       uint64 from 2^63 on changes
+//! float16, float64, decimals     ─▶ float32     most float64 and decimals change
+//! dates, times, durations        ─▶ int64       the unit is lost
+//! large and fixed-size bytes     ─▶ views       no copy
+//! dictionary of T                ─▶ as T
+//! ```
 
 use std::{fmt::Display, sync::Arc};
 
@@ -18,11 +27,11 @@ use arrow_select::take::take;
 use super::{losses::Ledger, plan::Leaf};
 use crate::{Result, Values};
 
-/// The row of a value, `None` where no row has it.
+/// A function from the index of a value to its row; `None` for a value that no row has.
 pub(super) type RowOf<'a> = &'a dyn Fn(usize) -> Option<usize>;
 
-/// Takes the values that a dictionary's keys stand for, and says how these are converted. Bytes become views first, so
-/// that none is copied.
+/// Replaces the keys of a dictionary by its values, and returns these with their conversion. Bytes are converted to
+/// views first, so that they are not copied.
 pub(super) fn unpack(array: &ArrayRef, leaf: &Leaf) -> Result<(ArrayRef, Leaf)> {
     let (Leaf::Dictionary(inner), Some(dictionary)) = (leaf, array.as_any_dictionary_opt()) else {
         return Ok((Arc::clone(array), leaf.clone()));
@@ -34,7 +43,7 @@ pub(super) fn unpack(array: &ArrayRef, leaf: &Leaf) -> Result<(ArrayRef, Leaf)> 
     Ok((take(&values, dictionary.keys(), None)?, leaf))
 }
 
-/// Bytes or text as views, `None` where the values are neither.
+/// Converts bytes or text to views; `None` for other values.
 fn views(array: &ArrayRef, leaf: &Leaf) -> Result<Option<(ArrayRef, Values)>> {
     let array: ArrayRef = match leaf {
         Leaf::Same(Values::Binary) => Arc::new(BinaryViewArray::from(array.as_binary::<i32>())),
@@ -66,9 +75,10 @@ fn views(array: &ArrayRef, leaf: &Leaf) -> Result<Option<(ArrayRef, Values)>> {
     Ok(Some((array, values)))
 }
 
+/// Converts values of a fixed size to views.
 fn fixed_views(array: &FixedSizeBinaryArray) -> Result<BinaryViewArray> {
     if u32::try_from(array.values().len()).is_err() {
-        // Views count bytes in 32 bits: copies go to as many buffers as it takes.
+        // The offsets of views have 32 bits; a larger array is copied to several buffers.
         return Ok(array.iter().collect());
     }
     let mut views = BinaryViewBuilder::with_capacity(array.len());
@@ -84,10 +94,10 @@ fn fixed_views(array: &FixedSizeBinaryArray) -> Result<BinaryViewArray> {
     Ok(views.finish())
 }
 
-/// Values of the type that [`Leaf::values`] says.
+/// Converts values to the type of [`Leaf::values`].
 ///
 /// # Errors
-/// A value that would change, where no loss is allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that would change, unless losses are allowed.
 pub(super) fn convert(array: &ArrayRef, leaf: &Leaf, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     match leaf {
         Leaf::Null | Leaf::Same(_) => Ok(Arc::clone(array)),
@@ -120,10 +130,12 @@ pub(super) fn convert(array: &ArrayRef, leaf: &Leaf, row_of: RowOf<'_>, ledger: 
     }
 }
 
+/// Converts integers that fit in an `i64`.
 fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> ArrayRef {
     Arc::new(array.as_primitive::<T>().unary::<_, Int64Type>(Into::into))
 }
 
+/// Converts `uint64`, whose values from 2^63 on would become negative.
 fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: u64| i64::try_from(value).is_err();
     let found = |value| format!("{value}, past the end of int64");
@@ -140,6 +152,7 @@ fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Le
     Ok(Arc::new(array.unary::<_, Int64Type>(|value| value as i64)))
 }
 
+/// Converts `float64`, most of whose values are not exact in `float32`.
 fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
     let found = |value| format!("{value:?}, which float32 cannot hold exactly");
@@ -148,7 +161,8 @@ fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut 
     Ok(Arc::new(array.unary::<_, Float32Type>(|value| value as f32)))
 }
 
-/// Passes over all values quickly, and over those that change once more, for their rows.
+/// Checks all values, and reports those that change with their rows. `found` describes a value, `instead` the remedy,
+/// and `what` the change.
 fn check<T: ArrowPrimitiveType, D: Display>(
     array: &PrimitiveArray<T>,
     changes: impl Fn(T::Native) -> bool,
@@ -175,7 +189,7 @@ fn check<T: ArrowPrimitiveType, D: Display>(
     Ok(())
 }
 
-/// Times as the integers that they are stored as. The plan has refused them where no loss is allowed.
+/// Converts times to their stored integers. The plan refuses them unless losses are allowed.
 fn time(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     ledger.count("times written as int64 in their unit", values(array, row_of));
     let narrow = array.data_type().primitive_width() == Some(4);
@@ -184,8 +198,8 @@ fn time(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<
     Ok(if narrow { widened::<Int32Type>(&arrow_array::make_array(data)) } else { Arc::new(Int64Array::from(data)) })
 }
 
-/// Decimals as the nearest floats, by way of their digits, for two roundings would not always give the nearest. The plan
-/// has refused them where no loss is allowed.
+/// Converts decimals to the nearest floats, through their digits: by way of `f64` there would be two roundings, whose
+/// result is not always the nearest. The plan refuses decimals unless losses are allowed.
 fn decimal<T: DecimalType>(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> ArrayRef {
     ledger.count("decimals written as the nearest float32", values(array, row_of));
     let array = array.as_primitive::<T>();
@@ -194,7 +208,7 @@ fn decimal<T: DecimalType>(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Led
     Arc::new(floats.collect::<Float32Array>())
 }
 
-/// How many values stand in rows.
+/// Returns the number of values that rows have.
 fn values(array: &ArrayRef, row_of: RowOf<'_>) -> u64 {
     (0..array.len()).filter(|index| array.is_valid(*index) && row_of(*index).is_some()).count() as u64
 }

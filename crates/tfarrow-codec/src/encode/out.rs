@@ -1,24 +1,29 @@
-//! Where records are put together: small pieces in a block that stays in the cache, long ones straight in the caller's
-//! memory.
+//! Buffered output: short pieces are assembled in a block that stays in the cache, long ones are appended to the
+//! caller's bytes.
 //!
-//! A copy of a few bytes whose number is not known beforehand costs more than the bytes themselves. Small pieces are
-//! therefore stored in whole words, past their end, and what follows overwrites the rest; that takes memory which is
-//! there to be written to, and the block is.
+//! Copying a few bytes costs more than the bytes themselves if their number is not a constant. Short pieces are
+//! therefore stored as a constant number of bytes, of which only the first are used; the next piece overwrites the
+//! others:
+//!
+//! ```text
+//! put([0a 03 00 00], 2)    block  .. 0a 03 00 00        used + 2
+//! put([01 96 01 00], 3)    block  .. 0a 03 01 96 01 00  used + 3
+//! ```
 
-/// Bytes of the block.
+/// Size of the block in bytes.
 const BLOCK: usize = 8 << 10;
-/// Bytes that go straight to the caller's memory, where there are at least so many at once.
+/// Smallest number of bytes that is appended to the caller's bytes without the block.
 const LONG: usize = 1 << 10;
-/// Varints that are written in one go.
+/// Number of varints that are written at once.
 const RUN: usize = 64;
-/// Bytes of the longest varint, 10, for each of these, and what the last is stored with.
+/// Size of a buffer for these varints: 10 bytes each, and 8 by which the last may be stored too long.
 const ROOM: usize = 10 * RUN + 8;
-/// Bytes that a short piece is stored with.
+/// Number of bytes that a short piece is stored as.
 pub(super) const PIECE: usize = 16;
-/// The high bit of each byte of a word: set where a varint goes on.
+/// The high bit of each byte of a word, which is set in all bytes of a varint except its last.
 const MORE: u64 = 0x8080_8080_8080_8080;
 
-/// Bytes of a varint, by the place of its value's highest bit: seven bits a byte.
+/// The length of a varint by the position of its value's highest bit: a byte for every seven bits.
 const LENS: [u8; 64] = {
     let mut lens = [0; 64];
     let mut bit = 0;
@@ -28,7 +33,8 @@ const LENS: [u8; 64] = {
     }
     lens
 };
-/// The bits that say that there is more, in each of the first eight bytes but the varint's last, likewise.
+/// The high bits of the first eight bytes of a varint, by the position of its value's highest bit: set in all bytes
+/// except the last.
 const MORES: [u64; 64] = {
     let mut mores = [MORE; 64];
     let mut bit = 0;
@@ -39,25 +45,25 @@ const MORES: [u64; 64] = {
     mores
 };
 
-/// The place of the highest bit. Zero is as long as one.
+/// Returns the position of the highest set bit; that of 0 is 0.
 #[inline]
 fn highest(value: u64) -> usize {
     (value | 1).ilog2() as usize
 }
 
-/// Bytes that `value` takes as a varint.
+/// Returns the length of `value` as a varint.
 #[inline]
 pub(crate) fn varint_len(value: u64) -> u64 {
     u64::from(look_up(&LENS, highest(value)))
 }
 
-/// What a table has for a bit. There are 64 of both, and no check is left of this.
+/// Returns an element of a table. All positions are below 64, so that the compiler removes the check.
 #[inline]
 fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
     table.get(bit).copied().unwrap_or_default()
 }
 
-/// Appends to the caller's bytes. What is in the block gets there by [`flush`](Self::flush) at the latest.
+/// Appends to the caller's bytes, through a block. [`flush`](Self::flush) appends the rest of the block.
 pub(super) struct Out<'a> {
     bytes: &'a mut Vec<u8>,
     block: [u8; BLOCK],
@@ -69,14 +75,14 @@ impl<'a> Out<'a> {
         Self { bytes, block: [0; BLOCK], used: 0 }
     }
 
-    /// All bytes so far.
+    /// Appends the block, and returns the caller's bytes.
     pub(super) fn flush(&mut self) -> &mut Vec<u8> {
         self.bytes.extend_from_slice(self.block.get(..self.used).unwrap_or_default());
         self.used = 0;
         self.bytes
     }
 
-    /// Bytes of any number.
+    /// Writes bytes of any number.
     #[inline]
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         if bytes.len() >= LONG {
@@ -90,7 +96,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// The bytes of `all` from `start`, `len` of them. Short ones are taken with what lies behind them in `all`.
+    /// Writes `len` bytes of `all` from `start` on. Short ones are stored with the bytes after them.
     #[inline]
     pub(super) fn part(&mut self, all: &[u8], start: usize, len: usize) {
         let rest = all.get(start..).unwrap_or_default();
@@ -100,7 +106,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// The first `len` bytes of `N`.
+    /// Writes the first `len` of `N` bytes.
     #[inline]
     pub(super) fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         self.room(N);
@@ -110,12 +116,13 @@ impl<'a> Out<'a> {
         self.used += len;
     }
 
+    /// Writes one byte.
     #[inline]
     pub(super) fn byte(&mut self, byte: u8) {
         self.put([byte], 1);
     }
 
-    /// What `write` writes, at most `N` bytes, of which it returns the number.
+    /// Writes what `write` stores in `N` bytes, the number of which it returns.
     #[inline]
     pub(super) fn write<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N]) -> usize) {
         self.room(N);
@@ -124,17 +131,18 @@ impl<'a> Out<'a> {
         }
     }
 
+    /// Writes a varint.
     #[inline]
     pub(super) fn varint(&mut self, value: u64) {
         self.write(|place: &mut [u8; 10]| put_varint(value, place, 0));
     }
 
-    /// The varints of a packed list.
+    /// Writes the varints of a packed list.
     pub(super) fn varints(&mut self, values: &[i64]) {
         values.chunks(RUN).for_each(|values| self.write(|place| put_varints(values, place)));
     }
 
-    /// Sees to it that `count` bytes fit in the block, which is longer than any that are asked for.
+    /// Makes sure that the block has space for `count` bytes, which are fewer than its size.
     #[inline]
     fn room(&mut self, count: usize) {
         if BLOCK - self.used < count {
@@ -143,7 +151,7 @@ impl<'a> Out<'a> {
     }
 }
 
-/// Writes at most [`RUN`] varints, and returns how many bytes they take.
+/// Stores at most [`RUN`] varints, and returns their length. Eight values below 128 are stored at once.
 #[inline]
 fn put_varints(values: &[i64], place: &mut [u8; ROOM]) -> usize {
     let mut at = 0;
@@ -162,6 +170,7 @@ fn put_varints(values: &[i64], place: &mut [u8; ROOM]) -> usize {
     at
 }
 
+/// Stores a varint at `at`, and returns its length. Up to 10 bytes are overwritten.
 #[inline]
 pub(super) fn put_varint<const N: usize>(value: u64, place: &mut [u8; N], at: usize) -> usize {
     if value < 1 << 28 {
@@ -177,6 +186,7 @@ pub(super) fn put_varint<const N: usize>(value: u64, place: &mut [u8; N], at: us
     len
 }
 
+/// Stores a constant number of bytes at `at`, if there is space.
 #[inline]
 pub(super) fn put_at<const N: usize, const M: usize>(place: &mut [u8; M], at: usize, bytes: [u8; N]) {
     if let Some(place) = place.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
@@ -184,7 +194,7 @@ pub(super) fn put_at<const N: usize, const M: usize>(place: &mut [u8; M], at: us
     }
 }
 
-/// The varint of a value of at most 28 bits, and how many of its bytes there are.
+/// Returns the varint of a value below 2^28, and its length.
 #[inline]
 fn varint_to_4(value: u32) -> ([u8; 4], usize) {
     let highest = highest(u64::from(value));
@@ -192,7 +202,7 @@ fn varint_to_4(value: u32) -> ([u8; 4], usize) {
     ((spread | look_up(&MORES, highest) as u32).to_le_bytes(), usize::from(look_up(&LENS, highest)))
 }
 
-/// A varint's first eight bytes, its last two, and how many of them there are.
+/// Returns the first eight bytes of a varint, its last two, and its length.
 #[inline]
 fn varint(value: u64) -> ([u8; 8], [u8; 2], usize) {
     let highest = highest(value);
@@ -203,7 +213,7 @@ fn varint(value: u64) -> ([u8; 8], [u8; 2], usize) {
     (low.to_le_bytes(), rest, usize::from(look_up(&LENS, highest)))
 }
 
-/// Seven bits of the low 56 to a byte.
+/// Distributes the low 56 bits to eight bytes of seven bits.
 #[inline]
 fn spread(x: u64) -> u64 {
     let x = (x & 0x0fff_ffff) | ((x & 0x00ff_ffff_f000_0000) << 4);

@@ -1,7 +1,14 @@
-//! What each column of a schema becomes in a record, decided once: also, by name, what no record can hold.
+//! The plan of a schema: what each column becomes in a record. It is made once, and refuses columns that no record can
+//! hold.
 //!
-//! If you add a type, you must also add its conversion to `normalize`; the compiler finds it, since [`Leaf`] is matched
-//! exhaustively there.
+//! ```text
+//! field                                      ColumnPlan
+//! "x": List<Int16>                           feature "x", List, Leaf::Int16 (converted to int64)
+//! "x": Timestamp                             refused, unless losses are allowed
+//! "x": Struct                                refused, with SQL that flattens it
+//! ```
+//!
+//! A new type must also be added to `normalize`; the compiler finds the place, since it matches [`Leaf`] exhaustively.
 
 use std::collections::HashMap;
 
@@ -13,30 +20,30 @@ use crate::{
     schema::{EXACT_COLUMN, FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
 };
 
-/// What becomes of one column.
+/// The plan of one column.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnPlan {
-    /// The column's place in the schema.
+    /// The index of the column in the schema.
     pub(super) index: usize,
-    /// The column's name, which users know.
+    /// The name of the column, which errors have.
     pub(super) name: String,
-    /// The feature's name.
+    /// The name of the feature.
     pub(super) feature: String,
     pub(super) role: Role,
     pub(super) shape: Shape,
     pub(super) leaf: Leaf,
-    /// The kind that the metadata gives a column whose type gives none.
+    /// The kind of the metadata, for a column whose type has none.
     pub(super) kind: Option<Kind>,
-    /// Whether it is one of several columns of a feature, as its name says, which is not the feature's.
+    /// Whether it is one of several columns of a feature: the metadata has a kind and another name.
     pub(super) splits: bool,
 }
 
-/// From which type values come, and with it how they are converted.
+/// The Arrow type of a column's values, which decides how they are converted.
 #[derive(Clone, Debug)]
 pub(super) enum Leaf {
-    /// No value can be there.
+    /// No values: the column has the type null.
     Null,
-    /// Nothing to convert.
+    /// Values that need no conversion.
     Same(Values),
     LargeBinary,
     LargeUtf8,
@@ -51,9 +58,9 @@ pub(super) enum Leaf {
     UInt64,
     Float16,
     Float64,
-    /// Times of any sort, whose unit gets lost.
+    /// Dates, times, timestamps and durations, whose unit is lost.
     Time,
-    /// Decimals, of which only some are equal to a float.
+    /// Decimals, which are rounded to floats.
     Decimal32,
     Decimal64,
     Decimal128,
@@ -62,7 +69,7 @@ pub(super) enum Leaf {
 }
 
 impl Leaf {
-    /// The type of the values once they are converted; `None` where there are none.
+    /// Returns the type of the converted values; `None` for the type null.
     pub(super) fn values(&self) -> Option<Values> {
         match self {
             Self::Null => None,
@@ -82,7 +89,7 @@ impl Leaf {
     }
 }
 
-/// Decides on all columns of a schema.
+/// Plans all columns of a schema. `record_type` overrides the schema's, and `lossy` allows losses.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for the first column that no record can hold, [`ErrorKind::Lossy`] for one whose values
@@ -106,7 +113,8 @@ pub(super) fn plan(
     Ok((record_type, columns))
 }
 
-/// What the schema says, else what its columns say. Lists of lists alone say nothing: that has to be asked for.
+/// Returns the record type of the metadata of the schema or of its columns, or else Example. A list of lists does not
+/// make a SequenceExample: that must be requested.
 fn record_type_of(schema: &Schema) -> RecordType {
     let said = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
     let has = |wanted: &[Role]| schema.fields().iter().filter_map(|f| role_of(f)).any(|role| wanted.contains(&role));
@@ -118,6 +126,7 @@ fn record_type_of(schema: &Schema) -> RecordType {
     }
 }
 
+/// Plans one column.
 fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> Result<ColumnPlan, ErrorKind> {
     let (shape, value_type) = shape_of(field)?;
     let leaf = leaf(field.name(), value_type, lossy)?;
@@ -135,6 +144,7 @@ fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> 
     })
 }
 
+/// Returns the shape of a column and the type of its values.
 fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
     let Some(list) = lists::item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
     let Some(step) = lists::item(list) else { return Ok((Shape::List, list)) };
@@ -146,7 +156,7 @@ fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
     }
 }
 
-/// The part that a column plays. Its shape decides, but for columns of our own.
+/// Returns the role of a column. Its shape decides, except for columns of tfarrow's own.
 fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Result<Role, ErrorKind> {
     let bytes = leaf.values().is_some_and(|values| values.kind() == Kind::Bytes);
     let unset = match role_of(field) {
@@ -184,7 +194,8 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
     }
 }
 
-/// Each feature has one column, or one for each of its kinds: of two of one kind, a reader would see the last.
+/// Checks that each feature has one column, or one for each of its kinds. Of two columns of one kind, readers would see
+/// the last.
 fn check_names(columns: &[ColumnPlan]) -> Result<()> {
     let mut names: HashMap<_, Vec<Option<Option<Kind>>>> = HashMap::new();
     for column in columns.iter().filter(|column| !matches!(column.role, Role::Unset | Role::Exact)) {
@@ -199,6 +210,7 @@ fn check_names(columns: &[ColumnPlan]) -> Result<()> {
     Ok(())
 }
 
+/// Checks that there is one column of raw records.
 fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
     match columns {
         [_] => Ok(()),
@@ -209,6 +221,7 @@ fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
     }
 }
 
+/// Returns the conversion of a type; an error names the type and SQL that helps.
 fn leaf(name: &str, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind> {
     let cast = |to: &str| format!("SELECT CAST({name} AS {to}) AS {name} ..", name = quoted(name));
     let refused = |way: String| Err(unsupported(format!("a feature cannot hold {data_type}; {way}")));
@@ -282,15 +295,17 @@ fn leaf(name: &str, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind
     }
 }
 
+/// Makes an error of an unsupported column.
 fn unsupported(message: String) -> ErrorKind {
     ErrorKind::Unsupported(message)
 }
 
+/// Returns SQL that unnests a column.
 fn unnest(name: &str) -> String {
     format!("unnest it: SELECT unnest({name}) AS {name} ..", name = quoted(name))
 }
 
-/// SQL that makes a column of each field of a struct.
+/// Returns SQL that makes a column of each field of a struct.
 fn flattened(name: &str, fields: &Fields) -> String {
     let column = |field: &str| {
         let key = field.replace('\'', "''");
@@ -300,11 +315,12 @@ fn flattened(name: &str, fields: &Fields) -> String {
     format!("SELECT {} ..", columns.join(", "))
 }
 
-/// An SQL identifier that keeps its capitals.
+/// Returns a quoted SQL identifier.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Returns the description of integers in a unit.
 fn unit_name(unit: TimeUnit) -> &'static str {
     match unit {
         TimeUnit::Second => "int64 seconds",

@@ -1,4 +1,4 @@
-//! The rows' loop: a record's header, its messages, its CRC.
+//! Writing records row by row: the header of the frame, the messages, the CRC of the data.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,25 @@ use super::{
 };
 use crate::frame;
 
-/// A field of a record that is a map: `Example.features`, say.
+/// A field of a record that is a message with a map: `Example.features`, or one of a SequenceExample's fields.
 pub(super) struct Message<'a> {
+    /// The tag of the field.
     tag: u8,
+    /// The columns, in the order of their entries.
     columns: Vec<Box<dyn Column>>,
-    /// Bytes of each row's entries.
+    /// Length of each row's entries in bytes.
     lens: Vec<u64>,
-    /// Where the columns of a feature are.
+    /// Indices of the columns of each feature.
     by_name: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Message<'a> {
-    /// The field of this number, for so many rows.
+    /// Creates the field `field` of `rows` records.
     pub(super) fn new(field: u8, rows: usize) -> Self {
         Self { tag: tag(field), columns: Vec::new(), lens: vec![0; rows], by_name: HashMap::new() }
     }
 
-    /// Measures a column, where there is one.
+    /// Measures a column and adds it, if there is one.
     pub(super) fn push(&mut self, plan: &'a ColumnPlan, column: Option<Box<dyn Column>>) {
         if let Some(mut column) = column {
             column.measure(&mut self.lens);
@@ -35,18 +37,18 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Whether a row has this feature.
+    /// Returns whether a row has a feature.
     pub(super) fn has(&self, feature: &str, row: usize) -> bool {
         self.columns_of(feature, row) > 0
     }
 
-    /// In how many of its columns a feature has something in a row.
+    /// Returns the number of columns in which a feature has a value in a row.
     pub(super) fn columns_of(&self, feature: &str, row: usize) -> usize {
         let columns = self.by_name.get(feature).into_iter().flatten().filter_map(|index| self.columns.get(*index));
         columns.filter(|column| column.is_present(row)).count()
     }
 
-    /// Bytes of a row's field. One without entries is left out.
+    /// Returns the length of a row's field in bytes. A field without entries is not written.
     fn len(&self, row: usize) -> u64 {
         match self.entries_len(row) {
             0 => 0,
@@ -54,10 +56,12 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// Returns the length of a row's entries in bytes.
     fn entries_len(&self, row: usize) -> u64 {
         self.lens.get(row).copied().unwrap_or_default()
     }
 
+    /// Writes a row's field.
     fn write(&self, row: usize, out: &mut Out<'_>) {
         let len = self.entries_len(row);
         if len > 0 {
@@ -68,12 +72,12 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Bytes of each row's record.
+/// Returns the length of each row's record in bytes.
 pub(super) fn lens(messages: &[Message<'_>], rows: usize) -> Vec<u64> {
     (0..rows).map(|row| messages.iter().map(|message| message.len(row)).sum()).collect()
 }
 
-/// Writes all rows, whose records have so many bytes.
+/// Writes the frames of all rows; `lens` are the lengths of their records.
 pub(super) fn write(messages: &[Message<'_>], lens: &[u64], bytes: &mut Vec<u8>) {
     let mut out = Out::new(bytes);
     for (row, len) in lens.iter().enumerate() {

@@ -1,5 +1,10 @@
-//! One record's contribution to a summary. A record counts whole or not at all: what a walk sees is noted first, and
-//! added once the record has turned out to parse.
+//! Observing one record for a summary. A record counts completely or not at all: the walk notes its features, and they
+//! are added to the summary once the record has parsed.
+//!
+//! ```text
+//! walk  ─ Seen, a feature each ─▶ record parses?  ─ yes ─▶ FeatureSummary of each feature, observers
+//!                                                 ─ no ──▶ notes dropped, new names removed
+//! ```
 
 use std::marker::PhantomData;
 
@@ -16,47 +21,54 @@ use crate::{
     wire,
 };
 
-/// What a record has of one feature. Flat, so that it is written once and not moved about.
+/// A feature of the current record. Without indirection, so that it is written once and not copied.
 #[derive(Debug)]
 pub(super) struct Seen {
+    /// The map that the feature is in.
     pub(super) side: Side,
+    /// The number of its key.
     pub(super) id: u32,
-    /// Where its message stands, where somebody will read it.
+    /// The place of its message, if an observer reads it.
     pub(super) message: Slot,
-    /// Its list, if it has a kind.
+    /// The list of a feature; [`List::UNSET`] for a feature list.
     list: List,
-    /// For a feature list: which of the record's steps are its own.
+    /// The steps of a feature list: a range of [`Observer::steps`](Observer).
     steps: Option<(usize, usize)>,
 }
 
-/// What one `Feature` has.
+/// Properties of the list of one `Feature`.
 #[derive(Clone, Copy, Debug)]
 struct List {
+    /// Number of values.
     len: u64,
+    /// Bytes of all values, for byte strings.
     bytes: u64,
+    /// The kind; `None` if it is unset.
     kind: Option<Kind>,
+    /// Whether every value is UTF-8; true for numbers.
     utf8: bool,
+    /// Whether a value has a character that is not an ASCII control character.
     printable: bool,
 }
 
 impl List {
-    /// Of a feature with no kind set.
+    /// A feature without a kind.
     const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true, printable: false };
 }
 
-/// What one record, or all of a summary, has besides its features.
+/// Properties of a record, or of all records of a summary, besides its features.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traits {
-    /// Some feature's map entry has a value, as all entries have that TensorFlow wrote.
+    /// Whether a map entry has a value, as every entry that TensorFlow writes does.
     pub(super) has_value: bool,
-    /// It has `feature_lists`, if only empty ones.
+    /// Whether there is a `feature_lists` field, possibly an empty one.
     pub(super) has_lists: bool,
-    /// It has a name that is one too many to remember.
+    /// Whether there is a name above the limits.
     pub(super) overflow: bool,
 }
 
 impl Traits {
-    /// Adds the traits of more records.
+    /// Adds the properties of further records.
     pub(super) fn merge(&mut self, other: Self) {
         self.has_value |= other.has_value;
         self.has_lists |= other.has_lists;
@@ -64,23 +76,28 @@ impl Traits {
     }
 }
 
-/// Walks records for a summary, and holds what one record has until it is added.
+/// Walks records, and holds the features of the current one until they are added to the summary.
 #[derive(Debug, Default)]
 pub(super) struct Observer {
-    /// The traits of the record in hand.
+    /// Properties of the current record.
     pub(super) traits: Traits,
-    /// The last field of the record in hand that neither message has.
+    /// The last field of the current record that neither message type defines.
     pub(super) foreign: Option<u32>,
+    /// The features of the current record.
     seen: Vec<Seen>,
-    /// What each step of all feature lists has.
+    /// The lists of the steps of all its feature lists.
     steps: Vec<List>,
-    /// Messages that came in pieces.
+    /// Messages that come in several pieces.
     joined: Vec<u8>,
+    /// Buffers for decoded numbers.
     numbers: NumberBuffers,
 }
 
 impl Observer {
-    /// Adds one record's features to `sides`, and tells `others` of it. A record that does not parse changes nothing.
+    /// Adds the features of a record to `sides`, and passes it to `others`.
+    ///
+    /// # Errors
+    /// [`WireError`] for a record that does not parse or exceeds a limit; it changes nothing.
     pub(super) fn record<O: RecordObserver>(
         &mut self,
         data: &[u8],
@@ -117,7 +134,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Reads a feature whose name is not remembered, for nothing but its form and its length.
+    /// Parses a feature whose name is above the limits, without keeping it.
     #[cold]
     fn check(&mut self, side: Side, bytes: &[u8], limits: &Limits) -> wire::Result<()> {
         match side {
@@ -133,18 +150,20 @@ impl Observer {
     }
 }
 
-/// Refuses a list of more values than there may be.
+/// Checks that a list has no more than [`Limits::values`] values.
 #[inline]
 fn check_len(list: &List, limits: &Limits) -> wire::Result<()> {
     if list.len > limits.values as u64 { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
+/// Adds a feature of a record to its summary.
 #[inline]
 fn add(feature: &mut FeatureSummary, list: &List, place: Place) {
     feature.present += 1;
     add_list(feature, list, place);
 }
 
+/// Adds a feature list of a record to its summary.
 fn add_steps(feature: &mut FeatureSummary, steps: &[List], place: Place) {
     feature.present += 1;
     let count = steps.len() as u64;
@@ -153,6 +172,7 @@ fn add_steps(feature: &mut FeatureSummary, steps: &[List], place: Place) {
     steps.iter().for_each(|list| add_list(feature, list, place));
 }
 
+/// Adds the list of a feature, or of a step.
 #[inline]
 fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
     let List { len, bytes, kind, utf8, printable } = *list;
@@ -183,10 +203,12 @@ fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
     seen.printable |= printable;
 }
 
+/// Receives the features of a record.
 struct Walk<'o, O> {
     observer: &'o mut Observer,
     sides: &'o mut [SideSummary; 2],
     data: &'o [u8],
+    /// The type of the observer, which decides whether places are kept.
     told: PhantomData<O>,
 }
 
@@ -208,7 +230,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
             self.observer.traits.overflow = true;
             return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits());
         };
-        // Once a value was no text, the next need not be looked at.
+        // Once a value is not UTF-8, further values of the feature need no check.
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
         let bytes = value.unwrap_or_default();
         let limits = summary.keys.limits();
@@ -239,7 +261,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
 }
 
 impl<O> Walk<'_, O> {
-    /// A feature that is given again replaces what was given before.
+    /// Notes a feature. Of a feature that is given twice, the last entry counts.
     #[inline]
     fn note(&mut self, seen: Seen) {
         let all = &mut self.observer.seen;
@@ -251,8 +273,7 @@ impl<O> Walk<'_, O> {
     }
 }
 
-/// A plain one is read in the place where it is asked for: what a closure returns goes through memory, and there the
-/// processor waits for it.
+/// Reads a `Feature`. The usual form is read without a closure, whose result would be passed through memory.
 #[inline(always)]
 fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     match walk::plain_feature(message) {
@@ -261,6 +282,7 @@ fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     }
 }
 
+/// Reads a `Feature` of any form.
 #[cold]
 fn odd_one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     walk::feature(message, nesting, |feature| match feature {
@@ -269,6 +291,7 @@ fn odd_one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     })
 }
 
+/// Reads the steps of a `FeatureList`, and appends their lists to `all`.
 fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<List>) -> wire::Result<()> {
     walk::steps(message, nesting, |step| {
         all.push(one(step, utf8, nesting)?);
@@ -276,6 +299,7 @@ fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<List>) -> wir
     })
 }
 
+/// Reads the body of a list. `utf8` says whether values are to be checked for UTF-8.
 #[inline(always)]
 fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
     // Most lists of bytes have one value.
@@ -309,19 +333,19 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
             Ok(())
         })?,
     }
-    // That bytes of this feature were no text says nothing of its numbers.
+    // The UTF-8 of byte strings does not apply to numbers of the same feature.
     Ok(List { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, printable })
 }
 
-/// Most values are short, and most text is ASCII: that is told faster than UTF-8 in general.
+/// Returns whether a value is UTF-8. Most values are short ASCII, which is checked first since that is faster.
 #[inline]
 fn is_text(value: &[u8]) -> bool {
     value.is_ascii() || simdutf8::basic::from_utf8(value).is_ok()
 }
 
-/// Whether a value has more than ASCII control characters. The first byte decides it for most values.
+/// Returns whether a value has a byte that is not an ASCII control character. The first block decides for most values.
 #[inline]
 fn is_printable(value: &[u8]) -> bool {
-    // Values of zeros are long in images: whole blocks are compared at once.
+    // Images have long runs of zeros, so that complete blocks are checked without a branch for each byte.
     value.chunks(64).any(|block| block.iter().fold(false, |found, byte| found | !byte.is_ascii_control()))
 }

@@ -1,4 +1,4 @@
-//! The values of records that have parsed, for who counts more than a summary does.
+//! The values of records that have parsed, for observers that compute more than a summary.
 
 use super::{Place, SideSummary, observe::Seen};
 use crate::{
@@ -9,26 +9,29 @@ use crate::{
     wire,
 };
 
-/// Is told of each record that parses, once all of it has.
+/// Receives each record that parses, after all of it has parsed.
+///
+/// Several observers are combined as a tuple; `()` observes nothing.
 pub trait RecordObserver {
-    /// Whether it is told at all.
+    /// Whether [`record`](Self::record) is called at all.
     const IS_TOLD: bool = true;
 
-    /// A record.
+    /// Receives a record.
     fn record(&mut self, record: &mut SeenRecord<'_>);
 
-    /// A record that does not parse, of so many bytes. It is told also where [`IS_TOLD`](Self::IS_TOLD) is false.
+    /// Receives a record that does not parse, with its place and its length in bytes. Called also where
+    /// [`IS_TOLD`](Self::IS_TOLD) is false.
     fn unreadable(&mut self, _place: Place, _error: WireError, _bytes: u64) {}
 }
 
-/// Nobody.
+/// The observer that ignores all records.
 impl RecordObserver for () {
     const IS_TOLD: bool = false;
 
     fn record(&mut self, _: &mut SeenRecord<'_>) {}
 }
 
-/// Both.
+/// The combination of two observers, which are called one after the other.
 impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
     const IS_TOLD: bool = A::IS_TOLD || B::IS_TOLD;
 
@@ -46,29 +49,35 @@ impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
 /// A record that has parsed.
 #[derive(Debug)]
 pub struct SeenRecord<'r> {
+    /// The place of the record in the data set.
     pub(super) place: Place,
+    /// The payload.
     pub(super) data: &'r [u8],
+    /// Messages that come in several pieces.
     pub(super) joined: &'r [u8],
+    /// The features of the record.
     pub(super) seen: &'r [Seen],
+    /// The summaries, which have the names of features.
     pub(super) sides: &'r [SideSummary; 2],
+    /// Buffers for decoded numbers.
     pub(super) numbers: &'r mut NumberBuffers,
 }
 
 /// A feature of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenFeature<'r> {
-    /// Its number among the features of its role that the summary has met: from 0, in the order in which it met them.
+    /// Its number among the features of its role, from 0, in the order in which the summary met them.
     pub number: usize,
     /// [`Role::Feature`] or, for a feature list, [`Role::Sequence`].
     pub role: Role,
-    /// Its name.
+    /// The name.
     pub name: &'r str,
 }
 
 /// The values of one list.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueList<'r> {
-    /// No kind is set.
+    /// A feature without a kind.
     Unset,
     /// A `BytesList`.
     Bytes(BytesValues<'r>),
@@ -78,7 +87,7 @@ pub enum ValueList<'r> {
     Int64(&'r [i64]),
 }
 
-/// The values of a `BytesList`, where they stand in the record.
+/// The values of a `BytesList`, which are borrowed from the record.
 #[derive(Clone, Copy, Debug)]
 pub struct BytesValues<'r>(&'r [u8]);
 
@@ -92,7 +101,7 @@ impl<'r> BytesValues<'r> {
     }
 }
 
-/// Numbers of a list, taken off the wire. Kept, so that there is memory for the next.
+/// Decoded numbers of a list. Reused, so that memory is allocated once.
 #[derive(Debug, Default)]
 pub(super) struct NumberBuffers {
     floats: Vec<f32>,
@@ -100,17 +109,18 @@ pub(super) struct NumberBuffers {
 }
 
 impl<'r> SeenRecord<'r> {
-    /// Where it stands.
+    /// Returns the place of the record in the data set.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Its payload.
+    /// Returns the payload.
     pub fn data(&self) -> &'r [u8] {
         self.data
     }
 
-    /// The features and feature lists that it has, with a kind, with steps, or without.
+    /// Returns the features and feature lists of the record, including features without a kind and feature lists
+    /// without a step.
     pub fn features(&self) -> impl Iterator<Item = SeenFeature<'r>> {
         let feature_of = |seen: &Seen| {
             let number = seen.id as usize;
@@ -120,8 +130,8 @@ impl<'r> SeenRecord<'r> {
         self.seen.iter().filter_map(feature_of)
     }
 
-    /// Calls `then` with each list: one a feature, and one a step of a feature list. A feature that is given twice comes
-    /// once, as it was given last.
+    /// Calls `then` with each list: one for each feature, and one for each step of a feature list. Of a feature that is
+    /// given twice, only the last entry is passed.
     pub fn each_list(&mut self, mut then: impl FnMut(SeenFeature<'r>, ValueList<'_>)) {
         for seen in self.seen {
             let number = seen.id as usize;
@@ -155,6 +165,7 @@ fn tell(message: &[u8], numbers: &mut NumberBuffers, then: impl FnOnce(ValueList
 }
 
 impl NumberBuffers {
+    /// Decodes a `FloatList`.
     fn take_floats(&mut self, body: &[u8]) -> wire::Result<&[f32]> {
         let floats = &mut self.floats;
         floats.clear();
@@ -170,6 +181,7 @@ impl NumberBuffers {
         Ok(floats)
     }
 
+    /// Decodes an `Int64List`.
     fn take_ints(&mut self, body: &[u8]) -> wire::Result<&[i64]> {
         let ints = &mut self.ints;
         ints.clear();
@@ -184,15 +196,15 @@ impl NumberBuffers {
     }
 }
 
-/// How deep messages may be nested that were walked before.
+/// The depth of groups for messages that have been walked before, and so are within the limit.
 const ANY: usize = usize::MAX;
 
-/// What was walked before without an error has none now.
+/// Asserts that a message that has been walked before parses.
 fn parsed(walked: wire::Result<()>) {
     debug_assert_eq!(walked, Ok(()));
 }
 
-/// What a summary notes of a message: its place, where somebody will read it.
+/// Makes a slot of a message, which an observer reads later.
 pub(super) fn place_of(message: &[u8], data: &[u8], joined: &mut Vec<u8>) -> Slot {
     crate::tape::slot(crate::tape::State::Absent, message, data, joined)
 }

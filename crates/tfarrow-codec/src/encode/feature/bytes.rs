@@ -1,4 +1,8 @@
-//! Values of a `bytes_list`: a field each.
+//! Values of a `bytes_list`: a field for each value.
+//!
+//! ```text
+//! ["a", "bc"]    0a 01 'a'   0a 02 'b' 'c'
+//! ```
 
 use std::ops::Range;
 
@@ -17,7 +21,7 @@ use crate::{
     },
 };
 
-/// Bytes or text in one buffer.
+/// Bytes or text of an array with offsets.
 pub(super) struct BytesFamily {
     offsets: OffsetBuffer<i32>,
     bytes: Buffer,
@@ -28,6 +32,7 @@ impl BytesFamily {
         Self { offsets: array.offsets().clone(), bytes: array.values().clone() }
     }
 
+    /// Returns the start and the length of a value in `bytes`.
     #[inline]
     fn place(&self, value: usize) -> (usize, usize) {
         match self.offsets.get(value..value + 2) {
@@ -58,7 +63,7 @@ impl Family for BytesFamily {
     }
 }
 
-/// Bytes or text in views.
+/// Bytes or text of an array of views.
 pub(super) struct ViewFamily<T: ByteViewType> {
     array: GenericByteViewArray<T>,
     views: ScalarBuffer<u128>,
@@ -76,7 +81,7 @@ impl<T: ByteViewType> Family for ViewFamily<T> {
 
     #[inline]
     fn one_len(&self, value: usize) -> u64 {
-        // A view begins with its length.
+        // The low 32 bits of a view are the length of the value.
         field_len(self.views.get(value).map_or(0, |view| u64::from(*view as u32)))
     }
 
@@ -92,6 +97,7 @@ impl<T: ByteViewType> Family for ViewFamily<T> {
     }
 }
 
+/// Writes the tag and the length of a value.
 #[inline]
 fn begin(len: usize, out: &mut Out<'_>) {
     match len {

@@ -1,4 +1,10 @@
-//! Values of a `float_list` or an `int64_list`: packed in one field.
+//! Values of a `float_list` or an `int64_list`: packed in one field, as TensorFlow writes them.
+//!
+//! ```text
+//! int64 [1, 150]    0a 03   01  96 01
+//! float [1.0]       0a 04   00 00 80 3f
+//! []                (no field)
+//! ```
 
 use std::ops::Range;
 
@@ -14,7 +20,7 @@ use crate::{
     },
 };
 
-/// 32-bit floats, to the bit.
+/// 32-bit floats, written with their bits.
 pub(super) struct FloatFamily {
     values: ScalarBuffer<f32>,
 }
@@ -49,7 +55,7 @@ impl Family for FloatFamily {
     fn write_all(&self, values: Range<usize>, len: u64, out: &mut Out<'_>) {
         begin(len, out);
         if cfg!(target_endian = "little") {
-            // The wire has floats as such a machine has them in memory.
+            // Floats on the wire are little-endian, as in the memory of this machine.
             let bytes = self.values.inner().as_slice();
             out.part(bytes, 4 * values.start, 4 * values.len());
         } else {
@@ -59,7 +65,7 @@ impl Family for FloatFamily {
     }
 }
 
-/// 64-bit integers, as varints.
+/// 64-bit integers, written as varints.
 pub(super) struct Int64Family {
     values: ScalarBuffer<i64>,
 }
@@ -100,7 +106,7 @@ impl Family for Int64Family {
     }
 }
 
-/// The tag and length of the values. An empty list has none.
+/// Writes the tag and the length of packed values. An empty list has no field.
 #[inline]
 fn begin(len: u64, out: &mut Out<'_>) {
     match len {

@@ -1,4 +1,10 @@
-//! Columns of one value, of a list, and of a list of steps a row.
+//! Columns with one value a row, a list a row, and a list of steps a row.
+//!
+//! ```text
+//! ScalarColumn   row ─▶ value              entry, value
+//! ListColumn     row ─▶ values             entry, values
+//! StepsColumn    row ─▶ steps ─▶ values    entry, (0a len Feature) for each step
+//! ```
 
 use arrow_buffer::NullBuffer;
 
@@ -9,21 +15,21 @@ use crate::encode::{
     out::Out,
 };
 
-/// The length of what is not there.
+/// The length that stands for an absent row.
 const ABSENT: u32 = u32::MAX;
 
-/// Lengths past what a record may have are all the same: the record is refused.
+/// Limits a length to 32 bits. Larger ones exceed the limit of a record, which is then refused.
 fn capped(len: u64) -> u32 {
     len.min(u64::from(ABSENT - 1)) as u32
 }
 
-/// Bytes of a list's body, whose values take `len` bytes.
+/// Returns the length of a list's body, given the length of its values.
 #[inline]
 fn body_len<F: Family>(len: u64) -> u64 {
     if F::PACKED && len > 0 { field_len(len) } else { len }
 }
 
-/// One value a row.
+/// A column of one value a row.
 pub(super) struct ScalarColumn<F> {
     entry: Entry,
     nulls: Option<NullBuffer>,
@@ -63,12 +69,12 @@ impl<F: Family> Column for ScalarColumn<F> {
     }
 }
 
-/// A list a row.
+/// A column of a list a row.
 pub(super) struct ListColumn<F> {
     entry: Entry,
     lists: Lists,
     family: F,
-    /// Bytes of each row's values.
+    /// Length of each row's values in bytes; [`ABSENT`] for null rows.
     lens: Vec<u32>,
 }
 
@@ -110,12 +116,14 @@ impl<F: Family> Column for ListColumn<F> {
     }
 }
 
-/// Steps of one kind, each a list, or null where it has another kind or none.
+/// The steps of a feature list that have one kind; the list of a step with another kind or none is null.
 pub(super) struct StepsPart<F> {
+    /// The steps of each row.
     steps: Lists,
+    /// The values of each step.
     lists: Lists,
     family: F,
-    /// Bytes of each step's values.
+    /// Length of each step's values in bytes.
     lens: Vec<u32>,
 }
 
@@ -124,6 +132,7 @@ impl<F> StepsPart<F> {
         Self { steps, lists, family, lens: Vec::new() }
     }
 
+    /// Returns the length of a list's values in bytes.
     fn len(&self, list: usize) -> u64 {
         self.lens.get(list).copied().unwrap_or_default().into()
     }
@@ -156,11 +165,13 @@ impl<F: Family> Steps for StepsPart<F> {
     }
 }
 
-/// A list of steps a row, whose kinds stand in a part each.
+/// A column of a list of steps a row.
 pub(super) struct StepsColumn {
+    /// Everything before the steps.
     entry: Entry,
+    /// The steps of each kind.
     parts: Vec<Box<dyn Steps>>,
-    /// Bytes of each row's steps.
+    /// Length of each row's steps in bytes; [`ABSENT`] for null rows.
     lens: Vec<u32>,
 }
 
@@ -169,16 +180,17 @@ impl StepsColumn {
         Self { entry, parts, lens: Vec::new() }
     }
 
-    /// How many steps a row has, `None` where it has no such feature list.
+    /// Returns the number of steps of a row; `None` if the row does not have the feature list.
     fn count(&self, row: usize) -> Option<usize> {
         self.parts.iter().find_map(|part| part.steps().get(row)).map(|steps| steps.len())
     }
 
-    /// The part and the list that a step has; none where it has no kind.
+    /// Returns the part and the list of a step; `None` if the step has no kind.
     fn list(&self, row: usize, step: usize) -> Option<(&dyn Steps, usize)> {
         self.parts.iter().find_map(|part| Some((part.as_ref(), part.list(row, step)?)))
     }
 
+    /// Returns the length of the `Feature` of a step, which is empty without a kind.
     fn feature_len(&self, row: usize, step: usize) -> u64 {
         self.list(row, step).map_or(0, |(part, list)| part.feature_len(list))
     }

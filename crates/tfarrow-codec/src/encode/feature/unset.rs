@@ -1,23 +1,27 @@
-//! Features that a record has without a kind: their names, a list of them a row.
+//! The features of a record without a kind, from a list of their names in each row.
+//!
+//! ```text
+//! ["a"]    0a 05   0a 01 'a'   12 00        an entry whose value, a Feature, is empty
+//! ```
 
 use std::{collections::HashMap, ops::Range};
 
 use super::Column;
 use crate::encode::{entry::Entry, out::Out};
 
-/// The column of names. It has an entry for each.
+/// The column of these features, with an entry for each name.
 #[derive(Default)]
 pub(in crate::encode) struct UnsetColumn {
-    /// Each entry, whole.
+    /// The entries of all rows.
     entries: Vec<u8>,
-    /// Where each row's entries end.
+    /// End of the entries of each row, in bytes.
     ends: Vec<usize>,
-    /// The entries met so far, by name.
+    /// The entry of each name so far.
     known: HashMap<String, Vec<u8>>,
 }
 
 impl UnsetColumn {
-    /// Adds an entry to the row that is being filled.
+    /// Adds the entry of a name to the current row.
     pub(in crate::encode) fn push(&mut self, name: &str) {
         match self.known.get(name) {
             Some(entry) => self.entries.extend_from_slice(entry),
@@ -29,11 +33,12 @@ impl UnsetColumn {
         }
     }
 
-    /// Ends the row that is being filled.
+    /// Ends the current row.
     pub(in crate::encode) fn end_row(&mut self) {
         self.ends.push(self.entries.len());
     }
 
+    /// Returns the range of a row's entries.
     fn range(&self, row: usize) -> Range<usize> {
         let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         start..self.ends.get(row).copied().unwrap_or(start)
@@ -54,7 +59,7 @@ impl Column for UnsetColumn {
     }
 }
 
-/// An entry whose value is there, and empty.
+/// Returns the entry of a feature whose value is present and empty.
 fn entry(name: &str) -> Vec<u8> {
     let mut entry = Vec::new();
     let mut out = Out::new(&mut entry);
