@@ -70,6 +70,8 @@ const fn product(a: u32, mut b: u32) -> u32 {
 
 /// Returns the contribution of `crc`, the CRC of some data, to the CRC of that data followed by `len` bytes: `crc(a ++
 /// b) = shifted(crc(a), b.len()) ^ crc(b)`.
+///
+/// The product is computed by square and multiply: one factor of [`BYTES`] for each set bit of `len`.
 pub(crate) fn shifted(crc: u32, len: u64) -> u32 {
     let mut left = len;
     let mut shifted = crc;

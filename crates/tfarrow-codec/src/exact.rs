@@ -267,6 +267,15 @@ fn numbers_by_key<'a>(entries: &[Entry<'a>]) -> HashMap<(u8, &'a [u8]), usize> {
 /// Groups the digits of an order's number so that each group fits in 128 bits. The Lehmer code of `count` items has
 /// `count - 1` digits with the radices `count, count - 1, .., 2`. Returns the radices of each group, and the bytes that
 /// its number takes.
+///
+/// ```text
+/// count   radices      orders    bytes
+/// 0, 1    -            1         0
+/// 2       2            2         1
+/// 3       3 2          6         1
+/// 5       5 4 3 2      120       1
+/// 10      10 .. 2      3628800   3
+/// ```
 fn groups(count: usize) -> impl Iterator<Item = (Vec<u128>, usize)> {
     let mut radix = count as u128;
     std::iter::from_fn(move || {
@@ -289,6 +298,12 @@ fn order_len(count: usize) -> usize {
 
 /// The numbers from 0 to `count - 1` that are not taken yet, as a Fenwick tree. Finding and taking a number costs O(log
 /// n), so that a record of a million reordered features cannot cause quadratic work.
+///
+/// ```text
+/// place              1  2  3  4  5          5 numbers, none taken: place & -place
+/// counts             1  2  1  4  1
+/// number 2 taken     1  2  0  3  1          places 3 and 4 cover number 2
+/// ```
 struct Untaken {
     /// The tree: the element at `place`, from 1 on, counts the untaken numbers among the `place & -place` ones before
     /// it.
@@ -521,6 +536,11 @@ impl<'a> Field<'a> {
 
 /// Returns a canonical entry of packed numbers with a field for each number; `None` for an entry without packed
 /// numbers.
+///
+/// ```text
+/// packed      1a 04   0a 02 01 02        Int64List [1, 2]
+/// unpacked    1a 04   08 01 08 02
+/// ```
 fn unpacked(entry: &[u8]) -> Option<Vec<u8>> {
     let mut body = wire::sole(entry, 1 << 3 | LEN)?;
     let start = body;

@@ -89,6 +89,8 @@ impl<'t> Places<'t> {
 }
 
 /// Makes a slot of a message: a range of the chunk if the message is part of it, else a copy in `joined`.
+///
+/// The slot of an empty message has no bytes, in whichever buffer it is.
 #[inline]
 pub(crate) fn slot(state: State, body: &[u8], chunk: &[u8], joined: &mut Vec<u8>) -> Slot {
     match offset_in(chunk, body) {
@@ -142,6 +144,9 @@ pub(crate) struct Tape {
 }
 
 /// The keys of one map, and their columns.
+///
+/// Keys with a number below `columns.len()` are those of the schema, in the order of its columns; keys above are those
+/// that records have besides.
 #[derive(Debug)]
 struct SideKeys {
     keys: Keys,
@@ -227,6 +232,8 @@ impl Tape {
     }
 
     /// Begins a batch of `rows` records, and resets the slots of its `columns` columns.
+    ///
+    /// The column `c` of the record `r` is the slot `c * rows + r`.
     pub(crate) fn begin(&mut self, columns: usize, rows: usize) {
         self.slots.clear();
         self.slots.resize(columns * rows, Slot::default());

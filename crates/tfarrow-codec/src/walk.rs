@@ -175,6 +175,9 @@ fn entries<'a>(
 }
 
 /// Skips an unknown field of a message that is nested `depth` messages deep in its record.
+///
+/// Depths: 0 is the record, 1 the map, 2 an entry, 3 a `Feature` or a `FeatureList`, 4 a list of values. What remains
+/// of [`Limits::nesting`] is the allowed depth of groups in the field.
 fn skip(rest: &mut &[u8], field: wire::Tag, depth: usize, nesting: usize) -> Result<()> {
     wire::skip(rest, field, nesting.saturating_sub(depth))
 }
@@ -226,6 +229,12 @@ fn odd_entry<V: Visitor>(entry: &[u8], side: Side, visitor: &mut V) -> Result<()
 
 /// Returns the key and the value of a map entry. A missing key is empty; the last key counts, and the pieces of the
 /// value are concatenated.
+///
+/// ```text
+/// 0a 01 'a'   12 02 P1   0a 01 'b'   12 03 P2        key "b", value P1 ++ P2
+/// 12 02 P1                                           key "" (the default of a string), value P1
+/// 0a 01 'a'                                          key "a", no value: a Feature without a kind
+/// ```
 fn read_entry(mut rest: &[u8], nesting: usize) -> Result<(&[u8], Option<Joined<'_>>)> {
     let mut key = &[][..];
     let mut value = None;
@@ -283,6 +292,12 @@ pub(crate) fn plain_feature(message: &[u8]) -> Option<(Kind, &[u8])> {
 
 /// Parses a `Feature` of any form. A kind that follows the same kind is concatenated with it; one that follows another
 /// replaces it.
+///
+/// ```text
+/// 0a len B1   0a len B2                bytes_list: B1 ++ B2
+/// 0a len B1   1a len I1                int64_list: I1
+/// 0a len B1   1a len I1   0a len B2    bytes_list: B2, since I1 has replaced B1
+/// ```
 #[cold]
 fn odd_feature(mut rest: &[u8], nesting: usize) -> Result<Option<(Kind, Joined<'_>)>> {
     let mut held: Option<(Kind, Option<Joined<'_>>)> = None;
@@ -403,6 +418,8 @@ pub(crate) fn float_pieces<'a>(
 ///
 /// # Errors
 /// [`WireError`] for a list that does not parse.
+///
+/// The varints of a packed `Int64List` are checked for their lengths, too.
 pub(crate) fn check_list(kind: Kind, body: &[u8], nesting: usize) -> Result<()> {
     match kind {
         Kind::Bytes => bytes_values(body, nesting, |_| Ok(())),
@@ -464,6 +481,8 @@ pub(crate) fn check_feature_list(message: &[u8], limits: &Limits) -> Result<()> 
 }
 
 /// Returns the number of steps and values of a feature list.
+///
+/// A step counts as one, so that many empty steps are limited, too.
 #[cold]
 fn count_steps(message: &[u8], nesting: usize) -> Result<usize> {
     let mut count = 0;
@@ -484,6 +503,14 @@ fn count_feature(message: &[u8], nesting: usize) -> Result<usize> {
 ///
 /// # Errors
 /// [`WireError`] for a list that does not parse up to the cut.
+///
+/// With `most` = 3 of the values 1 | 2 3 4 | 5, of which the field in the middle is packed:
+///
+/// ```text
+/// 08 01   0a 03 02 03 04   08 05
+/// └─┬─┘         └─┬─┘
+/// fields        packed values, to be written with a length of their own
+/// ```
 pub(crate) fn first_values(kind: Kind, body: &[u8], most: usize, nesting: usize) -> Result<(&[u8], &[u8])> {
     let (mut rest, mut left) = (body, most);
     while !rest.is_empty() {

@@ -51,6 +51,8 @@ pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64> {
 }
 
 /// Reads a varint of more than one byte, of at most `most` bytes. Not inlined, since most varints have one byte.
+///
+/// Bits beyond 64 are dropped, as by protobuf's parsers.
 #[inline(never)]
 fn long_varint(rest: &mut &[u8], most: usize) -> Result<u64> {
     let mut value = 0u64;
@@ -145,6 +147,10 @@ pub(crate) fn last_bytes(rest: &[u8]) -> Option<&[u8]> {
 /// # Errors
 /// [`WireError::Depth`] for groups that are nested deeper, [`WireError::Group`] for a group without its end,
 /// [`WireError::WireType`] for the wire types 6 and 7, and the errors of the field's value.
+///
+/// ```text
+/// 0b 08 01 13 14 0c        group 1 { field 1: 1, group 2 { } }: start 0b, end 0c; start 13, end 14
+/// ```
 #[cold]
 pub(crate) fn skip(rest: &mut &[u8], mut field: Tag, most: usize) -> Result<()> {
     // The field numbers of the open groups. A stack on the heap instead of recursion, so that the depth cannot exhaust
@@ -192,6 +198,10 @@ pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
 ///
 /// # Errors
 /// [`WireError::PastEnd`] if the last varint is cut short, [`WireError::LongVarint`] for one of more than 10 bytes.
+///
+/// ```text
+/// 96 01 | 05 | ff ff 03        the high bits are 1 0 0 1 1 0: 6 bytes - 3 set bits = 3 varints
+/// ```
 pub(crate) fn count_varints(packed: &[u8]) -> Result<usize> {
     let Some(last) = packed.last() else { return Ok(0) };
     if *last >= 0x80 {
@@ -245,6 +255,9 @@ fn check_varints(packed: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// The errors of [`varint`], for a list that was not checked.
+///
+/// Three cases of a word are told apart by the bytes that end a varint: all of them (eight values below 128), none of
+/// them (a varint of more than eight bytes), or some.
 pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()> {
     while let Some(word) = packed.first_chunk::<8>() {
         let ends = !u64::from_le_bytes(*word) & MORE;
@@ -266,6 +279,8 @@ pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()
 
 /// Decodes the varints that end in a word, where `ends` has the high bit of each byte that ends one. Returns their
 /// length in bytes.
+///
+/// A varint that begins in the word and does not end in it is left for the next word.
 #[inline]
 fn unpack_word(mut word: u64, mut ends: u64, out: &mut Vec<i64>) -> usize {
     let taken = 8 - ends.leading_zeros() as usize / 8;
@@ -283,6 +298,14 @@ fn unpack_word(mut word: u64, mut ends: u64, out: &mut Vec<i64>) -> usize {
 }
 
 /// Concatenates the low seven bits of each byte.
+///
+/// In three steps of pairs: 7 + 7 bits to 14, 14 + 14 to 28, 28 + 28 to 56. A ninth and tenth byte do not fit in a
+/// word; [`unpack_varints`] reads such varints one by one.
+///
+/// ```text
+/// 96 01        10010110 00000001
+/// low bits      0010110  0000001        0000001 0010110 = 150
+/// ```
 fn gather(x: u64) -> u64 {
     let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
     let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);

@@ -120,6 +120,12 @@ pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places
 
 /// Builds the array of one of several columns of a feature, one for each of its `kinds`. Lists of the other columns'
 /// kinds are null in this one; a list of a kind without a column is an error.
+///
+/// ```text
+/// row         int64 column    bytes column
+/// a = [1]     [1]             null
+/// a = ["x"]   null            ["x"]
+/// ```
 pub(crate) fn build_split(
     shape: Shape,
     values: Values,
@@ -228,6 +234,13 @@ fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) ->
 }
 
 /// Builds the array of a feature list. `build` makes the array of all steps.
+///
+/// ```text
+/// rows      [[1], [2, 3]]   null   []
+/// steps     [1]  [2, 3]                      slots of a list column, built by `build`
+/// lengths   2               0      0         of the outer lists
+/// validity  1               0      1
+/// ```
 fn steps(
     values: Values,
     slots: &[Slot],
@@ -260,6 +273,10 @@ fn steps(
 }
 
 /// Returns the row that has step `step`, counted over all rows.
+///
+/// ```text
+/// lengths 2 0 3:   step 0 1 | 2 3 4   is in row   0 0 | 2 2 2
+/// ```
 fn outer_row(lengths: &[usize], step: usize) -> usize {
     let mut end = 0;
     lengths

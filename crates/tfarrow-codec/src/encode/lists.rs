@@ -68,6 +68,10 @@ fn offsets<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<(Lists, Ar
 }
 
 /// Splits list views, which may overlap and be in any order: their values are gathered in the order of the lists.
+///
+/// ```text
+/// values 1 2 3, views (offset 1, size 2), (offset 0, size 2)     gathered 2 3 1 2, offsets 0 2 4
+/// ```
 fn views<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<(Lists, ArrayRef)> {
     let nulls = array.nulls().cloned();
     let mut indices = Vec::new();
@@ -165,6 +169,10 @@ impl Lists {
 }
 
 /// Returns offsets into the values that are not null.
+///
+/// ```text
+/// values 7 null 1 2, offsets 0 2 4     without nulls: values 7 1 2, offsets 0 1 3
+/// ```
 fn kept(offsets: &[i32], nulls: &NullBuffer) -> ScalarBuffer<i32> {
     let mut before = 0;
     let mut count = 0;

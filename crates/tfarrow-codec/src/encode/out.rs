@@ -214,6 +214,10 @@ fn varint(value: u64) -> ([u8; 8], [u8; 2], usize) {
 }
 
 /// Distributes the low 56 bits to eight bytes of seven bits.
+///
+/// ```text
+/// 150 = 0000001 0010110        bytes 16 01; with the high bit of all but the last: 96 01
+/// ```
 #[inline]
 fn spread(x: u64) -> u64 {
     let x = (x & 0x0fff_ffff) | ((x & 0x00ff_ffff_f000_0000) << 4);

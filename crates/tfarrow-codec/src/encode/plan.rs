@@ -45,26 +45,43 @@ pub(super) enum Leaf {
     Null,
     /// Values that need no conversion.
     Same(Values),
+    /// Bytes with 64-bit offsets, as views.
     LargeBinary,
+    /// Text with 64-bit offsets, as views.
     LargeUtf8,
+    /// Bytes of a fixed size, as views.
     FixedSizeBinary,
+    /// Booleans, as 0 and 1.
     Boolean,
+    /// 8-bit integers, as `int64`.
     Int8,
+    /// 16-bit integers, as `int64`.
     Int16,
+    /// 32-bit integers, as `int64`.
     Int32,
+    /// 8-bit unsigned integers, as `int64`.
     UInt8,
+    /// 16-bit unsigned integers, as `int64`.
     UInt16,
+    /// 32-bit unsigned integers, as `int64`.
     UInt32,
+    /// 64-bit unsigned integers, as `int64`; values from 2^63 on would change.
     UInt64,
+    /// 16-bit floats, as `float32`.
     Float16,
+    /// 64-bit floats, as `float32`; values that `float32` cannot hold would change.
     Float64,
     /// Dates, times, timestamps and durations, whose unit is lost.
     Time,
     /// Decimals, which are rounded to floats.
     Decimal32,
+    /// 64-bit decimals, rounded to floats.
     Decimal64,
+    /// 128-bit decimals, rounded to floats.
     Decimal128,
+    /// 256-bit decimals, rounded to floats.
     Decimal256,
+    /// Keys into values of another type.
     Dictionary(Box<Leaf>),
 }
 
@@ -196,6 +213,15 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
 
 /// Checks that each feature has one column, or one for each of its kinds. Of two columns of one kind, readers would see
 /// the last.
+///
+/// ```text
+/// column              metadata                          feature, kind
+/// "a"                 -                                 "a"
+/// "a/int64_list"      feature = a, kind = int64_list    "a", int64_list
+/// "a/bytes_list"      feature = a, kind = bytes_list    "a", bytes_list
+/// ```
+///
+/// The last two may be in one schema; the first and either of them may not.
 fn check_names(columns: &[ColumnPlan]) -> Result<()> {
     let mut names: HashMap<_, Vec<Option<Option<Kind>>>> = HashMap::new();
     for column in columns.iter().filter(|column| !matches!(column.role, Role::Unset | Role::Exact)) {

@@ -117,6 +117,12 @@ impl<F: Family> Column for ListColumn<F> {
 }
 
 /// The steps of a feature list that have one kind; the list of a step with another kind or none is null.
+///
+/// ```text
+/// rows      [[1], null]   [[2, 3]]        steps    0 2 3        the lists of each row
+///                                         lists    0 1 1 3      the values of each list; list 1 is null
+///                                         values   1 2 3
+/// ```
 pub(super) struct StepsPart<F> {
     /// The steps of each row.
     steps: Lists,
