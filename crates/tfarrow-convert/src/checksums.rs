@@ -56,7 +56,8 @@ const READ_BYTES: usize = 256 << 10;
 
 /// A writer that hashes a file in parts, and writes their checksums into its footer.
 pub(crate) struct ChecksumWriter<W> {
-    pub(crate) inner: W,
+    /// `None` once it was taken.
+    inner: Option<W>,
     /// The hash of what came since the last part ended.
     hasher: Xxh3,
     /// The hash of what is in no part.
@@ -69,7 +70,7 @@ pub(crate) struct ChecksumWriter<W> {
 impl<W: Write> ChecksumWriter<W> {
     /// What comes is held back until [`begin`](Self::begin).
     pub(crate) fn new(inner: W) -> Self {
-        Self { inner, hasher: Xxh3::new(), rest: Xxh3::new(), parts: Vec::new(), held: Some(Vec::new()) }
+        Self { inner: Some(inner), hasher: Xxh3::new(), rest: Xxh3::new(), parts: Vec::new(), held: Some(Vec::new()) }
     }
 
     /// What stands before the first part has come.
@@ -79,7 +80,7 @@ impl<W: Write> ChecksumWriter<W> {
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         let head = self.held.take().unwrap_or_default();
         self.rest.update(&head);
-        self.inner.write_all(&head)
+        self.inner()?.write_all(&head)
     }
 
     /// A part has come.
@@ -113,8 +114,25 @@ impl<W: Write> ChecksumWriter<W> {
         tail.get_mut(place.clone()).unwrap_or_default().fill(b'0');
         self.rest.update(&tail);
         tail.get_mut(place).unwrap_or_default().copy_from_slice(hex(self.rest.digest()).as_bytes());
-        self.inner.write_all(&tail)
+        self.inner()?.write_all(&tail)
     }
+
+    /// Takes the inner writer out of a library's writer that does not part with this one. Nothing can be written after it.
+    ///
+    /// # Errors
+    /// An internal error if it was taken before.
+    pub(crate) fn take_inner(&mut self) -> io::Result<W> {
+        self.inner.take().ok_or_else(closed)
+    }
+
+    fn inner(&mut self) -> io::Result<&mut W> {
+        self.inner.as_mut().ok_or_else(closed)
+    }
+}
+
+/// The internal error that a writer is used after its output was taken.
+fn closed() -> io::Error {
+    io::Error::other("the output is closed already")
 }
 
 impl<W: Write> Write for ChecksumWriter<W> {
@@ -123,13 +141,13 @@ impl<W: Write> Write for ChecksumWriter<W> {
             held.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        let count = self.inner.write(bytes)?;
+        let count = self.inner()?.write(bytes)?;
         self.hasher.update(bytes.get(..count).unwrap_or_default());
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
+        self.inner()?.flush()
     }
 }
 

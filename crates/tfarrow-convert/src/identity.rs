@@ -30,6 +30,7 @@ pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
         overwrite: _,
         quarantine: _,
         resume: _,
+        stream: _,
     } = options;
     let schema = schema.as_ref().map(|schema| {
         let mut hasher = Xxh3::new();

@@ -1,193 +1,311 @@
-//! Reading: the shards of a job, cut into units of work. Serial, and so kept to what costs next to nothing.
+//! Input: the shards of a job, cut into units. One thread reads at a time, so that this does as little as possible.
 
 use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, time::SystemTime};
 
 use arrow_array::RecordBatch;
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Contents, PartialTail, ReadOptions, Segment, Shard, ShardReader};
+use tfarrow_dataset::{Contents, Lost, PartialTail, ReadOptions, Segment, Shard, ShardReader};
 
 use crate::{
     Error, Progress, Result,
-    columnar::{self, ParquetFile},
+    columnar::{self, Batches, ParquetFile},
     damage::Damage,
     options::Recut,
 };
 
-/// What one worker turns into output on its own.
-pub(crate) struct Unit {
+/// A part of a job that one worker converts on its own.
+pub(crate) struct Unit<C> {
     /// Its number in the job, from 0.
     pub(crate) number: u64,
-    /// The output that it belongs to: 0, but where shards are cut anew.
+    /// The number of its output: 0, unless the job writes new shards.
     pub(crate) output: usize,
-    /// The number of the shard that it comes from, and its path, for errors.
+    /// The number of its shard.
     pub(crate) shard: usize,
+    /// The path of its shard, for errors.
     pub(crate) path: Arc<PathBuf>,
     /// Bytes of the shard, as stored, that were read for it.
     pub(crate) bytes: u64,
-    pub(crate) work: Work,
+    pub(crate) content: C,
 }
 
-/// How a conversion reads, and who is told of what.
+/// The content of a unit.
+pub(crate) trait UnitContent: Send {
+    /// Its number of records or rows.
+    fn rows(&self) -> u64;
+
+    /// Its bytes, as [`Recut::Bytes`] counts them.
+    fn bytes(&self) -> u64;
+}
+
+/// Records of a TFRecord file that follow each other, in the chunks that they were read in.
+pub(crate) struct RecordBlocks(pub(crate) Vec<Records>);
+
+impl UnitContent for RecordBlocks {
+    fn rows(&self) -> u64 {
+        self.0.iter().map(|records| records.len() as u64).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|records| records.bytes() as u64).sum()
+    }
+}
+
+/// Rows of a Parquet or Arrow file.
+pub(crate) enum Rows {
+    /// A row group of a Parquet file, by its number. The worker reads it.
+    RowGroup(Shard, ParquetFile, usize),
+    /// Rows that have been read.
+    Batch(RecordBatch),
+}
+
+impl UnitContent for Rows {
+    fn rows(&self) -> u64 {
+        match self {
+            Self::RowGroup(_, file, group) => {
+                file.groups().get(*group).map_or(0, |group| group.num_rows().max(0) as u64)
+            }
+            Self::Batch(batch) => batch.num_rows() as u64,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            // New shards are made of batches.
+            Self::RowGroup(..) => 0,
+            Self::Batch(batch) => batch.get_array_memory_size() as u64,
+        }
+    }
+}
+
+/// A shard that is read unit by unit.
+pub(crate) trait UnitSource: Sized + Send {
+    /// The content of its units.
+    type Content: UnitContent;
+
+    /// Opens a shard. With `splits`, any number of rows can be a unit.
+    fn open(shard: &Shard, splits: bool, options: &ReadOptions) -> Result<Self>;
+
+    /// The next unit, of at most `size`; `None` at the end. Passes on lost bytes before it.
+    fn next(&mut self, size: UnitSize, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Self::Content>>;
+
+    /// Bytes read so far of a shard that has `len`, as stored; `None` if that is only known at the end.
+    fn bytes_read(&self, len: u64) -> Option<u64>;
+}
+
+/// A TFRecord file.
+pub(crate) struct RecordSource {
+    reader: ShardReader,
+    pending: Option<Records>,
+}
+
+impl UnitSource for RecordSource {
+    type Content = RecordBlocks;
+
+    fn open(shard: &Shard, _splits: bool, options: &ReadOptions) -> Result<Self> {
+        Ok(Self { reader: ShardReader::open(shard, options)?, pending: None })
+    }
+
+    fn next(&mut self, size: UnitSize, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<RecordBlocks>> {
+        let UnitSize { mut rows, mut bytes } = size;
+        let mut blocks = Vec::new();
+        while rows > 0 && bytes > 0 {
+            let Some(records) = self.next_records(on_lost)? else { break };
+            let count = records.fit(rows, bytes);
+            let (records, rest) = records.split_at(count);
+            self.pending = Some(rest).filter(|rest| !rest.is_empty());
+            rows -= records.len();
+            bytes = bytes.saturating_sub(records.bytes());
+            blocks.push(records);
+        }
+        Ok((!blocks.is_empty()).then_some(RecordBlocks(blocks)))
+    }
+
+    fn bytes_read(&self, _len: u64) -> Option<u64> {
+        Some(self.reader.bytes_read())
+    }
+}
+
+impl RecordSource {
+    fn next_records(&mut self, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Records>> {
+        if let Some(records) = self.pending.take() {
+            return Ok(Some(records));
+        }
+        loop {
+            match self.reader.segment()? {
+                None => return Ok(None),
+                Some(Segment::Records(records)) => return Ok(Some(records)),
+                Some(Segment::Lost(lost)) => on_lost(lost)?,
+            }
+        }
+    }
+}
+
+/// A Parquet or Arrow file.
+pub(crate) enum RowSource {
+    /// A Parquet file whose row groups are units.
+    RowGroups { shard: Shard, file: ParquetFile, groups: Range<usize> },
+    /// A file that is read here, batch by batch.
+    Batches { batches: Batches, pending: Option<RecordBatch> },
+}
+
+impl UnitSource for RowSource {
+    type Content = Rows;
+
+    fn open(shard: &Shard, splits: bool, _options: &ReadOptions) -> Result<Self> {
+        if shard.contents != Contents::Parquet || splits {
+            return Ok(Self::Batches { batches: columnar::rows(shard)?, pending: None });
+        }
+        let file = ParquetFile::open(&shard.path, shard.local_path())?;
+        let groups = 0..file.groups().len();
+        Ok(Self::RowGroups { shard: shard.clone(), file, groups })
+    }
+
+    fn next(&mut self, size: UnitSize, _on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Rows>> {
+        match self {
+            Self::RowGroups { shard, file, groups } => {
+                Ok(groups.next().map(|group| Rows::RowGroup(shard.clone(), file.clone(), group)))
+            }
+            Self::Batches { batches, pending } => {
+                let next = pending.take().map_or_else(|| batches.next().transpose(), |batch| Ok(Some(batch)))?;
+                Ok(next.map(|batch| {
+                    let (batch, rest) = split(&batch, size);
+                    *pending = rest;
+                    Rows::Batch(batch)
+                }))
+            }
+        }
+    }
+
+    fn bytes_read(&self, len: u64) -> Option<u64> {
+        match self {
+            Self::RowGroups { file, groups, .. } => Some(len * groups.start as u64 / file.groups().len().max(1) as u64),
+            Self::Batches { .. } => None,
+        }
+    }
+}
+
+/// The first rows of a batch, as many as fit in `size` but at least one, and the rest.
+fn split(batch: &RecordBatch, size: UnitSize) -> (RecordBatch, Option<RecordBatch>) {
+    let count = batch.num_rows();
+    let bytes_a_row = batch.get_array_memory_size() / count.max(1);
+    let rows = size.rows.min(size.bytes / bytes_a_row.max(1)).max(1).min(count);
+    let rest = (rows < count).then(|| batch.slice(rows, count - rows));
+    (batch.slice(0, rows), rest)
+}
+
+/// How a conversion reads, and who is notified.
 #[derive(Clone, Copy)]
-pub(crate) struct Reading<'p> {
+pub(crate) struct ReadContext<'p> {
     pub(crate) options: ReadOptions,
     pub(crate) progress: &'p Progress,
     pub(crate) damage: &'p Damage,
 }
 
-/// What a unit holds.
-pub(crate) enum Work {
-    /// Records to decode.
-    Records(Vec<Records>),
-    /// A row group of a Parquet file, still to be read.
-    RowGroup(Shard, ParquetFile, usize),
-    /// Rows that had to be read to be counted.
-    Batches(Vec<RecordBatch>),
-}
-
-impl Work {
-    /// Its records, or rows.
-    pub(crate) fn rows(&self) -> u64 {
-        match self {
-            Self::Records(blocks) => blocks.iter().map(|records| records.len() as u64).sum(),
-            Self::RowGroup(_, file, group) => {
-                file.groups().get(*group).map_or(0, |group| group.num_rows().max(0) as u64)
-            }
-            Self::Batches(batches) => batches.iter().map(|batch| batch.num_rows() as u64).sum(),
-        }
-    }
-}
-
-/// The most that a unit takes in.
+/// The maximum size of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitSize {
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
 }
 
-/// Cuts a job's shards into units.
-pub(crate) struct UnitReader<'p> {
+/// Cuts the shards of a job into units.
+pub(crate) struct UnitReader<'p, S> {
     /// With their numbers in the data set.
     shards: VecDeque<(usize, Shard)>,
-    open: Option<Open>,
+    open: Option<OpenShard<S>>,
     size: UnitSize,
-    cut: Option<Cutter>,
+    recut: Option<RecutState>,
     number: u64,
-    reading: Reading<'p>,
+    context: ReadContext<'p>,
 }
 
-/// The shard in hand.
-struct Open {
-    number: usize,
-    path: Arc<PathBuf>,
-    /// Where its bytes are, and what it was when it was opened.
-    local: PathBuf,
-    state: Option<State>,
-    /// Bytes of it that were counted as read, and all that it has.
-    counted: u64,
-    len: u64,
-    input: Input,
-}
-
-enum Input {
-    TfRecord { reader: Box<ShardReader>, pending: Option<Records> },
-    Parquet { shard: Shard, file: ParquetFile, groups: Range<usize> },
-    Batches { batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>, pending: Option<RecordBatch> },
-}
-
-/// What tells whether a file is still what it was: its size, and when it was last written to.
-#[derive(Debug, PartialEq, Eq)]
-struct State(u64, Option<SystemTime>);
-
-/// Where new shards end.
-struct Cutter {
-    recut: Recut,
-    /// Records of the whole data set.
-    records: u64,
-    output: usize,
-    /// Records before the output in hand, and records and bytes in it.
-    before: u64,
-    rows: u64,
-    bytes: u64,
-}
-
-impl<'p> UnitReader<'p> {
-    pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, reading: Reading<'p>) -> Self {
-        Self { shards: shards.into(), open: None, size, cut: None, number: 0, reading }
+impl<'p, S: UnitSource> UnitReader<'p, S> {
+    pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, context: ReadContext<'p>) -> Self {
+        Self { shards: shards.into(), open: None, size, recut: None, number: 0, context }
     }
 
-    /// Cuts all shards anew. `records` are those of all shards together.
+    /// Cuts all shards into new ones. `records` is the number of records of all of them.
     pub(crate) fn with_recut(mut self, recut: Recut, records: u64) -> Self {
-        self.cut = Some(Cutter { recut, records, output: 0, before: 0, rows: 0, bytes: 0 });
+        self.recut = Some(RecutState { recut, records, output: 0, before: 0, rows: 0, bytes: 0 });
         self
     }
 
     /// The next unit; `None` at the end of the last shard.
-    pub(crate) fn next(&mut self) -> Result<Option<Unit>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Unit<S::Content>>> {
         loop {
-            if self.reading.progress.is_cancelled() {
+            if self.context.progress.is_cancelled() {
                 return Err(Error::Cancelled);
             }
             if self.open.is_none() {
                 let Some((number, shard)) = self.shards.pop_front() else { return Ok(None) };
-                self.open = Some(Open::new(number, &shard, self.cut.is_some(), &self.reading.options)?);
+                self.open = Some(OpenShard::new(number, &shard, self.recut.is_some(), &self.context.options)?);
             }
             let Some(open) = &mut self.open else { continue };
-            let output = self.cut.as_mut().map_or(0, Cutter::output);
-            let room = self.cut.as_ref().map_or(self.size, |cut| cut.room(self.size));
-            let work = open.next(room, self.reading.damage)?;
-            let bytes = open.advance(work.is_none());
+            let output = self.recut.as_mut().map_or(0, RecutState::output);
+            let size = self.recut.as_ref().map_or(self.size, |recut| recut.room(self.size));
+            let content = open.next(size, self.context.damage)?;
+            let bytes = open.advance(content.is_none());
             let (shard, path) = (open.number, Arc::clone(&open.path));
-            let Some(work) = work else {
-                self.reading.progress.add_bytes(bytes);
-                open.check_state()?;
+            let Some(content) = content else {
+                self.context.progress.add_bytes(bytes);
+                open.check_version()?;
                 self.open = None;
                 continue;
             };
-            if let Some(cut) = &mut self.cut {
-                cut.add(&work);
+            if let Some(recut) = &mut self.recut {
+                recut.add(&content);
             }
             self.number += 1;
-            return Ok(Some(Unit { number: self.number - 1, output, shard, path, bytes, work }));
+            return Ok(Some(Unit { number: self.number - 1, output, shard, path, bytes, content }));
         }
     }
-}
 
-impl UnitReader<'_> {
-    /// The rows of all shards, which are read for it where no metadata tells.
+    /// The rows of all shards, which are read for it.
     pub(crate) fn count_rows(&mut self) -> Result<u64> {
         let mut rows = 0;
         while let Some(unit) = self.next()? {
-            rows += unit.work.rows();
+            rows += unit.content.rows();
         }
         Ok(rows)
     }
 }
 
-impl Open {
-    fn new(number: usize, shard: &Shard, in_rows: bool, options: &ReadOptions) -> Result<Self> {
+/// The shard in hand.
+struct OpenShard<S> {
+    number: usize,
+    path: Arc<PathBuf>,
+    /// Where its bytes are; a remote shard may have been copied.
+    local: PathBuf,
+    /// What it was when it was opened; `None` of a shard that may grow, or that is no local file.
+    version: Option<FileVersion>,
+    /// Bytes of it that were counted as read, and all that it has.
+    counted: u64,
+    len: u64,
+    source: S,
+}
+
+/// Tells whether a file was changed: its size, and the time of the last write to it.
+#[derive(Debug, PartialEq, Eq)]
+struct FileVersion(u64, Option<SystemTime>);
+
+impl<S: UnitSource> OpenShard<S> {
+    fn new(number: usize, shard: &Shard, splits: bool, options: &ReadOptions) -> Result<Self> {
         let may_grow = options.partial_tail == PartialTail::Ignore;
-        let state = if may_grow || shard.is_stream() || shard.is_remote() { None } else { Some(State::of(shard)?) };
-        let input = match shard.contents {
-            Contents::TfRecord => {
-                let reader = Box::new(ShardReader::open(shard, options)?);
-                Input::TfRecord { reader, pending: None }
-            }
-            Contents::Parquet if !in_rows => {
-                let file = ParquetFile::open(&shard.path, shard.local_path())?;
-                let groups = 0..file.groups().len();
-                Input::Parquet { shard: shard.clone(), file, groups }
-            }
-            Contents::Parquet | Contents::Arrow => Input::Batches { batches: columnar::rows(shard)?, pending: None },
-        };
-        let (path, local) = (Arc::new(shard.path.clone()), shard.local_path().to_owned());
-        Ok(Self { number, path, local, state, counted: 0, len: shard.size, input })
+        let is_fixed = !may_grow && !shard.is_stream() && !shard.is_remote();
+        let local = shard.local_path().to_owned();
+        let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;
+        let source = S::open(shard, splits, options)?;
+        Ok(Self { number, path: Arc::new(shard.path.clone()), local, version, counted: 0, len: shard.size, source })
     }
 
-    /// Whether the file is still what it was when it was opened: who writes to a file that is read makes a mixture of it.
-    fn check_state(&self) -> Result<()> {
-        let Some(before) = &self.state else { return Ok(()) };
-        match State::at(&self.local) {
+    fn next(&mut self, size: UnitSize, damage: &Damage) -> Result<Option<S::Content>> {
+        self.source.next(size, &mut |lost| damage.lost(self.number, &self.path, lost))
+    }
+
+    /// Refuses a file that was changed while it was read: some of its records would be old and some new.
+    fn check_version(&self) -> Result<()> {
+        let Some(before) = &self.version else { return Ok(()) };
+        match FileVersion::of(&self.local) {
             Ok(now) if now == *before => Ok(()),
             Ok(_) => {
                 let why = "was changed while it was read; convert it again once nobody writes to it";
@@ -197,32 +315,9 @@ impl Open {
         }
     }
 
-    fn next(&mut self, room: UnitSize, damage: &Damage) -> Result<Option<Work>> {
-        match &mut self.input {
-            Input::TfRecord { reader, pending } => {
-                let mut next = || loop {
-                    match reader.segment()? {
-                        None => return Ok(None),
-                        Some(Segment::Records(records)) => return Ok(Some(records)),
-                        Some(Segment::Lost(lost)) => damage.lost(self.number, &self.path, lost)?,
-                    }
-                };
-                next_records(&mut next, pending, room)
-            }
-            Input::Parquet { shard, file, groups } => {
-                Ok(groups.next().map(|group| Work::RowGroup(shard.clone(), file.clone(), group)))
-            }
-            Input::Batches { batches, pending } => next_batch(batches, pending, room),
-        }
-    }
-
-    /// Bytes of the shard that were read since this was last called.
+    /// Bytes of the shard that were read since the last call.
     fn advance(&mut self, ended: bool) -> u64 {
-        let read = match &self.input {
-            Input::TfRecord { reader, .. } => reader.bytes_read(),
-            Input::Parquet { file, groups, .. } => self.len * groups.start as u64 / file.groups().len().max(1) as u64,
-            Input::Batches { .. } => self.counted,
-        };
+        let read = self.source.bytes_read(self.len).unwrap_or(self.counted);
         let read = if ended { self.len.max(read) } else { read };
         let more = read.saturating_sub(self.counted);
         self.counted += more;
@@ -230,53 +325,27 @@ impl Open {
     }
 }
 
-fn next_records(
-    next: &mut impl FnMut() -> Result<Option<Records>>,
-    pending: &mut Option<Records>,
-    room: UnitSize,
-) -> Result<Option<Work>> {
-    let UnitSize { mut rows, mut bytes } = room;
-    let mut blocks = Vec::new();
-    while rows > 0 && bytes > 0 {
-        let Some(records) = pending.take().map_or_else(&mut *next, |records| Ok(Some(records)))? else { break };
-        let fit = records.fit(rows, bytes);
-        let (records, rest) = records.split_at(fit);
-        *pending = Some(rest).filter(|rest| !rest.is_empty());
-        rows -= records.len();
-        bytes = bytes.saturating_sub(records.bytes());
-        blocks.push(records);
-    }
-    Ok((!blocks.is_empty()).then_some(Work::Records(blocks)))
-}
-
-fn next_batch(
-    batches: &mut Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
-    pending: &mut Option<RecordBatch>,
-    room: UnitSize,
-) -> Result<Option<Work>> {
-    let Some(batch) = pending.take().map_or_else(|| batches.next().transpose(), |batch| Ok(Some(batch)))? else {
-        return Ok(None);
-    };
-    let bytes_a_row = batch.get_array_memory_size() / batch.num_rows().max(1);
-    let rows = room.rows.min(room.bytes / bytes_a_row.max(1)).clamp(1, batch.num_rows().max(1));
-    let rows = rows.min(batch.num_rows());
-    let rest = batch.slice(rows, batch.num_rows() - rows);
-    *pending = Some(rest).filter(|rest| rest.num_rows() > 0);
-    Ok(Some(Work::Batches(vec![batch.slice(0, rows)])))
-}
-
-impl State {
-    fn of(shard: &Shard) -> Result<Self> {
-        Self::at(shard.local_path()).map_err(|e| Error::io(&shard.path, e))
-    }
-
-    fn at(path: &std::path::Path) -> io::Result<Self> {
+impl FileVersion {
+    fn of(path: &std::path::Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         Ok(Self(metadata.len(), metadata.modified().ok()))
     }
 }
 
-impl Cutter {
+/// Where new shards end.
+struct RecutState {
+    recut: Recut,
+    /// Records of all shards.
+    records: u64,
+    /// The number of the output in hand.
+    output: usize,
+    /// Records before the output in hand, and records and bytes in it.
+    before: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl RecutState {
     /// The output that the next unit belongs to.
     fn output(&mut self) -> usize {
         if self.is_full() {
@@ -315,17 +384,9 @@ impl Cutter {
         }
     }
 
-    fn add(&mut self, work: &Work) {
-        let (rows, bytes) = match work {
-            Work::Records(blocks) => (blocks.iter().map(Records::len).sum(), blocks.iter().map(Records::bytes).sum()),
-            Work::Batches(batches) => (
-                batches.iter().map(RecordBatch::num_rows).sum::<usize>(),
-                batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>(),
-            ),
-            Work::RowGroup(..) => (0, 0),
-        };
-        self.rows += rows as u64;
-        self.bytes += bytes as u64;
+    fn add(&mut self, content: &impl UnitContent) {
+        self.rows += content.rows();
+        self.bytes += content.bytes();
     }
 }
 
@@ -346,8 +407,9 @@ mod tests {
         let shard = resolve(&[&path]).unwrap().remove(0);
         let (progress, damage) = (Progress::default(), Damage::new(None, crate::quarantine::Earlier::Refused).unwrap());
         let options = ReadOptions { partial_tail, ..ReadOptions::default() };
-        let reading = Reading { options, progress: &progress, damage: &damage };
-        let mut reader = UnitReader::new(vec![(0, shard)], UnitSize { rows: 10, bytes: usize::MAX }, reading);
+        let context = ReadContext { options, progress: &progress, damage: &damage };
+        let mut reader =
+            UnitReader::<RecordSource>::new(vec![(0, shard)], UnitSize { rows: 10, bytes: usize::MAX }, context);
         assert!(reader.next()?.is_some());
         change(&path);
         while reader.next()?.is_some() {}

@@ -8,16 +8,18 @@ use std::{
     },
 };
 
-use arrow_schema::SchemaRef;
 use tfarrow_dataset::names::tf_shard_name;
 
 use crate::{
     Error, Progress, Result,
-    input::{Reading, Unit, UnitReader},
+    formats::{FileFormat, PieceWriter},
+    input::{ReadContext, Unit, UnitContent, UnitReader, UnitSource},
     journal::{Journal, Made},
-    ordered::{Ordered, Ticket, Write},
-    sink::{Destination, Format, Piece, Sink, Whole},
-    worker::{Decoding, Encoding, Losses, Worker},
+    ordered::{Ordered, Write},
+    output::{ClosedOutput, Destination, Output, OutputOptions},
+    progress::UnitProgress,
+    routes::Route,
+    worker::{LossyChanges, UnitWorker},
 };
 
 /// What a job's outputs are called.
@@ -38,21 +40,44 @@ pub(crate) enum Names {
     Late,
 }
 
-/// Some shards, and what becomes of them.
-pub(crate) struct Job<'p> {
-    input: Mutex<Input<'p>>,
-    decoding: Option<Decoding>,
-    encoding: Encoding,
-    outputs: Ordered<Outputs<'p>>,
-    state: Mutex<State>,
-    reading: Reading<'p>,
-    /// The number of its shard, and what that and its columns are, for the journal.
+/// A job of any route.
+pub(crate) trait Job: Sync {
+    /// Takes part until the job has no more units. The last worker to leave finishes the outputs.
+    ///
+    /// # Errors
+    /// The first error of this worker. The job is then abandoned.
+    fn take_part(&self, names: Names) -> Result<()>;
+
+    /// Ends the job without outputs.
+    fn abandon(&self);
+
+    /// Gives finished outputs their names, if they have none.
+    ///
+    /// # Errors
+    /// System errors, and [`Error::Cancelled`].
+    fn name(&self) -> Result<()>;
+
+    /// Keeps complete outputs without names, for a resumed run.
+    fn leave(&self);
+
+    /// What was done, once all workers have left.
+    fn into_done(self: Box<Self>) -> Done;
+}
+
+/// Some shards of one route, and their outputs.
+pub(crate) struct RouteJob<'p, R: Route> {
+    route: R,
+    input: Mutex<JobInput<'p, R::Source>>,
+    outputs: Ordered<Outputs<'p, R::Format>>,
+    state: Mutex<JobState>,
+    context: ReadContext<'p>,
+    /// The number of its shard, and the hash of that shard's identity and columns, for the journal.
     shard: usize,
     source: u64,
 }
 
 #[derive(Default)]
-struct State {
+struct JobState {
     /// Workers that are at it.
     workers: usize,
     /// Whether its outputs are finished, or will never be.
@@ -60,8 +85,8 @@ struct State {
     done: Done,
 }
 
-struct Input<'p> {
-    reader: UnitReader<'p>,
+struct JobInput<'p, S> {
+    reader: UnitReader<'p, S>,
     ended: bool,
 }
 
@@ -71,7 +96,7 @@ pub(crate) struct Done {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     pub(crate) records: u64,
-    pub(crate) losses: Losses,
+    pub(crate) losses: LossyChanges,
 }
 
 impl Done {
@@ -83,34 +108,22 @@ impl Done {
     }
 }
 
-fn add(losses: &mut Losses, others: Losses) {
+fn add(losses: &mut LossyChanges, others: LossyChanges) {
     others.into_iter().for_each(|(what, times)| *losses.entry(what).or_default() += times);
 }
 
-/// A unit's place in the job's outputs.
-pub(crate) struct Pieces<'o, 'p> {
-    ticket: Ticket<'o, Outputs<'p>>,
-    output: usize,
-}
-
-impl Pieces<'_, '_> {
-    pub(crate) fn write(&mut self, piece: Piece) -> Result<()> {
-        self.ticket.write((self.output, piece))
-    }
-}
-
 /// The outputs of a job, one after the other.
-struct Outputs<'p> {
+struct Outputs<'p, F: FileFormat> {
     journal: Option<&'p Journal>,
     naming: Naming,
-    format: Format,
-    schema: SchemaRef,
-    open: Option<Sink>,
-    /// Outputs that are whole, but wait for the number of all before they have a name.
-    finished: Vec<Whole>,
+    format: F,
+    options: OutputOptions,
+    open: Option<F::Writer>,
+    /// Complete outputs, whose names depend on the number of all.
+    finished: Vec<ClosedOutput>,
 }
 
-impl Outputs<'_> {
+impl<F: FileFormat> Outputs<'_, F> {
     fn destination(&self, number: usize) -> Destination {
         match &self.naming {
             Naming::One(destination) => destination.clone(),
@@ -121,35 +134,38 @@ impl Outputs<'_> {
     }
 
     /// The output of this number; those before it are finished, also where they got nothing.
-    fn sink(&mut self, number: usize) -> Result<&mut Sink> {
+    fn writer(&mut self, number: usize) -> Result<&mut F::Writer> {
         while self.finished.len() < number {
             self.finish_open()?;
         }
-        let sink = match self.open.take() {
-            Some(sink) => sink,
+        let writer = match self.open.take() {
+            Some(writer) => writer,
             None => self.create(number)?,
         };
-        Ok(self.open.insert(sink))
+        Ok(self.open.insert(writer))
     }
 
-    fn create(&self, number: usize) -> Result<Sink> {
+    fn create(&self, number: usize) -> Result<F::Writer> {
         let destination = self.destination(number);
         match (&self.naming, &destination) {
             // The shards that are there are fewer than those that the conversion makes.
             (Naming::Set { count: Some(count), .. }, Destination::File(path)) if number >= *count => {
                 Err(Error::Differs { path: path.clone() })
             }
-            _ => Sink::create(&destination, &self.format, &self.schema, self.journal),
+            _ => {
+                let output = Output::create(&destination, &self.options, self.journal)?;
+                self.format.create(destination.name(), output)
+            }
         }
     }
 
     fn finish_open(&mut self) -> Result<()> {
         let number = self.finished.len();
-        let sink = match self.open.take() {
-            Some(sink) => sink,
+        let writer = match self.open.take() {
+            Some(writer) => writer,
             None => self.create(number)?,
         };
-        self.finished.push(sink.finish()?);
+        self.finished.push(writer.finish()?.close()?);
         Ok(())
     }
 
@@ -179,7 +195,7 @@ impl Outputs<'_> {
             }
             let destination = self.destination(number);
             done.bytes += output.persist(&destination)?;
-            done.files += u64::from(destination != Destination::Stdout);
+            done.files += u64::from(destination != Destination::Stream);
         }
         Ok(())
     }
@@ -187,12 +203,12 @@ impl Outputs<'_> {
     /// Leaves the outputs that are whole, and have no names, for another run to find: those that the journal knows of.
     fn leave(&mut self) {
         let of_use = self.journal.is_some() && matches!(self.naming, Naming::One(_));
-        std::mem::take(&mut self.finished).into_iter().filter(|_| of_use).for_each(Whole::leave);
+        std::mem::take(&mut self.finished).into_iter().filter(|_| of_use).for_each(ClosedOutput::leave);
     }
 
     /// Notes the output of a job of one that is whole, and has no name yet.
-    fn note(&self, source: u64, records: u64, losses: &Losses, damaged: bool) -> Result<()> {
-        let (Some(journal), Naming::One(Destination::File(path)), [Whole::File(file, hash)]) =
+    fn note(&self, source: u64, records: u64, losses: &LossyChanges, damaged: bool) -> Result<()> {
+        let (Some(journal), Naming::One(Destination::File(path)), [ClosedOutput::File(file, hash)]) =
             (self.journal, &self.naming, self.finished.as_slice())
         else {
             return Ok(());
@@ -212,30 +228,29 @@ impl Outputs<'_> {
     }
 }
 
-impl Write for Outputs<'_> {
-    type Piece = (usize, Piece);
+impl<F: FileFormat> Write for Outputs<'_, F> {
+    type Piece = (usize, F::Piece);
 
     fn write(&mut self, (number, piece): Self::Piece) -> Result<()> {
-        self.sink(number)?.write(piece)
+        self.writer(number)?.write(piece)
     }
 
     fn held((_, piece): &Self::Piece) -> usize {
-        piece.held()
+        F::held_bytes(piece)
     }
 }
 
-impl<'p> Job<'p> {
+impl<'p, R: Route> RouteJob<'p, R> {
     pub(crate) fn new(
-        reader: UnitReader<'p>,
-        decoding: Option<Decoding>,
-        encoding: Encoding,
-        (naming, format, schema): (Naming, Format, SchemaRef),
-        reading: Reading<'p>,
+        route: R,
+        reader: UnitReader<'p, R::Source>,
+        (naming, options): (Naming, OutputOptions),
+        context: ReadContext<'p>,
     ) -> Self {
-        let outputs = Outputs { journal: None, naming, format, schema, open: None, finished: Vec::new() };
-        let outputs = Ordered::new(outputs);
-        let input = Mutex::new(Input { reader, ended: false });
-        Self { input, decoding, encoding, outputs, state: Mutex::default(), reading, shard: 0, source: 0 }
+        let format = route.format().clone();
+        let outputs = Outputs { journal: None, naming, format, options, open: None, finished: Vec::new() };
+        let (outputs, input) = (Ordered::new(outputs), Mutex::new(JobInput { reader, ended: false }));
+        Self { route, input, outputs, state: Mutex::default(), context, shard: 0, source: 0 }
     }
 
     /// Notes its output in a journal, as made of the shard of this number, which is this source.
@@ -245,19 +260,41 @@ impl<'p> Job<'p> {
     }
 
     /// A job that an earlier run has done: its output has its name, or is `whole` and gets it.
-    pub(crate) fn made(self, made: Made, whole: Option<Whole>) -> Self {
+    pub(crate) fn made(self, made: Made, whole: Option<ClosedOutput>) -> Self {
         let Made { bytes, records, losses, .. } = made;
         let done = Done { records, losses: losses.into_iter().collect(), ..Done::default() };
         // What gets its name is counted then.
         let done = if whole.is_some() { done } else { Done { files: 1, bytes, ..done } };
-        self.reading.progress.add_records(records);
-        self.reading.progress.add_files(done.files);
+        self.context.progress.add_records(records);
+        self.context.progress.add_files(done.files);
         self.outputs.with_output(|outputs| outputs.finished.extend(whole));
         lock(&self.input).ended = true;
-        Self { state: Mutex::new(State { workers: 0, over: true, done }), ..self }
+        Self { state: Mutex::new(JobState { workers: 0, over: true, done }), ..self }
     }
 
-    /// Takes part until the job has no more units. The last to leave finishes the outputs.
+    fn units(&self) -> Result<(u64, LossyChanges)> {
+        let mut worker = self.route.worker(self.context)?;
+        let mut records = 0;
+        while let Some(unit) = self.next_unit()? {
+            let mut progress = UnitProgress::new(self.context.progress, unit.bytes, unit.content.rows());
+            let (mut ticket, output) = (self.outputs.ticket(unit.number), unit.output);
+            worker.convert(unit, &mut progress, &mut |piece| ticket.write((output, piece)))?;
+            progress.finish();
+            records += progress.records();
+            ticket.finish()?;
+        }
+        Ok((records, worker.lossy_changes()))
+    }
+
+    fn next_unit(&self) -> Result<Option<Unit<<R::Source as UnitSource>::Content>>> {
+        let mut input = lock(&self.input);
+        let unit = if input.ended { None } else { input.reader.next()? };
+        input.ended |= unit.is_none();
+        Ok(unit)
+    }
+}
+
+impl<R: Route> Job for RouteJob<'_, R> {
     fn take_part(&self, names: Names) -> Result<()> {
         {
             let mut state = lock(&self.state);
@@ -277,77 +314,58 @@ impl<'p> Job<'p> {
         add(&mut state.done.losses, losses);
         let last = state.workers == 0 && !state.over;
         state.over |= last;
-        let (records, losses) = (state.done.records, if last { state.done.losses.clone() } else { Losses::new() });
+        let (records, losses) =
+            (state.done.records, if last { state.done.losses.clone() } else { LossyChanges::new() });
         drop(state);
         if last {
             self.outputs.with_output(|outputs| {
                 outputs.finish()?;
-                outputs.note(self.source, records, &losses, self.reading.damage.is_of(self.shard))
+                outputs.note(self.source, records, &losses, self.context.damage.is_of(self.shard))
             })?;
         }
         if last && names == Names::Early { self.name() } else { Ok(()) }
     }
 
-    /// Leaves the job undone: no output of it appears.
     fn abandon(&self) {
         lock(&self.state).over = true;
         lock(&self.input).ended = true;
         self.outputs.fail();
     }
 
-    /// Leaves what is whole for another run to find.
     fn leave(&self) {
         self.outputs.with_output(Outputs::leave);
     }
 
-    /// What was done, once nobody takes part any more.
-    fn into_done(self) -> Done {
+    fn into_done(self: Box<Self>) -> Done {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).done
     }
 
-    /// Gives finished outputs their names, if they have none.
     fn name(&self) -> Result<()> {
         let mut done = Done::default();
-        let result = self.outputs.with_output(|outputs| outputs.name(&mut done, self.reading.progress));
-        self.reading.progress.add_files(done.files);
+        let result = self.outputs.with_output(|outputs| outputs.name(&mut done, self.context.progress));
+        self.context.progress.add_files(done.files);
         lock(&self.state).done.add(done);
         result
-    }
-
-    fn units(&self) -> Result<(u64, Losses)> {
-        let mut worker = Worker::new(self.decoding.as_ref(), &self.encoding, self.reading)?;
-        while let Some(unit) = self.next_unit()? {
-            let mut pieces = Pieces { ticket: self.outputs.ticket(unit.number), output: unit.output };
-            worker.work(unit, &mut pieces)?;
-            pieces.ticket.finish()?;
-        }
-        Ok(worker.done())
-    }
-
-    fn next_unit(&self) -> Result<Option<Unit>> {
-        let mut input = lock(&self.input);
-        let unit = if input.ended { None } else { input.reader.next()? };
-        input.ended |= unit.is_none();
-        Ok(unit)
     }
 }
 
 /// Does all jobs with `workers` threads: each takes the next job that nobody is at, and then helps at those still open.
-pub(crate) fn run(jobs: Vec<Job<'_>>, workers: usize, names: Names) -> Result<Done> {
+pub(crate) fn run(jobs: Vec<Box<dyn Job + '_>>, workers: usize, names: Names) -> Result<Done> {
     let next = AtomicUsize::new(0);
     let work = || {
         let own = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
         let result = own.chain(&jobs).try_for_each(|job| job.take_part(names));
         if result.is_err() {
-            jobs.iter().for_each(Job::abandon);
+            jobs.iter().for_each(|job| job.abandon());
         }
         result
     };
     let unnamed = AtomicUsize::new(0);
-    let name = || std::iter::from_fn(|| jobs.get(unnamed.fetch_add(1, Ordering::Relaxed))).try_for_each(Job::name);
+    let name =
+        || std::iter::from_fn(|| jobs.get(unnamed.fetch_add(1, Ordering::Relaxed))).try_for_each(|job| job.name());
     let outcome = on_threads(workers, work).and_then(|()| on_threads(workers, name));
     if outcome.as_ref().is_err_and(Error::is_passing) {
-        jobs.iter().for_each(Job::leave);
+        jobs.iter().for_each(|job| job.leave());
     }
     outcome?;
     let mut done = Done::default();

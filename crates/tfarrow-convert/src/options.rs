@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, RecordType, VerifyCrc};
 use tfarrow_dataset::{Compression, ReadOptions, Sample};
 
-use crate::{Error, Result};
+use crate::{Error, OutputStream, Result};
 
 /// The format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +150,8 @@ pub struct ConvertOptions {
     pub row_group_rows: usize,
     /// The most encoded bytes of a Parquet row group, and bytes of records that one is made of. A worker holds both.
     pub row_group_bytes: usize,
+    /// Takes the output if the destination is `-`. By default there is none, and such a conversion is an error.
+    pub stream: Option<OutputStream>,
 }
 
 impl Default for ConvertOptions {
@@ -173,6 +175,7 @@ impl Default for ConvertOptions {
             resume: false,
             row_group_rows: 1 << 20,
             row_group_bytes: 64 << 20,
+            stream: None,
         }
     }
 }

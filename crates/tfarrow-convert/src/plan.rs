@@ -9,7 +9,7 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_dataset::{Compression, Contents, Shard, existing, is_remote, names, names_in};
 
-use crate::{ConvertOptions, Error, OutputCompression, Result, Target, folders::folder_of, sink::Destination};
+use crate::{ConvertOptions, Error, OutputCompression, Result, Target, folders::folder_of, output::Destination};
 
 /// Metadata key of a file: the name of the shard that it was made of.
 pub(crate) const SHARD: &str = "tfarrow.shard";
@@ -46,7 +46,7 @@ impl Plan {
         if dest == Path::new("-") {
             let target = options.to.or(by_source).ok_or_else(no_format)?;
             one_shard(shards, dest, options)?;
-            return Ok(Self { target, place: Place::One(Destination::Stdout, None) });
+            return Ok(Self { target, place: Place::One(Destination::Stream, None) });
         }
         if dest.as_os_str().is_empty() {
             return Err(Error::Usage("the destination has an empty name".to_owned()));

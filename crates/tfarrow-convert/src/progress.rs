@@ -104,6 +104,11 @@ impl<'p> UnitProgress<'p> {
         self.add_bytes_up_to(self.bytes);
     }
 
+    /// Records of the unit that are converted.
+    pub(crate) fn records(&self) -> u64 {
+        self.added_records
+    }
+
     fn add_bytes_up_to(&mut self, bytes: u64) {
         self.progress.add_bytes(bytes.saturating_sub(self.added_bytes));
         self.added_bytes = bytes.max(self.added_bytes);

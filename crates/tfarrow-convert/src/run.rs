@@ -5,36 +5,28 @@ use std::{
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use arrow_schema::{Schema, SchemaRef};
-use tfarrow_codec::{
-    EncoderBuilder, Layout, OnConflict, OnError, RecordType, VerifyCrc,
-    schema::{RECORD_COLUMN, record_type_of, with_record_type},
-};
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{Layout, OnConflict, OnError, RecordType, VerifyCrc, schema::RECORD_COLUMN};
 use tfarrow_dataset::{
     Contents, InferOptions, Inferred, Losses, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard,
-    ShardReader, UNFINISHED, Wanted, WholeFile, check_one_payload, count, infer_with, is_remote, look_into, names,
-    resolve_wanted,
+    ShardReader, UNFINISHED, Wanted, check_one_payload, infer_with, is_remote, look_into, resolve_wanted,
 };
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, checksums, columnar,
+    ConvertOptions, Error, OutputCompression, Progress, Result, Target, columnar,
     damage::Damage,
+    formats::tfrecord::compression_of,
     identity::identity,
-    input::{Reading, UnitReader, UnitSize},
-    job::{self, Done, Job, Names, Naming},
-    journal::{self, Journal},
-    plan::{self, COMPRESSION, Origin, Place, Plan, SHARD},
+    input::ReadContext,
+    job::{self, Done, Names},
+    journal::Journal,
+    output::Destination,
+    plan::{self, Origin, Place, Plan},
     quarantine::Earlier,
-    sink::{self, Destination, Format, Whole},
     trial,
-    worker::{Decoding, Encoding},
 };
-
-/// Bytes of a unit where units are not row groups.
-const CHUNK_BYTES: usize = 2 << 20;
 
 /// What a conversion did.
 #[derive(Debug)]
@@ -165,7 +157,7 @@ fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
             own.push(".journal");
             path.with_file_name(own)
         }),
-        Place::One(Destination::Stdout, _) => None,
+        Place::One(Destination::Stream, _) => None,
     };
     match path.filter(|path| !path.to_str().is_some_and(is_remote)) {
         Some(path) => {
@@ -240,22 +232,22 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
 
 pub(crate) struct Conversion<'c> {
     pub(crate) shards: &'c [Shard],
-    plan: &'c Plan,
-    inputs: Vec<Input>,
+    pub(crate) plan: &'c Plan,
+    pub(crate) inputs: Vec<SourceInfo>,
     /// The output of each shard; none where shards are cut anew.
     pub(crate) outputs: Vec<Destination>,
-    compression: OutputCompression,
+    pub(crate) compression: OutputCompression,
     pub(crate) options: &'c ConvertOptions,
     pub(crate) progress: &'c Progress,
     damage: &'c Damage,
     pub(crate) journal: Option<&'c Journal>,
 }
 
-/// What is known of a shard before it is converted.
-struct Input {
-    /// The schema of a Parquet or Arrow file.
-    schema: Option<SchemaRef>,
-    origin: Origin,
+/// A shard's properties that are read before it is converted.
+pub(crate) struct SourceInfo {
+    /// The schema of a Parquet or Arrow file; `None` of TFRecord.
+    pub(crate) schema: Option<SchemaRef>,
+    pub(crate) origin: Origin,
 }
 
 impl<'c> Conversion<'c> {
@@ -267,15 +259,15 @@ impl<'c> Conversion<'c> {
         progress: &'c Progress,
         (damage, journal): (&'c Damage, Option<&'c Journal>),
     ) -> Result<Self> {
-        let inputs = shards.iter().map(|shard| Input::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
+        let inputs = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
         let outputs = outputs(shards, &inputs, plan, compression, options)?;
         plan::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
         plan::check_quarantine(options.quarantine.as_deref(), &outputs)?;
         Ok(Self { shards, plan, inputs, outputs, compression, options, progress, damage, journal })
     }
 
-    fn reading(&self) -> Reading<'c> {
-        Reading { options: self.options.read, progress: self.progress, damage: self.damage }
+    pub(crate) fn context(&self) -> ReadContext<'c> {
+        ReadContext { options: self.options.read, progress: self.progress, damage: self.damage }
     }
 }
 
@@ -307,7 +299,7 @@ impl Conversion<'_> {
         })
     }
 
-    fn reads_tfrecord(&self) -> bool {
+    pub(crate) fn reads_tfrecord(&self) -> bool {
         self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
     }
 
@@ -352,182 +344,9 @@ impl Conversion<'_> {
         let names = if is_sample { Names::Late } else { Names::Early };
         job::run(self.jobs(inferred)?, self.options.jobs.max(1), names)
     }
-
-    fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
-        match self.options.recut {
-            Some(recut) => Ok(vec![self.recut_job(recut, inferred)?]),
-            None => self.shard_jobs(inferred),
-        }
-    }
-
-    /// How TFRecord is decoded; `None` where it need not be, or is not the source.
-    fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<Decoding>> {
-        if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
-            return Ok(None);
-        }
-        let schema = match (&self.options.schema, inferred) {
-            (Some(schema), _) => of_type(schema, self.options.record_type),
-            (None, Some(inferred)) => {
-                let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
-                inferred.schema_with(*layout, *record_type, *on_conflict)?
-            }
-            (None, None) => return Ok(None),
-        };
-        let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
-        let strict = self.options.record_type.is_none();
-        // Raw records are what they were.
-        let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
-        let ReadOptions { on_error, limits, .. } = self.options.read;
-        Ok(Some(Decoding { schema, exact, verify_crc: self.options.verify_crc, on_error, limits, sampled, strict }))
-    }
-
-    fn encoding(&self, schema: &SchemaRef, format: &Format) -> Encoding {
-        match (self.plan.target, self.reads_tfrecord()) {
-            (Target::Parquet, _) => {
-                let (rows, bytes) = (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1));
-                Encoding::Parquet { schema: Arc::clone(schema), format: format.clone(), rows, bytes }
-            }
-            (Target::Arrow, _) => Encoding::Arrow(Arc::clone(schema)),
-            (Target::TfRecord, true) => Encoding::Frames(self.options.verify_crc, self.options.read.on_error),
-            (Target::TfRecord, false) => {
-                let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
-                let builder = match self.options.record_type {
-                    Some(record_type) => builder.with_record_type(record_type),
-                    None => builder,
-                };
-                Encoding::TfRecord(builder, Arc::clone(schema))
-            }
-        }
-    }
-
-    fn unit_size(&self) -> UnitSize {
-        let (rows, bytes) = match self.plan.target {
-            Target::Parquet => (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1)),
-            Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
-        };
-        UnitSize { rows, bytes }
-    }
-
-    fn format(&self, compression: OutputCompression) -> Format {
-        let Self { plan, options, .. } = self;
-        Format {
-            target: plan.target,
-            compression,
-            overwrite: options.overwrite,
-            row_group_rows: options.row_group_rows.max(1),
-        }
-    }
-
-    fn shard_jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Job<'_>>> {
-        let decoding = self.decoding(inferred)?;
-        let columns = decoding.as_ref().map(Decoding::columns);
-        let all = self.shards.iter().zip(&self.inputs).zip(&self.outputs).enumerate();
-        let job = |(number, ((shard, input), output)): (usize, ((&Shard, &Input), &Destination))| {
-            let schema = with_origin(input.schema.as_ref().or(columns.as_ref()), &input.origin);
-            let mut format = self.format(input.origin.resolve(self.compression));
-            let source = journal::source_of(shard, &schema);
-            let known = self.journal.zip(output.file());
-            // An output of an earlier run that is not to be kept.
-            format.overwrite |= known.is_some_and(|(journal, path)| journal.knows(path));
-            let overwrite = format.overwrite;
-            let encoding = self.encoding(&schema, &format);
-            encoding.check(&shard.path)?;
-            let reader = UnitReader::new(vec![(number, shard.clone())], self.unit_size(), self.reading());
-            let outputs = (Naming::One(output.clone()), format, schema);
-            let job = Job::new(reader, decoding.clone(), encoding, outputs, self.reading());
-            let Some((journal, path)) = known else { return Ok(job) };
-            let job = job.with_journal(journal, number, source);
-            let Some((made, place)) = journal.made_before(path, source) else { return Ok(job) };
-            self.progress.add_bytes(shard.size);
-            let whole = (place != path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
-            let whole = whole.map(|whole| Whole::File(whole, made.hash));
-            Ok(job.made(made, whole))
-        };
-        all.map(job).collect()
-    }
-
-    fn recut_job(&self, recut: Recut, inferred: Option<&Inferred>) -> Result<Job<'_>> {
-        let Place::Folder(folder) = &self.plan.place else {
-            return Err(Error::Usage("new shards need a folder to be written to".to_owned()));
-        };
-        let decoding = self.decoding(inferred)?;
-        let schema = match &decoding {
-            Some(decoding) => Some(decoding.columns()),
-            None => self.one_schema()?.cloned(),
-        };
-        let schema = with_origin(schema.as_ref(), &Origin::default());
-        let format = self.format(Origin::default().resolve(self.compression));
-        let encoding = self.encoding(&schema, &format);
-        let count = match recut {
-            Recut::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
-            Recut::Bytes(_) => None,
-        };
-        let naming = self.set_naming(folder, &format, count)?;
-        let records = match (recut, inferred) {
-            (Recut::Bytes(_), _) => 0,
-            (Recut::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
-            (Recut::Shards(_), _) => self.count()?,
-        };
-        let shards = self.shards.iter().cloned().enumerate().collect();
-        let reader = UnitReader::new(shards, self.unit_size(), self.reading()).with_recut(recut, records);
-        let job = Job::new(reader, decoding, encoding, (naming, format, schema), self.reading());
-        // New shards are not resumed, but what is left of them is removed.
-        Ok(self.journal.into_iter().fold(job, |job, journal| job.with_journal(journal, 0, 0)))
-    }
-
-    /// The names of new shards: that of the old ones without their numbers. The first must be free.
-    fn set_naming(&self, folder: &Path, format: &Format, count: Option<usize>) -> Result<Naming> {
-        let name = self.shards.first().map_or(PathBuf::from("shard"), |shard| shard.name.clone());
-        let stem = names::set_name(&name);
-        let suffix = match self.plan.target {
-            Target::TfRecord => sink::tfrecord_compression(format.compression).suffix(),
-            Target::Parquet | Target::Arrow => "",
-        };
-        let extension = format!("{}{suffix}", self.plan.target.extension());
-        plan::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
-        if let (Some(count), Some(shard)) = (count, self.shards.first()) {
-            let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
-            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
-        }
-        // Shards of a given size have their number in their names, which are looked for under the names that they have.
-        let count = match count {
-            None if self.options.resume => plan::cut_of(folder, &stem, &extension)?,
-            count => count,
-        };
-        plan::check_other_cuts(folder, &stem, &extension, count)?;
-        Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
-    }
-
-    /// The schema that all Parquet or Arrow files have.
-    fn one_schema(&self) -> Result<Option<&SchemaRef>> {
-        let first = self.inputs.first().and_then(|input| input.schema.as_ref());
-        for (shard, input) in self.shards.iter().zip(&self.inputs) {
-            let differs = |schema: &&SchemaRef| Some(schema.fields()) != first.map(|schema| schema.fields());
-            if input.schema.as_ref().is_some_and(|schema| differs(&schema)) {
-                let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
-                let one = one.unwrap_or_default();
-                return Err(Error::Data(format!(
-                    "{other}: has other columns than {one}; they cannot become one set of shards"
-                )));
-            }
-        }
-        Ok(first)
-    }
-
-    fn count(&self) -> Result<u64> {
-        let (nobody, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
-        let reading = Reading { progress: &nobody, ..self.reading() };
-        let rows = |shard: &Shard| match shard.contents {
-            Contents::TfRecord => Ok(count(shard, &self.options.read)?),
-            Contents::Parquet | Contents::Arrow => {
-                UnitReader::new(vec![(0, shard.clone())], size, reading).count_rows()
-            }
-        };
-        self.shards.iter().map(rows).sum()
-    }
 }
 
-impl Input {
+impl SourceInfo {
     fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
         if let Some(schema) = columnar::schema_within(shard, &read.limits)? {
             return Ok(Self { origin: Origin::of(&schema), schema: Some(schema) });
@@ -545,7 +364,7 @@ impl Input {
 
 fn outputs(
     shards: &[Shard],
-    inputs: &[Input],
+    inputs: &[SourceInfo],
     plan: &Plan,
     compression: OutputCompression,
     options: &ConvertOptions,
@@ -556,42 +375,19 @@ fn outputs(
             plan::check_outputs(&Vec::from_iter(one), options)?;
             return Ok(vec![Destination::File(path.clone())]);
         }
-        Place::One(Destination::Stdout, _) => return Ok(vec![Destination::Stdout]),
+        Place::One(Destination::Stream, _) => return Ok(vec![Destination::Stream]),
         Place::Folder(folder) => folder,
     };
     if options.recut.is_some() {
         return Ok(Vec::new());
     }
-    let output = |(shard, input): (_, &Input)| {
-        let compression = sink::tfrecord_compression(input.origin.resolve(compression));
+    let output = |(shard, input): (_, &SourceInfo)| {
+        let compression = compression_of(input.origin.resolve(compression));
         (shard, folder.join(input.origin.output_name(shard, plan.target, compression)))
     };
     let outputs: Vec<_> = shards.iter().zip(inputs).map(output).collect();
     plan::check_outputs(&outputs, options)?;
     Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
-}
-
-/// `schema` for records of the type given, if one is.
-fn of_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
-    match record_type {
-        Some(record_type) => {
-            with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type)
-        }
-        None => Arc::clone(schema),
-    }
-}
-
-/// `schema` with what the file is to remember of its shard.
-fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
-    let Some(schema) = schema else { return Arc::new(Schema::empty()) };
-    let mut metadata = schema.metadata().clone();
-    metadata.remove(SHARD);
-    metadata.remove(COMPRESSION);
-    metadata.remove(checksums::KEY);
-    metadata.extend(origin.shard.iter().map(|name| (SHARD.to_owned(), name.clone())));
-    metadata
-        .extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
-    Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
 }
 
 #[cfg(test)]
@@ -610,7 +406,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let shards = resolve(&[&path]).unwrap();
         fs::remove_file(&path).unwrap();
-        let input = Input::of(&shards[0], &ReadOptions::default()).unwrap();
+        let input = SourceInfo::of(&shards[0], &ReadOptions::default()).unwrap();
         assert_eq!(input.origin.compression, Some(Compression::None));
     }
 }

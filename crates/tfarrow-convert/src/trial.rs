@@ -8,7 +8,7 @@
 use tfarrow_codec::OnError;
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
-use crate::{Recut, Result, job::Done, journal::Journal, run::Conversion, sink::Destination};
+use crate::{Recut, Result, job::Done, journal::Journal, output::Destination, run::Conversion};
 
 /// What was done, or `None` where it takes two passes.
 pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)>> {
@@ -34,7 +34,7 @@ fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
 /// What went down a pipe cannot be taken back. Shards of equal length have to be counted first, which a pass over
 /// everything does.
 fn can_be_tried(conversion: &Conversion<'_>) -> bool {
-    let is_pipe = conversion.outputs.contains(&Destination::Stdout);
+    let is_pipe = conversion.outputs.contains(&Destination::Stream);
     let was_tried = conversion.journal.is_some_and(Journal::was_tried);
     // Where records are passed over that do not fit, nothing would prove a sample wrong.
     let skips = conversion.options.read.on_error == OnError::Skip;

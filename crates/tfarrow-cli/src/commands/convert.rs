@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use tfarrow_convert::{ConvertOptions, Error, Progress, Recut, Report, Target, convert, read_schema};
+use tfarrow_convert::{ConvertOptions, Error, OutputStream, Progress, Recut, Report, Target, convert, read_schema};
 use tfarrow_dataset::SkippedRecords;
 
 use crate::{
@@ -47,6 +47,8 @@ pub(super) fn run_with(
     if dest == "-" && std::io::stdout().is_terminal() {
         return Err(Usage("standard output is a terminal: send it to a file or a program".to_owned()).into());
     }
+    // A destination `-` is standard output.
+    let options = &ConvertOptions { stream: Some(OutputStream::new(std::io::stdout())), ..options.clone() };
     let start = Instant::now();
     let progress = Arc::new(Progress::default());
     let cancel = Arc::clone(&progress);

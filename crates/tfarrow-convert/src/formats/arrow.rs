@@ -1,0 +1,125 @@
+//! Arrow IPC files: pieces are record batches.
+
+use std::{
+    io::BufWriter,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_ipc::{
+    CompressionType,
+    writer::{FileWriter, IpcWriteOptions},
+};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
+use crate::{
+    Error, OutputCompression, Result,
+    checksums::{self, ChecksumWriter},
+    output::Output,
+};
+
+/// Bytes that are gathered before they are written.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// An Arrow IPC file of these columns, with their metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct ArrowFormat {
+    pub(crate) schema: SchemaRef,
+    pub(crate) compression: OutputCompression,
+}
+
+impl FileFormat for ArrowFormat {
+    type Piece = RecordBatch;
+    type Writer = ArrowFileWriter;
+
+    fn create(&self, path: &Path, output: Output) -> Result<ArrowFileWriter> {
+        let writer = self.begin(output).map_err(|e| Error::arrow(path, e))?;
+        Ok(ArrowFileWriter { path: path.to_owned(), writer })
+    }
+
+    fn held_bytes(batch: &RecordBatch) -> usize {
+        batch.get_array_memory_size()
+    }
+}
+
+impl RowFormat for ArrowFormat {
+    type Encoder<'f> = SchemaEncoder<'f>;
+
+    fn encoder(&self) -> Result<SchemaEncoder<'_>> {
+        Ok(SchemaEncoder(&self.schema))
+    }
+}
+
+impl ArrowFormat {
+    fn begin(&self, output: Output) -> Result<InnerWriter, ArrowError> {
+        let output = BufWriter::with_capacity(BUFFER_BYTES, ChecksumWriter::new(output));
+        let mut writer = FileWriter::try_new_with_options(output, &self.schema, self.options()?)?;
+        writer.flush()?;
+        writer.get_mut().get_mut().begin()?;
+        Ok(writer)
+    }
+
+    fn options(&self) -> Result<IpcWriteOptions, ArrowError> {
+        IpcWriteOptions::default().try_with_compression(match self.compression {
+            OutputCompression::Zstd => Some(CompressionType::ZSTD),
+            OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
+            OutputCompression::None
+            | OutputCompression::Snappy
+            | OutputCompression::Gzip
+            | OutputCompression::Zlib
+            | OutputCompression::Original => None,
+        })
+    }
+}
+
+/// Gives batches the schema of the file. The writer encodes them.
+pub(crate) struct SchemaEncoder<'f>(&'f SchemaRef);
+
+impl RowEncoder for SchemaEncoder<'_> {
+    type Piece = RecordBatch;
+
+    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, RecordBatch>) -> Result<()> {
+        // `RecordBatch::with_schema` requires all metadata of the batch to be kept, but the metadata of a new file names
+        // the shard that the file was made of.
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        let batch = RecordBatch::try_new_with_options(Arc::clone(self.0), columns, &options);
+        write(batch.map_err(|e| Error::arrow(path, e))?)
+    }
+
+    fn end_unit(&mut self, _path: &Path, _write: &mut WritePiece<'_, RecordBatch>) -> Result<()> {
+        Ok(())
+    }
+}
+
+type InnerWriter = FileWriter<BufWriter<ChecksumWriter<Output>>>;
+
+/// Writes an Arrow file, with a checksum of each batch.
+pub(crate) struct ArrowFileWriter {
+    path: PathBuf,
+    writer: InnerWriter,
+}
+
+impl PieceWriter for ArrowFileWriter {
+    type Piece = RecordBatch;
+
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let written = self.writer.write(&batch).and_then(|()| self.writer.flush());
+        written.map_err(|e| Error::arrow(&self.path, e))?;
+        self.writer.get_mut().get_mut().end_part();
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Output> {
+        let Self { path, mut writer } = self;
+        let checksums = writer.get_mut().get_mut().end_parts();
+        writer.write_metadata(checksums::KEY, checksums.clone());
+        let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
+        let mut output = output.into_inner().map_err(|e| Error::io(&path, e.into_error()))?;
+        output.mark_arrow();
+        output.end(&checksums).map_err(|e| Error::io(&path, e))?;
+        output.take_inner().map_err(|e| Error::io(&path, e))
+    }
+}

@@ -1,0 +1,277 @@
+//! Parquet files: pieces are encoded row groups.
+
+mod dictionary;
+
+use std::{
+    collections::HashSet,
+    mem,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, FieldRef, SchemaRef};
+use parquet::{
+    arrow::{
+        ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
+        arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
+    },
+    basic::{Compression as ParquetCompression, Encoding, GzipLevel, ZstdLevel},
+    errors::ParquetError,
+    file::{
+        metadata::KeyValue,
+        properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr},
+        writer::SerializedFileWriter,
+    },
+    schema::types::{ColumnPath, TypePtr},
+};
+use tfarrow_codec::{Role, schema::role_of};
+
+use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
+use crate::{
+    Error, OutputCompression, Result,
+    checksums::{self, ChecksumWriter},
+    output::Output,
+};
+
+/// Bytes of the first rows of a row group that are kept, to choose the encodings of its columns, at most, and of one batch
+/// more.
+const FIRST_ROWS_BYTES: usize = 8 << 20;
+
+/// A Parquet file of these columns, with their metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct ParquetFormat {
+    pub(crate) schema: SchemaRef,
+    pub(crate) compression: OutputCompression,
+    /// Maximum rows of a row group.
+    pub(crate) group_rows: usize,
+    /// Encoded bytes at which a row group ends.
+    pub(crate) group_bytes: usize,
+}
+
+impl FileFormat for ParquetFormat {
+    type Piece = Vec<ArrowColumnChunk>;
+    type Writer = ParquetFileWriter;
+
+    fn create(&self, path: &Path, output: Output) -> Result<ParquetFileWriter> {
+        let writer = self.begin(output).map_err(|e| Error::parquet(path, e))?;
+        Ok(ParquetFileWriter { path: path.to_owned(), writer })
+    }
+
+    /// All that a worker may hold: it makes no other row group before this one is written.
+    fn held_bytes(_group: &Self::Piece) -> usize {
+        usize::MAX
+    }
+}
+
+impl RowFormat for ParquetFormat {
+    type Encoder<'f> = RowGroupEncoder<'f>;
+
+    fn encoder(&self) -> Result<RowGroupEncoder<'_>> {
+        Ok(RowGroupEncoder { format: self, group: RowGroup::new(self) })
+    }
+}
+
+impl ParquetFormat {
+    fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
+        let (root, properties) = self.properties(&HashSet::new())?;
+        let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
+        writer.write_all(checksums::MARK)?;
+        writer.flush()?;
+        writer.inner_mut().begin()?;
+        Ok(writer)
+    }
+
+    /// The column writers of a row group that begins with these rows.
+    fn column_writers(&self, first_rows: &[RecordBatch]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
+        let values_of = |column: usize| first_rows.iter().filter_map(move |batch| batch.columns().get(column));
+        let least = if self.schema.fields().len() > dictionary::MOST { dictionary::FEW } else { 0 };
+        let has_dictionary = |column, field: &Field| match role_of(field) {
+            Some(Role::Exact) => dictionary::repeats(values_of(column)),
+            _ => dictionary::may_fit(values_of(column), least),
+        };
+        let mut dictionaries = 0;
+        let is_plain = |(column, field): &(usize, &FieldRef)| {
+            let has_dictionary = dictionaries < dictionary::MOST && has_dictionary(*column, field);
+            dictionaries += usize::from(has_dictionary);
+            !has_dictionary
+        };
+        let plain = self.schema.fields().iter().enumerate().filter(is_plain);
+        let plain = plain.map(|(_, field)| field.name().as_str()).collect();
+        let (root, properties) = self.properties(&plain)?;
+        // Only a file writer can make column writers. This one writes nothing.
+        let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
+        ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.schema)).create_column_writers(0)
+    }
+
+    /// The Parquet schema, and properties by which the columns in `plain` get no dictionary.
+    fn properties(&self, plain: &HashSet<&str>) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
+        let columns = ArrowSchemaConverter::new().convert(&self.schema)?;
+        let is_plain = |path: &&ColumnPath| path.parts().first().is_some_and(|field| plain.contains(field.as_str()));
+        let plain = columns.columns().iter().map(|column| column.path()).filter(is_plain);
+        let exact = self.schema.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
+        let properties = plain.fold(WriterProperties::builder(), |builder, path| {
+            builder.set_column_dictionary_enabled(path.clone(), false)
+        });
+        // If each record has an order of its own, a length before each order's number would take as much again.
+        let properties = exact.fold(properties, |builder, field| {
+            builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
+        });
+        let mut properties = properties
+            .set_compression(self.parquet_compression())
+            .set_created_by(format!("{}{}", checksums::CREATED_BY, env!("CARGO_PKG_VERSION")))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_max_row_group_row_count(Some(self.group_rows))
+            .build();
+        add_encoded_arrow_schema_to_metadata(&self.schema, &mut properties);
+        Ok((columns.root_schema_ptr(), Arc::new(properties)))
+    }
+
+    fn parquet_compression(&self) -> ParquetCompression {
+        match self.compression {
+            OutputCompression::Zstd => ParquetCompression::ZSTD(ZstdLevel::default()),
+            OutputCompression::Snappy => ParquetCompression::SNAPPY,
+            OutputCompression::Gzip => ParquetCompression::GZIP(GzipLevel::default()),
+            OutputCompression::Lz4 => ParquetCompression::LZ4_RAW,
+            OutputCompression::None | OutputCompression::Zlib | OutputCompression::Original => {
+                ParquetCompression::UNCOMPRESSED
+            }
+        }
+    }
+}
+
+/// Encodes rows as row groups.
+pub(crate) struct RowGroupEncoder<'f> {
+    format: &'f ParquetFormat,
+    group: RowGroup<'f>,
+}
+
+impl RowEncoder for RowGroupEncoder<'_> {
+    type Piece = Vec<ArrowColumnChunk>;
+
+    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Self::Piece>) -> Result<()> {
+        for part in parts(batch.num_rows(), self.format.group_rows, self.group.rows) {
+            self.group.write(path, batch.slice(part.start, part.len()))?;
+            if self.group.rows >= self.format.group_rows || self.group.bytes() >= self.format.group_bytes {
+                self.end_unit(path, write)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_unit(&mut self, path: &Path, write: &mut WritePiece<'_, Self::Piece>) -> Result<()> {
+        let group = mem::replace(&mut self.group, RowGroup::new(self.format));
+        if group.rows > 0 { write(group.close(path)?) } else { Ok(()) }
+    }
+}
+
+/// Parts of a batch that end where row groups of `most` rows end. The row group in hand has `rows`.
+fn parts(batch: usize, most: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    let mut room = most.max(1) - rows;
+    std::iter::from_fn(move || {
+        let end = batch.min(start + room);
+        let part = start..end;
+        (start, room) = (end, most.max(1));
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// A row group that is being encoded.
+struct RowGroup<'f> {
+    format: &'f ParquetFormat,
+    /// The first rows, until there are enough of them to choose the encodings of the columns.
+    first_rows: Vec<RecordBatch>,
+    /// One for each leaf column; none until the encodings are chosen.
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl<'f> RowGroup<'f> {
+    fn new(format: &'f ParquetFormat) -> Self {
+        Self { format, first_rows: Vec::new(), columns: Vec::new(), rows: 0 }
+    }
+
+    fn write(&mut self, path: &Path, batch: RecordBatch) -> Result<()> {
+        if batch.num_columns() == 0 && batch.num_rows() > 0 {
+            let way_out = "--record-type raw keeps the records as they are, and --to arrow their number";
+            return Err(Error::Usage(format!("Parquet cannot hold rows that have no column; {way_out}")));
+        }
+        self.rows += batch.num_rows();
+        if !self.columns.is_empty() {
+            return self.encode(&batch).map_err(|e| Error::parquet(path, e));
+        }
+        self.first_rows.push(batch);
+        let is_enough = self.rows >= dictionary::VALUES || self.bytes() >= FIRST_ROWS_BYTES;
+        if is_enough { self.begin().map_err(|e| Error::parquet(path, e)) } else { Ok(()) }
+    }
+
+    /// Chooses the encodings, and encodes the first rows.
+    fn begin(&mut self) -> Result<(), ParquetError> {
+        let first_rows = mem::take(&mut self.first_rows);
+        self.columns = self.format.column_writers(&first_rows)?;
+        first_rows.iter().try_for_each(|batch| self.encode(batch))
+    }
+
+    fn encode(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
+        let mut columns = self.columns.iter_mut();
+        for (field, array) in self.format.schema.fields().iter().zip(batch.columns()) {
+            for (leaf, column) in compute_leaves(field, array)?.iter().zip(columns.by_ref()) {
+                column.write(leaf)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes so far: encoded ones, and those of arrays that still have to be encoded.
+    fn bytes(&self) -> usize {
+        let waiting: usize = self.first_rows.iter().map(RecordBatch::get_array_memory_size).sum();
+        waiting + self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum::<usize>()
+    }
+
+    fn close(mut self, path: &Path) -> Result<Vec<ArrowColumnChunk>> {
+        let begun = if self.columns.is_empty() { self.begin() } else { Ok(()) };
+        let close = |()| self.columns.into_iter().map(ArrowColumnWriter::close).collect();
+        begun.and_then(close).map_err(|e| Error::parquet(path, e))
+    }
+}
+
+type InnerWriter = SerializedFileWriter<ChecksumWriter<Output>>;
+
+/// Writes a Parquet file, with a checksum of each row group.
+pub(crate) struct ParquetFileWriter {
+    path: PathBuf,
+    writer: InnerWriter,
+}
+
+impl ParquetFileWriter {
+    fn append(&mut self, chunks: Vec<ArrowColumnChunk>) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for chunk in chunks {
+            chunk.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        self.writer.flush()?;
+        self.writer.inner_mut().end_part();
+        Ok(())
+    }
+}
+
+impl PieceWriter for ParquetFileWriter {
+    type Piece = Vec<ArrowColumnChunk>;
+
+    fn write(&mut self, group: Self::Piece) -> Result<()> {
+        self.append(group).map_err(|e| Error::parquet(&self.path, e))
+    }
+
+    fn finish(self) -> Result<Output> {
+        let Self { path, mut writer } = self;
+        let checksums = writer.inner_mut().end_parts();
+        writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.clone()));
+        writer.finish().map_err(|e| Error::parquet(&path, e))?;
+        // `SerializedFileWriter::into_inner` turns an error of the system, as of a closed pipe, into text.
+        writer.inner_mut().end(&checksums).map_err(|e| Error::io(&path, e))?;
+        writer.inner_mut().take_inner().map_err(|e| Error::io(&path, e))
+    }
+}

@@ -1,0 +1,123 @@
+//! TFRecord files: pieces are frames, which are encoded from rows or copied from another TFRecord file.
+
+use std::{
+    io::Write,
+    mem,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{Encoder, EncoderBuilder};
+use tfarrow_dataset::{Compression, ShardWriter};
+
+use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
+use crate::{Error, OutputCompression, Result, output::Output, worker::LossyChanges};
+
+/// Bytes of frames in a piece, at least, but for the last piece of a unit.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// A TFRecord file, compressed as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TfRecordFormat {
+    pub(crate) compression: Compression,
+}
+
+impl FileFormat for TfRecordFormat {
+    type Piece = Vec<u8>;
+    type Writer = TfRecordFileWriter;
+
+    fn create(&self, path: &Path, output: Output) -> Result<TfRecordFileWriter> {
+        Ok(TfRecordFileWriter { path: path.to_owned(), writer: ShardWriter::new(output, self.compression) })
+    }
+
+    fn held_bytes(frames: &Vec<u8>) -> usize {
+        frames.len()
+    }
+}
+
+/// A TFRecord file that is made of rows with these columns.
+#[derive(Clone, Debug)]
+pub(crate) struct TfRecordOfRows {
+    pub(crate) file: TfRecordFormat,
+    pub(crate) builder: EncoderBuilder,
+    pub(crate) schema: SchemaRef,
+}
+
+impl FileFormat for TfRecordOfRows {
+    type Piece = Vec<u8>;
+    type Writer = TfRecordFileWriter;
+
+    fn create(&self, path: &Path, output: Output) -> Result<TfRecordFileWriter> {
+        self.file.create(path, output)
+    }
+
+    fn held_bytes(frames: &Vec<u8>) -> usize {
+        TfRecordFormat::held_bytes(frames)
+    }
+}
+
+impl RowFormat for TfRecordOfRows {
+    type Encoder<'f> = FrameEncoder;
+
+    fn encoder(&self) -> Result<FrameEncoder> {
+        let encoder = self.builder.clone().build(Arc::clone(&self.schema)).map_err(|e| Error::Usage(e.to_string()))?;
+        Ok(FrameEncoder { encoder, frames: Vec::new() })
+    }
+}
+
+/// Encodes rows as frames.
+pub(crate) struct FrameEncoder {
+    encoder: Encoder,
+    frames: Vec<u8>,
+}
+
+impl RowEncoder for FrameEncoder {
+    type Piece = Vec<u8>;
+
+    fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
+        self.encoder.encode(&batch, &mut self.frames).map_err(|e| Error::codec(path, e))?;
+        if self.frames.len() < PIECE_BYTES { Ok(()) } else { write(mem::take(&mut self.frames)) }
+    }
+
+    fn end_unit(&mut self, _path: &Path, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
+        write(mem::take(&mut self.frames))
+    }
+
+    fn lossy_changes(&self) -> LossyChanges {
+        let change = |(column, what, times)| (format!("column {column:?}: {what}"), times);
+        self.encoder.losses().map(change).collect()
+    }
+}
+
+/// Writes a TFRecord file.
+pub(crate) struct TfRecordFileWriter {
+    path: PathBuf,
+    writer: ShardWriter<Output>,
+}
+
+impl PieceWriter for TfRecordFileWriter {
+    type Piece = Vec<u8>;
+
+    fn write(&mut self, frames: Vec<u8>) -> Result<()> {
+        self.writer.write_all(&frames).map_err(|e| Error::io(&self.path, e))
+    }
+
+    fn finish(self) -> Result<Output> {
+        self.writer.finish().map_err(|e| Error::io(&self.path, e))
+    }
+}
+
+/// The compression of a TFRecord file. `Original` has been resolved by now.
+pub(crate) fn compression_of(compression: OutputCompression) -> Compression {
+    match compression {
+        OutputCompression::Gzip => Compression::Gzip,
+        OutputCompression::Zlib => Compression::Zlib,
+        OutputCompression::None
+        | OutputCompression::Zstd
+        | OutputCompression::Snappy
+        | OutputCompression::Lz4
+        | OutputCompression::Original => Compression::None,
+    }
+}

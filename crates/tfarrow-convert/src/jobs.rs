@@ -1,0 +1,310 @@
+//! The jobs of a conversion: one for each shard, or one for all shards if they become new shards.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow_schema::{Schema, SchemaRef};
+use tfarrow_codec::{
+    EncoderBuilder, RecordType,
+    schema::{record_type_of, with_record_type},
+};
+use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, names};
+
+use crate::{
+    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, checksums,
+    formats::{
+        RowFormat,
+        arrow::ArrowFormat,
+        parquet::ParquetFormat,
+        tfrecord::{TfRecordFormat, TfRecordOfRows, compression_of},
+    },
+    input::{ReadContext, RowSource, UnitReader, UnitSize},
+    job::{Job, Naming, RouteJob},
+    journal::{self, Journal, Made},
+    output::{ClosedOutput, Destination, OutputOptions},
+    plan::{self, COMPRESSION, Origin, Place, SHARD},
+    routes::{CopyFrames, Decode, Reencode, Route},
+    run::{Conversion, SourceInfo},
+    worker::Decoding,
+};
+
+/// Bytes of a unit that is not a row group.
+const CHUNK_BYTES: usize = 2 << 20;
+
+/// The shards and outputs of a job, whatever its route.
+struct JobSpec<'c> {
+    /// With their numbers in the data set.
+    shards: Vec<(usize, Shard)>,
+    /// How they become new shards, and the number of their records.
+    recut: Option<(Recut, u64)>,
+    /// The columns of the outputs, with the metadata of the files.
+    schema: SchemaRef,
+    compression: OutputCompression,
+    naming: Naming,
+    overwrite: bool,
+    /// The journal of the output, with the number and the hash of its source.
+    journal: Option<(&'c Journal, usize, u64)>,
+    /// The output as an interrupted run has completed it; without its name, the file too.
+    made: Option<(Made, Option<ClosedOutput>)>,
+}
+
+impl<'c> Conversion<'c> {
+    /// The jobs, by the columns that were inferred.
+    pub(crate) fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
+        let decoding = self.decoding(inferred)?;
+        match self.options.recut {
+            Some(recut) => Ok(vec![self.job(decoding.as_ref(), self.recut_spec(recut, decoding.as_ref(), inferred)?)?]),
+            None => {
+                let columns = decoding.as_ref().map(Decoding::columns);
+                let all = self.shards.iter().zip(&self.inputs).zip(&self.outputs).enumerate();
+                let job = |(number, ((shard, input), output)): (usize, ((&Shard, &SourceInfo), &Destination))| {
+                    let schema = with_origin(input.schema.as_ref().or(columns.as_ref()), &input.origin);
+                    let compression = input.origin.resolve(self.compression);
+                    self.job(decoding.as_ref(), self.shard_spec((number, shard), (schema, compression), output)?)
+                };
+                all.map(job).collect()
+            }
+        }
+    }
+
+    /// How TFRecord is decoded; `None` if it is copied, or if the sources have columns.
+    fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<Decoding>> {
+        if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
+            return Ok(None);
+        }
+        let schema = match (&self.options.schema, inferred) {
+            (Some(schema), _) => of_type(schema, self.options.record_type),
+            (None, Some(inferred)) => {
+                let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
+                inferred.schema_with(*layout, *record_type, *on_conflict)?
+            }
+            (None, None) => {
+                debug_assert!(false, "columns are inferred if they are not given");
+                return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
+            }
+        };
+        let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
+        let strict = self.options.record_type.is_none();
+        // Raw records are kept byte for byte in any case.
+        let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
+        let ReadOptions { on_error, limits, .. } = self.options.read;
+        Ok(Some(Decoding { schema, exact, verify_crc: self.options.verify_crc, on_error, limits, sampled, strict }))
+    }
+
+    /// A job of the route from the format of the sources to that of the outputs.
+    fn job(&self, decoding: Option<&Decoding>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
+        let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
+        match self.plan.target {
+            Target::Parquet => {
+                let (group_rows, group_bytes) = self.row_group();
+                self.job_of_rows(decoding, ParquetFormat { schema, compression, group_rows, group_bytes }, spec)
+            }
+            Target::Arrow => self.job_of_rows(decoding, ArrowFormat { schema, compression }, spec),
+            Target::TfRecord => {
+                let format = TfRecordFormat { compression: compression_of(compression) };
+                if self.reads_tfrecord() {
+                    let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
+                    return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
+                }
+                let format = TfRecordOfRows { file: format, builder: self.encoder_builder(), schema };
+                self.job_of_rows(None, format, spec)
+            }
+        }
+    }
+
+    fn job_of_rows<F>(&self, decoding: Option<&Decoding>, format: F, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>>
+    where
+        F: RowFormat + 'c,
+        Decode<F>: Route,
+        Reencode<F>: Route,
+    {
+        // Refuses columns that the format cannot hold before anything is written.
+        let path = spec.shards.first().map(|(_, shard)| shard.path.display().to_string()).unwrap_or_default();
+        if let Err(error) = format.encoder() {
+            return Err(Error::Usage(format!("{path}: {error}")));
+        }
+        Ok(match decoding {
+            Some(decoding) => self.job_of_route(Decode { decoding: decoding.clone(), format }, spec),
+            None => self.job_of_route(Reencode { format }, spec),
+        })
+    }
+
+    fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Box<dyn Job + '_> {
+        let JobSpec { shards, recut, naming, overwrite, journal, made, .. } = spec;
+        let reader = UnitReader::new(shards, self.unit_size(), self.context());
+        let reader = match recut {
+            Some((recut, records)) => reader.with_recut(recut, records),
+            None => reader,
+        };
+        let options = OutputOptions { overwrite, stream: self.options.stream.clone() };
+        let mut job = RouteJob::new(route, reader, (naming, options), self.context());
+        if let Some((journal, shard, source)) = journal {
+            job = job.with_journal(journal, shard, source);
+        }
+        if let Some((made, closed)) = made {
+            job = job.made(made, closed);
+        }
+        Box::new(job)
+    }
+
+    fn encoder_builder(&self) -> EncoderBuilder {
+        let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
+        self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
+    }
+
+    /// Maximum rows and encoded bytes of a row group.
+    fn row_group(&self) -> (usize, usize) {
+        (self.options.row_group_rows.max(1), self.options.row_group_bytes.max(1))
+    }
+
+    fn unit_size(&self) -> UnitSize {
+        let (rows, bytes) = match self.plan.target {
+            Target::Parquet => self.row_group(),
+            Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
+        };
+        UnitSize { rows, bytes }
+    }
+
+    /// One shard that becomes one output.
+    fn shard_spec(
+        &self,
+        (number, shard): (usize, &Shard),
+        (schema, compression): (SchemaRef, OutputCompression),
+        output: &Destination,
+    ) -> Result<JobSpec<'c>> {
+        let source = journal::source_of(shard, &schema);
+        let known = self.journal.zip(output.file());
+        // An output of an earlier run that does not match is replaced.
+        let overwrite = self.options.overwrite || known.is_some_and(|(journal, path)| journal.knows(path));
+        let made = known.and_then(|(journal, path)| Some((path, journal.made_before(path, source)?)));
+        let made = made.map(|(path, (made, place))| {
+            self.progress.add_bytes(shard.size);
+            let unnamed = (place != path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
+            let closed = unnamed.map(|file| ClosedOutput::File(file, made.hash));
+            Ok::<_, Error>((made, closed))
+        });
+        Ok(JobSpec {
+            shards: vec![(number, shard.clone())],
+            recut: None,
+            schema,
+            compression,
+            naming: Naming::One(output.clone()),
+            overwrite,
+            journal: known.map(|(journal, _)| (journal, number, source)),
+            made: made.transpose()?,
+        })
+    }
+
+    /// All shards that become new ones.
+    fn recut_spec(
+        &self,
+        recut: Recut,
+        decoding: Option<&Decoding>,
+        inferred: Option<&Inferred>,
+    ) -> Result<JobSpec<'c>> {
+        let Place::Folder(folder) = &self.plan.place else {
+            return Err(Error::Usage("new shards need a folder to be written to".to_owned()));
+        };
+        let schema = match decoding {
+            Some(decoding) => Some(decoding.columns()),
+            None => self.one_schema()?.cloned(),
+        };
+        let count = match recut {
+            Recut::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
+            Recut::Bytes(_) => None,
+        };
+        let naming = self.set_naming(folder, count)?;
+        let records = match (recut, inferred) {
+            (Recut::Bytes(_), _) => 0,
+            (Recut::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
+            (Recut::Shards(_), _) => self.count()?,
+        };
+        Ok(JobSpec {
+            shards: self.shards.iter().cloned().enumerate().collect(),
+            recut: Some((recut, records)),
+            schema: with_origin(schema.as_ref(), &Origin::default()),
+            compression: Origin::default().resolve(self.compression),
+            naming,
+            overwrite: self.options.overwrite,
+            // New shards are not resumed, but the journal lists what an interrupted run has to remove.
+            journal: self.journal.map(|journal| (journal, 0, 0)),
+            made: None,
+        })
+    }
+
+    /// The names of new shards: that of the old ones without their numbers. The first must be free.
+    fn set_naming(&self, folder: &Path, count: Option<usize>) -> Result<Naming> {
+        let name = self.shards.first().map_or(PathBuf::from("shard"), |shard| shard.name.clone());
+        let stem = names::set_name(&name);
+        let suffix = match self.plan.target {
+            Target::TfRecord => compression_of(Origin::default().resolve(self.compression)).suffix(),
+            Target::Parquet | Target::Arrow => "",
+        };
+        let extension = format!("{}{suffix}", self.plan.target.extension());
+        plan::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
+        if let (Some(count), Some(shard)) = (count, self.shards.first()) {
+            let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
+            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
+        }
+        // Shards of a given size have their number in their names, which are looked for under the names that they have.
+        let count = match count {
+            None if self.options.resume => plan::cut_of(folder, &stem, &extension)?,
+            count => count,
+        };
+        plan::check_other_cuts(folder, &stem, &extension, count)?;
+        Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
+    }
+
+    /// The schema that all Parquet or Arrow files have.
+    fn one_schema(&self) -> Result<Option<&SchemaRef>> {
+        let first = self.inputs.first().and_then(|input| input.schema.as_ref());
+        for (shard, input) in self.shards.iter().zip(&self.inputs) {
+            let differs = |schema: &&SchemaRef| Some(schema.fields()) != first.map(|schema| schema.fields());
+            if input.schema.as_ref().is_some_and(|schema| differs(&schema)) {
+                let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
+                let one = one.unwrap_or_default();
+                return Err(Error::Data(format!(
+                    "{other}: has other columns than {one}; they cannot become one set of shards"
+                )));
+            }
+        }
+        Ok(first)
+    }
+
+    fn count(&self) -> Result<u64> {
+        let (nobody, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
+        let context = ReadContext { progress: &nobody, ..self.context() };
+        let rows = |shard: &Shard| match shard.contents {
+            Contents::TfRecord => Ok(count(shard, &self.options.read)?),
+            Contents::Parquet | Contents::Arrow => {
+                UnitReader::<RowSource>::new(vec![(0, shard.clone())], size, context).count_rows()
+            }
+        };
+        self.shards.iter().map(rows).sum()
+    }
+}
+
+/// `schema` for records of the type given, if one is.
+fn of_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
+    match record_type {
+        Some(record_type) => {
+            with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type)
+        }
+        None => Arc::clone(schema),
+    }
+}
+
+/// `schema` with what the file is to remember of its shard.
+fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
+    let Some(schema) = schema else { return Arc::new(Schema::empty()) };
+    let mut metadata = schema.metadata().clone();
+    metadata.remove(SHARD);
+    metadata.remove(COMPRESSION);
+    metadata.remove(checksums::KEY);
+    metadata.extend(origin.shard.iter().map(|name| (SHARD.to_owned(), name.clone())));
+    metadata
+        .extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
+    Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
+}
