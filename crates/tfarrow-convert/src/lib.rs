@@ -1,15 +1,15 @@
-//! TFRecord data sets to Parquet or Arrow IPC files and back, shard by shard, losing nothing.
+//! Lossless conversion of TFRecord data sets to Parquet or Arrow IPC files and back, shard by shard.
 //!
 //! ```text
-//! shard ─▶ UnitReader ─▶ Unit ─▶ pieces ─▶ Ordered ─▶ Sink ─▶ OutputFile      any number of workers a shard
-//!          one at a time         in parallel  in file order
+//! shard ─▶ UnitReader ─▶ Unit ─▶ UnitWorker ─▶ piece ─▶ Ordered ─▶ PieceWriter ─▶ Output
+//!          one thread at a time  any thread             in file order, one thread at a time
 //! ```
 //!
-//! A *unit* is what one worker turns into output on its own: a Parquet row group's worth of records, or a chunk. Reading
-//! is serial and costs next to nothing; decoding and encoding run on all cores, also for one file; a shard's pieces are
-//! written in their order, so that the output never depends on timing.
+//! A *unit* is a part of a shard that one worker converts on its own: the records of a Parquet row group, or a chunk.
+//! Reading takes little time and is done by one thread at a time. Decoding and encoding use all cores, for one file too.
+//! The pieces of a shard are written in the order of their units, so that the output does not depend on timing.
 //!
-//! No `async`, no DataFusion: threads and files.
+//! The crate uses threads and files; it has no `async` code, does not depend on DataFusion, and prints nothing.
 
 mod checksums;
 pub mod columnar;

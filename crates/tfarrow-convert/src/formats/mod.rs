@@ -13,7 +13,7 @@
 //! | [`TfRecordFormat`](tfrecord::TfRecordFormat) | frames | workers; the writer compresses |
 //!
 //! The type of a piece is a type of its format, so that pieces of one format cannot reach a file of another.
-//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::shard_jobs` (`run.rs`).
+//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` (`jobs.rs`).
 
 use std::path::Path;
 
