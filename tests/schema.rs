@@ -151,9 +151,7 @@ fn says_the_schema_in_rust() {
     assert_eq!(plain(&schema), plain(&inferred));
     // The columns are those of the same features.
     let decode = |schema: &arrow_schema::Schema| {
-        let mut chunker = tfarrow_codec::Chunker::new(bytes.len(), tfarrow_codec::Limits::default());
-        assert_eq!(chunker.fill(&bytes), bytes.len());
-        let records = chunker.cut().unwrap().unwrap();
+        let records = tfarrow_codec::Records::from_frames(bytes.clone(), tfarrow_codec::Limits::default()).unwrap();
         let mut decoder = tfarrow_codec::DecoderBuilder::new(schema.clone().into()).build_batch_decoder().unwrap();
         decoder.decode(&records).unwrap().columns().to_vec()
     };

@@ -11,7 +11,7 @@ use std::{io::Cursor, path::Path};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    Chunker, DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Limits, OnConflict, OnError, RecordType, Records,
+    DecoderBuilder, EncoderBuilder, ExactColumn, FrameBuffer, Layout, Limits, OnConflict, OnError, RecordType, Records,
     Segment, Summary, VerifyCrc, diff::Differ,
 };
 use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
@@ -59,23 +59,17 @@ pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
     frame::file(payloads)
 }
 
-/// The chunks of a stream, as far as it can be framed.
+/// The records of a stream before the first error, in chunks of about `target` bytes, and whether there is no error.
 fn chunks(stream: &[u8], target: usize) -> (Vec<Records>, bool) {
-    let mut chunker = Chunker::new(target, LIMITS);
-    let (mut all, mut rest) = (Vec::new(), stream);
-    while !rest.is_empty() {
-        let taken = chunker.fill(rest);
-        rest = rest.get(taken..).unwrap_or_default();
-        loop {
-            match chunker.cut() {
-                Ok(Some(records)) => all.push(records),
-                Ok(None) => break,
-                Err(_) => return (all, false),
-            }
+    let segments = FrameBuffer::new(target, LIMITS).segments(stream);
+    let mut all = Vec::new();
+    for segment in segments {
+        match segment {
+            Ok(segment) => all.extend(segment.into_records()),
+            Err(_) => return (all, false),
         }
     }
-    let whole = chunker.finish().is_ok();
-    (all, whole)
+    (all, true)
 }
 
 fn payloads(chunks: &[Records]) -> Vec<Vec<u8>> {
@@ -95,26 +89,18 @@ pub fn frame(stream: &[u8]) {
 /// Behind damage, every byte is in a record or lost, at any cut of the stream.
 pub fn resync(stream: &[u8]) {
     let read = |target| {
-        let mut chunker = Chunker::new(target, LIMITS);
-        let (mut rest, mut at, mut found) = (stream, 0, Vec::new());
-        loop {
-            let taken = chunker.fill(rest);
-            rest = rest.get(taken..).unwrap_or_default();
-            while let Some(segment) = chunker.read_on(rest.is_empty()) {
-                match segment {
-                    Segment::Records(records) => {
-                        assert_eq!(records.position(0).offset, at);
-                        at += records.bytes() as u64;
-                        found.extend(payloads(&[records]));
-                    }
-                    Segment::Lost(lost) => {
-                        assert_eq!(lost.offset, at);
-                        at += lost.bytes.len() as u64;
-                    }
+        let (mut at, mut found) = (0, Vec::new());
+        for segment in FrameBuffer::new(target, LIMITS).with_on_error(OnError::Skip).segments(stream) {
+            match segment.unwrap() {
+                Segment::Records(records) => {
+                    assert_eq!(records.position(0).offset, at);
+                    at += records.bytes() as u64;
+                    found.extend(payloads(&[records]));
                 }
-            }
-            if rest.is_empty() {
-                break;
+                Segment::Lost(lost) => {
+                    assert_eq!(lost.offset, at);
+                    at += lost.bytes.len() as u64;
+                }
             }
         }
         assert_eq!(at, stream.len() as u64);

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BinaryArray, Float32Array, Int64Array, ListArray, Re
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{Field, SchemaRef};
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
-use tfarrow_codec::{Chunker, DecoderBuilder, EncoderBuilder, Layout, Limits, Records, Summary, VerifyCrc, infer};
+use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Layout, Limits, Records, Summary, VerifyCrc, frame, infer};
 
 /// About 4 MB of records of one shape.
 struct Corpus {
@@ -33,14 +33,7 @@ impl Corpus {
 }
 
 fn cut(bytes: &[u8]) -> Vec<Records> {
-    let mut chunker = Chunker::new(2 << 20, Limits::default());
-    let mut rest = bytes;
-    let mut all = Vec::new();
-    while !rest.is_empty() {
-        rest = &rest[chunker.fill(rest)..];
-        all.extend(chunker.cut().unwrap());
-    }
-    all
+    frame::records(bytes, Limits::default()).collect::<Result<_, _>>().unwrap()
 }
 
 fn list(values: ArrayRef, len: usize) -> ArrayRef {

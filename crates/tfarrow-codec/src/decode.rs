@@ -143,15 +143,13 @@ impl BatchDecoder {
     /// ```
     /// use arrow_array::{BooleanArray, cast::AsArray, types::Int64Type};
     /// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-    /// # use tfarrow_codec::{Chunker, DecoderBuilder, EncoderBuilder, Limits};
+    /// # use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Limits, Records};
     /// # fn main() -> tfarrow_codec::Result<()> {
     /// # let column = |values: [i64; 3]| std::sync::Arc::new(Int64Array::from_iter_values(values)) as ArrayRef;
     /// # let batch = RecordBatch::try_from_iter([("height", column([1, 2, 3])), ("label", column([4, 5, 6]))])?;
     /// # let mut bytes = Vec::new();
     /// # EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut bytes)?;
-    /// # let mut chunker = Chunker::new(1 << 20, Limits::default());
-    /// # chunker.fill(&bytes);
-    /// # let records = chunker.cut()?.expect("three records");
+    /// # let records = Records::from_frames(bytes, Limits::default())?;
     /// # let schema = batch.schema();
     /// // Three records with a `height` of 1, 2 and 3, and a `label` of 4, 5 and 6.
     /// let builder = DecoderBuilder::new(schema);

@@ -189,7 +189,7 @@ impl Encoder {
         let difference = columns::bytes_of(&array, plan.leaf.values());
         let start = out.len();
         let mut unfit = 0;
-        for (row, (frame, canonical)) in exact::framed(canonical).enumerate() {
+        for (row, (frame, canonical)) in frame::frames(canonical).enumerate() {
             let difference = if array.is_valid(row) { difference(row) } else { &[] };
             if difference.is_empty() {
                 out.extend_from_slice(frame);

@@ -111,7 +111,7 @@ impl ExactColumn {
         let mut column = BinaryBuilder::new();
         let mut orders = Orders::default();
         let (mut bytes, limit) = (0, i32::MAX as u64);
-        for (row, (_, canonical)) in framed(&self.canonical).enumerate() {
+        for (row, (_, canonical)) in frame::frames(&self.canonical).enumerate() {
             let original = records.data(rows(row)).unwrap_or_default();
             // An empty value instead of a null: a null bitmap would take more space than it saves.
             let difference = orders.difference(original, canonical).unwrap_or_default();
@@ -132,16 +132,6 @@ impl ExactColumn {
 pub fn with_exact(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain([exact_field()]);
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()).into()
-}
-
-/// Iterates over frames that the encoder wrote: each complete frame, and its data. Ends at an incomplete frame.
-pub(crate) fn framed(mut frames: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    std::iter::from_fn(move || {
-        let length = usize::try_from(frame::length(frames)?).ok()?;
-        let (frame, rest) = frames.split_at_checked(frame::HEADER + length + frame::FOOTER)?;
-        frames = rest;
-        Some((frame, frame.get(frame::HEADER..frame::HEADER + length)?))
-    })
 }
 
 /// A map entry of a record.

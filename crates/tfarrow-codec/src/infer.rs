@@ -20,7 +20,7 @@ use arrow_schema::SchemaRef;
 use self::observe::{Observer, Traits};
 pub use self::values::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList};
 use crate::{
-    Chunker, Error, ErrorKind, Limits, Position, Records, Result, VerifyCrc, WireError,
+    Error, ErrorKind, Limits, Position, Records, Result, VerifyCrc, WireError, frame,
     keys::Keys,
     names::{Named, column_names},
     schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
@@ -621,21 +621,14 @@ fn mixed(feature: &FeatureSummary) -> Error {
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
 }
 
-/// Infers the schema of a complete stream in memory.
+/// Infers the schema of a TFRecord stream that is in memory.
 ///
 /// # Errors
-/// A corrupt or truncated stream, or a feature of several kinds.
+/// A corrupt or truncated stream, or a feature of more than one kind.
 pub fn infer_schema(bytes: &[u8], layout: Layout) -> Result<SchemaRef> {
     let mut summary = Summary::new(0);
-    let mut chunker = Chunker::new(bytes.len(), Limits::default());
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let taken = chunker.fill(rest);
-        rest = rest.get(taken..).unwrap_or_default();
-        if let Some(records) = chunker.cut()? {
-            summary.observe(&records, VerifyCrc::Always)?;
-        }
+    for records in frame::records(bytes, Limits::default()) {
+        summary.observe(&records?, VerifyCrc::Always)?;
     }
-    chunker.finish()?;
     summary.schema(layout, None)
 }

@@ -290,14 +290,14 @@ impl Keys {
             match self.places.get(id as usize) {
                 Some(place) if *place != u32::MAX => self.next = *place as usize + 1,
                 _ if self.learns => {}
-                _ => self.expect(id),
+                _ => self.insert_guess(id),
             }
         }
         Ok(id)
     }
 
     /// Inserts a key into the order before the next guess, as the record has it there.
-    fn expect(&mut self, id: u32) {
+    fn insert_guess(&mut self, id: u32) {
         if self.order.len() >= MERGED {
             return;
         }

@@ -1,21 +1,18 @@
 //! TFRecord files of `tf.Example` and `tf.SequenceExample` records as Arrow, and back: bytes in, batches out.
 //!
 //! ```text
-//! reading   chunk ─▶ FRAME ─▶ WALK ─▶ COLUMNS ─▶ RecordBatch          Chunker, Records, BatchDecoder
+//! reading   chunk ─▶ FRAME ─▶ WALK ─▶ COLUMNS ─▶ RecordBatch          FrameBuffer, Records, BatchDecoder
 //! writing   RecordBatch ─▶ COLUMNS ─▶ example bytes ─▶ FRAME          Encoder
 //! ```
 //!
-//! - **FRAME** ([`frame`]) cuts a chunk into whole records by hopping from header to header.
+//! - **FRAME** ([`frame`]) finds the complete records of a chunk by going from header to header.
 //! - **WALK** reads one record's protobuf wire once and notes, for each wanted column, where its value lies.
-//! - **COLUMNS** turns one column's places of a whole batch into one Arrow array.
+//! - **COLUMNS** turns the values of one column of a batch into one Arrow array.
 //!
-//! The crate performs no IO and knows no path, thread, clock or environment: its caller reads the bytes. The shortest way
-//! from bytes to batches is the push [`Decoder`], here over any [`BufRead`](std::io::BufRead):
+//! [`Reader`] and [`Writer`] are the shortest way, as in arrow-csv and arrow-json:
 //!
 //! ```
-//! use std::io::BufRead;
-//!
-//! use tfarrow_codec::{DecoderBuilder, EncoderBuilder, Layout, infer};
+//! use tfarrow_codec::{DecoderBuilder, Layout, Writer, infer};
 //! # use std::sync::Arc;
 //! # use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,42 +21,51 @@
 //! # let texts = (0..count).map(|label| format!("{label:0100}"));
 //! # let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
 //! # let batch = RecordBatch::try_from_iter([("label", labels), ("text", texts)])?;
-//!
-//! // Any Arrow columns become TFRecord bytes ..
-//! let mut bytes = Vec::new();
-//! EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut bytes)?;
+//! // Batches become the bytes of a TFRecord file,
+//! let mut writer = Writer::new(Vec::new(), batch.schema())?;
+//! writer.write(&batch)?;
+//! let bytes = writer.into_inner();
 //! # assert!(bytes.len() > 10_000_000);
 //!
-//! // .. whose schema can be inferred, and which are decoded by it.
+//! // whose schema can be inferred, and which become batches again.
 //! let schema = infer::infer_schema(&bytes, Layout::Auto)?;
-//! let mut decoder = DecoderBuilder::new(schema).with_batch_size(1000).build()?;
-//! let mut input = std::io::BufReader::new(bytes.as_slice());
-//! let mut batches = Vec::new();
-//! loop {
-//!     let taken = decoder.decode(input.fill_buf()?)?;
-//!     input.consume(taken);
-//!     if taken == 0 {
-//!         // The batch is full, or the input has ended.
-//!         let Some(batch) = decoder.flush()? else { break };
-//!         batches.push(batch);
-//!     }
-//! }
-//! // An error if the input ends inside a record.
-//! decoder.finish()?;
+//! let input = std::io::BufReader::new(bytes.as_slice()); // or of a `File`
+//! let reader = DecoderBuilder::new(schema).with_batch_size(1000).build_reader(input)?;
+//! let batches = reader.collect::<Result<Vec<_>, _>>()?;
 //! assert!(batches.iter().all(|batch| batch.num_rows() == 1000));
 //! # assert_eq!(batches.len(), 100);
 //! # assert_eq!(arrow_select::concat::concat_batches(&batch.schema(), &batches)?.columns(), batch.columns());
 //! # Ok(()) }
 //! ```
 //!
+//! Apart from these two, the crate performs no IO, and it knows no path, thread, clock or environment. An async or
+//! multi-threaded program drives the push [`Decoder`], or cuts [`Records`] with a [`FrameBuffer`] and decodes them with a
+//! [`BatchDecoder`] on each thread. Payloads without frames become [`Records`] by [`Records::from_payloads`].
+//!
+//! # Columns
+//! Each feature becomes a nullable column; null means that the record does not have the feature. The Arrow type depends on
+//! the kind of the feature, on the length of its lists, and on the [`Layout`]:
+//!
+//! | kind | lists in the data set | [`Layout::List`] | [`Layout::Auto`] |
+//! |---|---|---|---|
+//! | `int64_list` | each has one value | `List<Int64>` | `Int64` |
+//! | `int64_list` | other lengths | `List<Int64>` | `List<Int64>` |
+//! | `float_list` | each has one value | `List<Float32>` | `Float32` |
+//! | `float_list` | other lengths | `List<Float32>` | `List<Float32>` |
+//! | `bytes_list` | each has one value | `List<Binary>` | `Binary`, or `Utf8` if all values are text |
+//! | `bytes_list` | other lengths | `List<Binary>` | `List<Binary>`, or `List<Utf8>` if all values are text |
+//! | feature list of a SequenceExample | any | `List<List<T>>` of the kind's type | the same, with `Utf8` for text |
+//! | payload that is neither message | | `record: Binary` | `record: Binary` |
+//!
+//! Text is valid UTF-8 in which some value has more than ASCII control characters.
+//! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values.
+//!
 //! # Errors and limits
 //! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and,
-//! where one is to blame, the feature. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
+//! if one is to blame, the feature. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
 
 mod check;
-mod chunk;
 mod column;
-mod crc;
 mod decode;
 mod decoder;
 pub mod diff;
@@ -71,23 +77,24 @@ pub mod infer;
 mod keys;
 mod limits;
 mod names;
-mod pieces;
-mod resync;
+mod reader;
 pub mod schema;
 mod skipped;
 mod tape;
 mod walk;
 mod wire;
+mod writer;
 
 pub use check::Checker;
-pub use chunk::{Chunker, Lost, Records, Segment};
 pub use decode::BatchDecoder;
 pub use decoder::{Decoder, DecoderBuilder};
 pub use encode::{Encoder, EncoderBuilder};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 pub use exact::{ExactColumn, with_exact};
+pub use frame::{FrameBuffer, Lost, Records, Segment};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
 pub use limits::{BATCH_CELLS, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
-pub use pieces::{Cut, Cutter};
+pub use reader::Reader;
 pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values};
 pub use skipped::Skipped;
+pub use writer::Writer;

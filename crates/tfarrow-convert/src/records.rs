@@ -7,7 +7,7 @@ use std::{
     vec,
 };
 
-use tfarrow_codec::{Category, Checker, Cutter, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records};
+use tfarrow_codec::{Category, Checker, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records};
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, SkippedRecords};
 
 use crate::{Error, Result, columnar};
@@ -103,12 +103,10 @@ impl RecordReader {
                         };
                         let mut frames = Vec::new();
                         encoder.encode(&batch, &mut frames).map_err(|e| Error::codec(&path, e))?;
-                        let mut cutter = Cutter::new(Limits::default());
-                        let mut cut = cutter.begin();
-                        cutter.cut(&frames, 0, &mut cut).map_err(|e| Error::codec(&path, e))?;
+                        let records =
+                            Records::from_frames(frames, Limits::default()).map_err(|e| Error::codec(&path, e))?;
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
-                        let records = cut.records(frames, 0);
                         return Ok(Some(Block { path, records, faulty: Vec::new(), first, is_tfrecord: false }));
                     }
                 }

@@ -6,7 +6,7 @@
 use std::{fmt, io, io::Read, mem};
 
 use tfarrow_codec::{
-    Chunker, Limits, Segment,
+    FrameBuffer, Limits, OnError, Segment,
     frame::{FOOTER, HEADER, length},
 };
 
@@ -324,20 +324,10 @@ impl Stream {
     }
 }
 
-/// Whether these bytes of a plain stream hold a record whose CRCs hold.
+/// Returns `true` if these bytes of a plain stream contain a record whose CRCs match.
 pub(crate) fn holds_record(bytes: &[u8]) -> bool {
-    let mut chunker = Chunker::new(bytes.len(), Limits::default());
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let taken = chunker.fill(rest);
-        rest = rest.get(taken..).unwrap_or_default();
-        while let Some(segment) = chunker.read_on(rest.is_empty()) {
-            if let Segment::Records(_) = segment {
-                return true;
-            }
-        }
-    }
-    false
+    let buffer = FrameBuffer::new(bytes.len(), Limits::default()).with_on_error(OnError::Skip);
+    buffer.segments(bytes).any(|segment| matches!(segment, Ok(Segment::Records(_))))
 }
 
 /// Whether a frame follows the one that these bytes begin with, if its length is right and only the length's CRC is not.

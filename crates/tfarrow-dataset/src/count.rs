@@ -5,7 +5,7 @@ use std::{
     io::{self, Read, Seek, SeekFrom},
 };
 
-use tfarrow_codec::frame::{FOOTER, HEADER, length};
+use tfarrow_codec::frame::{HEADER, frame_length};
 
 use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader};
 
@@ -53,8 +53,7 @@ fn hop(shard: &Shard, mut records: u64, mut offset: u64) -> io::Result<Option<u6
         }
         file.seek(SeekFrom::Start(offset))?;
         file.read_exact(&mut header)?;
-        let frame = length(&header).and_then(|length| length.checked_add((HEADER + FOOTER) as u64));
-        match frame.and_then(|frame| offset.checked_add(frame)) {
+        match frame_length(&header).and_then(|frame| offset.checked_add(frame)) {
             Some(next) if next <= end => offset = next,
             _ => return Ok(None),
         }

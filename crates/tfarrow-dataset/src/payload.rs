@@ -5,8 +5,8 @@ use std::{fmt, path::Path};
 
 use memchr::memmem;
 use tfarrow_codec::{
-    Chunker, Limits, Summary, VerifyCrc,
-    frame::{HEADER, length},
+    Limits, Summary, VerifyCrc,
+    frame::{self, HEADER, length},
 };
 
 use crate::{Error, ErrorKind, ReadOptions, Result, Shard, ShardReader, error::shown, names::file_name};
@@ -47,9 +47,7 @@ impl Payload {
 
     /// The kind of the whole records in `head`; `None` where there are none.
     fn of_records(head: &[u8]) -> Option<Self> {
-        let mut chunker = Chunker::new(head.len(), Limits::default());
-        chunker.fill(head);
-        let records = chunker.cut().ok()??;
+        let records = frame::records(head, Limits::default()).next()?.ok()?;
         let mut summary = Summary::new(0);
         // The reader of the file reports damage and exceeded limits.
         if summary.observe(&records, VerifyCrc::Always).is_err() {

@@ -1,12 +1,20 @@
-//! Reads a shard: from the bytes of a file to whole records.
+//! Reads a shard: from the bytes of a file to complete records.
+//!
+//! ```text
+//! Reading ─▶ Ended ───────────────────────────▶ Done
+//!    ▲  └──▶ Failed (the stream breaks off) ──▶ Done          OnError::Fail
+//!    │          └──▶ Salvaging (stored bytes) ─▶ Done          OnError::Skip
+//!    └──────────────────┘ next gzip member
+//! ```
 
 use std::{
     io::Read,
+    mem,
     path::{Path, PathBuf},
 };
 
 use arrow_buffer::Buffer;
-use tfarrow_codec::{Category, Chunker, Limits, OnError, Records, frame};
+use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame};
 
 use crate::{
     Compression, Error, ErrorKind, Result, Shard, SkippedRecords,
@@ -14,30 +22,30 @@ use crate::{
     looks,
 };
 
-/// The size of a chunk in bytes, by default. Small enough to stay in a core's cache on its way from the CRC to the
-/// columns, large enough that the work for each chunk does not show.
+/// Default size of a chunk in bytes. Small enough to stay in a core's cache on its way from the CRC to the columns, large
+/// enough that the work for each chunk does not show.
 pub const CHUNK_BYTES: usize = 2 << 20;
 
 /// How shards are read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
-    /// Bytes that are read, and whose records are handed on, at once. By default [`CHUNK_BYTES`].
+    /// Number of bytes that are read, and whose records are returned, at once. By default [`CHUNK_BYTES`].
     pub chunk_bytes: usize,
-    /// What a shard can make the reader hold.
+    /// Limits for the memory and time that a shard can cost.
     pub limits: Limits,
-    /// Whether the reader goes on behind damage. By default damage is an error.
+    /// Whether corrupt bytes are an error or are skipped. By default they are an error.
     pub on_error: OnError,
-    /// Whether a last record that is cut short is an error, or the end: of a file that is still being written.
+    /// Whether a truncated last record is an error, or is ignored. By default it is an error.
     pub partial_tail: PartialTail,
 }
 
-/// What becomes of a last record that is cut short.
+/// What a truncated last record means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartialTail {
     /// It is an error.
     #[default]
     Fail,
-    /// It is not looked at, as if it were not there yet.
+    /// The file is still being written: the record is ignored.
     Ignore,
 }
 
@@ -52,55 +60,50 @@ impl Default for ReadOptions {
     }
 }
 
-/// What comes next in a shard.
-#[derive(Debug)]
-pub enum Segment {
-    /// Whole records.
-    Records(Records),
-    /// What no record can be made of. Only where the reader [goes on](OnError::Skip).
-    Lost(Lost),
-}
+/// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
+pub type Segment = tfarrow_codec::Segment<Error>;
 
-/// Bytes of a shard that no record can be made of: a stretch of it, or a part of one that is long.
-#[derive(Debug)]
-pub struct Lost {
-    /// What is wrong; `None` where this goes on with the stretch that was told of before.
-    pub error: Option<Error>,
-    /// Where it lies in the decompressed shard, or in the file, where the bytes are as they are stored.
-    pub offset: u64,
-    /// The bytes, decompressed.
-    pub bytes: Buffer,
-    /// Whether the bytes are as they are stored: those of a compressed file behind the place where they no longer inflate,
-    /// up to the next gzip member.
-    pub is_stored: bool,
-}
+/// Bytes of a shard that contain no complete record. They are [stored](tfarrow_codec::Lost::is_stored) bytes from the
+/// position at which a compressed file no longer decompresses up to the next gzip member.
+pub type Lost = tfarrow_codec::Lost<Error>;
 
-/// Bytes that do not inflate, and are handed on at once.
+/// Number of bytes that do not decompress and are returned at once.
 const STORED_BYTES: usize = 1 << 20;
 
 /// Reads the records of one shard, a chunk at a time.
 ///
-/// After an error, or the end, there is nothing more. All records before an error come first.
+/// After an error, or the end, it returns `None`. Records before an error are returned first.
 pub struct ShardReader {
     path: PathBuf,
     stream: Stream,
-    chunker: Chunker,
+    buffer: FrameBuffer,
+    state: State,
     on_error: OnError,
     partial_tail: PartialTail,
+    /// What [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned yet.
     lost: SkippedRecords,
-    /// Why the stream ended, where that was no proper end.
-    failure: Option<Failure>,
-    /// Whether that was told, of compressed bytes, and what follows them is still to be handed on.
-    is_broken: bool,
-    stream_ended: bool,
-    done: bool,
+}
+
+/// How far a shard is read.
+enum State {
+    /// The stream has more bytes.
+    Reading,
+    /// The stream has ended. The buffer may contain more segments.
+    Ended,
+    /// The stream broke off, which is not reported yet. The buffer may contain more segments.
+    Failed(Failure),
+    /// That the stream broke off is reported. After the segments in the buffer come the stored bytes up to the next gzip
+    /// member, from which the stream continues.
+    Salvaging,
+    /// Everything was returned, or an error was.
+    Done,
 }
 
 impl ShardReader {
     /// Opens a shard.
     ///
     /// # Errors
-    /// What the system says, and [`ErrorKind::NotTfRecord`] where the file is something else.
+    /// An IO error, and [`ErrorKind::NotTfRecord`] if the file has another format.
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
         let source = shard.open().map_err(|error| Error::io(&shard.path, error))?;
         let size = (!shard.is_stream()).then_some(shard.size);
@@ -110,7 +113,7 @@ impl ShardReader {
     /// Reads a shard from any source of bytes. Errors call it `name`.
     ///
     /// # Errors
-    /// What the source says, and [`ErrorKind::NotTfRecord`] where the bytes are something else.
+    /// An error of the source, and [`ErrorKind::NotTfRecord`] if the bytes have another format.
     pub fn from_read(source: Box<dyn Read + Send>, name: impl Into<PathBuf>, options: &ReadOptions) -> Result<Self> {
         Self::new(source, name.into(), None, options)
     }
@@ -122,36 +125,24 @@ impl ShardReader {
             Ok(stream) => stream,
             Err(failure) => return Err(error(path, failure, Compression::None, 0, 0)),
         };
-        // A shard whose first bytes are damaged looks like nothing known.
+        // A shard whose first bytes are corrupt has no known format.
         let goes_on = |foreign: &ErrorKind| {
             options.on_error == OnError::Skip && matches!(foreign, ErrorKind::NotTfRecord { is_known: false, .. })
         };
         if let Some(foreign) = foreign(&stream, size, &path).filter(|foreign| !goes_on(foreign)) {
             return Err(Error::new(path, foreign));
         }
-        let chunker = Chunker::new(options.chunk_bytes, options.limits);
-        let ReadOptions { on_error, partial_tail, .. } = *options;
-        let lost = SkippedRecords::default();
-        Ok(Self {
-            path,
-            stream,
-            chunker,
-            on_error,
-            partial_tail,
-            lost,
-            failure: None,
-            is_broken: false,
-            stream_ended: false,
-            done: false,
-        })
+        let ReadOptions { chunk_bytes, limits, on_error, partial_tail } = *options;
+        let buffer = FrameBuffer::new(chunk_bytes, limits).with_on_error(on_error);
+        let (state, lost) = (State::Reading, SkippedRecords::default());
+        Ok(Self { path, stream, buffer, state, on_error, partial_tail, lost })
     }
 
-    /// The next records; `None` at the end. What is lost before them is noted, see [`lost`](Self::lost).
+    /// Returns the next records; `None` at the end. What is skipped before them is counted, see [`lost`](Self::lost).
     ///
     /// # Errors
-    /// Damage and truncation, unless the reader goes on behind them, and what the system says. The records before come
-    /// first.
-    #[expect(clippy::should_implement_trait, reason = "the iterator is this, with the two wrappers changed about")]
+    /// An IO error and, unless they are skipped, corrupt and truncated records. The records before are returned first.
+    #[expect(clippy::should_implement_trait, reason = "the iterator returns the same with the two wrappers swapped")]
     pub fn next(&mut self) -> Result<Option<Records>> {
         loop {
             match self.segment()? {
@@ -162,129 +153,127 @@ impl ShardReader {
         }
     }
 
-    /// What comes next, records or damage; `None` at the end.
+    /// Returns the next records or skipped bytes; `None` at the end.
     ///
     /// # Errors
     /// As [`next`](Self::next).
     pub fn segment(&mut self) -> Result<Option<Segment>> {
-        let outcome = match self.on_error {
-            OnError::Fail => self.records().map(|records| records.map(Segment::Records)),
-            OnError::Skip => self.read_on(),
-        };
-        self.done |= !matches!(outcome, Ok(Some(_)));
-        outcome
+        if matches!(self.state, State::Done) {
+            return Ok(None);
+        }
+        let segment = self.read();
+        if !matches!(segment, Ok(Some(_))) {
+            self.state = State::Done;
+        }
+        segment
     }
 
-    /// What [`next`](Self::next) has passed over since this was last asked.
+    /// Returns what [`next`](Self::next) has skipped since the last call.
     pub fn lost(&mut self) -> SkippedRecords {
-        std::mem::take(&mut self.lost)
+        mem::take(&mut self.lost)
     }
 
-    fn records(&mut self) -> Result<Option<Records>> {
-        while !self.done {
-            self.fill();
-            match self.chunker.cut().map_err(|error| Error::codec(&self.path, error))? {
-                None if !self.stream_ended => {}
-                None => return self.finish().map(|()| None),
-                records => return Ok(records),
-            }
-        }
-        Ok(None)
-    }
-
-    fn read_on(&mut self) -> Result<Option<Segment>> {
-        while !self.done {
-            self.fill();
-            match self.chunker.read_on(self.stream_ended) {
-                Some(tfarrow_codec::Segment::Records(records)) => return Ok(Some(Segment::Records(records))),
-                Some(tfarrow_codec::Segment::Lost(lost)) => {
-                    let tfarrow_codec::Lost { error, offset, bytes } = lost;
-                    // Where the stream is cut short, so is its last record.
-                    let tail = error.as_ref().filter(|error| error.category() == Category::Truncated);
-                    let failure = tail.and_then(|error| Some((self.failure.take()?, error.position().record)));
-                    let failure = failure.map(|(failure, record)| self.failed(failure, record)).transpose()?;
-                    let error = failure.or_else(|| error.map(|error| Error::codec(&self.path, error)));
-                    if let Some(lost) = self.stretch(error, offset, bytes) {
-                        return Ok(Some(lost));
+    fn read(&mut self) -> Result<Option<Segment>> {
+        loop {
+            let ended = self.fill();
+            match self.buffer.next(ended) {
+                Ok(Some(tfarrow_codec::Segment::Records(records))) => return Ok(Some(Segment::Records(records))),
+                Ok(Some(tfarrow_codec::Segment::Lost(lost))) => {
+                    if let Some(lost) = self.report(lost)? {
+                        return Ok(Some(Segment::Lost(lost)));
                     }
                 }
-                None if !self.stream_ended => {}
-                None => match self.failure.take() {
-                    Some(failure) => {
-                        let error = Some(self.failed(failure, self.chunker.record())?);
-                        self.chunker.count_lost();
-                        if let Some(lost) = self.stretch(error, self.chunker.offset(), Buffer::default()) {
-                            return Ok(Some(lost));
-                        }
-                    }
-                    None if !self.is_broken => return Ok(None),
-                    None => match self.stored()? {
-                        None if self.stream.inflates() => {
-                            (self.is_broken, self.stream_ended) = (false, false);
-                        }
-                        lost => return Ok(lost),
-                    },
+                Ok(None) if !ended => {}
+                Ok(None) => match self.end()? {
+                    None if matches!(self.state, State::Reading) => {}
+                    lost => return Ok(lost.map(Segment::Lost)),
                 },
-            }
-        }
-        Ok(None)
-    }
-
-    /// A stretch that is lost, unless nobody minds.
-    fn stretch(&mut self, error: Option<Error>, offset: u64, bytes: Buffer) -> Option<Segment> {
-        if self.ignores(error.as_ref()) {
-            return None;
-        }
-        let is_break = |error: &Error| matches!(error.kind(), ErrorKind::Damaged { .. });
-        self.is_broken |= error.as_ref().is_some_and(is_break);
-        Some(Segment::Lost(Lost { error, offset, bytes, is_stored: false }))
-    }
-
-    /// The next of the bytes behind the place where compressed ones break off; `None` where no more do not inflate.
-    fn stored(&mut self) -> Result<Option<Segment>> {
-        let mut bytes = vec![0; STORED_BYTES];
-        let read = self.stream.read_stored(&mut bytes);
-        let offset = self.stream.stored_bytes();
-        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
-        let offset = offset - count as u64;
-        bytes.truncate(count);
-        let lost = Lost { error: None, offset, bytes: Buffer::from_vec(bytes), is_stored: true };
-        Ok((count > 0).then_some(Segment::Lost(lost)))
-    }
-
-    /// Whether this is how a file ends that is still being written, and nobody minds.
-    fn ignores(&self, error: Option<&Error>) -> bool {
-        self.partial_tail == PartialTail::Ignore && error.is_some_and(Error::is_cut_short)
-    }
-
-    /// Reads until the chunk is full or the stream ends.
-    fn fill(&mut self) {
-        while !self.stream_ended && !self.chunker.is_full() {
-            match self.stream.read(self.chunker.spare()) {
-                Ok(0) => self.stream_ended = true,
-                Ok(count) => self.chunker.advance(count),
-                Err(failure) => {
-                    self.stream_ended = true;
-                    self.failure = Some(failure);
+                Err(error) => {
+                    let error = self.explain(error)?;
+                    return if self.ignores(&error) { Ok(None) } else { Err(error) };
                 }
             }
         }
     }
 
-    fn finish(&mut self) -> Result<()> {
-        let (failure, record) = (self.failure.take(), self.chunker.record());
-        let failure = failure.map(|failure| self.failed(failure, record)).transpose()?;
-        let tail = || self.chunker.finish().err().map(|error| Error::codec(&self.path, error));
-        match failure.or_else(tail) {
-            Some(error) if !self.ignores(Some(&error)) => Err(error),
-            _ => Ok(()),
+    /// Reads until the chunk is full or the stream ends, and returns whether it has ended.
+    fn fill(&mut self) -> bool {
+        while matches!(self.state, State::Reading) && !self.buffer.is_full() {
+            match self.stream.read(self.buffer.spare()) {
+                Ok(0) => self.state = State::Ended,
+                Ok(count) => self.buffer.advance(count),
+                Err(failure) => self.state = State::Failed(failure),
+            }
         }
+        !matches!(self.state, State::Reading)
     }
 
-    /// The error that damage to the stream is, in the record of this number.
+    /// Adds the shard's name to the error of skipped bytes; `None` if they are a truncated record that is ignored.
+    fn report(&mut self, lost: tfarrow_codec::Lost) -> Result<Option<Lost>> {
+        let tfarrow_codec::Lost { error, offset, bytes, is_stored } = lost;
+        let error = error.map(|error| self.explain(error)).transpose()?;
+        if error.as_ref().is_some_and(|error| self.ignores(error)) {
+            self.state = State::Ended;
+            return Ok(None);
+        }
+        Ok(Some(Lost { error, offset, bytes, is_stored }))
+    }
+
+    /// Returns the error in the shard that an error of its records is. A record is truncated where the stream broke off:
+    /// then that is the error.
     ///
     /// # Errors
-    /// What the system says: that is no damage, and nothing is read on behind it.
+    /// An IO error, which cannot be skipped.
+    fn explain(&mut self, error: tfarrow_codec::Error) -> Result<Error> {
+        if error.category() == Category::Truncated
+            && let Some(failure) = self.take_failure()
+        {
+            return self.failed(failure, error.position().record);
+        }
+        Ok(Error::codec(&self.path, error))
+    }
+
+    /// Continues after the last segment in the buffer: with the error at which the stream broke off between two records,
+    /// or with stored bytes. `None` at the end or, in the state [`State::Reading`], if the stream continues.
+    fn end(&mut self) -> Result<Option<Lost>> {
+        if let Some(failure) = self.take_failure() {
+            let error = self.failed(failure, self.buffer.record())?;
+            if self.ignores(&error) {
+                self.state = State::Ended;
+                return Ok(None);
+            }
+            if self.on_error == OnError::Fail {
+                return Err(error);
+            }
+            self.buffer.count_lost();
+            let (offset, bytes) = (self.buffer.offset(), Buffer::default());
+            return Ok(Some(Lost { error: Some(error), offset, bytes, is_stored: false }));
+        }
+        if !matches!(self.state, State::Salvaging) {
+            return Ok(None);
+        }
+        let lost = self.stored()?;
+        if lost.is_none() && self.stream.inflates() {
+            self.state = State::Reading;
+        }
+        Ok(lost)
+    }
+
+    /// Takes the failure with which the stream broke off, if it is not reported yet: stored bytes are what comes next.
+    fn take_failure(&mut self) -> Option<Failure> {
+        match mem::replace(&mut self.state, State::Salvaging) {
+            State::Failed(failure) => Some(failure),
+            state => {
+                self.state = state;
+                None
+            }
+        }
+    }
+
+    /// Returns the error that the stream broke off in the record of this number.
+    ///
+    /// # Errors
+    /// An IO error, which cannot be skipped.
     fn failed(&self, failure: Failure, record: u64) -> Result<Error> {
         let offset = self.stream.stored_bytes();
         match error(self.path.clone(), failure, self.compression(), offset, record) {
@@ -293,22 +282,38 @@ impl ShardReader {
         }
     }
 
+    /// Returns the next of the stored bytes that do not decompress; `None` if there are no more.
+    fn stored(&mut self) -> Result<Option<Lost>> {
+        let mut bytes = vec![0; STORED_BYTES];
+        let read = self.stream.read_stored(&mut bytes);
+        let offset = self.stream.stored_bytes();
+        let count = read.map_err(|failure| error(self.path.clone(), failure, self.compression(), offset, 0))?;
+        bytes.truncate(count);
+        let (offset, bytes) = (offset - count as u64, Buffer::from_vec(bytes));
+        Ok((count > 0).then_some(Lost { error: None, offset, bytes, is_stored: true }))
+    }
+
+    /// Returns `true` if the error is a truncated end that is ignored, see [`PartialTail::Ignore`].
+    fn ignores(&self, error: &Error) -> bool {
+        self.partial_tail == PartialTail::Ignore && error.is_cut_short()
+    }
+
     /// How the shard is compressed.
     pub fn compression(&self) -> Compression {
         self.stream.compression()
     }
 
-    /// How many bytes of the shard, as it is stored, were used so far.
+    /// Number of bytes of the shard, as it is stored, that were read so far.
     pub fn bytes_read(&self) -> u64 {
         self.stream.used_bytes()
     }
 
     /// The offset in the decompressed shard after all records and lost bytes returned so far.
     pub(crate) fn offset(&self) -> u64 {
-        self.chunker.offset()
+        self.buffer.offset()
     }
 
-    /// The shard's path, or the name it was given.
+    /// The shard's path, or the name that it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -322,6 +327,7 @@ impl Iterator for ShardReader {
     }
 }
 
+/// The error that a failure of the stream is, in the file `path` at the stored byte `offset`.
 fn error(path: PathBuf, failure: Failure, compression: Compression, offset: u64, record: u64) -> Error {
     match failure {
         Failure::Io(error) => Error::io(path, error),
@@ -329,8 +335,8 @@ fn error(path: PathBuf, failure: Failure, compression: Compression, offset: u64,
     }
 }
 
-/// What the stream looks like, where it is no TFRecord. One too short to have a header, and like nothing known, is
-/// left to the reader, who says that it is cut off.
+/// Returns the error that the stream is not TFRecord, with the format that it looks like. `None` if it is, and if it has no
+/// known format and is shorter than a header: reading it reports that it is truncated.
 fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind> {
     let head = stream.head();
     if frame::length(head).is_some() {
@@ -338,11 +344,11 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
     }
     let compression = stream.compression();
     if compression == Compression::Zlib && stream.corrupt() {
-        // What begins like zlib by chance, as one file in a thousand does, and holds no record.
+        // One of a thousand files begins like zlib by chance. This one contains no record.
         let looks_like = looks::looks_like(stream.stored_head(), size, path);
         return Some(ErrorKind::NotTfRecord { looks_like, is_known: true });
     }
-    // A bit of its header may have been hit.
+    // The header of a gzip file may be corrupt.
     let is_broken_gzip = compression == Compression::None && head.starts_with(&[0x1f, 0x8b]);
     let known = match is_broken_gzip {
         true => Some("starts like gzip, but its header is damaged".to_owned()),

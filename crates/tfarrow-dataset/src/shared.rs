@@ -17,7 +17,10 @@ use std::{
     thread,
 };
 
-use tfarrow_codec::{Cut, Cutter, OnError, Records};
+use tfarrow_codec::{
+    OnError, Records,
+    frame::{Framer, Span},
+};
 
 use crate::{Compression, Error, PartialTail, ReadOptions, Result, Shard, ShardReader, SkippedRecords, lock::lock};
 
@@ -111,7 +114,7 @@ struct PlainFile {
 struct Turns {
     /// The piece whose turn it is.
     piece: u64,
-    cutter: Cutter,
+    framer: Framer,
     /// What came behind the last records that were let in.
     failure: Option<Error>,
     done: bool,
@@ -134,7 +137,7 @@ impl PlainFile {
     fn open(shard: &Shard, options: &ReadOptions) -> io::Result<Self> {
         let file = File::open(shard.local_path())?;
         let size = file.metadata()?.len();
-        let cutter = Cutter::new(options.limits);
+        let framer = Framer::new(options.limits);
         Ok(Self {
             path: shard.path.clone(),
             file,
@@ -142,7 +145,7 @@ impl PlainFile {
             piece: options.chunk_bytes.clamp(1, 1 << 30) as u64,
             free: AtomicU64::new(0),
             front: AtomicU64::new(0),
-            turns: Mutex::new(Turns { piece: 0, cutter, failure: None, done: false }),
+            turns: Mutex::new(Turns { piece: 0, framer, failure: None, done: false }),
             passed: Condvar::new(),
             partial_tail: options.partial_tail,
         })
@@ -163,16 +166,17 @@ impl PlainFile {
             if turns.done || at >= self.size {
                 return None;
             }
-            let from = turns.cutter.offset();
+            let from = turns.framer.offset();
+            let first = turns.framer.record();
             let taken = match read.and_then(|piece| self.cut(&mut turns, piece)) {
-                Ok((cut, piece)) if cut.is_empty() => {
+                Ok((spans, piece)) if spans.is_empty() => {
                     memory = piece.memory;
                     self.pass(turns);
                     continue;
                 }
-                Ok((cut, piece)) => {
-                    let bytes = turns.cutter.offset() - from;
-                    let records = cut.records(piece.memory, piece.at);
+                Ok((spans, piece)) => {
+                    let bytes = turns.framer.offset() - from;
+                    let records = Records::new(piece.memory.into(), spans, first, piece.at);
                     Ok(Taken { records, bytes })
                 }
                 Err(error) => {
@@ -189,7 +193,7 @@ impl PlainFile {
     /// Ends the turn.
     fn pass(&self, mut turns: MutexGuard<'_, Turns>) {
         turns.piece += 1;
-        self.front.store(turns.cutter.offset(), Ordering::Relaxed);
+        self.front.store(turns.framer.offset(), Ordering::Relaxed);
         drop(turns);
         self.passed.notify_all();
     }
@@ -232,43 +236,50 @@ impl PlainFile {
         Ok(filled)
     }
 
-    /// Cuts the piece whose turn it is. What is wrong behind its records is kept until these have been let in.
-    fn cut(&self, turns: &mut Turns, mut piece: Piece) -> Result<(Cut, Piece)> {
-        let mut cut = turns.cutter.begin();
-        match self.cut_whole(turns, &mut piece, &mut cut) {
-            Err(error) if cut.is_empty() => return Err(error),
+    /// Finds the records of the piece whose turn it is. An error after its records is kept until these were returned.
+    fn cut(&self, turns: &mut Turns, mut piece: Piece) -> Result<(Vec<Span>, Piece)> {
+        let mut spans = Vec::new();
+        match self.cut_whole(turns, &mut piece, &mut spans) {
+            Err(error) if spans.is_empty() => return Err(error),
             outcome => turns.failure = outcome.err(),
         }
-        Ok((cut, piece))
+        Ok((spans, piece))
     }
 
-    /// Cuts the piece, and makes it as long as its last record.
-    fn cut_whole(&self, turns: &mut Turns, piece: &mut Piece, cut: &mut Cut) -> Result<()> {
+    /// Finds the records of the piece, and extends the piece to the end of its last record.
+    fn cut_whole(&self, turns: &mut Turns, piece: &mut Piece, spans: &mut Vec<Span>) -> Result<()> {
         let wrap = |error| Error::codec(&self.path, error);
         loop {
-            let lacks = turns.cutter.cut(piece.bytes(), piece.at, cut).map_err(wrap)?;
-            if lacks == 0 {
+            let missing = turns.framer.cut_at(piece.bytes(), piece.at, spans).map_err(wrap)?;
+            if missing == 0 {
                 return Ok(());
             }
-            let end = piece.at + piece.filled as u64;
-            // No memory is taken for more than the file has.
-            let there = self.size.saturating_sub(end).min(lacks as u64) as usize;
-            let long = piece.filled + there;
-            if piece.memory.len() < long {
-                piece.memory.reserve_exact(long - piece.memory.len());
-                piece.memory.resize(long, 0);
-            }
-            let more = self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
-            piece.filled += more;
-            if more < lacks {
-                let error = turns.cutter.cut_off(piece.bytes(), piece.at, end + more as u64).map_err(wrap);
-                if self.partial_tail == PartialTail::Ignore && error.as_ref().is_err_and(Error::is_cut_short) {
+            let more = self.extend(piece, missing)?;
+            if more < missing {
+                let size = piece.at + piece.filled as u64;
+                let error = wrap(turns.framer.truncated_at(piece.bytes(), piece.at, size));
+                if self.partial_tail == PartialTail::Ignore && error.is_cut_short() {
                     turns.done = true;
                     return Ok(());
                 }
-                return error;
+                return Err(error);
             }
         }
+    }
+
+    /// Reads at most `missing` bytes after the piece, and returns their number: fewer only at the end of the file.
+    fn extend(&self, piece: &mut Piece, missing: usize) -> Result<usize> {
+        let end = piece.at + piece.filled as u64;
+        // No memory is allocated for more than the file has.
+        let there = self.size.saturating_sub(end).min(missing as u64) as usize;
+        let long = piece.filled + there;
+        if piece.memory.len() < long {
+            piece.memory.reserve_exact(long - piece.memory.len());
+            piece.memory.resize(long, 0);
+        }
+        let more = self.read_at(end, piece.memory.get_mut(piece.filled..long).unwrap_or_default())?;
+        piece.filled += more;
+        Ok(more)
     }
 }
 

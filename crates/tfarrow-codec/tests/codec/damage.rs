@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use proptest::{collection::vec, prelude::*};
 use tfarrow_codec::{
-    Category, Chunker, Decoder, DecoderBuilder, Error, ErrorKind, Layout, Limits, Summary, VerifyCrc, WireError,
+    Category, Decoder, DecoderBuilder, Error, ErrorKind, FrameBuffer, Layout, Limits, Summary, VerifyCrc, WireError,
 };
 use tfarrow_testkit::{
     arrow, config,
@@ -132,18 +132,18 @@ fn a_long_length_takes_no_memory_before_its_bytes_come() {
     }
     // A chunk grows as bytes come in, and no faster.
     let length = (1u64 << 30).to_le_bytes();
-    let mut chunker = Chunker::new(1 << 16, Limits::default());
+    let mut buffer = FrameBuffer::new(1 << 16, Limits::default());
     let (mut taken, header) = (0, [&length[..], &frame::masked(&length).to_le_bytes()].concat());
-    chunker.spare()[..12].copy_from_slice(&header);
-    chunker.advance(12);
+    buffer.spare()[..12].copy_from_slice(&header);
+    buffer.advance(12);
     while taken < 1 << 20 {
-        let spare = chunker.spare().len();
+        let spare = buffer.spare().len();
         assert!(spare <= (1 << 16) + taken, "{spare} bytes of room after {taken} bytes");
-        chunker.advance(spare);
+        buffer.advance(spare);
         taken += spare;
-        assert!(chunker.cut().unwrap().is_none());
+        assert!(buffer.next(false).unwrap().is_none());
     }
-    assert_eq!(chunker.finish().unwrap_err().category(), Category::Truncated);
+    assert_eq!(buffer.next(true).unwrap_err().category(), Category::Truncated);
     let limits = Limits { record_bytes: 10, ..Limits::default() };
     let (_, result) = decode_all(&small(false).file(), builder.with_limits(limits));
     let error = result.unwrap_err();

@@ -15,6 +15,8 @@ mod exact;
 #[cfg(test)]
 mod filter;
 #[cfg(test)]
+mod front_door;
+#[cfg(test)]
 mod goldens;
 #[cfg(test)]
 mod infer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::BooleanArray;
 use arrow_schema::{DataType, Field, Schema};
 use proptest::{prelude::*, sample::Index};
-use tfarrow_codec::{Category, Cutter, DecoderBuilder, Error, ErrorKind, OnError, VerifyCrc};
+use tfarrow_codec::{Category, DecoderBuilder, Error, ErrorKind, Limits, OnError, Records, VerifyCrc};
 use tfarrow_testkit::{
     arrow, config, frame, generate,
     odd_wire::{Choices, tapes},
@@ -209,10 +209,7 @@ fn a_batch_that_arrow_cannot_count_blames_no_record() {
         let start_of_record = [&header[..], &head].concat();
         file[start..start + start_of_record.len()].copy_from_slice(&start_of_record);
     }
-    let mut cutter = Cutter::default();
-    let mut cut = cutter.begin();
-    assert_eq!(cutter.cut(&file, 0, &mut cut).unwrap(), 0);
-    let (_, records) = cut.records(file, 0).split_at(1);
+    let (_, records) = Records::from_frames(file, Limits::default()).unwrap().split_at(1);
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
     for on_error in [OnError::Fail, OnError::Skip] {
         let builder = DecoderBuilder::new(Arc::clone(&schema)).with_verify_crc(VerifyCrc::Never);

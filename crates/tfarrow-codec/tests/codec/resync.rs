@@ -1,7 +1,7 @@
 //! Reading on behind damage: held to a model that looks at every byte, at any cut of the stream.
 
 use proptest::{collection::vec, prelude::*};
-use tfarrow_codec::{Chunker, ErrorKind, Limits, Segment};
+use tfarrow_codec::{ErrorKind, FrameBuffer, Limits, OnError, Segment};
 use tfarrow_testkit::{config, frame};
 
 /// What a stream is made of: a record's data, or bytes that none can be made of; and where it begins.
@@ -51,11 +51,20 @@ fn model(bytes: &[u8], most: u64) -> Vec<Piece> {
     pieces
 }
 
+/// Copies the beginning of `input` into the buffer, and returns the number of bytes that had room.
+fn fill(buffer: &mut FrameBuffer, input: &[u8]) -> usize {
+    let spare = buffer.spare();
+    let count = spare.len().min(input.len());
+    spare[..count].copy_from_slice(&input[..count]);
+    buffer.advance(count);
+    count
+}
+
 /// What the codec makes of a stream that comes in parts of these sizes.
 fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
-    let mut chunker = Chunker::new(0, limits);
+    let mut buffer = FrameBuffer::new(0, limits).with_on_error(OnError::Skip);
     let (mut pieces, mut rest) = (Vec::new(), bytes);
-    let mut add = |segment| match segment {
+    let mut add = |segment: Segment| match segment {
         Segment::Records(records) => {
             for (index, data) in records.iter().enumerate() {
                 pieces.push(Piece::Record(records.position(index).offset as usize, data.to_vec()));
@@ -76,19 +85,19 @@ fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
     let mut parts = parts.iter().copied().cycle();
     while !rest.is_empty() {
         let part = parts.next().unwrap_or(1).clamp(1, rest.len());
-        let taken = chunker.fill(&rest[..part]);
+        let taken = fill(&mut buffer, &rest[..part]);
         rest = &rest[taken..];
         // Whether all is taken that is there, or one thing at a time, is the caller's choice.
         let most = parts.next().unwrap_or(1) % 3;
         let mut taken = 0;
         while (most == 0 || taken < most)
-            && let Some(segment) = chunker.read_on(false)
+            && let Some(segment) = buffer.next(false).unwrap()
         {
             add(segment);
             taken += 1;
         }
     }
-    while let Some(segment) = chunker.read_on(true) {
+    while let Some(segment) = buffer.next(true).unwrap() {
         add(segment);
     }
     pieces
@@ -204,10 +213,10 @@ fn what_is_wrong_is_told_with_its_place() {
     let mut bytes = frame::file([&b"one"[..], b"two", b"three"]);
     bytes[19] ^= 1;
     bytes.truncate(bytes.len() - 1);
-    let mut chunker = Chunker::new(1 << 20, Limits::default());
-    chunker.fill(&bytes);
+    let mut buffer = FrameBuffer::new(1 << 20, Limits::default()).with_on_error(OnError::Skip);
+    fill(&mut buffer, &bytes);
     let mut told = Vec::new();
-    while let Some(segment) = chunker.read_on(true) {
+    while let Some(segment) = buffer.next(true).unwrap() {
         if let Segment::Lost(lost) = segment {
             let error = lost.error.unwrap();
             let is_length = matches!(error.kind(), ErrorKind::LengthCrc { .. });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    Chunker, Decoder, DecoderBuilder, Layout, Limits, RecordType, Records, Result, Summary, VerifyCrc, schema,
+    Decoder, DecoderBuilder, FrameBuffer, Layout, Limits, RecordType, Records, Result, Summary, VerifyCrc, schema,
 };
 use tfarrow_testkit::generate::DataSet;
 
@@ -23,20 +23,10 @@ pub(crate) fn record_type(sequence: bool) -> RecordType {
     if sequence { RecordType::SequenceExample } else { RecordType::Example }
 }
 
-/// A whole file in chunks of about `target` bytes.
+/// The records of a complete file, in chunks of about `target` bytes.
 pub(crate) fn chunks(file: &[u8], target: usize) -> Result<Vec<Records>> {
-    let mut chunker = Chunker::new(target, Limits::default());
-    let mut chunks = Vec::new();
-    let mut rest = file;
-    while !rest.is_empty() {
-        rest = &rest[chunker.fill(rest)..];
-        if chunker.is_full() {
-            chunks.extend(chunker.cut()?);
-        }
-    }
-    chunks.extend(chunker.cut()?);
-    chunker.finish()?;
-    Ok(chunks)
+    let segments = FrameBuffer::new(target, Limits::default()).segments(file);
+    segments.map(|segment| segment.map(|segment| segment.into_records().unwrap())).collect()
 }
 
 /// What is in a whole file.

@@ -4,11 +4,12 @@
 //! place, one in 2^64 looks like that. Where a length could be read, whatever its data is, the frame's end is known, and
 //! nothing is looked for before it: a record may hold TFRecord bytes, which are not records of the stream.
 
-use crate::{
-    Error, ErrorKind,
+use super::{
+    FOOTER, HEADER,
     crc::{crc32c, mask, masked, shifted},
-    frame::{self, FOOTER, HEADER},
+    length,
 };
+use crate::{Error, ErrorKind};
 
 /// A stretch that no record can be made of, while its end is looked for.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ struct Scan {
 impl Scan {
     fn extent(&mut self, bytes: &[u8], ended: bool, most: usize) -> Extent {
         while let Some(rest) = bytes.get(self.at..).filter(|rest| rest.len() >= HEADER) {
-            match frame::length(rest).and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= most) {
+            match length(rest).and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= most) {
                 None => {}
                 Some(length) => {
                     let end = self.at + HEADER + length + FOOTER;

@@ -1,0 +1,264 @@
+//! Complete records that lie in one chunk of memory.
+
+use arrow_buffer::Buffer;
+
+use super::{FOOTER, Framer, HEADER, Span, crc::masked, framer::too_long, write};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, WireError, walk};
+
+/// Complete records of a stream, which lie one after the other in one reference-counted chunk of memory. A unit of work
+/// that is cheap to clone, to split and to send to another thread.
+///
+/// [`FrameBuffer`](super::FrameBuffer) and [`frame::records`](super::records) make them of TFRecord bytes, and
+/// [`from_payloads`](Self::from_payloads) of payloads from anywhere else.
+#[derive(Clone, Debug)]
+pub struct Records {
+    chunk: Buffer,
+    spans: Vec<Span>,
+    /// Number of the first record in its shard.
+    first: u64,
+    /// Offset of the chunk's first byte in its shard.
+    offset: u64,
+}
+
+/// Records that fill less than this fraction of their chunk are copied, so that the chunk is released.
+pub(super) const SPARSE: usize = 4;
+
+impl Records {
+    /// Creates the records at `spans` of `chunk`, which lies at `offset` in its shard. `first` is the number of the first
+    /// record. Each span has to lie in the chunk together with its header and footer, in order and without gaps.
+    #[doc(hidden)]
+    pub fn new(chunk: Buffer, spans: Vec<Span>, first: u64, offset: u64) -> Self {
+        debug_assert!(spans.last().is_none_or(|last| last.frame().end <= chunk.len()), "a record ends after its chunk");
+        debug_assert!(spans.windows(2).all(|pair| matches!(pair, [a, b] if a.frame().end == b.frame().start)));
+        Self { chunk, spans, first, offset }
+    }
+
+    /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or records
+    /// of another container format.
+    ///
+    /// The payloads are copied once, and get the frames that [`write`](super::write) makes. The first record has the
+    /// number 0 and the offset 0.
+    ///
+    /// ```
+    /// use arrow_array::{cast::AsArray, types::Int64Type};
+    /// use tfarrow_codec::{DecoderBuilder, Layout, Records, Summary, VerifyCrc};
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// // Two `tf.Example` messages, {"x": 1} and {"x": 2}.
+    /// let example = |x: u8| [10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, x];
+    /// let messages = [example(1), example(2)];
+    /// let records = Records::from_payloads(messages.iter().map(|message| &message[..]))?;
+    /// let mut summary = Summary::new(0);
+    /// summary.observe(&records, VerifyCrc::Never)?;
+    /// let schema = summary.schema(Layout::Auto, None)?;
+    /// let batch = DecoderBuilder::new(schema).build_batch_decoder()?.decode(&records)?;
+    /// assert_eq!(batch.column(0).as_primitive::<Int64Type>().values(), &[1, 2]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`] with the record's number if a payload is longer than [`MOST_RECORD_BYTES`]. Decoders refuse
+    /// records of more than 4 GiB in total.
+    pub fn from_payloads<'a>(payloads: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
+        let (mut frames, mut spans) = (Vec::new(), Vec::new());
+        for payload in payloads {
+            if payload.len() > MOST_RECORD_BYTES {
+                let kind = too_long(payload.len() as u64, MOST_RECORD_BYTES);
+                return Err(Error::at(kind, spans.len() as u64, frames.len() as u64));
+            }
+            spans.push(Span { start: frames.len() + HEADER, len: payload.len() });
+            write(payload, &mut frames);
+        }
+        Ok(Self::new(Buffer::from_vec(frames), spans, 0, 0))
+    }
+
+    /// Creates records of bytes that are complete frames, such as an [`Encoder`](crate::Encoder) writes, without a copy.
+    /// The first record has the number 0 and the offset 0.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Limits, Records, frame};
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// let mut frames = Vec::new();
+    /// frame::write(b"one", &mut frames);
+    /// assert_eq!(Records::from_frames(frames, Limits::default())?.len(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// A length that is corrupt or exceeds [`Limits::record_bytes`], and bytes that end inside a frame.
+    pub fn from_frames(frames: impl Into<Buffer>, limits: Limits) -> Result<Self> {
+        let (chunk, mut framer, mut spans) = (frames.into(), Framer::new(limits), Vec::new());
+        let end = framer.cut(&chunk, 0, &mut spans)?;
+        framer.finish(chunk.get(end..).unwrap_or_default())?;
+        Ok(Self::new(chunk, spans, 0, 0))
+    }
+
+    /// Copies the records out of a chunk of which they fill a small part, so that holding them never takes much more
+    /// memory than they have bytes: corruption can leave one record in a chunk of megabytes.
+    pub(super) fn detached(self) -> Self {
+        let frames = self.frames();
+        if frames.len() > self.chunk.capacity() / SPARSE {
+            return self;
+        }
+        let start = self.spans.first().map_or(0, |span| span.frame().start);
+        let chunk = Buffer::from_vec(frames.to_vec());
+        let spans = self.spans.iter().map(|span| Span { start: span.start - start, ..*span }).collect();
+        Self::new(chunk, spans, self.first, self.offset + start as u64)
+    }
+
+    /// Returns the memory that the records lie in, if nothing else holds it, so that it can be filled again.
+    #[doc(hidden)]
+    pub fn reclaim(self) -> Option<Vec<u8>> {
+        self.chunk.into_vec().ok()
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Returns `true` if there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Number of the first record in its shard, counted from 0.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Number of bytes of the shard that these records take, frames included.
+    pub fn bytes(&self) -> usize {
+        self.spans.iter().map(|span| HEADER + span.len + FOOTER).sum()
+    }
+
+    /// Payload of the record at `index`, counted from the first of these records; `None` if there are not so many.
+    pub fn data(&self, index: usize) -> Option<&[u8]> {
+        self.chunk.get(self.spans.get(index)?.payload())
+    }
+
+    /// The records as they are in the shard: complete frames one after the other, CRCs included.
+    pub fn frames(&self) -> &[u8] {
+        let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return &[] };
+        self.slice(first.frame().start, last.frame().end)
+    }
+
+    /// Payload of each record.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.spans.iter().map(|span| self.slice(span.start, span.start + span.len))
+    }
+
+    /// Bytes of the chunk, whose spans are checked when the records are made.
+    fn slice(&self, start: usize, end: usize) -> &[u8] {
+        debug_assert!(start <= end && end <= self.chunk.len(), "a record ends after its chunk");
+        self.chunk.get(start..end).unwrap_or_default()
+    }
+
+    /// Splits the records in two without a copy: the first `count`, or all if there are fewer, and the others.
+    pub fn split_at(mut self, count: usize) -> (Self, Self) {
+        let rest = self.spans.split_off(count.min(self.spans.len()));
+        let first = self.first + self.spans.len() as u64;
+        let rest = Self { chunk: self.chunk.clone(), spans: rest, first, offset: self.offset };
+        (self, rest)
+    }
+
+    /// Returns how many of the first records have at most `rows` records and `bytes` bytes of payload; at least 1 if there
+    /// is a record. Use it with [`split_at`](Self::split_at) to bound the size of a batch.
+    pub fn fit(&self, rows: usize, bytes: usize) -> usize {
+        let mut sum = 0usize;
+        let fits = |span: &&Span| {
+            sum = sum.saturating_add(span.len);
+            sum <= bytes
+        };
+        let count = self.spans.iter().take(rows).take_while(fits).count();
+        count.max(1).min(self.spans.len())
+    }
+
+    /// The memory that the records lie in.
+    pub(crate) fn chunk(&self) -> &Buffer {
+        &self.chunk
+    }
+
+    /// Position in [`chunk`](Self::chunk) of each record's payload.
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Checks the CRC of the payload of the record at `index`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DataCrc`] if the CRC does not match.
+    #[inline]
+    pub fn check_crc(&self, index: usize) -> Result<()> {
+        let Some(span) = self.spans.get(index) else { return Ok(()) };
+        let end = span.start + span.len;
+        let footer = self.chunk.get(end..).and_then(<[u8]>::first_chunk::<FOOTER>);
+        debug_assert!(footer.is_some(), "a record has no footer");
+        let found = footer.map_or(0, |crc| u32::from_le_bytes(*crc));
+        let expected = masked(self.slice(span.start, end));
+        if expected == found { Ok(()) } else { Err(self.error(ErrorKind::DataCrc { expected, found }, index)) }
+    }
+
+    /// Checks the CRC of the payload of each record if `verify` is [`VerifyCrc::Always`], and nothing otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DataCrc`] of the first record whose CRC does not match.
+    pub fn verify(&self, verify: VerifyCrc) -> Result<()> {
+        match verify {
+            VerifyCrc::Always => (0..self.len()).try_for_each(|index| self.check_crc(index)),
+            VerifyCrc::OnParseFailure | VerifyCrc::Never => Ok(()),
+        }
+    }
+
+    /// Number and offset in its shard of the record at `index`, counted from the first of these records.
+    pub fn position(&self, index: usize) -> Position {
+        let start = self.spans.get(index).map_or(0, |span| span.frame().start);
+        Position { record: self.first + index as u64, offset: self.offset + start as u64, feature: None }
+    }
+
+    /// Returns the error that a value of the record at `index` does not have the type that a reader declared for it.
+    #[doc(hidden)]
+    pub fn misfit(&self, index: usize, feature: &str, expected: String, found: String) -> Error {
+        self.error(ErrorKind::Declared { expected, found }, index).with_feature(feature)
+    }
+
+    /// Returns the error that the record at `index` does not parse or exceeds one of `limits`. `lists` is `true` if the
+    /// record may have feature lists.
+    #[doc(hidden)]
+    pub fn unreadable(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
+        let data = self.data(index).unwrap_or_default();
+        let mut feature = None;
+        let (what, limit, found, name) = match error {
+            WireError::LongKey => {
+                let found = walk::longest_key(data, lists, limits.nesting);
+                ("bytes in the name of a feature", limits.key_bytes, found, "key-bytes")
+            }
+            WireError::ManyFeatures => {
+                let found = walk::count_entries(data, lists, limits.nesting).unwrap_or_default();
+                ("features in one record", limits.record_features, found, "record-features")
+            }
+            WireError::ManyValues => {
+                let found = walk::long_feature(data, lists, limits);
+                let found = found.map_or(0, |(found, name)| {
+                    feature = Some(name);
+                    found
+                });
+                ("values", limits.values, found, "values")
+            }
+            _ => return self.error(ErrorKind::Wire(error), index),
+        };
+        let kind = ErrorKind::Limit { what, limit: limit as u64, found: found as u64, name: Some(name) };
+        let error = self.error(kind, index);
+        feature.into_iter().fold(error, |error, feature| error.with_feature(&feature))
+    }
+
+    /// Returns the error that the records of a batch have more of `what` together than Arrow can count.
+    pub(crate) fn overflow(&self, what: &'static str, found: u64, limit: u64) -> Error {
+        self.error(ErrorKind::BatchLimit { what, limit, found, records: self.len() as u64 }, 0)
+    }
+
+    /// Returns an error in the record at `index`.
+    #[cold]
+    pub(crate) fn error(&self, kind: ErrorKind, index: usize) -> Error {
+        Error::new(kind, self.position(index))
+    }
+}
