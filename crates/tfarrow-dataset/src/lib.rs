@@ -8,7 +8,7 @@
 //!
 //! - [`resolve`] finds the shards that sources name, in an order that never varies. Objects in stores are shards too.
 //! - [`ShardReader`] reads one shard, plain or compressed, and cuts it into [`Records`](tfarrow_codec::Records).
-//!   [`SharedReader`] does so for several threads.
+//!   [`SharedReader`] does so for several threads, and [`ShardBatchReader`] returns Arrow batches.
 //! - [`infer`] sums up what a data set holds, and [`count`] how many records a shard has.
 //!   [`verify`] finds what is wrong with it.
 //! - [`OutputFile`] and [`ShardWriter`] write; [`names`] says under which name.
@@ -33,6 +33,7 @@
 //! # Ok(()) }
 //! ```
 
+mod batch_reader;
 mod compression;
 mod contents;
 mod count;
@@ -62,6 +63,7 @@ mod upload;
 mod verify;
 mod writer;
 
+pub use batch_reader::ShardBatchReader;
 pub use compression::Compression;
 pub use contents::Contents;
 pub use count::count;

@@ -1,6 +1,7 @@
 //! The crate from outside: files are made, found, read, summed up and written.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod batch_reader;
 mod compression;
 mod damage;
 mod images;
