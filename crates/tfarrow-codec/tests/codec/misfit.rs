@@ -239,10 +239,7 @@ fn records_beyond_4_gib_of_memory_are_refused() {
     for (start, bytes) in [(0, &header), (len + 16, &header), (2 * (len + 16), &last)] {
         file[start..start + bytes.len()].copy_from_slice(bytes);
     }
-    let mut cutter = Cutter::default();
-    let mut cut = cutter.begin();
-    assert_eq!(cutter.cut(&file, 0, &mut cut).unwrap(), 0);
-    let (_, records) = cut.records(file, 0).split_at(2);
+    let (_, records) = Records::from_frames(file, Limits::default()).unwrap().split_at(2);
     let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Binary, true)]));
     let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
     let all = BooleanArray::from(vec![true]);
