@@ -2,36 +2,19 @@
 
 use std::fmt::Write;
 
+use indicatif::HumanCount;
 use tfarrow_stats::{ImageStatistics, TopValue, ValueFormat};
 
-/// What bytes are, by how they begin: the offset, the bytes there, and the word.
-const MAGICS: [(usize, &[u8], &str); 19] = [
-    (0, b"\xff\xd8\xff", "JPEG"),
-    (0, b"\x89PNG\r\n\x1a\n", "PNG"),
-    (0, b"GIF8", "GIF"),
-    (8, b"WEBP", "WebP"),
-    (8, b"WAVE", "WAV"),
-    (8, b"AVI ", "AVI"),
-    (0, b"II*\0", "TIFF"),
-    (0, b"MM\0*", "TIFF"),
-    (4, b"ftyp", "MP4"),
-    (0, b"\x1a\x45\xdf\xa3", "WebM"),
-    (0, b"fLaC", "FLAC"),
-    (0, b"OggS", "Ogg"),
-    (0, b"ID3", "MP3"),
-    (0, b"\x93NUMPY", "NumPy"),
-    (0, b"\x89HDF", "HDF5"),
-    (0, b"%PDF", "PDF"),
-    (0, b"PK\x03\x04", "zip"),
-    (0, b"\x1f\x8b\x08", "gzip"),
-    (0, b"\x28\xb5\x2f\xfd", "zstd"),
-];
-
-/// Long bytes, of which these are the first, in a few words: `<JPEG 112 kB>`.
+/// The format and the size of a byte string, given its beginning and its length: `<JPEG 112 kB>`.
 pub(crate) fn blob(bytes: &[u8], length: usize) -> String {
-    let looks_so = |(offset, magic, _): &&(usize, &[u8], _)| bytes.get(*offset..).is_some_and(|b| b.starts_with(magic));
-    let word = MAGICS.iter().find(looks_so).map_or("bytes", |(_, _, word)| word);
-    format!("<{word} {}>", size(length as u64))
+    format!("<{} {}>", binary_format(ValueFormat::of(bytes, false)), size(length as u64))
+}
+
+fn binary_format(format: ValueFormat) -> &'static str {
+    match format {
+        ValueFormat::Other | ValueFormat::Empty => "bytes",
+        format => format.name(),
+    }
 }
 
 /// A frequent value: text as it is, binary values by what they look like, short ones in digits. Not escaped.
@@ -42,11 +25,11 @@ pub(crate) fn frequent(top: &TopValue) -> String {
     if let Some(text) = top.text() {
         return text.to_owned();
     }
-    let word = if top.format() == ValueFormat::Other { "bytes" } else { top.format().name() };
+    let format = binary_format(top.format());
     match top.value.len() {
         1..=DIGITS => top.value.iter().fold("0x".to_owned(), |digits, byte| format!("{digits}{byte:02x}")),
-        CUT => format!("<{word}>"),
-        length => format!("<{word} {}>", size(length as u64)),
+        CUT => format!("<{format}>"),
+        length => format!("<{format} {}>", size(length as u64)),
     }
 }
 
@@ -70,17 +53,9 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A number with its thousands parted: `1,948`.
+/// A number with separators of thousands: `1,948`.
 pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    HumanCount(number).to_string()
 }
 
 /// `part` of `whole` in percent. What is not all is never said to be.

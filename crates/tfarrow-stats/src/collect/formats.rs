@@ -31,6 +31,26 @@ pub enum ValueFormat {
     Gzip,
     /// A serialized `tensorflow.TensorProto`, judged by its `dtype` and `tensor_shape` fields.
     Tensor,
+    /// A TIFF image, which the statistics of images leave out.
+    Tiff,
+    /// An AVI video.
+    Avi,
+    /// An MP4 video, or another file of the ISO base media format.
+    Mp4,
+    /// A WebM or Matroska video.
+    WebM,
+    /// An Ogg sound or video.
+    Ogg,
+    /// A NumPy array.
+    NumPy,
+    /// An HDF5 file.
+    Hdf5,
+    /// A PDF document.
+    Pdf,
+    /// A zip archive.
+    Zip,
+    /// Zstandard.
+    Zstd,
 }
 
 impl ValueFormat {
@@ -38,7 +58,7 @@ impl ValueFormat {
     pub const COUNT: usize = Self::ALL.len();
 
     /// All formats, in the order of their discriminants.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 24] = [
         Self::Other,
         Self::Empty,
         Self::Text,
@@ -53,6 +73,16 @@ impl ValueFormat {
         Self::Mp3,
         Self::Gzip,
         Self::Tensor,
+        Self::Tiff,
+        Self::Avi,
+        Self::Mp4,
+        Self::WebM,
+        Self::Ogg,
+        Self::NumPy,
+        Self::Hdf5,
+        Self::Pdf,
+        Self::Zip,
+        Self::Zstd,
     ];
 
     /// Guesses the format of a value. `is_text` says whether the value is UTF-8 without control characters other than
@@ -65,6 +95,16 @@ impl ValueFormat {
             [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Self::Gif,
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Self::WebP,
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Self::Wav,
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'A', b'V', b'I', b' ', ..] => Self::Avi,
+            [b'I', b'I', b'*', 0, ..] | [b'M', b'M', 0, b'*', ..] => Self::Tiff,
+            [_, _, _, _, b'f', b't', b'y', b'p', ..] if !is_text => Self::Mp4,
+            [0x1a, 0x45, 0xdf, 0xa3, ..] => Self::WebM,
+            [b'O', b'g', b'g', b'S', 0, ..] => Self::Ogg,
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Self::NumPy,
+            [0x89, b'H', b'D', b'F', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Self::Hdf5,
+            [b'%', b'P', b'D', b'F', b'-', ..] => Self::Pdf,
+            [b'P', b'K', 3, 4, ..] => Self::Zip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
             [b'f', b'L', b'a', b'C', ..] => Self::Flac,
             [b'I', b'D', b'3', 2..=4, ..] => Self::Mp3,
             [0xff, second, ..] if second & 0xe6 == 0xe2 => Self::Mp3,
@@ -99,6 +139,16 @@ impl ValueFormat {
             Self::Mp3 => "MP3",
             Self::Gzip => "gzip",
             Self::Tensor => "TensorProto",
+            Self::Tiff => "TIFF",
+            Self::Avi => "AVI",
+            Self::Mp4 => "MP4",
+            Self::WebM => "WebM",
+            Self::Ogg => "Ogg",
+            Self::NumPy => "NumPy",
+            Self::Hdf5 => "HDF5",
+            Self::Pdf => "PDF",
+            Self::Zip => "zip",
+            Self::Zstd => "zstd",
         }
     }
 }
@@ -151,6 +201,17 @@ mod tests {
             (b"RIFF\0\0\0\0WEBPVP8 ", "WebP"),
             (b"RIFF\0\0\0\0WAVEfmt ", "WAV"),
             (b"\x1f\x8b\x08\0", "gzip"),
+            (b"RIFF\0\0\0\0AVI LIST", "AVI"),
+            (b"II*\0\x08\0\0\0", "TIFF"),
+            (b"\0\0\0\x18ftypmp42", "MP4"),
+            (b"abcdftyp", "text"),
+            (b"\x1a\x45\xdf\xa3", "WebM"),
+            (b"OggS\0\x02", "Ogg"),
+            (b"\x93NUMPY\x01\0", "NumPy"),
+            (b"\x89HDF\r\n\x1a\n", "HDF5"),
+            (b"%PDF-1.7\n", "PDF"),
+            (b"PK\x03\x04", "zip"),
+            (b"\x28\xb5\x2f\xfd", "zstd"),
             (b"\x08\x01\x12\x04\x12\x02\x08\x03\x22\x0c", "TensorProto"),
             (b"\x08\x01\x12\x00", "TensorProto"),
             (b"\xfe\xff", "other"),
