@@ -151,7 +151,7 @@ fn binary_values_are_not_shown_as_most_frequent_text() {
     let printed = tfarrow(&["stats", &source]).prints();
     assert!(printed.contains("| JPEG ") && printed.contains("| <JPEG 100 B> 100 % |"), "{printed}");
     let page = tfarrow(&["report", &source, "-o", "-"]).prints();
-    assert!(page.contains("<li>&#60;JPEG 100 B&#62; "), "{page}");
+    assert!(page.contains("<li>&lt;JPEG 100 B&gt; "), "{page}");
 }
 
 #[test]

@@ -1,198 +1,255 @@
-//! The page of `report`: one file of HTML that holds all it needs, and asks nobody for anything.
+//! The page of `tfarrow report`: one HTML file that loads nothing from elsewhere.
 //!
-//! Names and values are hostile: all text goes through [`html::text`], pictures are encoded anew, and a policy in the page
-//! (`Content-Security-Policy`) lets run no script but ours, by its hash. Charts are plain SVG made here: a chart library
-//! would be more script than all of the page, and its charts would be gone where scripts are off.
+//! Names and values are hostile. The templates of `maud` escape them, images are decoded and encoded anew, and the page's
+//! `Content-Security-Policy` allows one script and one style sheet, by their hashes. Charts are plain SVG: a chart library
+//! would be a larger script than the page, and would need scripts to be enabled.
 
 mod chart;
 mod feature;
 mod gallery;
-mod html;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
+use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use tfarrow_codec::Place;
-use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, ExampleRecord, feature_path};
+use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, ExampleRecord, path_of};
 
 use crate::output::{count, size};
-use feature::{Row, Seen};
-use html::{beginning, source};
+use feature::{FeatureKind, Row};
+use text::{excerpt, without_secrets};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Bytes of the sections of anomalies and of features; that of examples has a bound of its own, so that a page is below
-/// 2 MB. What finds no room is counted.
-const ANOMALIES: usize = 200_000;
-const FEATURES: usize = 800_000;
-/// Bytes from which on features are told without charts and details.
-const PLAIN_FROM: usize = 400_000;
-/// Characters of names, and of sentences.
-const NAME: usize = 120;
-const SENTENCE: usize = 1_000;
+/// Size limits of the sections of anomalies and of features in bytes. The section of examples has a limit of its own; the
+/// page stays below 2 MB. What is left out is counted.
+const MAX_ANOMALY_BYTES: usize = 200_000;
+const MAX_FEATURE_BYTES: usize = 800_000;
+/// Size of the section of features from which on rows have no charts and details.
+const PLAIN_FROM_BYTES: usize = 400_000;
+/// Lengths of names and of sentences in characters.
+const NAME_CHARS: usize = 120;
+const SENTENCE_CHARS: usize = 1_000;
 
 /// The column of Jensen-Shannon divergences from the baseline.
 const DRIFT: &str = "drift (Jensen-Shannon)";
 
-/// What a page begins with.
+/// The first line of each page.
 pub(crate) const START: &str = "<!doctype html>";
 
-/// What a page of these sources is called.
+/// The default title of the page of these sources.
 pub(crate) fn title(sources: &[String]) -> String {
-    let first = source(sources.first().map_or("", String::as_str));
+    let first = without_secrets(sources.first().map_or("", String::as_str));
     match sources.len() {
         0 | 1 => first.to_owned(),
         many => format!("{first} and {} more", count(many as u64 - 1)),
     }
 }
 
-/// What a page tells.
+/// The content of a page.
 pub(crate) struct Page<'a> {
-    /// What was looked at.
     pub(crate) title: &'a str,
+    /// The statistics of the data set.
     pub(crate) figures: &'a DatasetStatistics,
-    /// The data set that it is held against.
+    /// The statistics of the baseline.
     pub(crate) before: Option<&'a DatasetStatistics>,
-    /// What is wrong; `None` where it was held against nothing.
+    /// `None` where there was no schema to validate against.
     pub(crate) anomalies: Option<&'a [Anomaly]>,
     pub(crate) distances: &'a [Distance],
     pub(crate) examples: &'a [ExampleRecord],
-    /// What shards are called, by their numbers in places.
+    /// The names of the shards, by the numbers that [`Place`]s have.
     pub(crate) shards: &'a [String],
-    /// What was passed over, in words.
+    /// The report of skipped records.
     pub(crate) skipped: Option<String>,
 }
 
 impl Page<'_> {
-    /// The page.
+    /// The page as HTML.
     pub(crate) fn html(&self) -> String {
         let hash = |part: &str| STANDARD.encode(Sha256::digest(part.as_bytes()));
-        let title = beginning(self.title, SENTENCE);
-        let mut out = format!(
-            "{START}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
-             style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+        let policy = format!(
+            "default-src 'none'; img-src data:; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
+             form-action 'none'",
             hash(STYLE),
             hash(SCRIPT),
         );
-        self.overview(&title, &mut out);
-        self.anomalies(&mut out);
-        self.features(&mut out);
-        gallery::write(self, &mut out);
-        out.push_str("</main>\n");
-        out.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
-        out
-    }
-
-    fn overview(&self, title: &str, out: &mut String) {
-        let figures = self.figures;
-        out.push_str(&format!("<header>\n<h1>{title}</h1>\n<ul class=\"facts\">\n"));
-        let mut fact = |name: &str, of: &dyn Fn(&DatasetStatistics) -> String| {
-            let before = self.before.map(|before| format!(" <small>before: {}</small>", of(before)));
-            out.push_str(&format!("<li><b>{}</b> {name}{}</li>\n", of(figures), before.unwrap_or_default()));
+        let title = excerpt(self.title, SENTENCE_CHARS);
+        let page = html! {
+            (PreEscaped(START)) "\n"
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    (self.header(&title))
+                    main { (self.anomalies()) (self.features()) (gallery::section(self)) }
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+            "\n"
         };
-        fact("records", &|figures| count(figures.records));
-        fact("of payload", &|figures| size(figures.bytes));
-        fact("features", &|figures| count(figures.features.len() as u64));
-        out.push_str("</ul>\n");
-        if let Some((shards, of)) = figures.sampled {
-            out.push_str(&format!("<p class=\"note\">A sample of {shards} of {of} shards.</p>\n"));
-        }
-        if let Some(skipped) = &self.skipped {
-            out.push_str(&format!("<p class=\"note\">{}</p>\n", beginning(skipped, SENTENCE)));
-        }
-        let sections = [
-            ("anomalies", "Anomalies", self.anomalies.is_some()),
-            ("features", "Features", true),
-            ("examples", "Examples", !self.examples.is_empty()),
+        page.into_string()
+    }
+
+    fn header(&self, title: &str) -> Markup {
+        let facts: [(&str, fn(&DatasetStatistics) -> String); 3] = [
+            ("records", |figures| count(figures.records)),
+            ("of payload", |figures| size(figures.bytes)),
+            ("features", |figures| count(figures.features.len() as u64)),
         ];
-        let links = sections.iter().filter(|(_, _, is_there)| *is_there);
-        let links: Vec<_> = links.map(|(id, name, _)| format!("<a href=\"#{id}\">{name}</a>")).collect();
-        out.push_str(&format!("<nav>{}</nav>\n</header>\n<main>\n", links.join(" · ")));
+        html! {
+            header {
+                h1 { (title) }
+                ul class="facts" {
+                    @for (name, of) in facts {
+                        li {
+                            b { (of(self.figures)) } " " (name)
+                            @if let Some(before) = self.before { " " small { "before: " (of(before)) } }
+                        }
+                    }
+                }
+                @if let Some((shards, of)) = self.figures.sampled {
+                    p class="note" { "A sample of " (shards) " of " (of) " shards." }
+                }
+                @if let Some(skipped) = &self.skipped { p class="note" { (excerpt(skipped, SENTENCE_CHARS)) } }
+                (self.links())
+            }
+        }
     }
 
-    fn anomalies(&self, out: &mut String) {
-        let Some(anomalies) = self.anomalies else { return };
-        out.push_str("<section id=\"anomalies\">\n<h2>Anomalies</h2>\n");
-        if anomalies.is_empty() {
-            out.push_str("<p class=\"good\">None.</p>\n</section>\n");
-            return;
+    fn links(&self) -> Markup {
+        let sections = [
+            ("#anomalies", "Anomalies", self.anomalies.is_some()),
+            ("#features", "Features", true),
+            ("#examples", "Examples", !self.examples.is_empty()),
+        ];
+        let links = sections.into_iter().filter(|(.., is_there)| *is_there);
+        html! {
+            nav {
+                @for (index, (link, name, _)) in links.enumerate() {
+                    @if index > 0 { " · " }
+                    a href=(link) { (name) }
+                }
+            }
         }
-        out.push_str("<ul>\n");
-        let end = out.len() + ANOMALIES;
-        for (index, anomaly) in anomalies.iter().enumerate() {
-            if out.len() > end {
-                let rest = count((anomalies.len() - index) as u64);
-                out.push_str(&format!("<li>and {rest} more: tfarrow validate --format json has them all</li>\n"));
+    }
+
+    fn anomalies(&self) -> Markup {
+        let Some(anomalies) = self.anomalies else { return Markup::default() };
+        let (mut items, mut shown) = (String::new(), 0);
+        for anomaly in anomalies {
+            if items.len() > MAX_ANOMALY_BYTES {
                 break;
             }
-            let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), |name| beginning(name, NAME));
-            let of_records = anomaly.records.map(|records| {
-                let first = anomaly.first.map(|place| format!(", first {}", self.place(place)));
-                format!(" <small>in {} records{}</small>", count(records), first.unwrap_or_default())
-            });
-            out.push_str(&format!(
-                "<li><b>{name}</b> <code>{}</code>{}<br>{}</li>\n",
-                anomaly.kind.as_str_name(),
-                of_records.unwrap_or_default(),
-                beginning(&anomaly.description, SENTENCE),
-            ));
-        }
-        out.push_str("</ul>\n</section>\n");
-    }
-
-    /// Where a record stands, as HTML: in a file of this name.
-    fn place(&self, place: Place) -> String {
-        let name = source(self.shards.get(place.shard as usize).map_or("", String::as_str));
-        let name = name.rsplit('/').next().unwrap_or(name);
-        format!("{}: record {}", beginning(name, NAME), count(place.record))
-    }
-
-    fn features(&self, out: &mut String) {
-        let mut rows = String::new();
-        let all = self.rows();
-        let mut shown = 0;
-        for row in &all {
-            if rows.len() > FEATURES {
-                break;
-            }
-            Row { is_plain: rows.len() > PLAIN_FROM, ..*row }.write(&mut rows);
+            items.push_str(&self.anomaly(anomaly).into_string());
             shown += 1;
         }
-        out.push_str("<section id=\"features\">\n<h2>Features</h2>\n");
-        if self.before.is_some() {
-            out.push_str("<p class=\"note\"><b class=\"now\">■</b> now <b class=\"before\">■</b> before, on one scale; small figures are those before</p>\n");
+        let rest = anomalies.len() - shown;
+        html! {
+            section id="anomalies" {
+                h2 { "Anomalies" }
+                @if anomalies.is_empty() {
+                    p class="good" { "None." }
+                } @else {
+                    ul {
+                        (PreEscaped(items))
+                        @if rest > 0 {
+                            li { "and " (count(rest as u64)) " more: tfarrow validate --format json has them all" }
+                        }
+                    }
+                }
+            }
         }
-        if shown < all.len() {
-            let (rest, of) = (count((all.len() - shown) as u64), count(all.len() as u64));
-            out.push_str(&format!("<p class=\"note\">The first {shown} of {of} rows; {rest} more are in tfarrow stats --format json.</p>\n"));
-        }
-        out.push_str(
-            "<p><label>Search <input id=\"search\" type=\"search\" autocomplete=\"off\"></label> \
-             <output id=\"shown\" aria-live=\"polite\"></output></p>\n\
-             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Features\">\n<table id=\"table\">\n<thead>\n<tr>",
-        );
-        let drift = (!self.distances.is_empty()).then_some((DRIFT, true));
-        for (name, is_number) in feature::HEADS.into_iter().chain(drift) {
-            let class = if is_number { " class=\"number\"" } else { "" };
-            out.push_str(&format!("<th scope=\"col\"{class}><button type=\"button\">{name}</button></th>"));
-        }
-        out.push_str("</tr>\n</thead>\n<tbody>\n");
-        out.push_str(&rows);
-        out.push_str(
-            "</tbody>\n</table>\n</div>\n\
-             <p class=\"note\">Counts, ranges, means and deviations are of all values; quantiles and histograms may be of \
-             samples, which the details say.</p>\n</section>\n",
-        );
     }
 
-    /// A row a feature and kind, of either data set, by name.
+    fn anomaly(&self, anomaly: &Anomaly) -> Markup {
+        let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), |name| excerpt(name, NAME_CHARS));
+        html! {
+            li {
+                b { (name) } " " code { (anomaly.kind.as_str_name()) }
+                @if let Some(records) = anomaly.records {
+                    " "
+                    small {
+                        "in " (count(records)) " records"
+                        @if let Some(first) = anomaly.first { ", first " (self.place(first)) }
+                    }
+                }
+                br;
+                (excerpt(&anomaly.description, SENTENCE_CHARS))
+            }
+        }
+    }
+
+    /// The file name and the number of a record.
+    fn place(&self, place: Place) -> String {
+        let name = without_secrets(self.shards.get(place.shard as usize).map_or("", String::as_str));
+        let name = name.rsplit('/').next().unwrap_or(name);
+        format!("{}: record {}", excerpt(name, NAME_CHARS), count(place.record))
+    }
+
+    fn features(&self) -> Markup {
+        let all = self.rows();
+        let (mut rows, mut shown) = (String::new(), 0);
+        for row in &all {
+            if rows.len() > MAX_FEATURE_BYTES {
+                break;
+            }
+            let row = Row { is_plain: rows.len() > PLAIN_FROM_BYTES, ..*row };
+            rows.push_str(&row.html().into_string());
+            shown += 1;
+        }
+        let (rest, total) = (count((all.len() - shown) as u64), count(all.len() as u64));
+        html! {
+            section id="features" {
+                h2 { "Features" }
+                @if self.before.is_some() {
+                    p class="note" {
+                        b class="now" { "■" } " now " b class="before" { "■" }
+                        " before, on one scale; small figures are those before"
+                    }
+                }
+                @if shown < all.len() {
+                    p class="note" {
+                        "The first " (shown) " of " (total) " rows; " (rest) " more are in tfarrow stats --format json."
+                    }
+                }
+                p {
+                    label { "Search " input id="search" type="search" autocomplete="off"; }
+                    " " output id="shown" aria-live="polite" {}
+                }
+                div class="scroll" tabindex="0" role="region" aria-label="Features" {
+                    table id="table" {
+                        thead { tr { (self.heads()) } }
+                        tbody { (PreEscaped(rows)) }
+                    }
+                }
+                p class="note" {
+                    "Counts, ranges, means and deviations are of all values; quantiles and histograms may be of samples, \
+                     which the details say."
+                }
+            }
+        }
+    }
+
+    fn heads(&self) -> Markup {
+        let drift = (!self.distances.is_empty()).then_some((DRIFT, true));
+        html! {
+            @for (name, is_number) in feature::HEADS.into_iter().chain(drift) {
+                th scope="col" class=[is_number.then_some("number")] { button type="button" { (name) } }
+            }
+        }
+    }
+
+    /// One row for each feature and kind of the data set or the baseline, sorted by name.
     fn rows(&self) -> Vec<Row<'_>> {
-        let (now, before) = (seen(Some(self.figures)), seen(self.before));
+        let (now, before) = (by_name_and_kind(Some(self.figures)), by_name_and_kind(self.before));
         let groups = self.distances.chunk_by(|one, next| one.feature == next.feature);
         let distances: BTreeMap<&str, &[Distance]> = groups.map(|group| (group[0].feature.as_str(), group)).collect();
         let of = |path: String| distances.get(path.as_str()).copied().unwrap_or_default();
@@ -200,23 +257,24 @@ impl Page<'_> {
         let row = |(name, is_list, kind): (&str, bool, Option<&str>)| Row {
             now: now.get(&(name, is_list, kind)).copied(),
             before: before.get(&(name, is_list, kind)).copied(),
-            has_before: self.before.is_some(),
-            distances: (!self.distances.is_empty()).then(|| of(feature_path(is_list, name))),
+            has_baseline: self.before.is_some(),
+            distances: (!self.distances.is_empty()).then(|| of(path_of(is_list, name))),
             is_plain: false,
         };
         keys.into_iter().map(row).collect()
     }
 }
 
-/// Features by name, and by kind.
-fn seen(figures: Option<&DatasetStatistics>) -> BTreeMap<(&str, bool, Option<&str>), Seen<'_>> {
+/// The features by name, whether they are feature lists, and kind.
+fn by_name_and_kind(figures: Option<&DatasetStatistics>) -> BTreeMap<(&str, bool, Option<&str>), FeatureKind<'_>> {
     let mut all = BTreeMap::new();
     for feature in figures.into_iter().flat_map(|figures| &figures.features) {
+        let name = feature.name.as_str();
         if feature.kinds.is_empty() {
-            all.insert((feature.name.as_str(), feature.is_list, None), Seen { feature, kind: None });
+            all.insert((name, feature.is_list, None), FeatureKind { feature, kind: None });
         }
         for kind in &feature.kinds {
-            all.insert((feature.name.as_str(), feature.is_list, Some(kind.kind)), Seen { feature, kind: Some(kind) });
+            all.insert((name, feature.is_list, Some(kind.kind)), FeatureKind { feature, kind: Some(kind) });
         }
     }
     all
