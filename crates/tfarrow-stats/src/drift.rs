@@ -111,8 +111,10 @@ impl Validation {
     }
 }
 
+/// Accumulators by names, and by whether they are of feature lists.
 type FeaturesByName<'a> = BTreeMap<(bool, String), &'a FeatureAccumulator>;
 
+/// Returns the accumulators of all features by name.
 fn by_name(statistics: &Statistics) -> FeaturesByName<'_> {
     let named = |values: &FeatureAccumulator| (values.role == Role::Sequence, values.name.clone());
     statistics.features().map(|(_, values)| (named(values), values)).collect()
@@ -149,11 +151,13 @@ fn records(schema: &mut Schema, now: &Statistics, before: &Statistics) -> Vec<An
     found
 }
 
+/// Returns the comparators of a feature, each with the names of its control and its treatment.
 fn comparators(feature: &Feature) -> impl Iterator<Item = ([&'static str; 2], &FeatureComparator)> {
     let both = [(DRIFT, feature.drift_comparator.as_ref()), (SKEW, feature.skew_comparator.as_ref())];
     both.into_iter().filter_map(|(names, comparator)| Some((names, comparator?)))
 }
 
+/// Returns the threshold of a comparator for a measure.
 fn threshold(comparator: &FeatureComparator, measure: Measure) -> Option<f64> {
     match measure {
         Measure::LInfty => comparator.infinity_norm.as_ref()?.threshold,
@@ -204,6 +208,7 @@ fn raise(feature: &mut Feature, is_skew: bool, measure: Measure, to: f64) {
     }
 }
 
+/// Makes the anomaly of a distance above its threshold.
 fn threshold_exceeded(distance: &Distance, [control, treatment]: [&str; 2], threshold: f64) -> Anomaly {
     let (kind, name) = match distance.measure {
         Measure::LInfty => (AnomalyKind::ComparatorLInftyHigh, "Linfty distance"),
@@ -259,6 +264,7 @@ fn measure(path: &str, now: &FeatureAccumulator, before: &FeatureAccumulator) ->
     vec![distance(Measure::JensenShannonDivergence, divergence(aligned.into_iter()), None)]
 }
 
+/// Returns whether a feature has too many distinct values to count each.
 fn is_counted_by_estimate(values: &FeatureAccumulator) -> bool {
     values.bytes.as_ref().is_some_and(|bytes| matches!(bytes.distinct, DistinctValues::Estimated(_)))
 }
@@ -294,6 +300,10 @@ fn each_share<'a>(bytes: &'a BytesAccumulator, mut then: impl FnMut(&'a [u8], f6
 }
 
 /// Returns the Jensen-Shannon divergence in bits of two distributions, given the two shares of each part.
+///
+/// ```text
+/// JSD = (sum p log2(p / m) + sum q log2(q / m)) / 2,    m = (p + q) / 2
+/// ```
 fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
     let term = |share: f64, mean: f64| if share > 0.0 { share * (share / mean).log2() } else { 0.0 };
     let sum: f64 = shares.map(|(a, b)| term(a, f64::midpoint(a, b)) + term(b, f64::midpoint(a, b))).sum();
@@ -303,6 +313,13 @@ fn divergence(shares: impl Iterator<Item = (f64, f64)>) -> f64 {
 /// Aligns two histograms, and returns the shares of both in each part. A part lies between two adjacent bounds of
 /// either histogram; a bucket with a single value is a part of its own. Infinite values and NaNs of the two data sets
 /// are counted as different.
+///
+/// ```text
+/// now       |    4    |    4    |          parts    0-5   5-10  10-15  15-20
+///           0         10        20         now       2     2      2      2
+/// before         |    4    |               before    0     2      2      0
+///                5         15
+/// ```
 fn aligned(now: &NumberStatistics, before: &NumberStatistics) -> Vec<(f64, f64)> {
     let histograms = [&now.histogram, &before.histogram];
     let is_finite = |bucket: &&HistogramBucket| bucket.low.is_finite() && bucket.high.is_finite();

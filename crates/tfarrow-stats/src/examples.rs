@@ -118,6 +118,7 @@ impl ExampleFeature {
     }
 }
 
+/// Appends values, up to [`MAX_VALUES`] in total.
 fn extend<T>(all: &mut Vec<T>, more: Vec<T>) {
     all.extend(more.into_iter().take(MAX_VALUES.saturating_sub(all.len())));
 }
@@ -145,6 +146,7 @@ impl ExampleBudget {
     }
 }
 
+/// Returns the first values of a feature that the budget allows; `None` for a feature without a kind.
 fn first_values(name: &str, list: ValueList<'_>, budget: &mut ExampleBudget) -> Option<ExampleFeature> {
     let mut length = 0;
     let values = match list {

@@ -87,6 +87,7 @@ pub fn anomalies_to_text(anomalies: &Anomalies) -> Result<String, TextError> {
     to_text("Anomalies", anomalies)
 }
 
+/// Prints a message by its descriptor.
 fn to_text(name: &str, message: &impl Message) -> Result<String, TextError> {
     let message = DynamicMessage::decode(descriptor(name)?, message.encode_to_vec().as_slice());
     let message = message.map_err(|error| TextError(error.into()))?;
@@ -110,6 +111,7 @@ fn print(message: &DynamicMessage, depth: usize, out: &mut String) -> fmt::Resul
     Ok(())
 }
 
+/// Prints a field, or an item of a repeated one, on a line of its own.
 fn print_field(name: &str, kind: &Kind, value: &Value, depth: usize, out: &mut String) -> fmt::Result {
     let indent = "  ".repeat(depth);
     match (value, kind) {

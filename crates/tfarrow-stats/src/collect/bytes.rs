@@ -23,12 +23,15 @@ pub(crate) struct BytesAccumulator {
     pub(crate) bytes: u64,
     /// Lengths of the shortest and of the longest value in bytes.
     pub(crate) lengths: Option<(u64, u64)>,
+    /// Number of values that are not UTF-8.
     pub(crate) invalid_utf8: u64,
     /// Number of values of each format, indexed by [`ValueFormat`].
     pub(crate) formats: [u64; ValueFormat::COUNT],
     /// Sizes of the values that look like images.
     pub(crate) images: ImageAccumulator,
+    /// The distinct values, or their number.
     pub(crate) distinct: DistinctValues,
+    /// A sample of the values, each cut to 256 bytes.
     pub(crate) sample: ValueSample<Box<[u8]>>,
 }
 
@@ -56,6 +59,7 @@ impl BytesAccumulator {
         self.sample.seen()
     }
 
+    /// Adds the values that another thread has accumulated.
     pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.bytes += other.bytes;
         self.lengths = match (self.lengths, other.lengths) {
@@ -99,12 +103,14 @@ pub(crate) enum DistinctValues {
 pub(crate) struct DistinctEstimate(CardinalityEstimator<u64, DefaultHasher, 14, 6>);
 
 impl DistinctEstimate {
+    /// Creates a sketch of these values.
     fn of<'a>(values: impl Iterator<Item = &'a Box<[u8]>>) -> Self {
         let mut distinct = Self::default();
         values.for_each(|value| distinct.insert(value));
         distinct
     }
 
+    /// Adds a value to the sketch.
     fn insert(&mut self, value: &[u8]) {
         self.0.insert_hash(xxh3_64(value));
     }
@@ -117,6 +123,8 @@ impl Default for DistinctValues {
 }
 
 impl DistinctValues {
+    /// Adds a value `times` times. The first value above the budget turns the counts into an estimate, which keeps no
+    /// value.
     fn add(&mut self, value: &[u8], times: u64, budget: Budget) {
         match self {
             Self::Counted { counts, bytes } => {
@@ -146,6 +154,7 @@ impl DistinctValues {
         }
     }
 
+    /// Adds the values that another thread has counted.
     fn merge(&mut self, other: Self, budget: Budget) {
         match other {
             Self::Counted { counts, .. } => counts.iter().for_each(|(value, times)| self.add(value, *times, budget)),

@@ -18,12 +18,16 @@ pub(crate) struct FeatureAccumulator {
     pub(crate) lengths: [ValueSample<u64>; 3],
     /// Number of lists without a value, indexed by [`Kind`].
     pub(crate) empty: [u64; 3],
+    /// The values of `BytesList`s.
     pub(crate) bytes: Option<Box<BytesAccumulator>>,
+    /// The values of `FloatList`s.
     pub(crate) floats: Option<Box<NumberAccumulator<f32>>>,
+    /// The values of `Int64List`s.
     pub(crate) ints: Option<Box<NumberAccumulator<i64>>>,
 }
 
 impl FeatureAccumulator {
+    /// Creates an empty accumulator.
     pub(crate) fn new(name: &str, role: Role) -> Self {
         Self {
             name: name.to_owned(),
@@ -62,6 +66,7 @@ impl FeatureAccumulator {
         self.empty[kind as usize] += u64::from(length == 0);
     }
 
+    /// Adds the values that another thread has accumulated.
     pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.lengths.iter_mut().zip(other.lengths).for_each(|(own, other)| own.merge(other, budget));
         self.empty.iter_mut().zip(other.empty).for_each(|(own, other)| *own += other);

@@ -25,12 +25,14 @@ impl ImageAccumulator {
         }
     }
 
+    /// Adds the sizes that another thread has accumulated.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.read += other.read;
         self.damaged += other.damaged;
         other.sizes.into_iter().for_each(|sizes| self.widen(sizes));
     }
 
+    /// Extends the ranges of both sides.
     fn widen(&mut self, more: [(u32, u32); 2]) {
         let held = self.sizes.get_or_insert(more);
         held.iter_mut().zip(more).for_each(|(held, more)| *held = (held.0.min(more.0), held.1.max(more.1)));

@@ -102,6 +102,7 @@ pub(crate) struct StatisticsObserver {
 }
 
 impl StatisticsObserver {
+    /// Returns the budget of each feature.
     fn budget(&self) -> Budget {
         let features: usize = self.sides.iter().map(Vec::len).sum();
         Budget::per_feature(features * (1 + self.others), self.strings * (1 + self.others))

@@ -8,6 +8,7 @@ use super::{
 
 /// A value of an `Int64List` or a `FloatList`.
 pub(crate) trait Number: Copy + PartialOrd + SampleValue + std::fmt::Debug + 'static {
+    /// Returns the value as a float; integers beyond 2^53 may be rounded.
     fn to_f64(self) -> f64;
 }
 
@@ -26,14 +27,21 @@ impl Number for f32 {
 /// The accumulated numbers of one feature.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberAccumulator<T> {
+    /// Number of values that are NaN.
     pub(crate) nan: u64,
+    /// Number of values that are 0 or -0.
     pub(crate) zeros: u64,
+    /// Number of values that are positive infinity.
     pub(crate) positive_infinities: u64,
+    /// Number of values that are negative infinity.
     pub(crate) negative_infinities: u64,
     /// The smallest and the largest finite value.
     pub(crate) finite: Option<(T, T)>,
+    /// The sum of the finite values.
     sum: CompensatedSum,
+    /// The sum of the squares of the finite values.
     squares: CompensatedSum,
+    /// A sample of the values other than NaN.
     pub(crate) sample: ValueSample<T>,
 }
 
@@ -75,6 +83,7 @@ impl<T: Number> NumberAccumulator<T> {
         }
     }
 
+    /// Adds the values that another thread has accumulated.
     pub(crate) fn merge(&mut self, other: Self, budget: Budget) {
         self.nan += other.nan;
         self.zeros += other.zeros;
@@ -125,6 +134,7 @@ impl<T: Number> NumberAccumulator<T> {
     }
 }
 
+/// Extends a range to a value.
 #[inline]
 fn widen<T: Number>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
     Some(match range {
@@ -133,6 +143,7 @@ fn widen<T: Number>(range: Option<(T, T)>, value: T) -> Option<(T, T)> {
     })
 }
 
+/// Returns the smallest range that contains two ranges.
 fn union<T: Number>(one: Option<(T, T)>, other: Option<(T, T)>) -> Option<(T, T)> {
     match other {
         None => one,

@@ -74,9 +74,11 @@ impl SampleValue for Box<[u8]> {
 /// the budget between two cuts.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueSample<T> {
+    /// The kept values with their keys, in no particular order.
     kept: Vec<(u64, T)>,
     /// Bytes of the values that are kept.
     bytes: usize,
+    /// Number of values that were added.
     seen: u64,
     /// The largest key that may still be kept: values with larger keys have been dropped.
     last: u64,

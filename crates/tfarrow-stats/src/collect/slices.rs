@@ -187,18 +187,23 @@ impl Statistics {
 /// The accumulated statistics of one slice in one thread.
 #[derive(Debug)]
 struct SliceAccumulator {
+    /// The summary of the slice's records.
     summary: Summary,
+    /// The accumulators of the slice's values.
     counter: StatisticsObserver,
 }
 
 /// The reason why a thread stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SliceFailure {
+    /// A value that cannot be sliced by, the first place of such a value, and a description.
     Unsupported(Place, &'static str),
+    /// More values than [`MAX_SLICES`].
     TooMany,
 }
 
 impl SliceFailure {
+    /// Makes the error that the caller of [`Statistics::collect_sliced`] gets.
     fn into_error(self, by: &str, shards: &[Shard]) -> SliceError {
         match self {
             Self::TooMany => SliceError::TooMany(by.to_owned()),
@@ -213,11 +218,13 @@ impl SliceFailure {
 
 /// Assigns the records that one thread reads to slices.
 struct SliceObserver<'a> {
+    /// The name of the feature.
     by: &'a str,
     /// Limits of the summary of each slice.
     limits: Limits,
     /// The reason why all threads stop, once there is one.
     failure: &'a Mutex<Option<SliceFailure>>,
+    /// The slices that the thread has met.
     slices: BTreeMap<SliceValue, SliceAccumulator>,
     /// Number of records that are in some slice.
     sliced: u64,

@@ -2,6 +2,12 @@
 
 /// A sum of `f64` as an unevaluated sum of two: `low` accumulates the rounding errors of `high` (Neumaier's variant of
 /// Kahan summation).
+///
+/// ```text
+/// summand      1e16      1.0      -1e16
+/// high         1e16      1e16      0.0
+/// low          0.0       1.0       1.0         value() = high + low = 1.0
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CompensatedSum {
     high: f64,
@@ -27,11 +33,13 @@ impl CompensatedSum {
         self.low += value.mul_add(value, -square);
     }
 
+    /// Adds another sum.
     pub(crate) fn merge(&mut self, other: Self) {
         self.add(other.high);
         self.low += other.low;
     }
 
+    /// Returns the sum, rounded.
     pub(crate) fn value(self) -> f64 {
         self.high + self.low
     }
@@ -48,18 +56,21 @@ impl CompensatedSum {
         normal
     }
 
+    /// Returns the square as a sum of two.
     fn square(self) -> Self {
         let high = self.high * self.high;
         let lost = self.high.mul_add(self.high, -high);
         Self { high, low: lost + 2.0 * self.high * self.low + self.low * self.low }
     }
 
+    /// Returns the quotient by a float as a sum of two.
     fn divided(self, by: f64) -> Self {
         let high = self.high / by;
         let rest = (-high).mul_add(by, self.high);
         Self { high, low: (rest + self.low) / by }
     }
 
+    /// Returns the difference, rounded.
     fn minus(self, other: Self) -> f64 {
         let mut difference = self;
         difference.add(-other.high);

@@ -27,6 +27,13 @@ const FALSE: [&str; 5] = ["FALSE", "false", "CLEAR", "clear", "0"];
 impl Statistics {
     /// Infers the schema that TFDV would infer. TFDV fails for a feature of several kinds; here it gets the kind of
     /// most lists.
+    ///
+    /// ```text
+    /// records                                  feature
+    /// label = [0], label = [1]                 INT, presence 1.0, shape { 1 }, bool_domain
+    /// city = ["Oslo"], city = ["Lima"]         BYTES, presence 1.0, shape { 1 }, domain "city"
+    /// ids = [1, 2, 3], ids = [4]               INT, presence 1.0, value_count { min 1 }
+    /// ```
     pub fn infer_schema(&self) -> Schema {
         let records = self.inferred.summary.records();
         let (mut schema, mut steps) = (Schema::default(), StructDomain::default());
@@ -64,6 +71,8 @@ pub(crate) fn non_missing(summary: &FeatureSummary) -> u64 {
     }
 }
 
+/// Returns the feature of a schema, and the string domain that it names, if any. `records` is the number of records of
+/// the data set.
 pub(crate) fn feature(
     summary: &FeatureSummary,
     values: &FeatureAccumulator,
@@ -83,6 +92,7 @@ pub(crate) fn feature(
     (feature, string_domain)
 }
 
+/// Returns the type of features of this kind.
 pub(crate) fn feature_type(kind: Option<Kind>) -> FeatureType {
     match kind {
         Some(Kind::Int64) => FeatureType::Int,
@@ -92,6 +102,7 @@ pub(crate) fn feature_type(kind: Option<Kind>) -> FeatureType {
     }
 }
 
+/// Returns the presence of a feature that `present` of `records` records have: a fraction of 1 if all have it.
 fn presence(present: u64, records: u64) -> PresenceConstraints {
     PresenceConstraints::Presence(FeaturePresence {
         min_count: Some(i64::from(present > 0)),
@@ -137,6 +148,8 @@ fn domain(summary: &FeatureSummary, values: &FeatureAccumulator) -> (Option<Doma
     }
 }
 
+/// Returns the domain of byte strings: bool or int if all values are such, a string domain for up to
+/// [`MAX_DOMAIN_VALUES`] UTF-8 values, and none for others or if distinct values were not counted exactly.
 fn string_domain(name: &str, bytes: &BytesAccumulator) -> (Option<DomainInfo>, Option<StringDomain>) {
     let DistinctValues::Counted { counts, .. } = &bytes.distinct else { return (None, None) };
     let text: Option<Vec<&str>> = counts.keys().map(|value| std::str::from_utf8(value).ok()).collect();

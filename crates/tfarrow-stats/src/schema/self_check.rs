@@ -39,6 +39,7 @@ fn check_feature(feature: &mut Feature, domains: &HashSet<String>) -> Vec<Anomal
     found
 }
 
+/// Returns whether the feature has a string domain, its own or a named one.
 fn has_string_domain(feature: &Feature) -> bool {
     matches!(feature.domain_info, Some(DomainInfo::Domain(_) | DomainInfo::StringDomain(_)))
 }

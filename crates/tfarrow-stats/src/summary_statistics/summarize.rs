@@ -38,6 +38,7 @@ impl Statistics {
     }
 }
 
+/// Summarizes a feature. `records` is the number of records of the data set.
 fn feature(seen: &FeatureSummary, values: &FeatureAccumulator, records: u64) -> FeatureStatistics {
     FeatureStatistics {
         name: seen.name.clone(),
@@ -50,6 +51,7 @@ fn feature(seen: &FeatureSummary, values: &FeatureAccumulator, records: u64) -> 
     }
 }
 
+/// Summarizes the lists of one kind.
 fn kind_statistics(kind: Kind, seen: &KindSummary, values: &FeatureAccumulator) -> KindStatistics {
     let index = kind as usize;
     KindStatistics {
@@ -73,10 +75,12 @@ fn sampled<T: SampleValue>(sample: &ValueSample<T>) -> Option<u64> {
     (!sample.is_all()).then(|| sample.values().count() as u64)
 }
 
+/// Returns the 11 deciles, from the minimum to the maximum.
 fn deciles(quantiles: &Quantiles) -> Vec<f64> {
     (0..=BUCKETS).map(|part| quantiles.at(f64::from(part) / f64::from(BUCKETS))).collect()
 }
 
+/// Summarizes the lengths of lists. The extremes are exact, also if lengths were sampled.
 fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
     let ends = (!sample.is_all()).then_some([seen.min_len as f64, seen.max_len as f64]);
     let lengths = sample.values().map(|length| *length as f64);
@@ -91,6 +95,7 @@ fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
     }
 }
 
+/// Summarizes numbers. The extremes are exact, also if values were sampled.
 pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatistics {
     let (min, max) = numbers.range();
     // The sample may lack the extremes, which the accumulator knows.
@@ -115,6 +120,7 @@ pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatis
     }
 }
 
+/// Summarizes byte strings.
 fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
     let (distinct, is_distinct_exact) = bytes.distinct.count();
     // An estimate may exceed the number of values.
@@ -136,6 +142,7 @@ fn strings(bytes: &BytesAccumulator) -> ByteStringStatistics {
     }
 }
 
+/// Summarizes images; `None` if no value looks like one.
 fn images(images: &ImageAccumulator) -> Option<ImageStatistics> {
     let ImageAccumulator { read: count, damaged, sizes } = *images;
     let [width, height] = [0, 1].map(|side| sizes.map(|sizes| sizes[side]));

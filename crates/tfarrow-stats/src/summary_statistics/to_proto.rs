@@ -43,6 +43,7 @@ impl DatasetStatistics {
         DatasetFeatureStatisticsList { datasets: std::iter::once(self.named(ALL)).chain(slices).collect() }
     }
 
+    /// Converts the statistics of a data set, or of a slice, with this name.
     fn named(&self, name: &str) -> DatasetFeatureStatistics {
         let features = self.features.iter().map(|feature| feature_statistics(feature, self.records)).collect();
         let (name, num_examples) = (name.to_owned(), self.records);
@@ -50,6 +51,7 @@ impl DatasetStatistics {
     }
 }
 
+/// Converts the statistics of a feature of a data set with this number of records.
 fn feature_statistics(feature: &FeatureStatistics, records: u64) -> FeatureNameStatistics {
     let list = feature.is_list.then(|| SEQUENCE.to_owned());
     let step = list.into_iter().chain([feature.name.clone()]).collect();
@@ -70,6 +72,8 @@ fn feature_statistics(feature: &FeatureStatistics, records: u64) -> FeatureNameS
     }
 }
 
+/// Converts presence and list lengths. A record without a list of this kind is missing; a feature list is present even
+/// without a step.
 fn common(feature: &FeatureStatistics, kind: Option<&KindStatistics>, records: u64) -> CommonStatistics {
     let present = if feature.is_list { feature.present } else { kind.map_or(0, |kind| kind.lists) };
     let Some(kind) = kind else {
@@ -87,6 +91,7 @@ fn common(feature: &FeatureStatistics, kind: Option<&KindStatistics>, records: u
     }
 }
 
+/// Converts a histogram.
 fn histogram(buckets: &[HistogramBucket], r#type: HistogramType, num_nan: u64) -> Histogram {
     let bucket = |bucket: &HistogramBucket| histogram::Bucket {
         low_value: bucket.low,
@@ -96,6 +101,7 @@ fn histogram(buckets: &[HistogramBucket], r#type: HistogramType, num_nan: u64) -
     Histogram { num_nan, buckets: buckets.iter().map(bucket).collect(), r#type: r#type.into(), ..Default::default() }
 }
 
+/// Converts the statistics of numbers; without a value, only the common ones.
 fn numeric(numbers: Option<&NumberStatistics>, common: CommonStatistics) -> Stats {
     let common_stats = Some(common);
     let Some(numbers) = numbers.filter(|numbers| numbers.count + numbers.nan > 0) else {
@@ -120,6 +126,7 @@ fn numeric(numbers: Option<&NumberStatistics>, common: CommonStatistics) -> Stat
     })
 }
 
+/// Converts the statistics of byte strings.
 fn string(strings: Option<&ByteStringStatistics>, common: CommonStatistics) -> Stats {
     let common_stats = Some(common);
     let Some(strings) = strings else {

@@ -34,11 +34,13 @@ pub struct Anomaly {
     pub first: Option<Place>,
 }
 
+/// Serializes a kind by its name.
 fn by_name<S: Serializer>(kind: &AnomalyKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.as_str_name())
 }
 
 impl Anomaly {
+    /// Creates an anomaly of the data set, without records.
     pub(crate) fn new(kind: AnomalyKind, short_description: impl Into<String>, description: impl Into<String>) -> Self {
         let short_description = short_description.into();
         Self { feature: None, kind, short_description, description: description.into(), records: None, first: None }

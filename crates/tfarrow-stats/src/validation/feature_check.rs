@@ -32,8 +32,11 @@ const MIN_UNEXPECTED_BYTES: usize = 8 << 10;
 /// Number of records that violate a constraint, and the first of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Violations {
+    /// Number of records.
     pub(crate) records: u64,
+    /// The first record in data-set order.
     pub(crate) first: Option<Place>,
+    /// The last record that was added.
     last: Option<Place>,
 }
 
@@ -47,6 +50,7 @@ impl Violations {
         self.first = Some(self.first.map_or(place, |first| first.min(place)));
     }
 
+    /// Adds the violations that another thread found in other records.
     pub(super) fn merge(&mut self, other: Self) {
         self.records += other.records;
         self.first = [self.first, other.first].into_iter().flatten().min();
@@ -56,6 +60,7 @@ impl Violations {
 /// The constraints on the lists of one feature, and their violations.
 #[derive(Clone, Debug)]
 pub(crate) struct FeatureCheck {
+    /// The expected type of lists.
     r#type: FeatureType,
     /// Smallest and largest number of values of a list.
     lengths: Option<(u64, u64)>,
@@ -63,10 +68,13 @@ pub(crate) struct FeatureCheck {
     steps: Option<(u64, u64)>,
     /// Number of values that a fixed shape has.
     shape: Option<u64>,
+    /// The check of values.
     domain: DomainCheck,
+    /// The violations of each kind.
     pub(super) violations: BTreeMap<AnomalyKind, Violations>,
     /// Records that have no list.
     pub(super) missing: Violations,
+    /// Byte strings outside of the domain.
     unexpected: UnexpectedValues,
     /// Number of byte strings outside of the domain, including those that [`UnexpectedValues`] had no budget for.
     pub(super) unexpected_values: u64,
@@ -111,6 +119,7 @@ impl FeatureCheck {
         }
     }
 
+    /// Adds a record that violates a constraint.
     fn report(&mut self, kind: AnomalyKind, place: Place) {
         self.violations.entry(kind).or_default().add(place);
     }
@@ -133,6 +142,7 @@ impl FeatureCheck {
         self.check_count(self.lengths, length, place);
     }
 
+    /// Checks a number of values or steps against its bounds.
     fn check_count(&mut self, range: Option<(u64, u64)>, count: u64, place: Place) {
         let (min, max) = range.unwrap_or((0, u64::MAX));
         if count < min {

@@ -67,10 +67,12 @@ impl<'a> FeatureValidator<'a> {
         self.validate_unique(values);
     }
 
+    /// Adds an anomaly that is not counted by record.
     fn report(&mut self, kind: AnomalyKind, short: &'static str, text: impl Into<String>) {
         self.anomalies.push(Anomaly::new(kind, short, text));
     }
 
+    /// Adds an anomaly with the records that have it.
     fn report_in_records(
         &mut self,
         kind: AnomalyKind,
@@ -123,10 +125,13 @@ impl<'a> FeatureValidator<'a> {
         format!("{}{more}", listed.join(", "))
     }
 
+    /// Sets the lifecycle stage of the updated feature to `DEPRECATED`, which exempts it from validation.
     fn deprecate(&mut self) {
         self.feature.lifecycle_stage = Some(LifecycleStage::Deprecated.into());
     }
 
+    /// Returns whether the feature is expected in the environment (`in_environment`, else `default_environment` without
+    /// `not_in_environment`).
     fn is_in_environment(&self) -> bool {
         let Some(environment) = self.environment else { return true };
         let has = |names: &[String]| names.iter().any(|name| name == environment);

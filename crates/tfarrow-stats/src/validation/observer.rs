@@ -31,6 +31,7 @@ pub(super) struct SchemaObserver {
 }
 
 impl SchemaObserver {
+    /// Creates an observer with a check for each named feature of the schema.
     pub(super) fn new(schema: &Schema) -> Self {
         let mut domains = StringDomains::new();
         for domain in &schema.string_domain {
@@ -67,12 +68,14 @@ impl SchemaObserver {
         }
     }
 
+    /// Notes that the current record has the feature of a check.
     fn mark_present(&mut self, index: usize) {
         if self.checks[index].mark_present(self.records) {
             self.present.push(index);
         }
     }
 
+    /// Returns the check of a feature of the data, looked up by name once for each feature.
     fn index_of(&mut self, feature: SeenFeature<'_>) -> Option<usize> {
         let side = usize::from(feature.role == Role::Sequence);
         let known = &mut self.by_number[side];

@@ -17,17 +17,20 @@ pub(in crate::validation) struct BoolCheck {
 }
 
 impl BoolCheck {
+    /// Creates the check of a domain.
     pub(super) fn new(domain: &BoolDomain) -> Self {
         let strings = [&domain.true_value, &domain.false_value].into_iter().flatten();
         Self { strings: strings.map(|value| value.as_bytes().into()).collect() }
     }
 
+    /// Reports a string that is neither the `true_value` nor the `false_value`.
     pub(super) fn check_string(&self, value: &[u8], report: &mut impl FnMut(AnomalyKind)) {
         if !self.strings.contains(value) {
             report(AnomalyKind::BoolTypeUnexpectedString);
         }
     }
 
+    /// Reports an integer other than 0 and 1.
     pub(super) fn check_int(&self, value: i64, report: &mut impl FnMut(AnomalyKind)) {
         if value < 0 {
             report(AnomalyKind::BoolTypeSmallInt);
@@ -36,6 +39,7 @@ impl BoolCheck {
         }
     }
 
+    /// Reports a float other than 0 and 1, also NaN.
     pub(super) fn check_float(&self, value: f32, report: &mut impl FnMut(AnomalyKind)) {
         if value != 0.0 && value != 1.0 {
             report(AnomalyKind::BoolTypeUnexpectedFloat);
@@ -44,6 +48,7 @@ impl BoolCheck {
 }
 
 impl FeatureValidator<'_> {
+    /// Reports values that are not booleans, and replaces or drops the domain.
     pub(super) fn validate_bools(&mut self, values: &FeatureAccumulator) {
         self.validate_bool_ints(values);
         self.validate_bool_floats(values);

@@ -17,6 +17,7 @@ pub(in crate::validation) struct FloatCheck {
 }
 
 impl FloatCheck {
+    /// Creates the check of a domain.
     pub(super) fn new(domain: &FloatDomain) -> Self {
         Self {
             min: domain.min.unwrap_or(f32::NEG_INFINITY),
@@ -26,6 +27,7 @@ impl FloatCheck {
         }
     }
 
+    /// Reports a string that is not a number, or whose number violates the domain.
     pub(super) fn check_string(&self, value: &[u8], report: &mut impl FnMut(AnomalyKind)) {
         match parse(value) {
             Some(number) => self.check_float(number, report),
@@ -33,6 +35,7 @@ impl FloatCheck {
         }
     }
 
+    /// Reports a float out of range, and NaN or infinity if they are disallowed.
     pub(super) fn check_float(&self, value: f32, report: &mut impl FnMut(AnomalyKind)) {
         if self.disallow_nan && value.is_nan() {
             report(AnomalyKind::FloatTypeHasNan);
@@ -50,6 +53,7 @@ impl FloatCheck {
 }
 
 impl FeatureValidator<'_> {
+    /// Reports values that violate the domain, and widens or drops it.
     pub(super) fn validate_floats(&mut self, values: &FeatureAccumulator) {
         let all = strings(values);
         let not_float = self.report_if_found(AnomalyKind::FloatTypeStringNotFloat, "Invalid values", |validator| {

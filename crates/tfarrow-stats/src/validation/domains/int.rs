@@ -15,10 +15,12 @@ pub(in crate::validation) struct IntCheck {
 }
 
 impl IntCheck {
+    /// Creates the check of a domain.
     pub(super) fn new(domain: &IntDomain) -> Self {
         Self { min: domain.min.unwrap_or(i64::MIN), max: domain.max.unwrap_or(i64::MAX) }
     }
 
+    /// Reports a string that is not an integer, or whose integer is out of range.
     pub(super) fn check_string(&self, value: &[u8], report: &mut impl FnMut(AnomalyKind)) {
         match parse(value) {
             Some(number) => self.check_int(number, report),
@@ -26,6 +28,7 @@ impl IntCheck {
         }
     }
 
+    /// Reports an integer out of range.
     pub(super) fn check_int(&self, value: i64, report: &mut impl FnMut(AnomalyKind)) {
         if value < self.min {
             report(AnomalyKind::IntTypeSmallInt);
@@ -37,6 +40,7 @@ impl IntCheck {
 }
 
 impl FeatureValidator<'_> {
+    /// Reports values out of range or not integers, and widens or drops the domain.
     pub(super) fn validate_ints(&mut self, values: &FeatureAccumulator) {
         let all = strings(values);
         let range = values.ints.as_ref().and_then(|ints| ints.finite);

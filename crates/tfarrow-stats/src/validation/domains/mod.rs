@@ -25,14 +25,20 @@ pub(super) type StringDomains<'a> = HashMap<&'a str, &'a StringDomain>;
 /// The values that a feature may have.
 #[derive(Clone, Debug)]
 pub(super) enum DomainCheck {
+    /// Any value.
     Any,
+    /// One of a list of strings.
     Strings(StringCheck),
+    /// A boolean.
     Bools(BoolCheck),
+    /// An integer in a range.
     Ints(IntCheck),
+    /// A number in a range.
     Floats(FloatCheck),
 }
 
 impl DomainCheck {
+    /// Creates the check of the domain of a feature. `domains` are the string domains that features refer to by name.
     pub(super) fn new(feature: &Feature, domains: &StringDomains<'_>) -> Self {
         match &feature.domain_info {
             Some(DomainInfo::Domain(name)) => {

@@ -16,10 +16,12 @@ pub(in crate::validation) struct StringCheck {
 }
 
 impl StringCheck {
+    /// Creates the check of a domain.
     pub(super) fn new(domain: &StringDomain) -> Self {
         Self { values: domain.value.iter().map(|value| value.as_bytes().into()).collect() }
     }
 
+    /// Reports a value that is not in the domain.
     pub(super) fn check_string(&self, value: &[u8], report: &mut impl FnMut(AnomalyKind)) {
         if !self.values.contains(value) {
             let is_utf8 = std::str::from_utf8(value).is_ok();
@@ -30,6 +32,8 @@ impl StringCheck {
 }
 
 impl FeatureValidator<'_> {
+    /// Reports values that are not in the domain, if their share exceeds what `min_domain_mass` allows. Adds them to
+    /// the domain, or drops the domain if there are too many or if one is not UTF-8.
     pub(super) fn validate_strings(&mut self, values: &FeatureAccumulator) {
         const INVALID: &str = "A value that is not UTF-8 cannot be in a string domain.";
         if self.report_if_found(AnomalyKind::EnumTypeInvalidUtf8, "Invalid UTF8 strings", |_| INVALID.to_owned()) {
@@ -76,6 +80,7 @@ impl FeatureValidator<'_> {
         }
     }
 
+    /// Removes the domain, and the constraints on its values.
     fn drop_string_domain(&mut self) {
         self.feature.domain_info = None;
         self.feature.distribution_constraints = None;
