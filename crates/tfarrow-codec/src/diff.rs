@@ -134,6 +134,16 @@ impl Differ {
     ///
     /// # Errors
     /// [`Incomparable`] if a record does not parse, or if the names exceed the limits.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Limits, RecordType, diff::{Differ, DifferenceKind}};
+    /// let mut differ = Differ::new(RecordType::Example, Limits::default());
+    /// // A map entry with the key "a", and a Feature without a kind.
+    /// let record = b"\x0a\x07\x0a\x05\x0a\x01a\x12\x00";
+    /// assert_eq!(differ.compare(record, record), Ok(vec![]));
+    /// let differences = differ.compare(record, b"").unwrap();
+    /// assert_eq!(differences[0].what, DifferenceKind::OnlyLeft);
+    /// ```
     pub fn compare(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
         if left == right {
             return Ok(Vec::new());
@@ -227,6 +237,13 @@ impl List {
 }
 
 /// Returns the difference between two lists, of the step `step` of a feature list.
+///
+/// ```text
+/// Unset, Unset                equal
+/// [1, 2] and [1, 3]           Values { index: 1, values: [2, 3] }
+/// [1, 2] and [1]              Lengths(2, 1)
+/// [1] and ["x"]               Kinds(Int64, Bytes)
+/// ```
 fn differ(step: Option<usize>, one: &List, other: &List) -> Option<DifferenceKind> {
     match (one, other) {
         (List::Unset, List::Unset) => None,

@@ -147,6 +147,11 @@ struct Entry<'a> {
 
 /// Parses a record in the form that the encoder writes: at most one of each map, in the order of their fields, with
 /// shortest lengths. Returns the entries and the number of features among them, or `None` for another form.
+///
+/// ```text
+/// 0a len   0a len (key) (value)   0a len (key) (value)     12 len   0a len (key) (value)
+///          └ Entry, map 1         └ Entry, map 1                    └ Entry, map 2          features: 2
+/// ```
 fn entries(mut record: &[u8]) -> Option<(Vec<Entry<'_>>, usize)> {
     let mut entries = Vec::new();
     let mut features = 0;
@@ -170,6 +175,11 @@ fn entries(mut record: &[u8]) -> Option<(Vec<Entry<'_>>, usize)> {
 
 /// Takes a length-delimited field with a tag of one byte from the front of `rest`, and returns its body; `None` if its
 /// length is not in the shortest form.
+///
+/// ```text
+/// 0a 02 'h' 'i'        body "hi"
+/// 0a 82 00 'h' 'i'     None: the length 2 in two bytes
+/// ```
 fn shortest<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut behind = rest.get(1..)?;
     let start = behind;
@@ -196,6 +206,9 @@ struct Orders {
 impl Orders {
     /// Returns the difference of `original` from `canonical`; `None` if they are equal. Parts are used if they are not
     /// longer than the record and restore it exactly.
+    ///
+    /// The forms are tried in the order of their usual sizes: nothing, the number of an order, parts, the complete
+    /// record.
     fn difference(&mut self, original: &[u8], canonical: &[u8]) -> Option<Vec<u8>> {
         if original == canonical {
             return None;
@@ -357,6 +370,15 @@ impl Untaken {
 
 /// Appends the number of an order: its Lehmer code, whose digits are the ranks of the items among those that are left.
 /// `None` if `order` is not a permutation.
+///
+/// ```text
+/// order of 4    [2, 0, 3, 1]
+/// left          {0 1 2 3} -> 2 is number 2 of 4      digit 2, radix 4
+///               {0 1 3}   -> 0 is number 0 of 3      digit 0, radix 3
+///               {1 3}     -> 3 is number 1 of 2      digit 1, radix 2
+///               {1}                                  no digit
+/// number        2 + 4 * (0 + 3 * 1) = 14             one byte: 0e
+/// ```
 fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
     let mut left = Untaken::new(order.len());
     let mut order = order.iter();
@@ -375,6 +397,8 @@ fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
 
 /// Takes the number of an order of `count` items from the front of `bytes`, and returns the order. `None` for a number
 /// that is too large or cut short.
+///
+/// The digits are the remainders of successive divisions by the radices, the least significant one first.
 fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
     let mut left = Untaken::new(count);
     let mut order = Vec::with_capacity(count);
@@ -576,6 +600,9 @@ pub(crate) struct Unfit;
 ///
 /// # Errors
 /// [`Unfit`] if no record can have this difference.
+///
+/// An empty difference is that of a record in its canonical form. One that has exactly the length of an order's number
+/// is such a number; any other begins with the byte of its form.
 pub(crate) fn restore(canonical: &[u8], difference: &[u8]) -> std::result::Result<Vec<u8>, Unfit> {
     if difference.is_empty() {
         return Ok(canonical.to_vec());
@@ -607,6 +634,8 @@ fn reordered(entries: &[Entry<'_>], features: usize, mut numbers: &[u8]) -> Opti
 }
 
 /// Returns the record that consists of these parts.
+///
+/// The result is limited to [`MOST_RECORD_BYTES`].
 fn joined(entries: &[Entry<'_>], mut parts: &[u8]) -> Option<Vec<u8>> {
     let mut record = Vec::new();
     // The message that is open, and the bytes of the record before it.

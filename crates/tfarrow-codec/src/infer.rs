@@ -129,6 +129,13 @@ impl FeatureSummary {
     /// Returns whether no further record that fits the column would change it. A list without a value does not decide
     /// whether values are text, and steps without a kind do not decide the kind. A feature without a kind has no
     /// column; a record that gives it one does not fit.
+    ///
+    /// ```text
+    /// int64_list only                              settled: another kind or, for a scalar, another length does not fit
+    /// bytes_list, all UTF-8, some printable        settled: bytes that are not UTF-8 do not fit a text column
+    /// bytes_list, empty values only                not settled: the next value decides between text and bytes
+    /// feature list without a step                  not settled: the kind is unknown
+    /// ```
     fn is_settled(&self, layout: Layout) -> bool {
         let mut kinds = self.kinds();
         match (kinds.next(), kinds.next()) {
@@ -418,6 +425,8 @@ impl Summary {
     ///
     /// # Errors
     /// More names than the limits allow.
+    ///
+    /// The first place of a kind is the smaller one, so that the order of merges does not matter.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.records += other.records;
         self.bytes += other.bytes;
@@ -566,6 +575,10 @@ impl Summary {
     ///
     /// # Errors
     /// [`ErrorKind::MixedKinds`] for a feature of several kinds, if `on_conflict` is [`OnConflict::Fail`].
+    ///
+    /// ```text
+    /// a: int64_list and bytes_list     Fail: an error     Split: columns "a/int64_list" and "a/bytes_list"
+    /// ```
     pub fn schema_with(
         &self,
         layout: Layout,

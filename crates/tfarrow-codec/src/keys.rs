@@ -102,6 +102,11 @@ impl Guess {
     /// Returns the bytes after the prefix if `entry` begins with it. Two words are compared first; they cover all bytes
     /// of a prefix of up to 16 bytes. All bytes are compared if the prefix is longer, or if `entry` has fewer than
     /// eight bytes.
+    ///
+    /// ```text
+    /// prefix 0a 03 'a' 'g' 'e' 12 (6 bytes)      mask ff ff ff ff ff ff 00 00
+    /// entry  0a 03 'a' 'g' 'e' 12 05 1a ..       entry & mask == head: equal
+    /// ```
     #[inline(always)]
     fn strip<'a>(&self, entry: &'a [u8]) -> Option<&'a [u8]> {
         let (start, rest) = entry.split_at_checked(self.prefix.len())?;
@@ -297,6 +302,10 @@ impl Keys {
     }
 
     /// Inserts a key into the order before the next guess, as the record has it there.
+    ///
+    /// ```text
+    /// order a b [c]     the record has x here     ->   order a b x [c]
+    /// ```
     fn insert_guess(&mut self, id: u32) {
         if self.order.len() >= MERGED {
             return;
@@ -319,6 +328,8 @@ impl Keys {
 
     /// Undoes a record that does not parse: removes the names that it added to the `known` ones, and does not learn its
     /// order.
+    ///
+    /// Without it, the names of corrupt records would fill the limits that other records need.
     #[cold]
     pub(crate) fn abandon(&mut self, known: usize) {
         self.seen.clear();

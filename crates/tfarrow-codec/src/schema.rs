@@ -322,6 +322,13 @@ fn feature_of(field: &Field) -> &str {
 }
 
 /// Returns the role of a field without metadata.
+///
+/// ```text
+/// record type        "_tfarrow_unset"   "_tfarrow_exact"   list of lists   others
+/// Raw                Record             Record             Record          Record
+/// Example            Unset              Exact              Feature         Feature
+/// SequenceExample    Unset              Exact              Sequence        Context
+/// ```
 fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     match record_type {
         RecordType::Raw => Role::Record,
@@ -418,6 +425,11 @@ pub fn without_exact(schema: &Schema) -> SchemaRef {
 }
 
 /// Returns `schema` with view types for bytes and text if `views` is true, and without view types otherwise.
+///
+/// ```text
+/// views = true     Utf8 ─▶ Utf8View,     List<Binary> ─▶ List<BinaryView>
+/// views = false    Utf8View ─▶ Utf8,     List<BinaryView> ─▶ List<Binary>
+/// ```
 pub fn with_views(schema: &Schema, views: bool) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|field| with_view(field, views)).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))

@@ -109,6 +109,9 @@ pub(crate) fn joined_slot(state: State, joined: &[u8], start: usize) -> Slot {
 }
 
 /// Returns the offset of `part` in `whole`, or `None` if `part` is another allocation.
+///
+/// Compares addresses, which is safe for slices of any origin: a body that was concatenated in another allocation is
+/// not within the chunk's range.
 #[inline]
 pub(crate) fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
@@ -177,6 +180,12 @@ impl SideKeys {
 
 /// The losses of the current record. They are counted once the record is accepted, so that those of a skipped record
 /// are not.
+///
+/// ```text
+/// record()      fills Pending
+/// accept()      adds it to the tape's totals
+/// skip()        the next record() clears it
+/// ```
 #[derive(Debug, Default)]
 struct Pending {
     /// The keys without a column that have values.
@@ -324,6 +333,11 @@ impl Tape {
     }
 
     /// Sets the slot of a column in the current record. A value that is replaced is still checked.
+    ///
+    /// ```text
+    /// record    0a len (a = [1])   0a len (a = [2])     two entries with one key
+    /// slot      [1], then [2]; the list [1] is checked before it is forgotten
+    /// ```
     #[inline]
     fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
         let Some(place) = self.slots.get_mut(column as usize * self.rows + self.row) else { return Ok(()) };
@@ -375,6 +389,8 @@ struct TapeVisitor<'t, 'a> {
 
 impl TapeVisitor<'_, '_> {
     /// Counts the loss of a feature without a column: of its values, or, if it has no kind, of its presence.
+    ///
+    /// A feature without a kind is no loss if the column `_tfarrow_unset` is wanted, which keeps its name.
     #[cold]
     fn note_unknown(&mut self, side: Side, id: u32, message: &[u8]) -> wire::Result<()> {
         let nesting = self.tape.limits().nesting;

@@ -167,6 +167,10 @@ pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Pl
 }
 
 /// Makes a slot of the first values of a list. Packed values are copied, since their length precedes them.
+///
+/// ```text
+/// Int64List 0a 04 01 02 03 04, most = 2     joined: 0a 02 01 02
+/// ```
 #[inline]
 fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &mut Vec<u8>) -> wire::Result<Slot> {
     let state = State::List(kind);
@@ -302,6 +306,8 @@ pub(crate) fn within_offsets(what: &'static str, found: usize) -> Result<()> {
 }
 
 /// Checks a number against a limit.
+///
+/// `what` names the quantity in the error, such as "bytes of one column of a batch".
 pub(crate) fn within(what: &'static str, found: usize, limit: u64) -> Result<()> {
     let found = found as u64;
     if found <= limit { Ok(()) } else { Err(Fault::Overflow { what, found, limit }) }

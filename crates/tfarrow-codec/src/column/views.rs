@@ -69,6 +69,10 @@ impl<'t, T> ViewFamily<'t, T> {
     }
 
     /// Returns the offset of a value in the chunk, if it is to stay there.
+    ///
+    /// ```text
+    /// chunk  [.. 2,000 bytes of an image ..]     a view: length 2000, first 4 bytes, buffer 0, offset in the chunk
+    /// ```
     fn stays(&self, value: &[u8]) -> Option<u32> {
         let offset = offset_in(self.places.chunk, value).filter(|_| value.len() >= LONG)?;
         // The offsets of views are signed in Arrow's specification.

@@ -106,6 +106,9 @@ pub(super) fn check_joins(parts: &[Box<dyn Steps>], rows: usize, ledger: &mut Le
 ///
 /// # Errors
 /// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a row with several, unless losses are allowed.
+///
+/// Called for each column of a split feature after it was added to `features`. If losses are allowed, all of the values are
+/// written, and readers take the last.
 pub(super) fn check_kinds(
     plan: &ColumnPlan,
     features: &Message<'_>,
@@ -137,6 +140,12 @@ fn items_of(
 
 /// Returns the values and their type. For a column whose type has no values, the kind of the metadata is used, without
 /// values; `None` if there is none either.
+///
+/// ```text
+/// List<Int64>                              Int64, the values
+/// List<Null>, tfarrow.kind = float_list    Float32, no values
+/// List<Null>                               None
+/// ```
 fn typed(plan: &ColumnPlan, items: ArrayRef) -> Option<(Values, ArrayRef)> {
     if let Some(values) = plan.leaf.values() {
         return Some((values, items));

@@ -72,6 +72,12 @@ pub(super) enum Rows {
 }
 
 /// The steps of a feature list that have lists of one kind.
+///
+/// ```text
+/// step      0        1        2
+/// int64     [1]      null     null
+/// float     null     [0.5]    null         a part for each kind; step 2 has no kind
+/// ```
 pub(super) trait Steps {
     /// Measures the values of all steps. Must be called before the lengths are used.
     fn measure(&mut self);

@@ -13,6 +13,11 @@ pub(super) struct Loss {
 }
 
 /// Records the losses of one column in one batch.
+///
+/// ```text
+/// lossy = false    refuse: error           count: nothing to count
+/// lossy = true     refuse: Ok              count: added to Encoder::losses
+/// ```
 pub(super) struct Ledger<'a> {
     column: &'a str,
     lossy: bool,

@@ -32,6 +32,10 @@ pub(super) type RowOf<'a> = &'a dyn Fn(usize) -> Option<usize>;
 
 /// Replaces the keys of a dictionary by its values, and returns these with their conversion. Bytes are converted to
 /// views first, so that they are not copied.
+///
+/// ```text
+/// dictionary: keys 0 1 0, values ["a", "b"]     views "a" "b" "a", of one buffer
+/// ```
 pub(super) fn unpack(array: &ArrayRef, leaf: &Leaf) -> Result<(ArrayRef, Leaf)> {
     let (Leaf::Dictionary(inner), Some(dictionary)) = (leaf, array.as_any_dictionary_opt()) else {
         return Ok((Arc::clone(array), leaf.clone()));
@@ -163,6 +167,10 @@ fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut 
 
 /// Checks all values, and reports those that change with their rows. `found` describes a value, `instead` the remedy,
 /// and `what` the change.
+///
+/// ```text
+/// values [1.5, 0.1, null]     changes: 0.1 (float32 holds 0.100000001..), so that its row is reported
+/// ```
 fn check<T: ArrowPrimitiveType, D: Display>(
     array: &PrimitiveArray<T>,
     changes: impl Fn(T::Native) -> bool,
@@ -190,6 +198,10 @@ fn check<T: ArrowPrimitiveType, D: Display>(
 }
 
 /// Converts times to their stored integers. The plan refuses them unless losses are allowed.
+///
+/// ```text
+/// Timestamp(ms) 1970-01-01T00:00:01  ─▶  1000        Date32 1970-01-02  ─▶  1
+/// ```
 fn time(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     ledger.count("times written as int64 in their unit", values(array, row_of));
     let narrow = array.data_type().primitive_width() == Some(4);

@@ -162,6 +162,13 @@ fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> 
 }
 
 /// Returns the shape of a column and the type of its values.
+///
+/// ```text
+/// Utf8                        Scalar    Utf8
+/// LargeList<Int8>             List      Int8
+/// List<FixedSizeList<T, 3>>   Steps     T
+/// List<List<List<T>>>         refused: a record has two levels of lists at most
+/// ```
 fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
     let Some(list) = lists::item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
     let Some(step) = lists::item(list) else { return Ok((Shape::List, list)) };
@@ -174,6 +181,17 @@ fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
 }
 
 /// Returns the role of a column. Its shape decides, except for columns of tfarrow's own.
+///
+/// ```text
+/// metadata role or name          record type         role
+/// "_tfarrow_unset" or unset      (Sequence)Example   Unset, for a list of text
+/// "_tfarrow_exact" or exact      (Sequence)Example   Exact, for bytes
+/// list of lists                  SequenceExample     Sequence
+/// list of lists                  Example             refused
+/// others                         SequenceExample     Context
+/// others                         Example             Feature
+/// one column of bytes            Raw                 Record
+/// ```
 fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Result<Role, ErrorKind> {
     let bytes = leaf.values().is_some_and(|values| values.kind() == Kind::Bytes);
     let unset = match role_of(field) {
@@ -332,6 +350,10 @@ fn unnest(name: &str) -> String {
 }
 
 /// Returns SQL that makes a column of each field of a struct.
+///
+/// ```text
+/// "p": Struct<x, y>     SELECT "p"['x'] AS "p.x", "p"['y'] AS "p.y" ..
+/// ```
 fn flattened(name: &str, fields: &Fields) -> String {
     let column = |field: &str| {
         let key = field.replace('\'', "''");

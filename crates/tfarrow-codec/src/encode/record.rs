@@ -78,6 +78,11 @@ pub(super) fn lens(messages: &[Message<'_>], rows: usize) -> Vec<u64> {
 }
 
 /// Writes the frames of all rows; `lens` are the lengths of their records.
+///
+/// ```text
+/// frame    length: u64 │ crc: u32 │ data                            │ crc: u32
+/// data     0a len, entries of features │ 12 len, entries of feature lists
+/// ```
 pub(super) fn write(messages: &[Message<'_>], lens: &[u64], bytes: &mut Vec<u8>) {
     let mut out = Out::new(bytes);
     for (row, len) in lens.iter().enumerate() {

@@ -69,6 +69,8 @@ pub(super) struct Traits {
 
 impl Traits {
     /// Adds the properties of further records.
+    ///
+    /// Each is a disjunction, so that the order of records does not matter.
     pub(super) fn merge(&mut self, other: Self) {
         self.has_value |= other.has_value;
         self.has_lists |= other.has_lists;

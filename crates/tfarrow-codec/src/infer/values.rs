@@ -132,6 +132,11 @@ impl<'r> SeenRecord<'r> {
 
     /// Calls `then` with each list: one for each feature, and one for each step of a feature list. Of a feature that is
     /// given twice, only the last entry is passed.
+    ///
+    /// ```text
+    /// record    a = [1, 2]   b without a kind   feature list f = [["x"], []]
+    /// calls     (a, Int64([1, 2]))   (b, Unset)   (f, Bytes "x")   (f, the second step)
+    /// ```
     pub fn each_list(&mut self, mut then: impl FnMut(SeenFeature<'r>, ValueList<'_>)) {
         for seen in self.seen {
             let number = seen.id as usize;
