@@ -15,7 +15,7 @@ use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 use tfarrow_codec::Place;
-use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, ExampleRecord, path_of};
+use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, ExampleRecord, feature_path};
 
 use crate::output::{count, size};
 use feature::{FeatureKind, Row};
@@ -258,7 +258,7 @@ impl Page<'_> {
             now: now.get(&(name, is_list, kind)).copied(),
             before: before.get(&(name, is_list, kind)).copied(),
             has_baseline: self.before.is_some(),
-            distances: (!self.distances.is_empty()).then(|| of(path_of(is_list, name))),
+            distances: (!self.distances.is_empty()).then(|| of(feature_path(is_list, name))),
             is_plain: false,
         };
         keys.into_iter().map(row).collect()
