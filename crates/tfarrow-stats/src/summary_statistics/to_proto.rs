@@ -39,7 +39,7 @@ impl DatasetStatistics {
         by: &str,
         slices: impl IntoIterator<Item = (&'a SliceValue, &'a Self)>,
     ) -> DatasetFeatureStatisticsList {
-        let slices = slices.into_iter().map(|(value, figures)| figures.named(&format!("{by}_{value}")));
+        let slices = slices.into_iter().map(|(value, slice)| slice.named(&format!("{by}_{value}")));
         DatasetFeatureStatisticsList { datasets: std::iter::once(self.named(ALL)).chain(slices).collect() }
     }
 
