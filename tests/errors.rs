@@ -37,7 +37,7 @@ fn help_has_an_example_for_every_command() {
         assert!(help.contains(&format!("Examples:\n  tfarrow {command} ")), "{help}");
     }
     assert!(tfarrow(&["--version"]).prints().starts_with("tfarrow 0."));
-    assert!(tfarrow(&["--help"]).prints().contains("Exit status: 0 done"));
+    assert!(tfarrow(&["--help"]).prints().contains("Exit status: 0 success"));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn damage_is_told_with_its_place() {
 #[test]
 fn a_limit_that_is_passed_tells_how_it_is_raised() {
     let help = tfarrow(&["convert", "--help"]).prints().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("By default record-bytes=2147483647, ") && help.contains(" nesting=100, "), "{help}");
+    assert!(help.contains("Defaults: record-bytes=2147483647, ") && help.contains(" nesting=100, "), "{help}");
     let query = "SELECT * FROM 'testdata/shards/'";
     for args in [&["schema", "testdata/shards"][..], &["head", "testdata/shards"], &["sql", query]] {
         let said = tfarrow(&[args, &["--limit", "record-bytes=10"]].concat()).fails();

@@ -1,17 +1,20 @@
-//! The command line: what can be asked for, and how it is spelled. What is asked for is done in `commands`.
+//! The command line: commands, arguments and options. `commands` runs them.
 
-use std::path::PathBuf;
+use std::{iter, path::PathBuf, str::FromStr};
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use tfarrow_codec::{Layout, Limits, OnConflict, OnError, RecordType, VerifyCrc};
-use tfarrow_convert::OutputCompression;
+use clap::{
+    ArgGroup, Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
+use tfarrow_codec::{Layout, Limit, Limits, NamedValue, OnConflict, OnError, RecordType, UnknownName, VerifyCrc};
+use tfarrow_convert::{OutputCompression, Target};
 use tfarrow_dataset::{PartialTail, ReadOptions, Sample};
 
 /// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
 #[derive(Debug, Parser)]
 #[command(name = "tfarrow", version, arg_required_else_help = true, after_help = AFTER)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -25,45 +28,45 @@ Examples:
 
 Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10), objects and folders in \
 stores (s3://bucket/train/, gs://, az://, https://) and - for standard input.
-Exit status: 0 done; 1 could not finish; 2 wrong usage; 3 done, and something was found or lost.";
+Exit status: 0 success; 1 failure; 2 wrong usage; 3 completed, with records skipped, faults or differences found.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Answer SQL over TFRecord, Parquet and Arrow files where they lie
+    /// Query TFRecord, Parquet and Arrow files in place with SQL
     Sql(Sql),
-    /// Turn TFRecord into Parquet or Arrow, and back, without losing anything
+    /// Convert TFRecord to Parquet or Arrow, and back, without loss
     Convert(Convert),
-    /// Say what is in a data set: features, kinds, presence, lengths, Arrow types
+    /// Infer the schema of a data set: features, kinds, presence, lengths, Arrow types
     Schema(SchemaArgs),
-    /// Say what its values are: ranges, means, quantiles, histograms, most frequent values
+    /// Compute statistics: ranges, means, quantiles, histograms, most frequent values
     Stats(Stats),
-    /// Say what is wrong with a data set: what is not as a schema says, or as it was before
+    /// Validate a data set against a schema or a baseline
     Validate(Validate),
-    /// Show a data set as a page: features with histograms, anomalies, images
+    /// Write an HTML report: features with histograms, anomalies, images
     Report(Report),
     /// Print the first records as JSON lines
     Head(Head),
     /// Count records
     Count(Count),
-    /// Say whether files are as they were written: every CRC, every record, every checksum
+    /// Check the integrity of files: every CRC, every record, every checksum
     Verify(Verify),
-    /// Save what is sound of damaged files
+    /// Copy the intact records of corrupt files
     Repair(Repair),
-    /// Say in which records two data sets differ
+    /// Compare two data sets record by record
     Diff(Diff),
 }
 
 /// Arguments of `sql`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Any source stands in quotes after FROM; folders end in a slash. Names with capitals, dots or slashes need double quotes.
-Without a query, a terminal gets a prompt (\\? there tells what it knows), and from a pipe statements are read.
+Quote a source after FROM; folders end in a slash. Names with capitals, dots or slashes need double quotes.
+Without a query, statements are read from a prompt (\\? lists its commands) or from a pipe.
 
-Options of --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
+Names for --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
   layout, record_type, on_conflict, sample_records, verify_crc, on_error,
-  partial_tail, bytes_type, metadata_columns, pushdown_filters,
-  and for what is written compression, shards, overwrite, lossy
+  partial_tail, bytes_type, metadata_columns, pushdown_filters, preserve_order,
+  and for written files compression, shards, overwrite, lossy
 
 Examples:
   tfarrow sql \"SELECT city, avg(price) FROM 'shards/*.tfrecord' GROUP BY city\"
@@ -71,32 +74,32 @@ Examples:
   tfarrow sql \"COPY (SELECT * FROM 'shards/' WHERE price > 40) TO 'dear/train.tfrecord' OPTIONS (shards 4)\"
   tfarrow sql -f report.sql")]
 pub(crate) struct Sql {
-    /// Statements, parted by ;
+    /// Statements, separated by ;
     #[arg(value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
-    /// Statements, as QUERY; they come before it
+    /// Statements to run before QUERY
     #[arg(short, long, value_name = "QUERY")]
     pub(crate) command: Vec<String>,
-    /// Read statements from this file (- for standard input); they come before all others
+    /// Read statements to run first from this file (- for standard input)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Vec<PathBuf>,
-    /// Go on after a statement that fails; the exit status is 1 all the same
+    /// Continue after a failed statement; the exit status is still 1
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// How results are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
     /// Infer the columns from up to N records of each of up to 16 shards, or from all records [default: 1000]
-    #[arg(long, alias = "sample-records", value_name = "N|all", value_parser = sample)]
+    #[arg(long, alias = "sample-records", value_name = "N|all", value_parser = Sample::from_str)]
     pub(crate) sample: Option<Sample>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// When the CRC of a record's data is checked
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Crc::Always)]
-    pub(crate) verify_crc: Crc,
+    /// When to check the CRC of a record's data
+    #[arg(long, value_name = "WHEN", value_parser = named::<VerifyCrc>(), default_value_t)]
+    pub(crate) verify_crc: VerifyCrc,
     #[command(flatten)]
     pub(crate) damage: Damage,
-    /// Memory that sorts, joins and groups may take together, such as 4GB; what needs more goes to temporary files
+    /// Memory for sorts, joins and groups together, such as 4GB; beyond it they spill to temporary files
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
     /// Set an option, as SET tfarrow.NAME = VALUE does
@@ -104,27 +107,21 @@ pub(crate) struct Sql {
     pub(crate) option: Vec<(String, String)>,
 }
 
+/// An option that may be left to the program.
+pub(crate) type Auto<T> = Option<T>;
+
+/// The help of `--record-type auto`.
+const DETECTED: &str = "Detect the type from the records";
+
 /// How records are read as columns.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
-    /// auto: bare values where every list has one, text where all bytes are UTF-8; list: always lists of the kind's own type
-    #[arg(long, value_enum, default_value_t = LayoutArg::Auto)]
-    pub(crate) layout: LayoutArg,
-    /// What the records are, instead of what they look like
-    #[arg(long, value_enum, value_name = "TYPE")]
-    pub(crate) record_type: Option<RecordTypeArg>,
-}
-
-impl Reading {
-    /// The layout asked for.
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout.into()
-    }
-
-    /// The record type asked for.
-    pub(crate) fn record_type(&self) -> Option<RecordType> {
-        self.record_type.and_then(RecordTypeArg::record_type)
-    }
+    /// How features become columns
+    #[arg(long, value_parser = named::<Layout>(), default_value_t)]
+    pub(crate) layout: Layout,
+    /// Type of the records
+    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto")]
+    pub(crate) record_type: Auto<RecordType>,
 }
 
 /// Arguments of `convert`.
@@ -133,7 +130,7 @@ impl Reading {
 DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a \
 store (s3://bucket/parquet/, gs://, az://). A name with any other extension is refused unless it ends with a slash or is a \
 folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
-What is written bears its name only once it is whole.
+Each output gets its name only when it is complete.
 
 Examples:
   tfarrow convert shards/ parquet/
@@ -147,23 +144,22 @@ pub(crate) struct Convert {
     /// A folder, a file with a known extension, or - for standard output
     #[arg(value_name = "DEST", required = true)]
     pub(crate) dest: String,
-    /// What to write, where DEST's extension does not say [default: parquet, where SRC is TFRecord]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) to: Option<To>,
+    /// Output format [default: by DEST's extension; else parquet, where SRC is TFRecord]
+    #[arg(long, value_name = "FORMAT", value_parser = named::<Target>())]
+    pub(crate) to: Option<Target>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Parquet: zstd (default), snappy, gzip, lz4, none; Arrow: none (default), zstd, lz4; TFRecord: none (default), gzip,
-    /// zlib, original
-    #[arg(long, value_enum, value_name = "CODEC", hide_possible_values = true)]
-    pub(crate) compression: Option<CompressionArg>,
-    /// Threads to work with [default: all cores]
+    /// Compression of the output [default: zstd for Parquet, else none]
+    #[arg(long, value_name = "CODEC", value_parser = named::<OutputCompression>())]
+    pub(crate) compression: Option<OutputCompression>,
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
     #[arg(long, value_name = "FILE", conflicts_with = "layout")]
     pub(crate) schema: Option<PathBuf>,
     /// Infer the columns from a sample instead of all records
-    #[arg(long, value_name = "N|all", value_parser = sample, conflicts_with = "schema")]
+    #[arg(long, value_name = "N|all", value_parser = Sample::from_str, conflicts_with = "schema")]
     pub(crate) sample: Option<Sample>,
     /// Cut the output into N shards
     #[arg(long, value_name = "N", conflicts_with = "shard_size")]
@@ -171,22 +167,22 @@ pub(crate) struct Convert {
     /// Cut the output into shards of about this size, such as 512MB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) shard_size: Option<u64>,
-    /// Keep in one column more what the way back needs to give the same bytes: the order of features, the form of lists
+    /// Add a column with each record's wire encoding, so that converting back is byte-identical
     #[arg(long)]
     pub(crate) exact: bool,
-    /// What becomes of a feature that has more than one kind: split gives each kind a column, which the way back joins
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnConflictArg::Error)]
-    pub(crate) on_conflict: OnConflictArg,
-    /// Write values that TFRecord can only hold changed, and say which
+    /// How to handle a feature of more than one kind
+    #[arg(long, value_name = "ACTION", value_parser = named::<OnConflict>(), default_value_t)]
+    pub(crate) on_conflict: OnConflict,
+    /// Allow lossy conversions, such as float64 to float32, and report them
     #[arg(long)]
     pub(crate) lossy: bool,
     /// Replace outputs that exist
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// When the CRC of a record's data is checked
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Crc::Always)]
-    pub(crate) verify_crc: Crc,
-    /// Rows of a Parquet row group, at most
+    /// When to check the CRC of a record's data
+    #[arg(long, value_name = "WHEN", value_parser = named::<VerifyCrc>(), default_value_t)]
+    pub(crate) verify_crc: VerifyCrc,
+    /// Maximum number of rows in a Parquet row group
     #[arg(long, value_name = "ROWS")]
     pub(crate) row_group_rows: Option<std::num::NonZeroUsize>,
     /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
@@ -195,7 +191,7 @@ pub(crate) struct Convert {
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) damage: Damage,
-    /// With --on-error skip, write what is damaged to this TFRecord file; no damage, no file
+    /// With --on-error skip, write corrupt data to this TFRecord file; it is created only if there is any
     #[arg(long, value_name = "FILE")]
     pub(crate) quarantine: Option<PathBuf>,
 }
@@ -215,7 +211,7 @@ pub(crate) struct SchemaArgs {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = SchemaFormat::Table)]
     pub(crate) format: SchemaFormat,
     #[command(flatten)]
@@ -224,22 +220,22 @@ pub(crate) struct SchemaArgs {
     pub(crate) reading: Reading,
 }
 
-/// How much of a data set is looked at.
+/// How much of a data set is read, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Looking {
-    /// Look at up to N records of each of up to 16 shards only
-    #[arg(long, value_name = "N|all", value_parser = sample, default_value = "all")]
+    /// Read only up to N records of each of up to 16 shards
+    #[arg(long, value_name = "N|all", value_parser = Sample::from_str, default_value = "all")]
     pub(crate) sample: Sample,
     #[command(flatten)]
     pub(crate) damage: Damage,
 }
 
-/// How TFRecord is read that may be damaged, unfinished or hostile.
+/// How corrupt, unfinished or hostile TFRecord is read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Damage {
-    /// What becomes of what is damaged or does not fit: skip reads on behind it, counts it, and ends with status 3
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = OnErrorArg::Fail)]
-    pub(crate) on_error: OnErrorArg,
+    /// How to handle corrupt or non-conforming records: stop, or skip, report the count and exit with status 3
+    #[arg(long, value_name = "ACTION", value_parser = named::<OnError>(), default_value_t)]
+    pub(crate) on_error: OnError,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }
@@ -247,46 +243,43 @@ pub(crate) struct Damage {
 /// Where reading ends.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Bounds {
-    /// What becomes of a last record that is cut short: ignore takes it for not yet written
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PartialTailArg::Fail)]
-    pub(crate) partial_tail: PartialTailArg,
-    /// What input may make the program hold: record-bytes, record-features, values, key-bytes, columns, name-bytes,
-    /// nesting, inflate-ratio; may be given again
+    /// How to handle a truncated last record
+    #[arg(long, value_name = "ACTION", value_parser = named::<PartialTail>(), default_value_t)]
+    pub(crate) partial_tail: PartialTail,
+    /// Override a resource limit (repeatable), such as record-bytes=64MB
     #[arg(long, value_name = "NAME=N", value_parser = limit, long_help = limits())]
-    pub(crate) limit: Vec<(String, usize)>,
+    pub(crate) limit: Vec<(Limit, usize)>,
 }
 
 impl Bounds {
     /// How files are read within them.
     pub(crate) fn read(&self, on_error: OnError) -> ReadOptions {
         let mut limits = Limits::default();
-        for (name, value) in &self.limit {
-            if let Some(limit) = limits.by_name(name) {
-                *limit = *value;
-            }
+        for (limit, value) in &self.limit {
+            *limits.get_mut(*limit) = *value;
         }
-        ReadOptions { on_error, partial_tail: self.partial_tail.into(), limits, ..ReadOptions::default() }
+        ReadOptions { on_error, partial_tail: self.partial_tail, limits, ..ReadOptions::default() }
     }
 }
 
 impl Damage {
     /// How files are read.
     pub(crate) fn read(&self) -> ReadOptions {
-        self.bounds.read(self.on_error.into())
+        self.bounds.read(self.on_error)
     }
 }
 
-/// What a data set is held against.
+/// What a data set is compared with.
 #[derive(Debug, Args)]
-pub(crate) struct HeldAgainst {
+pub(crate) struct Expectations {
     /// A tensorflow.metadata.v0.Schema in text format, as TensorFlow Data Validation and schema --format pbtxt write it
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
-    /// The data set as it was, for distances and numbers of records; more than one source with more than one --baseline
+    /// Baseline data set for drift and example counts (repeatable)
     #[arg(long, value_name = "SRC")]
     pub(crate) baseline: Vec<String>,
-    /// What a feature may differ from the baseline where the schema has no comparator for it: in L-infinity (bytes) or
-    /// Jensen-Shannon divergence (numbers), from 0 to 1
+    /// Maximum drift from the baseline, from 0 to 1, of features without a comparator in the schema: L-infinity distance
+    /// (bytes) or Jensen-Shannon divergence (numbers)
     #[arg(long, value_name = "DISTANCE", requires = "baseline", value_parser = share, allow_negative_numbers = true)]
     pub(crate) max_drift: Option<f64>,
 }
@@ -295,9 +288,9 @@ pub(crate) struct HeldAgainst {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384 \
-values of a feature (fewer where there are more than 256 features), taken by chance, and the same each time; distinct \
+values of a feature (fewer where there are more than 256 features), a random sample with a fixed seed; distinct \
 values are counted up to 20,000 (fewer where more than 3 features have long texts or 26 have texts), and estimated beyond.
-With --by, figures are of all records, and of those of each value of a feature: up to 256 integers or byte strings.
+With --by, statistics are of all records and of each slice: up to 256 integers or byte strings.
 --format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
 
 Examples:
@@ -309,10 +302,10 @@ pub(crate) struct Stats {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = StatsFormat::Table)]
     pub(crate) format: StatsFormat,
-    /// Say it of each slice of the data set as well: of the records of each value of this feature
+    /// Compute statistics also for each slice: the records with one value of this feature
     #[arg(long, value_name = "FEATURE")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
@@ -321,12 +314,12 @@ pub(crate) struct Stats {
 
 /// Arguments of `validate`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("held against").args(["schema", "baseline"]).required(true).multiple(true), after_help = "\
+#[command(group = ArgGroup::new("compared with").args(["schema", "baseline"]).required(true).multiple(true), after_help = "\
 The anomalies are those of TensorFlow Data Validation, each with the number of records that have it and the first one.
-Without --schema, the data is held against what schema --format pbtxt says of the baseline.
-With --baseline, the drift and skew comparators of the schema are held against it as well, and all distances are told.
-Floats that are NaN or infinite are noted; disallow_nan and disallow_inf in a float_domain of the schema make them anomalies.
-Exit status: 0 nothing is wrong; 3 something is.
+Without --schema, the data is validated against the schema inferred from the baseline, as of schema --format pbtxt.
+With --baseline, the drift and skew comparators of the schema are checked as well, and all distances are reported.
+Floats that are NaN or infinite are reported; disallow_nan and disallow_inf in a float_domain of the schema make them anomalies.
+Exit status: 0 no anomalies; 3 anomalies found.
 
 Examples:
   tfarrow schema train/ --format pbtxt > schema.pbtxt
@@ -338,14 +331,14 @@ pub(crate) struct Validate {
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
     #[command(flatten)]
-    pub(crate) against: HeldAgainst,
-    /// The environment of the schema that the data is of, such as SERVING
+    pub(crate) against: Expectations,
+    /// Environment of the schema to validate in, such as SERVING
     #[arg(long, value_name = "NAME")]
     pub(crate) environment: Option<String>,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ValidateFormat::Table)]
     pub(crate) format: ValidateFormat,
-    /// Write the schema that the data would fit to this file, which is replaced
+    /// Write a schema that accepts the data to this file, replacing it
     #[arg(long, value_name = "FILE")]
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
@@ -355,8 +348,8 @@ pub(crate) struct Validate {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page is one file that needs nothing else, opens from disk, and asks no other machine for anything.
-Exit status: 0; 3 where the schema or the baseline shows anomalies, which stand on the page.
+The report is one self-contained HTML file, which opens from disk and loads nothing from the network.
+Exit status: 0 no anomalies; 3 the schema or the baseline shows anomalies, which the report lists.
 
 Examples:
   tfarrow report shards/ -o report.html
@@ -366,15 +359,15 @@ pub(crate) struct Report {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// The page, which is replaced
+    /// HTML file to write, replacing it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// What the page is called [default: the sources]
+    /// Title of the report [default: the sources]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     #[command(flatten)]
-    pub(crate) against: HeldAgainst,
-    /// Records that are shown, chosen by chance, and the same each time
+    pub(crate) against: Expectations,
+    /// Number of example records, a random sample with a fixed seed
     #[arg(long, value_name = "N", default_value_t = 24)]
     pub(crate) examples: usize,
     #[command(flatten)]
@@ -384,11 +377,11 @@ pub(crate) struct Report {
 /// Arguments of `head`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A record is one line. Features are lists, as they are in the record; features that it has not are left out.
+A record is one line. Features are lists, as they are in the record; absent features are left out.
   tf.Example            {\"label\": [3], \"city\": [\"Oslo\"]}
   tf.SequenceExample    {\"context\": {\"id\": [1]}, \"feature_lists\": {\"token\": [[\"a\"], [\"b\", \"c\"]]}}
   any other payload     {\"record\": \"text\"}
-A feature (or step) that is there with no kind is {\"unset\": true}. Bytes are text where they are UTF-8, else \
+A feature (or step) without a kind is {\"unset\": true}. Bytes are text where they are UTF-8, else \
 {\"b64\": \"..\"}; long ones are named only (\"<JPEG 112 kB>\"), and long lists and texts are cut, unless --full is given.
 
 Examples:
@@ -399,15 +392,15 @@ pub(crate) struct Head {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// How many records
+    /// Number of records
     #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10)]
     pub(crate) records: usize,
-    /// Show long values as they are
+    /// Print long values in full
     #[arg(long)]
     pub(crate) full: bool,
-    /// What the records are, instead of what they look like
-    #[arg(long, value_enum, value_name = "TYPE")]
-    pub(crate) record_type: Option<RecordTypeArg>,
+    /// Type of the records
+    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto")]
+    pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }
@@ -425,7 +418,7 @@ pub(crate) struct Count {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// A line a file: its number of records, a tab, its path
+    /// Print a line for each file: its number of records, a tab, its path
     #[arg(long)]
     pub(crate) per_file: bool,
     #[command(flatten)]
@@ -435,12 +428,11 @@ pub(crate) struct Count {
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each line is a fault: the file, the record, the byte where it begins (decompressed), and what is wrong. Behind a length \
-that cannot be believed, records go on where both CRCs of a frame hold. Parquet and Arrow files that convert has written \
-have a checksum for each row group or batch; of others all that can be told is whether they can be read. What else folders \
-hold is told, and so is what numbered shards lack (train-00001-of-00002 where there is a train-00000-of-00002): neither is \
-a fault.
-Exit status: 0 nothing is wrong; 3 something is.
+Each line is a fault: the file, the record, its byte offset (decompressed), and the error. After a corrupt length, reading \
+resumes at the next frame whose length and data CRCs are both valid. Parquet and Arrow files written by convert have a \
+checksum for each row group or batch; other files are only checked to be readable. Other files in folders and missing \
+numbered shards (train-00001-of-00002 where there is a train-00000-of-00002) are reported, but are no faults.
+Exit status: 0 no faults; 3 faults found.
 
 Examples:
   tfarrow verify shards/
@@ -450,16 +442,15 @@ pub(crate) struct Verify {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = FaultFormat::Table)]
     pub(crate) format: FaultFormat,
-    /// Faults that are told with their places; others are counted
+    /// Maximum number of faults to list; further ones are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_faults: usize,
-    /// What the records are: of example and sequence-example, one that is no such message is a fault (an Example is a
-    /// SequenceExample without feature lists); raw records may be anything [default: what most of them look like]
-    #[arg(long, value_enum, value_name = "TYPE")]
-    pub(crate) record_type: Option<RecordTypeArg>,
+    /// Type of the records; a record that is no message of the type is a fault (an Example is also a SequenceExample)
+    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto")]
+    pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }
@@ -467,12 +458,12 @@ pub(crate) struct Verify {
 /// Arguments of `repair`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Records whose CRCs hold are written as they are, to files of the same names and compression. Behind a length that cannot \
-be believed, records go on where both CRCs of a frame hold; within a record whose length could be read, nothing is looked \
-for. What is lost is told as `verify` tells it.
+Records with valid CRCs are copied unchanged, to files of the same names and compression. After a corrupt length, reading \
+resumes at the next frame whose length and data CRCs are both valid; a record with a valid length and corrupt data is not \
+searched. Lost data is listed as by `verify`.
 The quarantine is a TFRecord file of Examples: data, fault, file, offset, record, and stored, which is 1 where data is \
-bytes of a compressed file that do not inflate.
-Exit status: 0 nothing was lost; 3 something was.
+compressed bytes that cannot be decompressed.
+Exit status: 0 nothing was lost; 3 data was lost.
 
 Examples:
   tfarrow repair damaged.tfrecord sound.tfrecord
@@ -485,13 +476,13 @@ pub(crate) struct Repair {
     /// A folder, or a TFRecord file
     #[arg(value_name = "DEST", required = true)]
     pub(crate) dest: String,
-    /// Write what is lost to this TFRecord file; no loss, no file
+    /// Write lost data to this TFRecord file; it is created only if there is any
     #[arg(long, value_name = "FILE")]
     pub(crate) quarantine: Option<PathBuf>,
-    /// How to say what is lost
+    /// Output format of the list of lost data
     #[arg(long, value_enum, default_value_t = FaultFormat::Table)]
     pub(crate) format: FaultFormat,
-    /// Threads to work with [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Replace outputs that exist
@@ -508,45 +499,44 @@ pub(crate) struct Repair {
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first record of A is held against the first of B, and so on, whatever formats and shards they are in. Records are equal \
-if they have the same features, kinds and values, floats to the bit; their form on the wire is not looked at. Where two \
-differ, and the two behind them as well, and one of the first two is equal to a record up to 1,000 behind the other, then \
-what stands before that has no partner. Sets in another order have to be sorted first.
-Exit status: 0 the data sets are equal; 3 they differ, or something was passed over.
+Records are compared in order, across formats and shards. Records are equal if they have the same features, kinds and \
+values, floats bit by bit; their wire encoding may differ. Where two consecutive pairs differ, diff looks up to 1,000 \
+records ahead for an insertion or deletion. Sort data sets of different order first.
+Exit status: 0 the data sets are equal; 3 they differ, or records were skipped.
 
 Examples:
   tfarrow diff shards/ parquet/
   tfarrow diff before.tfrecord after.tfrecord -n 100 --format json")]
 pub(crate) struct Diff {
-    /// A file, folder, glob or URL
+    /// A data set: a file, folder, glob or URL
     #[arg(value_name = "A", required = true)]
     pub(crate) left: String,
-    /// Another
+    /// The data set to compare with
     #[arg(value_name = "B", required = true)]
     pub(crate) right: String,
-    /// How many records that differ are told
+    /// Maximum number of differing records to list
     #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10)]
     pub(crate) records: usize,
-    /// How to say it
+    /// Output format
     #[arg(long, value_enum, default_value_t = FaultFormat::Table)]
     pub(crate) format: FaultFormat,
-    /// What the records are, instead of what they look like
-    #[arg(long, value_enum, value_name = "TYPE")]
-    pub(crate) record_type: Option<RecordTypeArg>,
+    /// Type of the records
+    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto")]
+    pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) damage: Damage,
 }
 
-/// How rows are printed.
+/// Output format of `sql`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people: long values are elided
+    /// For people; long values are cut
     Table,
     /// With a header; lists as JSON
     Csv,
     /// One array of objects
     Json,
-    /// An object a line
+    /// One object a line
     Ndjson,
     /// As csv, with tabs
     Tsv,
@@ -557,7 +547,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Whether it is one file, for programs alone.
+    /// Whether it is a binary file format.
     pub(crate) fn is_binary(self) -> bool {
         match self {
             Self::Parquet | Self::Arrow => true,
@@ -566,7 +556,7 @@ impl Format {
     }
 }
 
-/// How a schema is printed.
+/// Output format of `schema`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaFormat {
     /// For people
@@ -587,7 +577,7 @@ pub(crate) enum SchemaFormat {
     Pbtxt,
 }
 
-/// How `stats` says what it found.
+/// Output format of `stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsFormat {
     /// For people
@@ -598,18 +588,18 @@ pub(crate) enum StatsFormat {
     Pb,
 }
 
-/// How `validate` says what it found.
+/// Output format of `validate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ValidateFormat {
     /// For people
     Table,
     /// Everything, for programs
     Json,
-    /// For TensorFlow Data Validation: a tensorflow.metadata.v0.Anomalies, without places
+    /// For TensorFlow Data Validation: a tensorflow.metadata.v0.Anomalies, without positions
     Pbtxt,
 }
 
-/// How faults and differences are printed.
+/// Output format of `verify`, `repair` and `diff`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FaultFormat {
     /// For people
@@ -618,173 +608,39 @@ pub(crate) enum FaultFormat {
     Json,
 }
 
-/// What `convert` writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum To {
-    /// Parquet files
-    Parquet,
-    /// TFRecord files
-    Tfrecord,
-    /// Arrow IPC files
-    Arrow,
+/// Parses an option whose values have names, and lists them in its help.
+fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::ALL.iter().copied().map(possible)).try_map(|name| name.parse())
 }
 
-/// An [`OutputCompression`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompressionArg {
-    None,
-    Zstd,
-    Snappy,
-    Gzip,
-    Lz4,
-    Zlib,
-    Original,
+/// Parses an option whose values have names, or `auto`: none of them.
+fn named_or_auto<T: NamedValue + FromStr<Err = UnknownName>>(
+    auto: &'static str,
+) -> impl TypedValueParser<Value = Auto<T>> {
+    let auto = PossibleValue::new("auto").help(auto);
+    let values = iter::once(auto).chain(T::ALL.iter().copied().map(possible));
+    PossibleValuesParser::new(values).try_map(|name| if name == "auto" { Ok(None) } else { name.parse().map(Some) })
 }
 
-impl From<CompressionArg> for OutputCompression {
-    fn from(compression: CompressionArg) -> Self {
-        match compression {
-            CompressionArg::None => Self::None,
-            CompressionArg::Zstd => Self::Zstd,
-            CompressionArg::Snappy => Self::Snappy,
-            CompressionArg::Gzip => Self::Gzip,
-            CompressionArg::Lz4 => Self::Lz4,
-            CompressionArg::Zlib => Self::Zlib,
-            CompressionArg::Original => Self::Original,
-        }
-    }
+fn possible<T: NamedValue>(value: T) -> PossibleValue {
+    // Scripts may write a name as SQL does.
+    let alias = value.name().contains('-').then(|| value.name().replace('-', "_"));
+    PossibleValue::new(value.name()).aliases(alias).help(value.help())
 }
 
-/// A [`Layout`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LayoutArg {
-    Auto,
-    List,
-}
-
-impl From<LayoutArg> for Layout {
-    fn from(layout: LayoutArg) -> Self {
-        match layout {
-            LayoutArg::Auto => Self::Auto,
-            LayoutArg::List => Self::List,
-        }
-    }
-}
-
-/// A [`RecordType`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RecordTypeArg {
-    Auto,
-    Example,
-    #[value(alias = "sequence_example")]
-    SequenceExample,
-    Raw,
-}
-
-impl RecordTypeArg {
-    /// `None`: what the records look like.
-    pub(crate) fn record_type(self) -> Option<RecordType> {
-        match self {
-            Self::Auto => None,
-            Self::Example => Some(RecordType::Example),
-            Self::SequenceExample => Some(RecordType::SequenceExample),
-            Self::Raw => Some(RecordType::Raw),
-        }
-    }
-}
-
-/// A [`VerifyCrc`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Crc {
-    /// Before a record is read
-    Always,
-    /// Only where a record cannot be read
-    #[value(alias = "on_parse_failure")]
-    OnParseFailure,
-    /// Never
-    Never,
-}
-
-impl From<Crc> for VerifyCrc {
-    fn from(crc: Crc) -> Self {
-        match crc {
-            Crc::Always => Self::Always,
-            Crc::OnParseFailure => Self::OnParseFailure,
-            Crc::Never => Self::Never,
-        }
-    }
-}
-
-/// An [`OnError`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnErrorArg {
-    /// It is an error
-    Fail,
-    /// They are passed over
-    Skip,
-}
-
-impl From<OnErrorArg> for OnError {
-    fn from(on_error: OnErrorArg) -> Self {
-        match on_error {
-            OnErrorArg::Fail => Self::Fail,
-            OnErrorArg::Skip => Self::Skip,
-        }
-    }
-}
-
-/// A [`PartialTail`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PartialTailArg {
-    /// It is an error
-    Fail,
-    /// It is not looked at
-    Ignore,
-}
-
-impl From<PartialTailArg> for PartialTail {
-    fn from(partial_tail: PartialTailArg) -> Self {
-        match partial_tail {
-            PartialTailArg::Fail => Self::Fail,
-            PartialTailArg::Ignore => Self::Ignore,
-        }
-    }
-}
-
-/// An [`OnConflict`] by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnConflictArg {
-    /// It is an error
-    Error,
-    /// Each kind gets a column
-    Split,
-}
-
-impl From<OnConflictArg> for OnConflict {
-    fn from(on_conflict: OnConflictArg) -> Self {
-        match on_conflict {
-            OnConflictArg::Error => Self::Fail,
-            OnConflictArg::Split => Self::Split,
-        }
-    }
-}
-
-/// What limits there are, and how much each is where nothing else is said.
+/// The help of `--limit`, with the default of each limit.
 fn limits() -> String {
-    let mut limits = Limits::default();
-    let known = Limits::NAMES.map(|name| format!("{name}={}", limits.by_name(name).copied().unwrap_or_default()));
-    format!("What input may make the program hold; may be given again. By default {}", known.join(", "))
+    let limits = Limits::default();
+    let known = Limit::ALL.map(|limit| format!("{limit}={}", limits.get(limit)));
+    format!("Override a resource limit (repeatable), such as record-bytes=64MB. Defaults: {}", known.join(", "))
 }
 
-/// The name of a limit, and how much it is: a number, or a size.
-fn limit(text: &str) -> Result<(String, usize), String> {
-    let known = || format!("expected NAME=N, such as record-bytes=64MB; there are {}", Limits::NAMES.join(", "));
+/// A limit and its value: a number, or a size.
+fn limit(text: &str) -> Result<(Limit, usize), String> {
+    let known = || format!("expected NAME=N, such as record-bytes=64MB; there are {}", Limit::names());
     let (name, value) = text.split_once('=').ok_or_else(known)?;
-    let name = name.trim().replace('_', "-");
-    if !Limits::NAMES.contains(&name.as_str()) {
-        return Err(known());
-    }
-    Ok((name, usize::try_from(size(value.trim())?).unwrap_or(usize::MAX)))
+    let limit = name.trim().parse().map_err(|_| known())?;
+    Ok((limit, usize::try_from(size(value.trim())?).unwrap_or(usize::MAX)))
 }
 
 fn option(text: &str) -> Result<(String, String), String> {
@@ -795,16 +651,6 @@ fn option(text: &str) -> Result<(String, String), String> {
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
-}
-
-fn sample(text: &str) -> Result<Sample, String> {
-    if text == "all" {
-        return Ok(Sample::All);
-    }
-    match text.parse() {
-        Ok(0) | Err(_) => Err("expected a number of records, or `all`".to_owned()),
-        Ok(records) => Ok(Sample::Records(records)),
-    }
 }
 
 /// A size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB, GiB, TiB).

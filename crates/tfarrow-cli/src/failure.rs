@@ -112,7 +112,7 @@ fn way_out(cause: &(dyn Error + 'static)) -> Option<String> {
         (Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }), _) => false,
         (Some(ErrorKind::Damaged { .. }), _) => true,
         (_, Some(error)) => {
-            if let Some(name) = error.limit_name() {
+            if let Some(name) = error.limit() {
                 return Some(format!("; --limit {name}=N allows more"));
             }
             matches!(error.category(), Category::Corrupt | Category::Truncated)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use arrow_schema::ArrowError;
 
-use crate::MOST_RECORD_BYTES;
+use crate::{Limit, MOST_RECORD_BYTES};
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -108,8 +108,8 @@ pub enum ErrorKind {
         limit: u64,
         /// What was found.
         found: u64,
-        /// Which of [`Limits`](crate::Limits) it is, by its name; `None` where it is Arrow's own or protobuf's.
-        name: Option<&'static str>,
+        /// Which of [`Limits`](crate::Limits) it is; `None` where it is Arrow's own or protobuf's.
+        name: Option<Limit>,
     },
     /// The records of one batch have more together than Arrow can count, for which no one of them is to blame. Fewer at
     /// once can be decoded.
@@ -130,8 +130,8 @@ pub enum ErrorKind {
         columns: usize,
         /// How many bytes they may have together.
         name_bytes: usize,
-        /// Which of the two is passed, by its name.
-        passed: &'static str,
+        /// Which of the two is passed.
+        passed: Limit,
     },
     /// A column cannot be decoded to or encoded from: says which, and what helps.
     Unsupported(String),
@@ -176,6 +176,17 @@ impl WireError {
     pub fn is_limit(self) -> bool {
         matches!(self, Self::LongKey | Self::ManyFeatures | Self::ManyValues)
     }
+
+    /// The limit that is passed, if any.
+    fn limit(self) -> Option<Limit> {
+        match self {
+            Self::LongKey => Some(Limit::KeyBytes),
+            Self::ManyFeatures => Some(Limit::RecordFeatures),
+            Self::ManyValues => Some(Limit::Values),
+            Self::Depth => Some(Limit::Nesting),
+            _ => None,
+        }
+    }
 }
 
 impl Error {
@@ -208,14 +219,11 @@ impl Error {
     }
 
     /// The limit that was passed, where it is one of [`Limits`](crate::Limits) and can be set to more.
-    pub fn limit_name(&self) -> Option<&'static str> {
+    pub fn limit(&self) -> Option<Limit> {
         match &self.0.kind {
-            ErrorKind::Limit { name, limit, .. } => name.filter(|name| !is_maximum(name, *limit)),
-            ErrorKind::ManyNames { passed, .. } => Some(passed),
-            ErrorKind::Wire(WireError::LongKey) => Some("key-bytes"),
-            ErrorKind::Wire(WireError::ManyFeatures) => Some("record-features"),
-            ErrorKind::Wire(WireError::ManyValues) => Some("values"),
-            ErrorKind::Wire(WireError::Depth) => Some("nesting"),
+            ErrorKind::Limit { name, limit, .. } => name.filter(|name| !is_maximum(*name, *limit)),
+            ErrorKind::ManyNames { passed, .. } => Some(*passed),
+            ErrorKind::Wire(e) => e.limit(),
             _ => None,
         }
     }
@@ -318,7 +326,9 @@ impl fmt::Display for ErrorKind {
             }
             Self::ManyNames { columns, name_bytes, .. } => write!(
                 f,
-                "the features have more names than the limits columns ({columns}) and name-bytes ({name_bytes}) allow"
+                "the features have more names than the limits {} ({columns}) and {} ({name_bytes}) allow",
+                Limit::Columns,
+                Limit::NameBytes,
             ),
             Self::Unsupported(message) | Self::Lossy(message) | Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),
@@ -326,26 +336,29 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Whether the limit of this name cannot be set to more.
-fn is_maximum(name: &str, limit: u64) -> bool {
-    name == "record-bytes" && limit >= MOST_RECORD_BYTES as u64
+/// Whether this limit cannot be set to more.
+fn is_maximum(name: Limit, limit: u64) -> bool {
+    name == Limit::RecordBytes && limit >= MOST_RECORD_BYTES as u64
 }
 
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let text = match self {
             Self::PastEnd => "a field goes on past the end of its message",
             Self::LongVarint => "a varint is longer than protobuf allows",
             Self::FieldNumber => "a field number is out of range",
             Self::WireType => "a wire type is 6 or 7, which do not exist",
             Self::Group => "a group begins or ends alone",
-            Self::Depth => "groups are nested deeper than the limit nesting allows",
+            Self::Depth => return write!(f, "groups are nested deeper than the limit {} allows", Limit::Nesting),
             Self::PackedLength => "a packed float list is no multiple of 4 bytes long",
             Self::Key => "a feature's name is not UTF-8",
-            Self::LongKey => "a feature's name is longer than the limit key-bytes",
-            Self::ManyFeatures => "the record has more features than the limit record-features",
-            Self::ManyValues => "a feature has more values than the limit values",
-        })
+            Self::LongKey => return write!(f, "a feature's name is longer than the limit {}", Limit::KeyBytes),
+            Self::ManyFeatures => {
+                return write!(f, "the record has more features than the limit {}", Limit::RecordFeatures);
+            }
+            Self::ManyValues => return write!(f, "a feature has more values than the limit {}", Limit::Values),
+        };
+        f.write_str(text)
     }
 }
 

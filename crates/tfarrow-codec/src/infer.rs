@@ -20,8 +20,9 @@ use arrow_schema::SchemaRef;
 use self::observe::{Observer, Traits};
 pub use self::values::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList};
 use crate::{
-    Error, ErrorKind, Limits, Position, Records, Result, VerifyCrc, WireError, frame,
+    Error, ErrorKind, Limit, Limits, Position, Records, Result, VerifyCrc, WireError, frame,
     keys::Keys,
+    named_values,
     names::{Named, column_names},
     schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
 };
@@ -203,6 +204,11 @@ pub enum OnConflict {
     Split,
 }
 
+named_values!(OnConflict {
+    Fail = "error": "Stop with an error",
+    Split = "split": "Make a column for each kind, as x/int64_list, which converting back joins",
+});
+
 /// The summary of a data set, or of a part of it.
 #[derive(Debug)]
 pub struct Summary {
@@ -374,7 +380,7 @@ impl Summary {
     fn too_many_names(&self) -> Error {
         let Limits { features: columns, name_bytes, .. } = self.limits;
         let is_full = |side: &SideSummary| side.names() >= columns;
-        let passed = if self.sides.iter().any(is_full) { "columns" } else { "name-bytes" };
+        let passed = if self.sides.iter().any(is_full) { Limit::Columns } else { Limit::NameBytes };
         Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
     }
 

@@ -1,5 +1,7 @@
 //! What the codec may be made to hold, and which checks it makes.
 
+use crate::named_values;
+
 /// Bounds that no input can pass. Each has a name, a unit and a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -39,25 +41,64 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    /// The names that options use, in the order of the fields.
-    pub const NAMES: [&str; 8] =
-        ["record-bytes", "record-features", "values", "key-bytes", "columns", "name-bytes", "nesting", "inflate-ratio"];
+/// Which of [`Limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Limit {
+    /// [`Limits::record_bytes`]
+    RecordBytes,
+    /// [`Limits::record_features`]
+    RecordFeatures,
+    /// [`Limits::values`]
+    Values,
+    /// [`Limits::key_bytes`]
+    KeyBytes,
+    /// [`Limits::features`]
+    Columns,
+    /// [`Limits::name_bytes`]
+    NameBytes,
+    /// [`Limits::nesting`]
+    Nesting,
+    /// [`Limits::inflate_ratio`]
+    InflateRatio,
+}
 
-    /// The limit of this name, to be set; `None` where there is none.
-    pub fn by_name(&mut self, name: &str) -> Option<&mut usize> {
-        let limits = [
-            &mut self.record_bytes,
-            &mut self.record_features,
-            &mut self.values,
-            &mut self.key_bytes,
-            &mut self.features,
-            &mut self.name_bytes,
-            &mut self.nesting,
-            &mut self.inflate_ratio,
-        ];
-        let named = Self::NAMES.into_iter().zip(limits).find(|(known, _)| *known == name);
-        named.map(|(_, limit)| limit)
+named_values!(Limit {
+    RecordBytes = "record-bytes",
+    RecordFeatures = "record-features",
+    Values = "values",
+    KeyBytes = "key-bytes",
+    Columns = "columns",
+    NameBytes = "name-bytes",
+    Nesting = "nesting",
+    InflateRatio = "inflate-ratio",
+});
+
+impl Limits {
+    /// The value of one limit.
+    pub fn get(mut self, limit: Limit) -> usize {
+        *self.get_mut(limit)
+    }
+
+    /// The value of one limit, to be set.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Limit, Limits};
+    /// let mut limits = Limits::default();
+    /// *limits.get_mut("record-bytes".parse()?) = 64_000_000;
+    /// assert_eq!(limits.get(Limit::RecordBytes), 64_000_000);
+    /// # Ok::<(), tfarrow_codec::UnknownName>(())
+    /// ```
+    pub fn get_mut(&mut self, limit: Limit) -> &mut usize {
+        match limit {
+            Limit::RecordBytes => &mut self.record_bytes,
+            Limit::RecordFeatures => &mut self.record_features,
+            Limit::Values => &mut self.values,
+            Limit::KeyBytes => &mut self.key_bytes,
+            Limit::Columns => &mut self.features,
+            Limit::NameBytes => &mut self.name_bytes,
+            Limit::Nesting => &mut self.nesting,
+            Limit::InflateRatio => &mut self.inflate_ratio,
+        }
     }
 }
 
@@ -80,6 +121,12 @@ pub enum VerifyCrc {
     Never,
 }
 
+named_values!(VerifyCrc {
+    Always = "always": "Before a record is read",
+    OnParseFailure = "on-parse-failure": "Only where a record cannot be read, to tell corrupt from foreign data",
+    Never = "never": "Never",
+});
+
 /// What becomes of a record that is damaged, or does not fit the schema, and of bytes that no record can be made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
@@ -89,3 +136,8 @@ pub enum OnError {
     /// It is left out, and counted.
     Skip,
 }
+
+named_values!(OnError {
+    Fail = "fail": "Stop at the first one",
+    Skip = "skip": "Skip them and count them",
+});

@@ -20,7 +20,7 @@ use std::{
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Error, ErrorKind, Limit, Limits, Result, named_values};
 
 /// Metadata key of a field: the kind of its feature, by its name in `feature.proto` (`bytes_list`, `float_list`,
 /// `int64_list`).
@@ -57,24 +57,7 @@ pub enum Kind {
     Int64,
 }
 
-impl Kind {
-    /// All kinds, in the order of their field numbers.
-    pub const ALL: [Self; 3] = [Self::Bytes, Self::Float, Self::Int64];
-
-    /// Returns the name of the kind in `feature.proto`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes_list",
-            Self::Float => "float_list",
-            Self::Int64 => "int64_list",
-        }
-    }
-
-    /// Returns the kind of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
+named_values!(Kind { Bytes = "bytes_list", Float = "float_list", Int64 = "int64_list" });
 
 /// The type of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,21 +70,11 @@ pub enum RecordType {
     Raw,
 }
 
-impl RecordType {
-    /// Returns the name that options and metadata use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Example => "example",
-            Self::SequenceExample => "sequence-example",
-            Self::Raw => "raw",
-        }
-    }
-
-    /// Returns the record type of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Example, Self::SequenceExample, Self::Raw].into_iter().find(|t| t.name() == name)
-    }
-}
+named_values!(RecordType {
+    Example = "example": "tf.train.Example",
+    SequenceExample = "sequence-example": "tf.train.SequenceExample",
+    Raw = "raw": "Any bytes: one binary column, `record`",
+});
 
 /// How features are represented as columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -113,6 +86,11 @@ pub enum Layout {
     /// A list of the kind's own type in any case: binary for bytes.
     List,
 }
+
+named_values!(Layout {
+    Auto = "auto": "Plain values where every list has exactly one, text where all bytes are UTF-8",
+    List = "list": "Always a list of int64, float32 or binary",
+});
 
 /// The role of a column: which part of a record it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -136,33 +114,18 @@ pub enum Role {
     Offset,
 }
 
-/// All roles.
+named_values!(Role {
+    Feature = "feature",
+    Context = "context",
+    Sequence = "sequence",
+    Record = "record",
+    Unset = "unset",
+    Exact = "exact",
+    Index = "index",
+    Offset = "offset",
+});
+
 impl Role {
-    const ALL: [Self; 8] = [
-        Self::Feature,
-        Self::Context,
-        Self::Sequence,
-        Self::Record,
-        Self::Unset,
-        Self::Exact,
-        Self::Index,
-        Self::Offset,
-    ];
-
-    /// Returns the name that metadata uses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Feature => "feature",
-            Self::Context => "context",
-            Self::Sequence => "sequence",
-            Self::Record => "record",
-            Self::Unset => "unset",
-            Self::Exact => "exact",
-            Self::Index => "index",
-            Self::Offset => "offset",
-        }
-    }
-
     /// Returns whether a column of this role has values of features, and so a kind.
     pub fn is_of_features(self) -> bool {
         matches!(self, Self::Feature | Self::Context | Self::Sequence)
@@ -312,8 +275,7 @@ fn shape_of(data_type: &DataType) -> (Shape, &DataType) {
 
 /// Returns the role that the metadata of a field gives it.
 pub fn role_of(field: &Field) -> Option<Role> {
-    let name = field.metadata().get(ROLE)?;
-    Role::ALL.into_iter().find(|role| role.name() == name)
+    Role::from_name(field.metadata().get(ROLE)?)
 }
 
 /// Returns the name of the feature of a field: that of its metadata, or else its own.
@@ -366,9 +328,9 @@ pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     let sides: [HashSet<String>; 2] = [names(lists), names(features)];
     let (columns, name_bytes) = (limits.features, limits.name_bytes);
     let passed = if sides.iter().any(|names| names.len() > columns) || own.len() > columns.max(Role::ALL.len()) {
-        "columns"
+        Limit::Columns
     } else if sides.iter().any(|names| names.iter().map(String::len).sum::<usize>() > name_bytes) {
-        "name-bytes"
+        Limit::NameBytes
     } else {
         return Ok(());
     };

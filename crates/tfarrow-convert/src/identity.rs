@@ -1,14 +1,14 @@
 //! The identity of a conversion: which options decide its outputs, so that a run resumes its own work only.
 
 use serde_json::{Value, json};
-use tfarrow_codec::{Layout, Limits, OnConflict, VerifyCrc};
-use tfarrow_dataset::{PartialTail, Sample};
+use tfarrow_codec::{Limit, Limits};
+use tfarrow_dataset::Sample;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{ConvertOptions, Recut, Target, journal::hash_schema};
 
-/// The identity as text, equal for equal conversions by one version. The names in it are spelled out here, so that they
-/// stay the same when a type is renamed. Sources and columns are not in it: these are compared output by output.
+/// The identity as text, equal for equal conversions by one version. Sources and columns are not in it: these are
+/// compared output by output.
 pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
     // Every field is named, so that a new option cannot be forgotten.
     let ConvertOptions {
@@ -40,52 +40,23 @@ pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
     // `read.on_error` is left out: outputs that lost something are made again in any case.
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "to": target.extension(),
-        "layout": layout_name(*layout),
+        "to": target.name(),
+        "layout": layout.name(),
         "compression": compression.map(|compression| compression.name()),
         "schema": schema,
         "sample": sample_value(*sample),
         "recut": recut.map(recut_value),
         "record_type": record_type.map(|record_type| record_type.name()),
         "lossy": lossy,
-        "verify_crc": verify_crc_name(*verify_crc),
+        "verify_crc": verify_crc.name(),
         "exact": exact,
-        "on_conflict": on_conflict_name(*on_conflict),
-        "partial_tail": partial_tail_name(read.partial_tail),
+        "on_conflict": on_conflict.name(),
+        "partial_tail": read.partial_tail.name(),
         "limits": limits_value(read.limits),
         "row_group_rows": row_group_rows,
         "row_group_bytes": row_group_bytes,
     })
     .to_string()
-}
-
-fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Auto => "auto",
-        Layout::List => "list",
-    }
-}
-
-fn verify_crc_name(verify: VerifyCrc) -> &'static str {
-    match verify {
-        VerifyCrc::Always => "always",
-        VerifyCrc::OnParseFailure => "on-parse-failure",
-        VerifyCrc::Never => "never",
-    }
-}
-
-fn on_conflict_name(on_conflict: OnConflict) -> &'static str {
-    match on_conflict {
-        OnConflict::Fail => "error",
-        OnConflict::Split => "split",
-    }
-}
-
-fn partial_tail_name(tail: PartialTail) -> &'static str {
-    match tail {
-        PartialTail::Fail => "fail",
-        PartialTail::Ignore => "ignore",
-    }
 }
 
 fn sample_value(sample: Sample) -> Value {
@@ -102,14 +73,14 @@ fn recut_value(recut: Recut) -> Value {
     }
 }
 
-fn limits_value(mut limits: Limits) -> Value {
-    Limits::NAMES.into_iter().map(|name| (name, limits.by_name(name).copied())).collect()
+fn limits_value(limits: Limits) -> Value {
+    Limit::ALL.into_iter().map(|limit| (limit.name(), limits.get(limit))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use tfarrow_codec::RecordType;
-    use tfarrow_dataset::ReadOptions;
+    use tfarrow_codec::{Layout, OnConflict, RecordType, VerifyCrc};
+    use tfarrow_dataset::{PartialTail, ReadOptions};
 
     use super::*;
     use crate::OutputCompression;

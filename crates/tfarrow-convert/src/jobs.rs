@@ -242,7 +242,7 @@ impl<'c> Conversion<'c> {
             Target::TfRecord => compression_of(Origin::default().resolve(self.compression)).suffix(),
             Target::Parquet | Target::Arrow => "",
         };
-        let extension = format!("{}{suffix}", self.plan.target.extension());
+        let extension = format!("{}{suffix}", self.plan.target.name());
         plan::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
         if let (Some(count), Some(shard)) = (count, self.shards.first()) {
             let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Layout, OnConflict, RecordType, VerifyCrc};
+use tfarrow_codec::{Layout, OnConflict, RecordType, VerifyCrc, named_values};
 use tfarrow_dataset::{Compression, ReadOptions, Sample};
 
 use crate::{Error, OutputStream, Result};
 
-/// The format of the output.
+/// The format of the output. Its name is also the extension of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Parquet files.
@@ -18,6 +18,12 @@ pub enum Target {
     /// Arrow IPC files.
     Arrow,
 }
+
+named_values!(Target {
+    Parquet = "parquet": "Parquet files",
+    TfRecord = "tfrecord": "TFRecord files",
+    Arrow = "arrow": "Arrow IPC files",
+});
 
 impl Target {
     /// The format that a file's name asks for, if any; and, for TFRecord, the compression.
@@ -31,15 +37,6 @@ impl Target {
             _ => return None,
         };
         (target == Self::TfRecord || compression.is_none()).then_some((target, compression))
-    }
-
-    /// The extension of its files, without a dot.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::TfRecord => "tfrecord",
-            Self::Arrow => "arrow",
-        }
     }
 }
 
@@ -62,20 +59,17 @@ pub enum OutputCompression {
     Original,
 }
 
-impl OutputCompression {
-    /// The name that options use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Zstd => "zstd",
-            Self::Snappy => "snappy",
-            Self::Gzip => "gzip",
-            Self::Lz4 => "lz4",
-            Self::Zlib => "zlib",
-            Self::Original => "original",
-        }
-    }
+named_values!(OutputCompression {
+    None = "none": "No compression",
+    Zstd = "zstd": "Zstandard (Parquet, Arrow)",
+    Snappy = "snappy": "Snappy (Parquet)",
+    Gzip = "gzip": "gzip (Parquet, TFRecord)",
+    Lz4 = "lz4": "LZ4 (Parquet, Arrow)",
+    Zlib = "zlib": "zlib (TFRecord)",
+    Original = "original": "As the TFRecord file that the source was converted from (TFRecord)",
+});
 
+impl OutputCompression {
     /// Whether a TFRecord file that is compressed so may be called this.
     pub(crate) fn is_of(self, name: Compression) -> bool {
         match self {
@@ -96,7 +90,7 @@ impl OutputCompression {
             return Ok(());
         }
         let names: Vec<_> = known.iter().map(|c| c.name()).collect();
-        let (format, names) = (target.extension(), names.join(", "));
+        let (format, names) = (target.name(), names.join(", "));
         Err(Error::Usage(format!("{format} has no compression {:?}; it has {names}", self.name())))
     }
 }

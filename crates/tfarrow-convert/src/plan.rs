@@ -68,7 +68,7 @@ impl Plan {
                     )));
                 }
                 if options.to.is_some_and(|to| to != target) {
-                    let (name, to) = (target.extension(), options.to.map_or("", Target::extension));
+                    let (name, to) = (target.name(), options.to.map_or("", Target::name));
                     return Err(Error::Usage(format!("{}: a {name} file is not written as {to}", dest.display())));
                 }
                 Ok(Self { target, place: Place::One(Destination::File(dest.to_owned()), compression) })
@@ -160,7 +160,7 @@ impl Origin {
         let restored = original.and_then(|name| names::original_name(&shard.name, name, was, compression));
         restored.unwrap_or_else(|| {
             let suffix = if target == Target::TfRecord { compression.suffix() } else { "" };
-            names::output_name(&shard.name, &format!("{}{suffix}", target.extension()))
+            names::output_name(&shard.name, &format!("{}{suffix}", target.name()))
         })
     }
 }

@@ -197,7 +197,7 @@ fn check_name(path: &Path) -> Result<&OsStr> {
     }
     match Target::from_path(path) {
         Some((target, _)) if target != Target::TfRecord => {
-            refuse(path, &format!("the quarantine is TFRecord, and this is called {}", target.extension()))
+            refuse(path, &format!("the quarantine is TFRecord, and this is called {}", target.name()))
         }
         _ => Ok(name),
     }

@@ -90,7 +90,7 @@ fn the_output_does_not_depend_on_the_number_of_workers() {
             let report = folder.convert(&source, &format!("{to:?}-{jobs}/"), &options(to, jobs)).unwrap();
             assert_eq!((report.files, report.records), (1, 20_000));
         }
-        let read = |jobs: usize| fs::read(folder.path(&format!("{to:?}-{jobs}/a.{}", to.extension()))).unwrap();
+        let read = |jobs: usize| fs::read(folder.path(&format!("{to:?}-{jobs}/a.{}", to.name()))).unwrap();
         let one = read(1);
         assert!(one == read(2) && one == read(7), "{to:?}");
     }
@@ -186,7 +186,7 @@ fn columnar_file(folder: &Folder, to: Target, by_us: bool) -> PathBuf {
         folder.convert(&source, "out", &options).unwrap();
         return folder.path("out").join(&files(&folder.path("out"))[0]);
     }
-    let path = folder.path(&format!("stranger.{}", to.extension()));
+    let path = folder.path(&format!("stranger.{}", to.name()));
     let (file, batch) = (fs::File::create(&path).unwrap(), RecordBatch::try_from_iter(columns).unwrap());
     if to == Target::Parquet {
         let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
@@ -204,7 +204,7 @@ fn columnar_file(folder: &Folder, to: Target, by_us: bool) -> PathBuf {
 fn write_flipped(folder: &Folder, whole: &[u8], to: Target, bit: usize) -> PathBuf {
     let mut bytes = whole.to_vec();
     bytes[bit / 8] ^= 1 << (bit % 8);
-    folder.write(&format!("damaged.{}", to.extension()), &bytes)
+    folder.write(&format!("damaged.{}", to.name()), &bytes)
 }
 
 /// What reads Parquet and Arrow panics at some damage, which must not reach whoever converts.
@@ -307,7 +307,7 @@ fn zeros_in_a_file_of_ours_are_found() {
                 let mut bytes = whole.clone();
                 bytes[start..start + len].fill(0);
                 if bytes != whole {
-                    let damaged = folder.write(&format!("damaged.{}", to.extension()), &bytes);
+                    let damaged = folder.write(&format!("damaged.{}", to.name()), &bytes);
                     assert!(damage(&damaged).is_some(), "{to:?}, {len} bytes at {start} of {}", whole.len());
                 }
             }

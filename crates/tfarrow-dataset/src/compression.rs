@@ -3,11 +3,12 @@
 //! A file that begins with a length whose CRC holds is plain TFRecord, whatever magic number these bytes also are: a
 //! first record of 35,615 bytes begins like gzip, one of 40,056 like zlib.
 
-use std::{fmt, io, io::Read, mem};
+use std::{io, io::Read, mem};
 
 use tfarrow_codec::{
     FrameBuffer, Limits, OnError, Segment,
     frame::{FOOTER, HEADER, length},
+    named_values,
 };
 
 use crate::{error::Damage, inflate::Inflate, looks, names::strip_ending};
@@ -24,27 +25,16 @@ pub enum Compression {
     Zlib,
 }
 
-impl Compression {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::None, Self::Gzip, Self::Zlib];
+named_values!(Compression {
+    None = "none": "Do not compress",
+    Gzip = "gzip": "gzip (RFC 1952)",
+    Zlib = "zlib": "zlib (RFC 1950)",
+});
 
+impl Compression {
     /// What the names of compressed files end in, after the last dot.
     pub const ENDINGS: [(&str, Self); 4] =
         [("gz", Self::Gzip), ("gzip", Self::Gzip), ("zz", Self::Zlib), ("zlib", Self::Zlib)];
-
-    /// The name that options use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Gzip => "gzip",
-            Self::Zlib => "zlib",
-        }
-    }
-
-    /// The compression of this name, if any.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|compression| compression.name() == name)
-    }
 
     /// What the names of such files end in, dot and all.
     pub fn suffix(self) -> &'static str {
@@ -90,12 +80,6 @@ impl Compression {
             }
             _ => Self::None,
         }
-    }
-}
-
-impl fmt::Display for Compression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

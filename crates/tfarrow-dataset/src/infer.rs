@@ -7,7 +7,9 @@
 
 use std::{
     cmp::Reverse,
+    fmt,
     ops::ControlFlow,
+    str::FromStr,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -36,6 +38,39 @@ pub enum Sample {
     /// Up to so many records, or [`SAMPLE_BYTES`], of each of up to [`SAMPLE_SHARDS`] shards, spread over the set.
     Records(usize),
 }
+
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.pad("all"),
+            Self::Records(records) => records.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Sample {
+    type Err = NotASample;
+
+    fn from_str(text: &str) -> Result<Self, NotASample> {
+        match text.parse() {
+            _ if text == "all" => Ok(Self::All),
+            Ok(0) | Err(_) => Err(NotASample),
+            Ok(records) => Ok(Self::Records(records)),
+        }
+    }
+}
+
+/// The error that a text is no [`Sample`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotASample;
+
+impl fmt::Display for NotASample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a number of records, or `all`")
+    }
+}
+
+impl std::error::Error for NotASample {}
 
 /// Records of each shard that a sample looks at, where nobody asks for another number.
 pub const SAMPLE_RECORDS: usize = 1000;

@@ -72,8 +72,8 @@ pub use fault::{Fault, FaultKind, Faults, Losses};
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
 pub use infer::{
-    InferOptions, Inferred, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, infer,
-    infer_observed, infer_with, place_in,
+    InferOptions, Inferred, NotASample, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled,
+    infer, infer_observed, infer_with, place_in,
 };
 pub use missing::MissingShards;
 pub use payload::{Payload, check_one_payload};

@@ -14,7 +14,7 @@ use std::{
 };
 
 use arrow_buffer::Buffer;
-use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame};
+use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame, named_values};
 
 use crate::{
     Compression, Error, ErrorKind, Result, Shard, SkippedRecords,
@@ -48,6 +48,11 @@ pub enum PartialTail {
     /// The file is still being written: the record is ignored.
     Ignore,
 }
+
+named_values!(PartialTail {
+    Fail = "fail": "Treat it as an error",
+    Ignore = "ignore": "Ignore it, as of a file that is still being written",
+});
 
 impl Default for ReadOptions {
     fn default() -> Self {

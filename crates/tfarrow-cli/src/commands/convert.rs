@@ -9,11 +9,11 @@ use std::{
 };
 
 use anyhow::Result;
-use tfarrow_convert::{ConvertOptions, Error, OutputStream, Progress, Recut, Report, Target, convert, read_schema};
+use tfarrow_convert::{ConvertOptions, Error, OutputStream, Progress, Recut, Report, convert, read_schema};
 use tfarrow_dataset::SkippedRecords;
 
 use crate::{
-    args::{Convert, To},
+    args::Convert,
     failure::{self, FOUND, Usage},
     interrupt::{self, on_interrupt},
     output::{escape, plural, size},
@@ -73,35 +73,25 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
     let defaults = ConvertOptions::default();
     let shards = args.shards.map(|shards| Recut::Shards(shards.get() as u64));
     Ok(ConvertOptions {
-        to: args.to.map(Target::from),
-        layout: args.reading.layout(),
-        compression: args.compression.map(Into::into),
+        to: args.to,
+        layout: args.reading.layout,
+        compression: args.compression,
         jobs: args.jobs.map_or(defaults.jobs, usize::from),
         schema: args.schema.as_deref().map(read_schema).transpose()?,
         sample: args.sample.unwrap_or(defaults.sample),
         recut: shards.or(args.shard_size.map(Recut::Bytes)),
-        record_type: args.reading.record_type(),
+        record_type: args.reading.record_type,
         lossy: args.lossy,
         overwrite: args.overwrite,
-        verify_crc: args.verify_crc.into(),
+        verify_crc: args.verify_crc,
         row_group_rows: args.row_group_rows.map_or(defaults.row_group_rows, usize::from),
         exact: args.exact,
-        on_conflict: args.on_conflict.into(),
+        on_conflict: args.on_conflict,
         read: args.damage.read(),
         quarantine: args.quarantine.clone(),
         resume: args.resume,
         ..defaults
     })
-}
-
-impl From<To> for Target {
-    fn from(to: To) -> Self {
-        match to {
-            To::Parquet => Self::Parquet,
-            To::Tfrecord => Self::TfRecord,
-            To::Arrow => Self::Arrow,
-        }
-    }
 }
 
 /// Converts, with a bar on the terminal.

@@ -12,7 +12,7 @@ use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff
 use tfarrow_dataset::SkippedRecords;
 
 use crate::{
-    args::{Diff, FaultFormat, RecordTypeArg},
+    args::{Diff, FaultFormat},
     failure::{self, FOUND, Usage, unless_closed},
     output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
 };
@@ -22,11 +22,7 @@ const SHOWN: usize = 60;
 
 /// Compares, and tells the first differences.
 pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
-    let options = DiffOptions {
-        record_type: args.record_type.and_then(RecordTypeArg::record_type),
-        read: args.damage.read(),
-        most: args.records,
-    };
+    let options = DiffOptions { record_type: args.record_type, read: args.damage.read(), most: args.records };
     if [&args.left, &args.right] == ["-", "-"] {
         return Err(Usage("standard input can be read once, and is no two data sets".to_owned()).into());
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use tfarrow_codec::Limit;
 use tfarrow_dataset::{ErrorKind, Fault, FaultKind, Shard};
 
 use crate::{
@@ -50,9 +51,9 @@ impl Found<'_> {
     }
 
     /// The limits that are passed somewhere.
-    fn limits(&self) -> BTreeSet<&'static str> {
+    fn limits(&self) -> BTreeSet<Limit> {
         let limit = |fault: &Fault| match fault.error.kind() {
-            ErrorKind::Codec(error) => error.limit_name(),
+            ErrorKind::Codec(error) => error.limit(),
             _ => None,
         };
         self.faults.iter().filter_map(limit).collect()

@@ -18,7 +18,7 @@ use tfarrow_convert::columnar;
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, check_one_payload, resolve};
 
 use crate::{
-    args::{Head, RecordTypeArg},
+    args::Head,
     output::{self, Cell, Out, Style},
 };
 
@@ -28,7 +28,7 @@ const LOOKED_AT: usize = 1000;
 /// Prints the first records.
 pub(crate) fn run(args: &Head) -> Result<ExitCode> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
-    let record_type = args.record_type.and_then(RecordTypeArg::record_type);
+    let record_type = args.record_type;
     let mut printer = Printer { out: output::stdout(), style, record_type, read: args.bounds.read(OnError::Fail) };
     let mut left = args.records;
     let shards = resolve(&args.sources)?;

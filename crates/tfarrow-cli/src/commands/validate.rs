@@ -12,7 +12,7 @@ use tfarrow_stats::{
 };
 
 use crate::{
-    args::{HeldAgainst, Looking, Validate, ValidateFormat},
+    args::{Expectations, Looking, Validate, ValidateFormat},
     commands::{look, stats},
     failure::{self, FOUND, Usage},
     output::{self, BAD, GOOD, coloured, count, escape, short},
@@ -56,7 +56,7 @@ pub(super) struct Held {
 /// nothing, what is found is of no meaning.
 pub(super) fn hold<O: RecordObserver + Send>(
     sources: &[String],
-    against: &HeldAgainst,
+    against: &Expectations,
     environment: Option<&str>,
     looking: &Looking,
     others: impl Fn() -> O + Sync,

@@ -11,7 +11,7 @@ use tfarrow_dataset::{
 };
 
 use crate::{
-    args::{RecordTypeArg, Verify},
+    args::Verify,
     commands::{
         faults::{self, Found},
         look::{each, told},
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     }
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let record_type = args.record_type.and_then(RecordTypeArg::record_type);
+    let record_type = args.record_type;
     let read = args.bounds.read(OnError::Skip);
     let mut verified = verify(tfrecord, record_type, jobs, read, args.max_faults, &told(&progress))?;
     let others = each(columnar, |index, shard| {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{FOOTER, HEADER, split};
-use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Result};
+use crate::{Error, ErrorKind, Limit, Limits, MOST_RECORD_BYTES, Result};
 
 /// The position of a record's payload in the chunk of memory that holds its frame.
 #[doc(hidden)]
@@ -193,7 +193,7 @@ impl Framer {
 
 /// The error that a payload of `found` bytes exceeds `limit`.
 pub(super) fn too_long(found: u64, limit: usize) -> ErrorKind {
-    let (what, name) = ("bytes in one record", Some("record-bytes"));
+    let (what, name) = ("bytes in one record", Some(Limit::RecordBytes));
     ErrorKind::Limit { what, limit: limit as u64, found, name }
 }
 
@@ -241,7 +241,7 @@ mod tests {
             error.to_string(),
             "record 0 (byte 0): bytes in one record: found 100, the limit record-bytes is 99"
         );
-        assert_eq!(error.limit_name(), Some("record-bytes"));
+        assert_eq!(error.limit(), Some(Limit::RecordBytes));
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             if let Err(error) = result {
                 let found = format!("found {length}, the limit record-bytes is 2147483647, its maximum");
                 assert!(error.to_string().ends_with(&found), "{error}");
-                assert_eq!((error.category(), error.limit_name()), (crate::Category::Limit, None));
+                assert_eq!((error.category(), error.limit()), (crate::Category::Limit, None));
             }
         }
     }

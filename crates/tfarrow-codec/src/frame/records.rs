@@ -3,7 +3,7 @@
 use arrow_buffer::Buffer;
 
 use super::{FOOTER, Framer, HEADER, Span, crc::masked, framer::too_long, write};
-use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, WireError, walk};
+use crate::{Error, ErrorKind, Limit, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, WireError, walk};
 
 /// Complete records of a stream, which lie one after the other in one reference-counted chunk of memory. A unit of work
 /// that is cheap to clone, to split and to send to another thread.
@@ -230,11 +230,11 @@ impl Records {
         let (what, limit, found, name) = match error {
             WireError::LongKey => {
                 let found = walk::longest_key(data, lists, limits.nesting);
-                ("bytes in the name of a feature", limits.key_bytes, found, "key-bytes")
+                ("bytes in the name of a feature", limits.key_bytes, found, Limit::KeyBytes)
             }
             WireError::ManyFeatures => {
                 let found = walk::count_entries(data, lists, limits.nesting).unwrap_or_default();
-                ("features in one record", limits.record_features, found, "record-features")
+                ("features in one record", limits.record_features, found, Limit::RecordFeatures)
             }
             WireError::ManyValues => {
                 let found = walk::long_feature(data, lists, limits);
@@ -242,7 +242,7 @@ impl Records {
                     feature = Some(name);
                     found
                 });
-                ("values", limits.values, found, "values")
+                ("values", limits.values, found, Limit::Values)
             }
             _ => return self.error(ErrorKind::Wire(error), index),
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use tfarrow_codec::{
-    Category, ErrorKind, FeatureSummary, KindSummary, Layout, Limits, Place, RecordType, Records, Role, Summary,
+    Category, ErrorKind, FeatureSummary, KindSummary, Layout, Limit, Limits, Place, RecordType, Records, Role, Summary,
     VerifyCrc,
 };
 use tfarrow_testkit::{
@@ -285,7 +285,7 @@ fn a_record_past_a_limit_is_not_counted() {
     let [records] = &chunks(&set.file(), 4096).unwrap()[..] else { panic!() };
     let mut summary = Summary::with_limits(0, limits);
     let error = summary.observe(records, VerifyCrc::Always).unwrap_err();
-    assert_eq!((error.limit_name(), error.position().record), (Some("values"), 0));
+    assert_eq!((error.limit(), error.position().record), (Some(Limit::Values), 0));
     assert_eq!((summary.records(), summary.bytes()), (0, 0));
     summary.observe(&records.clone().split_at(1).1, VerifyCrc::Always).unwrap();
     assert_eq!((summary.records(), summary.features().count()), (1, 1));

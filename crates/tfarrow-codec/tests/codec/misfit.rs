@@ -215,7 +215,7 @@ fn a_batch_that_arrow_cannot_count_blames_no_record() {
         let builder = DecoderBuilder::new(Arc::clone(&schema)).with_verify_crc(VerifyCrc::Never);
         let mut decoder = builder.with_on_error(on_error).build_batch_decoder().unwrap();
         let error = decoder.decode(&records).unwrap_err();
-        assert_eq!((error.category(), error.limit_name()), (Category::Limit, None));
+        assert_eq!((error.category(), error.limit()), (Category::Limit, None));
         assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 2, .. }), "{error}");
         assert_eq!(
             error.to_string(),

@@ -45,12 +45,12 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 /// Prints the columns that a data set has.
 fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
     let (shards, progress) = look::shards(&args.sources)?;
-    let options = InferOptions { record_type: args.reading.record_type(), ..look::options(&args.looking) };
+    let options = InferOptions { record_type: args.reading.record_type, ..look::options(&args.looking) };
     let inferred = infer_with(&shards, &options, &look::told(&progress))?;
     drop(progress);
     let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
     print(&found)?;
-    let has_strays = match args.reading.record_type() {
+    let has_strays = match args.reading.record_type {
         None => look::tell_strays(&inferred),
         Some(RecordType::Raw) => false,
         Some(_) => look::tell_unreadable(&inferred),
@@ -82,7 +82,7 @@ struct Found<'a> {
 
 /// The schema of all features that have no more than one kind.
 fn schema_of_sound(inferred: &Inferred, args: &SchemaArgs) -> Result<SchemaRef> {
-    let (layout, record_type) = (args.reading.layout(), args.reading.record_type());
+    let (layout, record_type) = (args.reading.layout, args.reading.record_type);
     let summary = &inferred.summary;
     let record_type = record_type.unwrap_or_else(|| summary.record_type());
     if record_type == RecordType::Raw || summary.conflict().is_none() {

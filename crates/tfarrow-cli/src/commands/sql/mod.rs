@@ -169,9 +169,9 @@ fn read(path: &Path) -> Result<String> {
 fn session(args: &Sql, losses: Arc<Losses>, cancellation: Cancellation) -> Result<SessionContext> {
     let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
-        layout: args.reading.layout(),
-        record_type: args.reading.record_type(),
-        verify_crc: args.verify_crc.into(),
+        layout: args.reading.layout,
+        record_type: args.reading.record_type,
+        verify_crc: args.verify_crc,
         on_error,
         partial_tail,
         limits,
