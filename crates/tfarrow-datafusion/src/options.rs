@@ -1,15 +1,18 @@
 //! What a user may choose: how records become columns, and which checks are made. One set, one spelling, in SQL
 //! (`SET tfarrow.layout = 'list'`) as in Rust.
 
-use std::{any::Any, num::NonZeroUsize};
+use std::{any::Any, fmt, num::NonZeroUsize, str::FromStr};
 
 use datafusion::{
-    common::config::{ConfigEntry, ConfigExtension, ExtensionOptions},
+    common::{
+        config::{ConfigEntry, ConfigExtension, ExtensionOptions},
+        config_err,
+    },
     error::{DataFusionError, Result},
     execution::config::SessionConfig,
 };
 use tfarrow_codec::{
-    Layout, Limits, OnConflict, OnError, RecordType, Role, VerifyCrc,
+    Layout, Limits, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc, named_values,
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
 use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
@@ -103,6 +106,12 @@ pub enum BytesType {
     BinaryView,
 }
 
+named_values!(BytesType {
+    Auto = "auto": "Views, which are not copied",
+    Binary = "binary": "Binary and Utf8",
+    BinaryView = "binary_view": "BinaryView and Utf8View",
+});
+
 impl BytesType {
     /// Whether columns are arrays of views.
     pub fn is_view(self) -> bool {
@@ -138,31 +147,42 @@ impl MetadataColumns {
         all.into_iter().filter_map(|(wanted, role)| wanted.then_some(role))
     }
 
-    fn from_words(words: &str) -> Option<Self> {
+    /// Each column, with its name.
+    fn columns(&mut self) -> [(&mut bool, &'static str); 4] {
+        [
+            (&mut self.file, FILE_COLUMN),
+            (&mut self.record, INDEX_COLUMN),
+            (&mut self.offset, OFFSET_COLUMN),
+            (&mut self.raw, RAW_COLUMN),
+        ]
+    }
+}
+
+impl FromStr for MetadataColumns {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<Self> {
         let mut columns = Self::NONE;
-        for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word {
                 "none" => columns = Self::NONE,
                 "all" => columns = Self::ALL,
-                FILE_COLUMN => columns.file = true,
-                INDEX_COLUMN => columns.record = true,
-                OFFSET_COLUMN => columns.offset = true,
-                RAW_COLUMN => columns.raw = true,
-                _ => return None,
+                name => match columns.columns().into_iter().find(|(_, column)| *column == name) {
+                    Some((wanted, _)) => *wanted = true,
+                    None => return config_err!("there is no metadata column {name:?}"),
+                },
             }
         }
-        Some(columns)
+        Ok(columns)
     }
+}
 
-    fn words(self) -> String {
-        let all = [
-            (self.file, FILE_COLUMN),
-            (self.record, INDEX_COLUMN),
-            (self.offset, OFFSET_COLUMN),
-            (self.raw, RAW_COLUMN),
-        ];
-        let words: Vec<_> = all.into_iter().filter_map(|(wanted, name)| wanted.then_some(name)).collect();
-        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+impl fmt::Display for MetadataColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut columns = *self;
+        let names = columns.columns().into_iter().filter_map(|(wanted, name)| wanted.then_some(name));
+        let names = names.collect::<Vec<_>>().join(", ");
+        f.pad(if names.is_empty() { "none" } else { &names })
     }
 }
 
@@ -208,114 +228,173 @@ impl TfRecordOptions {
     }
 }
 
-/// One option: its name, its values in words, what it does.
-struct Known {
+/// One option: its name in SQL, its values in words, and how it is set and shown.
+struct Setting {
     name: &'static str,
-    values: &'static str,
+    values: fn() -> String,
     description: &'static str,
+    /// Sets the option to a value in lower case; `None` where it has no such value.
+    set: fn(&mut TfRecordOptions, &str) -> Option<()>,
+    show: fn(&TfRecordOptions) -> String,
 }
 
-const LAYOUT: Known = Known {
-    name: "layout",
-    values: "auto, list",
-    description: "How features are laid out in columns: bare values and text where the sample allows it, or always lists",
-};
-const RECORD_TYPE: Known = Known {
-    name: "record_type",
-    values: "auto, example, sequence-example, raw",
-    description: "What the records are; auto: what the sample says",
-};
-const ON_CONFLICT: Known = Known {
-    name: "on_conflict",
-    values: "error, split",
-    description: "What becomes of a feature that has more than one kind: an error, or a column for each kind",
-};
-const SAMPLE: Known = Known {
-    name: "sample_records",
-    values: "a number of records, all",
-    description: "Records of each sampled file that the schema is inferred from",
-};
-const VERIFY_CRC: Known = Known {
-    name: "verify_crc",
-    values: "always, on_parse_failure, never",
-    description: "Whether the CRC of a record's data is checked; that of its length always is",
-};
-const ON_ERROR: Known = Known {
-    name: "on_error",
-    values: "fail, skip",
-    description: "What becomes of a record that is damaged or does not fit its table: an error, or left out and counted",
-};
-const PARTIAL_TAIL: Known = Known {
-    name: "partial_tail",
-    values: "fail, ignore",
-    description: "What becomes of a last record that is cut short, as of a file that is still being written",
-};
-const BYTES_TYPE: Known = Known {
-    name: "bytes_type",
-    values: "auto, binary, binary_view",
-    description: "Which Arrow types bytes and text have; auto: views, which are not copied",
-};
-const METADATA_COLUMNS: Known = Known {
-    name: "metadata_columns",
-    values: "none, all, or some of _file, _record, _offset, _raw",
-    description: "Columns that say of each record where it comes from",
-};
-const PUSHDOWN_FILTERS: Known = Known {
-    name: "pushdown_filters",
-    values: "true, false",
-    description: "Whether a scan decides the filters of a query, and decodes the other columns of the rows they keep alone",
-};
-const PRESERVE_ORDER: Known = Known {
-    name: "preserve_order",
-    values: "true, false",
-    description: "Whether a query without sort, join, group or window gives rows in the order of the files; false: in any order",
-};
-const COMPRESSION: Known = Known {
-    name: "compression",
-    values: "none, gzip, zlib",
-    description: "How files that are written are compressed; of those that are read, their content tells",
-};
-const SHARDS: Known = Known {
-    name: "shards",
-    values: "auto, a number of shards",
-    description: "Into how many shards what is written is cut, named as TensorFlow does: name-00000-of-00008",
-};
-const OVERWRITE: Known =
-    Known { name: "overwrite", values: "true, false", description: "Whether files that are there may be replaced" };
-const LOSSY: Known = Known {
-    name: "lossy",
-    values: "true, false",
-    description: "Whether values that TFRecord can only hold changed are written changed",
-};
-const KNOWN: [Known; 15] = [
-    LAYOUT,
-    RECORD_TYPE,
-    ON_CONFLICT,
-    SAMPLE,
-    VERIFY_CRC,
-    ON_ERROR,
-    PARTIAL_TAIL,
-    BYTES_TYPE,
-    METADATA_COLUMNS,
-    PUSHDOWN_FILTERS,
-    PRESERVE_ORDER,
-    COMPRESSION,
-    SHARDS,
-    OVERWRITE,
-    LOSSY,
+/// All options, in the order in which they are shown.
+const SETTINGS: [Setting; 15] = [
+    Setting {
+        name: "layout",
+        values: names::<Layout>,
+        description: "How features become columns: plain values and text where the sample allows it, or always lists",
+        set: |options, value| put(&mut options.layout, value),
+        show: |options| options.layout.to_string(),
+    },
+    Setting {
+        name: "record_type",
+        values: || format!("auto, {}", names::<RecordType>()),
+        description: "What the records are; auto: what the sample shows",
+        set: |options, value| put_or_auto(&mut options.record_type, value),
+        show: |options| or_auto(options.record_type),
+    },
+    Setting {
+        name: "on_conflict",
+        values: names::<OnConflict>,
+        description: "How to handle a feature of more than one kind: an error, or a column for each kind",
+        set: |options, value| put(&mut options.on_conflict, value),
+        show: |options| options.on_conflict.to_string(),
+    },
+    Setting {
+        name: "sample_records",
+        values: || "a number of records, all".to_owned(),
+        description: "Records of each sampled file that columns are inferred from",
+        set: |options, value| put(&mut options.sample, &value.replace('_', "")),
+        show: |options| options.sample.to_string(),
+    },
+    Setting {
+        name: "verify_crc",
+        values: || snake(&names::<VerifyCrc>()),
+        description: "When to check the CRC of a record's data; that of its length is always checked",
+        set: |options, value| put(&mut options.verify_crc, value),
+        show: |options| snake(options.verify_crc.name()),
+    },
+    Setting {
+        name: "on_error",
+        values: names::<OnError>,
+        description: "How to handle corrupt or non-conforming records: fail, or skip and count them",
+        set: |options, value| put(&mut options.on_error, value),
+        show: |options| options.on_error.to_string(),
+    },
+    Setting {
+        name: "partial_tail",
+        values: names::<PartialTail>,
+        description: "How to handle a truncated last record, as of a file that is still being written",
+        set: |options, value| put(&mut options.partial_tail, value),
+        show: |options| options.partial_tail.to_string(),
+    },
+    Setting {
+        name: "bytes_type",
+        values: names::<BytesType>,
+        description: "Arrow types of bytes and text; auto: views, which are not copied",
+        set: |options, value| put(&mut options.bytes_type, value),
+        show: |options| options.bytes_type.to_string(),
+    },
+    Setting {
+        name: "metadata_columns",
+        values: || "none, all, or some of _file, _record, _offset, _raw".to_owned(),
+        description: "Columns with the origin of each record",
+        set: |options, value| put(&mut options.metadata_columns, value),
+        show: |options| options.metadata_columns.to_string(),
+    },
+    Setting {
+        name: "pushdown_filters",
+        values: booleans,
+        description: "Whether to evaluate filters in the scan, and decode other columns only for the rows that pass",
+        set: |options, value| put(&mut options.pushdown_filters, value),
+        show: |options| options.pushdown_filters.to_string(),
+    },
+    Setting {
+        name: "preserve_order",
+        values: booleans,
+        description: "Whether rows of a query without sort, join, group or window keep the order of the files",
+        set: |options, value| put(&mut options.preserve_order, value),
+        show: |options| options.preserve_order.to_string(),
+    },
+    Setting {
+        name: "compression",
+        values: names::<Compression>,
+        description: "Compression of written files; that of files that are read is detected",
+        set: |options, value| put(&mut options.compression, value),
+        show: |options| options.compression.to_string(),
+    },
+    Setting {
+        name: "shards",
+        values: || "auto, a number of shards".to_owned(),
+        description: "Number of shards to write, named as TensorFlow does: name-00000-of-00008",
+        set: |options, value| {
+            put_or_auto(&mut options.shards, value)
+                .filter(|()| options.shards.is_none_or(|shards| shards.get() <= MAX_SHARDS))
+        },
+        show: |options| or_auto(options.shards),
+    },
+    Setting {
+        name: "overwrite",
+        values: booleans,
+        description: "Whether to replace existing files",
+        set: |options, value| put(&mut options.overwrite, value),
+        show: |options| options.overwrite.to_string(),
+    },
+    Setting {
+        name: "lossy",
+        values: booleans,
+        description: "Whether to allow lossy conversions, such as float64 to float32",
+        set: |options, value| put(&mut options.lossy, value),
+        show: |options| options.lossy.to_string(),
+    },
 ];
 
-impl Known {
-    /// `value`, or an error that lists what there is.
-    fn take<T>(&self, value: Option<T>, found: &str) -> Result<T> {
-        let Self { name, values, .. } = self;
-        value.ok_or_else(|| {
-            DataFusionError::Configuration(format!("tfarrow.{name}: found {found:?}, expected one of: {values}"))
-        })
+/// The names of an enum's values.
+fn names<T: NamedValue>() -> String {
+    T::names()
+}
+
+fn booleans() -> String {
+    "true, false".to_owned()
+}
+
+/// A name as SQL writes it.
+fn snake(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+fn put<T: FromStr>(option: &mut T, value: &str) -> Option<()> {
+    *option = value.parse().ok()?;
+    Some(())
+}
+
+fn put_or_auto<T: FromStr>(option: &mut Option<T>, value: &str) -> Option<()> {
+    *option = if value == "auto" { None } else { Some(value.parse().ok()?) };
+    Some(())
+}
+
+fn or_auto<T: ToString>(option: Option<T>) -> String {
+    option.map_or_else(|| "auto".to_owned(), |value| value.to_string())
+}
+
+impl Setting {
+    /// Sets this option of `options`.
+    ///
+    /// # Errors
+    /// A value that the option does not have; the message lists those that it has.
+    fn apply(&self, options: &mut TfRecordOptions, value: &str) -> Result<()> {
+        let mut changed = options.clone();
+        let Some(()) = (self.set)(&mut changed, &value.trim().to_ascii_lowercase()) else {
+            return config_err!("tfarrow.{}: found {value:?}, expected one of: {}", self.name, (self.values)());
+        };
+        *options = changed;
+        Ok(())
     }
 
-    fn entry(&self, value: String) -> ConfigEntry {
-        ConfigEntry { key: format!("{PREFIX}.{}", self.name), value: Some(value), description: self.description }
+    fn entry(&self, options: &TfRecordOptions) -> ConfigEntry {
+        let key = format!("{PREFIX}.{}", self.name);
+        ConfigEntry { key, value: Some((self.show)(options)), description: self.description }
     }
 }
 
@@ -336,155 +415,22 @@ impl ExtensionOptions for TfRecordOptions {
         Box::new(self.clone())
     }
 
-    /// The name may be a whole one, as [`entries`](Self::entries) gives it.
+    /// The name may be given in full, as [`entries`](Self::entries) does.
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        let word = value.trim().to_ascii_lowercase();
         let key = key.trim().to_ascii_lowercase().replace('-', "_");
-        match key.strip_prefix("tfarrow.").unwrap_or(&key) {
-            "layout" => self.layout = LAYOUT.take(layout_of(&word), value)?,
-            "record_type" => self.record_type = RECORD_TYPE.take(record_type_of(&word), value)?,
-            "on_conflict" => self.on_conflict = ON_CONFLICT.take(on_conflict_of(&word), value)?,
-            "sample_records" => self.sample = SAMPLE.take(sample_of(&word), value)?,
-            "verify_crc" => self.verify_crc = VERIFY_CRC.take(verify_crc_of(&word), value)?,
-            "on_error" => self.on_error = ON_ERROR.take(on_error_of(&word), value)?,
-            "partial_tail" => self.partial_tail = PARTIAL_TAIL.take(partial_tail_of(&word), value)?,
-            "bytes_type" => self.bytes_type = BYTES_TYPE.take(bytes_type_of(&word), value)?,
-            "metadata_columns" => {
-                self.metadata_columns = METADATA_COLUMNS.take(MetadataColumns::from_words(&word), value)?;
-            }
-            "pushdown_filters" => self.pushdown_filters = PUSHDOWN_FILTERS.take(word.parse().ok(), value)?,
-            "preserve_order" => self.preserve_order = PRESERVE_ORDER.take(word.parse().ok(), value)?,
-            "compression" => self.compression = COMPRESSION.take(Compression::from_name(&word), value)?,
-            "shards" => self.shards = SHARDS.take(shards_of(&word), value)?,
-            "overwrite" => self.overwrite = OVERWRITE.take(word.parse().ok(), value)?,
-            "lossy" => self.lossy = LOSSY.take(word.parse().ok(), value)?,
-            key => {
-                let names = KNOWN.map(|known| known.name).join(", ");
-                let message = format!("there is no option tfarrow.{key}; there are: {names}");
-                return Err(DataFusionError::Configuration(message));
+        let key = key.strip_prefix("tfarrow.").unwrap_or(&key);
+        match SETTINGS.iter().find(|setting| setting.name == key) {
+            Some(setting) => setting.apply(self, value),
+            None => {
+                let names = SETTINGS.map(|setting| setting.name).join(", ");
+                config_err!("there is no option tfarrow.{key}; there are: {names}")
             }
         }
-        Ok(())
     }
 
-    /// Whole names, so that `SHOW tfarrow.layout` finds them.
+    /// Names in full, so that `SHOW tfarrow.layout` finds them.
     fn entries(&self) -> Vec<ConfigEntry> {
-        vec![
-            LAYOUT.entry(layout_name(self.layout).to_owned()),
-            RECORD_TYPE.entry(self.record_type.map_or("auto", RecordType::name).to_owned()),
-            ON_CONFLICT.entry(on_conflict_name(self.on_conflict).to_owned()),
-            SAMPLE.entry(sample_name(&self.sample)),
-            VERIFY_CRC.entry(verify_crc_name(self.verify_crc).to_owned()),
-            ON_ERROR.entry(on_error_name(self.on_error).to_owned()),
-            PARTIAL_TAIL.entry(partial_tail_name(self.partial_tail).to_owned()),
-            BYTES_TYPE.entry(bytes_type_name(self.bytes_type).to_owned()),
-            METADATA_COLUMNS.entry(self.metadata_columns.words()),
-            PUSHDOWN_FILTERS.entry(self.pushdown_filters.to_string()),
-            PRESERVE_ORDER.entry(self.preserve_order.to_string()),
-            COMPRESSION.entry(self.compression.name().to_owned()),
-            SHARDS.entry(self.shards.map_or("auto".to_owned(), |shards| shards.to_string())),
-            OVERWRITE.entry(self.overwrite.to_string()),
-            LOSSY.entry(self.lossy.to_string()),
-        ]
-    }
-}
-
-/// The one of `all` that has this name.
-fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> Option<T> {
-    all.iter().copied().find(|value| name(*value) == word)
-}
-
-fn layout_of(word: &str) -> Option<Layout> {
-    named(&[Layout::Auto, Layout::List], layout_name, word)
-}
-
-fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Auto => "auto",
-        Layout::List => "list",
-    }
-}
-
-fn record_type_of(word: &str) -> Option<Option<RecordType>> {
-    if word == "auto" { Some(None) } else { RecordType::from_name(&word.replace('_', "-")).map(Some) }
-}
-
-fn on_conflict_of(word: &str) -> Option<OnConflict> {
-    named(&[OnConflict::Fail, OnConflict::Split], on_conflict_name, word)
-}
-
-fn on_conflict_name(on_conflict: OnConflict) -> &'static str {
-    match on_conflict {
-        OnConflict::Fail => "error",
-        OnConflict::Split => "split",
-    }
-}
-
-fn sample_of(word: &str) -> Option<Sample> {
-    if word == "all" {
-        return Some(Sample::All);
-    }
-    word.replace('_', "").parse().ok().filter(|records| *records > 0).map(Sample::Records)
-}
-
-fn sample_name(sample: &Sample) -> String {
-    match sample {
-        Sample::All => "all".to_owned(),
-        Sample::Records(records) => records.to_string(),
-    }
-}
-
-fn verify_crc_of(word: &str) -> Option<VerifyCrc> {
-    named(&[VerifyCrc::Always, VerifyCrc::OnParseFailure, VerifyCrc::Never], verify_crc_name, &word.replace('-', "_"))
-}
-
-fn verify_crc_name(verify: VerifyCrc) -> &'static str {
-    match verify {
-        VerifyCrc::Always => "always",
-        VerifyCrc::OnParseFailure => "on_parse_failure",
-        VerifyCrc::Never => "never",
-    }
-}
-
-fn on_error_of(word: &str) -> Option<OnError> {
-    named(&[OnError::Fail, OnError::Skip], on_error_name, word)
-}
-
-fn on_error_name(on_error: OnError) -> &'static str {
-    match on_error {
-        OnError::Fail => "fail",
-        OnError::Skip => "skip",
-    }
-}
-
-fn partial_tail_of(word: &str) -> Option<PartialTail> {
-    named(&[PartialTail::Fail, PartialTail::Ignore], partial_tail_name, word)
-}
-
-fn partial_tail_name(partial_tail: PartialTail) -> &'static str {
-    match partial_tail {
-        PartialTail::Fail => "fail",
-        PartialTail::Ignore => "ignore",
-    }
-}
-
-fn bytes_type_of(word: &str) -> Option<BytesType> {
-    named(&[BytesType::Auto, BytesType::Binary, BytesType::BinaryView], bytes_type_name, &word.replace('-', "_"))
-}
-
-fn bytes_type_name(bytes_type: BytesType) -> &'static str {
-    match bytes_type {
-        BytesType::Auto => "auto",
-        BytesType::Binary => "binary",
-        BytesType::BinaryView => "binary_view",
-    }
-}
-
-fn shards_of(word: &str) -> Option<Option<NonZeroUsize>> {
-    if word == "auto" {
-        Some(None)
-    } else {
-        word.parse().ok().filter(|shards: &NonZeroUsize| shards.get() <= MAX_SHARDS).map(Some)
+        SETTINGS.iter().map(|setting| setting.entry(self)).collect()
     }
 }
 
