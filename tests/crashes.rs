@@ -502,7 +502,7 @@ fn what_was_interrupted_is_resumed_as_it_was_asked_for() {
     fs::write(&touched, "touched").unwrap();
     // Damage may be passed over by now; there is none.
     let said = tfarrow(&[&args[..], &["--resume", "--on-error", "skip"]].concat()).ends(0);
-    assert!(said.contains("1 output of the run that was interrupted is of a source that is not among these"), "{said}");
+    assert!(said.contains("1 output of the interrupted run has a source that is not among these"), "{said}");
     fs::remove_file(dest.join(format!("train-00007-of-{SHARDS:05}.parquet"))).unwrap();
     tfarrow(&["convert", text(&source), text(&whole), "--schema", text(&schema)]).ends(0);
     assert!(files(&dest) == files(&whole));

@@ -177,7 +177,7 @@ fn too_few_file_descriptors_are_no_damage() {
         assert!(refused > 0, "{command:?}");
     }
     let said = (6..24).map(|files| tfarrow_with_files(files, &["verify", &records]).stderr).collect::<String>();
-    assert!(said.contains("raise the limit, such as with ulimit -n 1024"), "{said}");
+    assert!(said.contains("raise the limit of open files, e.g. with ulimit -n 1024"), "{said}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_damaged_header_of_gzip_costs_its_file_alone() {
     fs::write(path("in/b.tfrecord.gz"), &stored).unwrap();
     let said = tfarrow(&["convert", &path("in"), &path("out/")]).fails();
     assert!(said.contains("starts like gzip, but its header is damaged; "), "{said}");
-    assert!(said.ends_with("tfarrow repair saves what is whole behind the damage"), "{said}");
+    assert!(said.ends_with("tfarrow repair recovers the valid records after the damage"), "{said}");
     tfarrow(&["repair", &path("in"), &path("saved/"), "--quarantine", &path("q")]).ends(3);
     assert_eq!(tfarrow(&["count", &path("saved/a.tfrecord")]).prints(), "2\n");
     let query = format!("SELECT octet_length(data) FROM '{}'", path("q"));
@@ -767,7 +767,7 @@ fn a_record_that_does_not_parse_is_no_empty_one() {
     let path = |name: &str| text(&folder.path().join(name)).to_owned();
     fs::write(path("a.tfrecord"), frame::file([&example(1, 5)[..], b"\xff\xff", &example(2, 5)])).unwrap();
     let said = tfarrow(&["schema", &path("a.tfrecord"), "--record-type", "example"]).ends(3);
-    assert!(said.contains("of 1 record nothing is known") && said.contains("record 1 (byte "), "{said}");
+    assert!(said.contains("1 record cannot be parsed") && said.contains("record 1 (byte "), "{said}");
     let run = tfarrow(&["head", &path("a.tfrecord"), "--record-type", "example"]);
     assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
     assert!(run.stderr.contains("record 1 (byte "), "{}", run.stderr);

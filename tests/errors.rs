@@ -68,7 +68,7 @@ fn damage_is_told_with_its_place() {
             let said = tfarrow(args).fails();
             assert!(said.starts_with(&format!("{file}: {place}")), "{args:?}: {said}");
             assert_eq!(said.matches(name).count(), 1, "told once: {said}");
-            assert!(said.ends_with("tfarrow repair saves the rest"), "the way out: {said}");
+            assert!(said.ends_with("tfarrow repair recovers the valid records"), "the way out: {said}");
         }
     }
 }

@@ -157,7 +157,7 @@ fn differences_are_told_with_their_places() {
     let run = tfarrow(&["diff", &name("f.tfrecord"), &name("g.tfrecord")]);
     assert!(run.stdout.contains("fox one and more\" and …") && run.stdout.contains("fox two and"), "{}", run.stdout);
     let said = tfarrow(&["diff", "-", "-"]).ends(2);
-    assert!(said.contains("standard input can be read once"), "{said}");
+    assert!(said.contains("standard input can be read only once"), "{said}");
     // Also where others have changed.
     let mut changed: Vec<Vec<u8>> = frame::read(&shard(400, 3, |_| 0)).unwrap().iter().map(|p| p.to_vec()).collect();
     fs::write(name("d.tfrecord"), frame::file(&changed)).unwrap();

@@ -210,7 +210,7 @@ def check_hostile(browser, folder, program):
     assert 10 <= shown < 24 and pictures == 24 + shown, (shown, pictures)
     assert browser.run("return document.querySelectorAll('.picture rect').length") == 2 * shown
     assert browser.run(f"return {images}[0].querySelector('rect title').textContent") == HOSTILE[0]
-    assert "not shown, for it is damaged" in browser.run("return document.getElementById('examples').textContent")
+    assert "not shown: corrupt or too large" in browser.run("return document.getElementById('examples').textContent")
     broken = "return Promise.all([...document.querySelectorAll('.picture image')].map(i => { const p = new Image();" \
         " p.src = i.getAttribute('href'); return p.decode().then(() => p.naturalWidth); }))"
     assert sorted(browser.run(broken)) == [8] * 24 + [64] * shown

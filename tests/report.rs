@@ -35,7 +35,7 @@ fn what_is_no_page_is_not_replaced() {
     fs::copy(crate::support::path("testdata/scalar.tfrecord"), &data).unwrap();
     let name = data.to_str().unwrap();
     let said = tfarrow(&["report", name, "-o", name]).ends(2);
-    assert!(said.contains("is there already, and is no page"), "{said}");
+    assert!(said.contains("exists and is not a report page"), "{said}");
     assert!(fs::read(&data).unwrap() == fs::read(crate::support::path("testdata/scalar.tfrecord")).unwrap());
     let html = tfarrow(&["report", name, "-o", "-"]).prints();
     let page = folder.path().join("new/page.html");

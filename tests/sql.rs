@@ -336,7 +336,7 @@ fn a_terminal_gets_a_prompt() {
         ("\\d\r", "BASE TABLE"),
         ("\\d t\r", "| payload "),
         ("\\d 'testdata/shards/'\r", "| image/encoded "),
-        ("\\x\r", "is not known here"),
+        ("\\x\r", "is not a known command"),
         ("\\timing\r", "timing is off"),
         ("sel\t 6 * 7 AS answer;\r", "|     42 |"),
     ] {

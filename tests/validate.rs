@@ -103,7 +103,7 @@ fn what_is_no_schema_is_told() {
     let said = validate("not there.pbtxt", &[]).fails();
     assert!(said.starts_with("not there.pbtxt: "), "{said}");
     let said = validate("README.md", &[]).fails();
-    assert!(said.starts_with("README.md is no schema.pbtxt: "), "{said}");
+    assert!(said.starts_with("README.md is not a schema in text format: "), "{said}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn nothing_is_not_what_a_schema_says() {
     let schema = schema_in(folder.path(), |schema| schema);
     let run = tfarrow(&["validate", "testdata/empty.tfrecord", "--schema", &schema]);
     assert_eq!(run.stdout, "0 records, no anomalies\n");
-    assert_eq!(run.ends(3), "tfarrow: there are no records to look at\n");
+    assert_eq!(run.ends(3), "tfarrow: there are no records to validate\n");
 }
 
 #[test]

@@ -70,7 +70,7 @@ mod platform {
         Ok(iter::repeat_with(next).flatten())
     }
 
-    /// Whether the parent process had the signal ignored, as `nohup` does; `false` where the system does not tell.
+    /// Whether the parent process had the signal ignored, as `nohup` does; `false` where the system has no `/proc`.
     fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,15 +1,18 @@
 //! The `tfarrow` program: arguments, commands, output, exit status.
 //!
-//! `args` says what can be asked for, a file of `commands` does it, `output` is the only module that writes to standard
-//! output, `page` makes the page of `report`, and `failure` words what goes wrong. The work itself is done by the other crates.
+//! `args` defines the command line, and `commands` has one file for each subcommand. `output` is the only module that writes
+//! to standard output, `stderr` the only one that writes messages to standard error. `error` makes texts and exit statuses
+//! of errors, and `page` makes the page of `report`. The other crates do the work.
 
 mod args;
 mod commands;
-mod failure;
+mod error;
 mod interrupt;
 mod output;
 mod page;
 mod progress;
+mod stderr;
+mod text;
 
 use std::process::ExitCode;
 
@@ -18,25 +21,25 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 
-/// Threads hand batches to each other all the time, which the system's allocator takes badly.
+/// Batches are freed by other threads than those that allocate them, which slows the system's allocator down.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    failure::without_panic(|| match Cli::try_parse() {
+    error::catch_panic(|| match Cli::try_parse() {
         Ok(cli) => run(cli),
-        // Help and version, which clap takes for errors; it ignores that they cannot be written.
+        // Help and version are errors in clap, which would ignore a failed write.
         Err(error) if !error.use_stderr() => {
             output::styled(&error.render())?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => error.exit(),
     })
-    .unwrap_or_else(|error| failure::report(&error))
+    .unwrap_or_else(|error| stderr::report(&error))
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {
-    // The others end in good order.
+    // The other commands clean up first.
     if !matches!(cli.command, Command::Sql(_) | Command::Convert(_) | Command::Repair(_)) {
         interrupt::on_interrupt(interrupt::end);
     }

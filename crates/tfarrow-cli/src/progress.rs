@@ -1,4 +1,4 @@
-//! How far a long job is: a bar on standard error, where that is a terminal.
+//! A progress bar on standard error, where that is a terminal.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::count;
 
-/// A bar of bytes and records. Nothing at all where standard error is no terminal.
+/// A bar of bytes and records, which is hidden where standard error is not a terminal.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: ProgressBar,
@@ -20,7 +20,7 @@ const KNOWN: &str = "{wide_bar} {decimal_bytes}/{decimal_total_bytes} {msg}{deci
 const UNKNOWN: &str = "{spinner} {decimal_bytes} {msg}{decimal_bytes_per_sec}";
 
 impl Bar {
-    /// A bar up to `total` bytes; 0 where nobody knows.
+    /// A bar of `total` bytes; 0 where the total is unknown.
     pub(crate) fn new(total: u64) -> Self {
         let bar = ProgressBar::no_length();
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
@@ -33,12 +33,12 @@ impl Bar {
         this
     }
 
-    /// Whether there is anyone to see it.
+    /// Whether the bar is drawn.
     pub(crate) fn is_shown(&self) -> bool {
         !self.bar.is_hidden()
     }
 
-    /// So many bytes and records more are done. May be called from any thread.
+    /// Adds bytes and records. May be called from any thread.
     pub(crate) fn add(&self, bytes: u64, records: u64) {
         let all = self.records.fetch_add(records, Ordering::Relaxed) + records;
         if self.is_shown() {
@@ -47,7 +47,7 @@ impl Bar {
         }
     }
 
-    /// So many bytes of `total` and so many records are done in all.
+    /// Sets the bytes of `total`, and the records, that are done so far.
     pub(crate) fn set(&self, bytes: u64, total: u64, records: u64) {
         if self.bar.length() != Some(total) && total > 0 {
             self.bar.set_style(style(KNOWN));
@@ -58,7 +58,7 @@ impl Bar {
     }
 }
 
-/// How many records are done, as part of the line; nothing before there are any, as in a pass that only looks at them.
+/// The number of records as part of the line; empty for 0, as in a pass that counts none.
 fn records_done(records: u64) -> String {
     if records == 0 { String::new() } else { format!("{} records ", count(records)) }
 }

@@ -1,4 +1,4 @@
-//! `tfarrow convert`: TFRecord to Parquet or Arrow, and back.
+//! `tfarrow convert`: converts TFRecord to Parquet or Arrow, and back.
 
 use std::{
     io::IsTerminal,
@@ -14,29 +14,31 @@ use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::Convert,
-    failure::{self, FOUND, Usage},
+    error::{FOUND, Usage},
     interrupt::{self, on_interrupt},
-    output::{escape, plural, size},
+    output::{plural, size},
     progress::Bar,
+    stderr,
+    text::escape,
 };
 
-/// How often the bar is brought up to date.
+/// Interval between updates of the progress bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Converts, and says in one line what was done.
+/// Converts, and prints a summary.
 pub(crate) fn run(args: &Convert) -> Result<ExitCode> {
     run_with(&args.dest, &options(args)?, convert, &args.sources, |run| {
-        run.tell_damage();
+        run.report_skipped();
         Ok(run.status())
     })
 }
 
-/// A conversion that has ended well.
+/// A completed conversion.
 pub(super) struct Run {
     pub(super) report: Report,
 }
 
-/// Does with the sources what `convert` does, and says in one line what that was; `close` says the rest.
+/// Runs `convert` on the sources, and prints a summary. `close` completes the report.
 pub(super) fn run_with(
     dest: &str,
     options: &ConvertOptions,
@@ -45,7 +47,10 @@ pub(super) fn run_with(
     close: impl FnOnce(Run) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
     if dest == "-" && std::io::stdout().is_terminal() {
-        return Err(Usage("standard output is a terminal: send it to a file or a program".to_owned()).into());
+        return Err(Usage(
+            "a terminal cannot show a binary format: redirect the output to a file or a program".to_owned(),
+        )
+        .into());
     }
     // A destination `-` is standard output.
     let options = &ConvertOptions { stream: Some(OutputStream::new(std::io::stdout())), ..options.clone() };
@@ -56,15 +61,15 @@ pub(super) fn run_with(
     let outcome = watched(&progress, || convert(sources, Path::new(dest), options, &progress));
     let status = match outcome {
         Ok(report) => {
-            tell(&report, start.elapsed());
+            print_summary(&report, start.elapsed());
             return close(Run { report });
         }
         Err(Error::Cancelled) => ExitCode::from(interrupt::status()),
-        Err(Error::Usage(message)) => failure::report(&Usage(message).into()),
-        Err(error) => failure::report(&error.into()),
+        Err(Error::Usage(message)) => stderr::report(&Usage(message).into()),
+        Err(error) => stderr::report(&error.into()),
     };
     if progress.is_resumable() {
-        failure::say("what is whole was kept: the same command with --resume goes on behind it");
+        stderr::print("complete outputs were kept; run the same command with --resume to continue");
     }
     Ok(status)
 }
@@ -94,7 +99,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
     })
 }
 
-/// Converts, with a bar on the terminal.
+/// Converts with a progress bar.
 fn watched(
     progress: &Progress,
     convert: impl FnOnce() -> tfarrow_convert::Result<Report>,
@@ -116,8 +121,8 @@ fn watched(
     })
 }
 
-/// The closing lines.
-fn tell(report: &Report, took: Duration) {
+/// Prints the summary and what else the user has to know.
+fn print_summary(report: &Report, took: Duration) {
     let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, .. } = report;
     let written = match files {
         0 => "to standard output".to_owned(),
@@ -125,34 +130,34 @@ fn tell(report: &Report, took: Duration) {
     };
     let (records, read) = (plural(*records, "record"), plural(*shards, "file"));
     let (bytes_in, bytes_out, seconds) = (size(*bytes_in), size(*bytes_out), took.as_secs_f64());
-    failure::say(&format!("{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"));
+    stderr::print(&format!("{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"));
     for (what, times) in losses {
-        failure::say(&format!("{what}: {}", plural(*times, "time")));
+        stderr::print(&format!("{what}: {}", plural(*times, "time")));
     }
-    why_raw.iter().for_each(|why| failure::say(why));
+    why_raw.iter().for_each(|why| stderr::print(why));
     if let (folders @ 1.., Some(deepest)) = (report.new_folders.len(), report.new_folders.last()) {
         let (count, deepest) = (plural(folders as u64, "folder"), deepest.display());
-        failure::say(&escape(&format!("created {count} above the output: {deepest}")));
+        stderr::print(&escape(&format!("created {count} above the output: {deepest}")));
     }
-    failure::tell_besides(&report.passed_over, &report.missing);
+    stderr::skipped_files(&report.passed_over, &report.missing);
     if let Some(first) = report.others.first() {
         let (count, first) = (plural(report.others.len() as u64, "output"), first.display());
-        let why = "of the run that was interrupted is of a source that is not among these, and stays";
-        failure::say(&escape(&format!("{count} {why}, such as {first}")));
+        let why = "of the interrupted run has a source that is not among these, and is kept";
+        stderr::print(&escape(&format!("{count} {why}, such as {first}")));
     }
 }
 
 impl Run {
-    /// Says how much was passed over, and what was wrong first.
-    fn tell_damage(&self) {
+    /// Prints how much was skipped, and the first fault.
+    fn report_skipped(&self) {
         let damage = &self.report.damage;
         if let Some(first) = damage.faults.kept().next() {
             let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
-            failure::say(&skipped.to_string());
+            stderr::print(&skipped.to_string());
         }
     }
 
-    /// The exit status that the closing lines stand for.
+    /// The exit status: 3 for lossy values, unparsable or skipped records.
     fn status(&self) -> ExitCode {
         let Report { losses, strays, damage, .. } = &self.report;
         let found = !losses.is_empty() || *strays || damage.faults.kept().next().is_some();

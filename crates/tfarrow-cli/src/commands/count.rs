@@ -1,4 +1,4 @@
-//! `tfarrow count`: how many records there are.
+//! `tfarrow count`: the number of records.
 
 use std::process::ExitCode;
 
@@ -9,26 +9,19 @@ use tfarrow_dataset::{
     Contents, ReadOptions, Resolved, Segment, Shard, ShardReader, SkippedRecords, Wanted, resolve_wanted,
 };
 
-use crate::{
-    args::Count,
-    commands::look::each,
-    failure::{self, FOUND},
-    output,
-    progress::Bar,
-};
+use crate::{args::Count, commands::inspect::each, error::FOUND, output, progress::Bar, stderr, text};
 
-/// Prints the number of records. What folders hold besides, and what was skipped, is reported.
+/// Prints the number of records. Skipped files and records are reported.
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     let Resolved { mut shards, passed_over, missing } = resolve_wanted(&args.sources, Wanted::Any)?;
-    failure::tell_besides(&passed_over, &missing);
+    stderr::skipped_files(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let (progress, read) = (Bar::new(shards.iter().map(|shard| shard.size).sum()), args.damage.read());
     let counts = each(&shards, |_, shard| count(shard, &read).inspect(|(count, _)| progress.add(shard.size, *count)));
     drop(progress);
     let (counts, skipped): (Vec<_>, Vec<_>) = counts?.into_iter().unzip();
     if args.per_file {
-        let line =
-            |(shard, count): (&Shard, &u64)| format!("{count}\t{}", output::escape(&shard.path.to_string_lossy()));
+        let line = |(shard, count): (&Shard, &u64)| format!("{count}\t{}", text::escape(&shard.path.to_string_lossy()));
         let lines: Vec<_> = shards.iter().zip(&counts).map(line).collect();
         output::line(&lines.join("\n"))?;
     } else {
@@ -39,11 +32,11 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     if all.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    failure::say(&output::escape(&all.to_string()));
+    stderr::print(&text::escape(&all.to_string()));
     Ok(ExitCode::from(FOUND))
 }
 
-/// The records of a shard, and what was skipped.
+/// The number of records of a shard, and the skipped records.
 fn count(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
     match (shard.contents, read.on_error) {
         (Contents::TfRecord, OnError::Skip) => count_sound(shard, read),
@@ -52,7 +45,7 @@ fn count(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
     }
 }
 
-/// Counts records wherever a frame is valid.
+/// Counts the records of valid frames.
 fn count_sound(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
     let mut reader = ShardReader::open(shard, read)?;
     let (mut records, mut skipped) = (0, SkippedRecords::default());

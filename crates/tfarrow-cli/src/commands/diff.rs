@@ -1,4 +1,4 @@
-//! `tfarrow diff`: in which records two data sets differ.
+//! `tfarrow diff`: compares two data sets record by record.
 
 use std::process::ExitCode;
 
@@ -13,30 +13,34 @@ use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::{Diff, FaultFormat},
-    failure::{self, FOUND, Usage, unless_closed},
-    output::{self, BAD, GOOD, TITLE, coloured, count, escape, plural},
+    error::{FOUND, Usage, unless_closed},
+    output::{self, BAD, GOOD, TITLE, coloured, count, plural},
+    stderr,
+    text::escape,
 };
 
-/// Characters of a value that a table shows.
+/// Number of characters shown of a value.
 const SHOWN: usize = 60;
 
-/// Compares, and tells the first differences.
+/// Prints the first differences, and a summary.
 pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     let options = DiffOptions { record_type: args.record_type, read: args.damage.read(), most: args.records };
     if [&args.left, &args.right] == ["-", "-"] {
-        return Err(Usage("standard input can be read once, and is no two data sets".to_owned()).into());
+        return Err(
+            Usage("standard input can be read only once: name a file for one of the data sets".to_owned()).into()
+        );
     }
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
-    found.besides.iter().for_each(|besides| failure::tell_besides(&besides.passed_over, &besides.missing));
+    found.besides.iter().for_each(|besides| stderr::skipped_files(&besides.passed_over, &besides.missing));
     let text = match args.format {
         FaultFormat::Table => table(args, &found).trim_end().to_owned(),
         FaultFormat::Json => output::pretty(&json(&found))?,
     };
     unless_closed(output::line(&text).map_err(Into::into))?;
     let names = [&args.left, &args.right];
-    found.why_raw.iter().for_each(|why| failure::say(why));
+    found.why_raw.iter().for_each(|why| stderr::print(why));
     let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
-    skipped.iter().for_each(|(name, skipped)| failure::say(&escape(&format!("{name}: {skipped}"))));
+    skipped.iter().for_each(|(name, skipped)| stderr::print(&escape(&format!("{name}: {skipped}"))));
     Ok(if found.is_equal() && skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
@@ -74,7 +78,7 @@ fn table(args: &Diff, found: &DataSetDiff) -> String {
     text
 }
 
-/// Two records that differ, or one that has no partner.
+/// Two records that differ, or one without a partner.
 fn record(difference: &RecordDifference) -> String {
     let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
     let [left, right] = difference.places.each_ref().map(place);
@@ -82,7 +86,7 @@ fn record(difference: &RecordDifference) -> String {
     text.push_str(&format!("\n  - {left}\n  + {right}\n"));
     for Difference { feature: of, what } in &difference.differences {
         let of = of.as_ref().map_or("the records".to_owned(), |(role, name)| feature(*role, name));
-        text.push_str(&format!("  {of}: {}\n", words(what)));
+        text.push_str(&format!("  {of}: {}\n", description(what)));
     }
     text.push('\n');
     text
@@ -97,7 +101,7 @@ fn kind(kind: Option<Kind>) -> &'static str {
     kind.map_or("no kind", Kind::name)
 }
 
-fn words(what: &DifferenceKind) -> String {
+fn description(what: &DifferenceKind) -> String {
     match what {
         DifferenceKind::OnlyLeft => "not in the second".to_owned(),
         DifferenceKind::OnlyRight => "not in the first".to_owned(),
@@ -113,15 +117,15 @@ fn words(what: &DifferenceKind) -> String {
     }
 }
 
-/// Two values, where they are long a part of each, in which they differ.
+/// Two values; of long ones the part with the first difference.
 fn excerpts(values: [&FeatureValue; 2]) -> [String; 2] {
     let texts = values.map(|value| escape(&value.to_string()).chars().collect::<Vec<_>>());
     let same = texts[0].iter().zip(&texts[1]).take_while(|(left, right)| left == right).count();
     let from = if same < SHOWN / 2 { 0 } else { same - SHOWN / 4 };
     texts.map(|text| {
         let shown: String = text.iter().skip(from).take(SHOWN).collect();
-        let (before, behind) = (if from > 0 { "…" } else { "" }, if text.len() > from + SHOWN { "…" } else { "" });
-        format!("{before}{shown}{behind}")
+        let (before, after) = (if from > 0 { "…" } else { "" }, if text.len() > from + SHOWN { "…" } else { "" });
+        format!("{before}{shown}{after}")
     })
 }
 
@@ -150,7 +154,7 @@ fn record_json(difference: &RecordDifference) -> Value {
         json!({
             "feature": feature.as_ref().map(|(_, name)| name),
             "role": feature.as_ref().map(|(role, _)| role.name()),
-            "what": words(what),
+            "what": description(what),
         })
     });
     json!({

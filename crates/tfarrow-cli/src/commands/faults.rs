@@ -1,4 +1,4 @@
-//! How what is wrong with files is told: a line a fault, or JSON.
+//! Reports of faults in files, as lines or as JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,27 @@ use tfarrow_dataset::{ErrorKind, Fault, FaultKind, Shard};
 
 use crate::{
     args::FaultFormat,
-    failure,
-    output::{self, BAD, coloured, count, escape, plural},
+    output::{self, BAD, coloured, count, plural},
+    stderr,
+    text::escape,
 };
 
-/// What was found in files.
-pub(super) struct Found<'f> {
-    /// The names of the files, by the numbers that faults have.
+/// The faults found in files.
+pub(super) struct FaultReport<'f> {
+    /// The names of the files, by the shard indices of the faults.
     pub(super) files: &'f [String],
     pub(super) faults: &'f [Fault],
     pub(super) counts: &'f BTreeMap<FaultKind, u64>,
 }
 
-impl Found<'_> {
-    /// How many faults there are.
+impl FaultReport<'_> {
+    /// Number of faults.
     pub(super) fn total(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Tells them on standard output; `summary` is what else is known, for JSON.
-    pub(super) fn tell(&self, format: FaultFormat, summary: Value) -> Result<()> {
+    /// Prints the faults on standard output. The JSON document has the fields of `summary` as well.
+    pub(super) fn print(&self, format: FaultFormat, summary: Value) -> Result<()> {
         match format {
             FaultFormat::Table if self.faults.is_empty() => output::nothing()?,
             FaultFormat::Table => self.faults.iter().try_for_each(|fault| output::line(&line(fault)))?,
@@ -37,20 +38,20 @@ impl Found<'_> {
         let more = self.total() - self.faults.len() as u64;
         if more > 0 {
             let are = if more == 1 { "is" } else { "are" };
-            failure::say(&format!("{} {are} counted, and not told", plural(more, "more fault")));
+            stderr::print(&format!("{} {are} counted and not listed", plural(more, "more fault")));
         }
         for name in self.limits() {
-            failure::say(&format!("{name} is a limit: --limit {name}=N allows more"));
+            stderr::print(&format!("{name} is a limit: --limit {name}=N allows more"));
         }
         Ok(())
     }
 
-    /// Tells them on standard error, where standard output has other bytes.
-    pub(super) fn say(&self) {
-        self.faults.iter().for_each(|fault| failure::say(&escape(&fault.error.to_string())));
+    /// Prints the faults on standard error, for commands that write data to standard output.
+    pub(super) fn print_to_stderr(&self) {
+        self.faults.iter().for_each(|fault| stderr::print(&escape(&fault.error.to_string())));
     }
 
-    /// The limits that are passed somewhere.
+    /// The limits that were exceeded.
     fn limits(&self) -> BTreeSet<Limit> {
         let limit = |fault: &Fault| match fault.error.kind() {
             ErrorKind::Codec(error) => error.limit(),
@@ -77,8 +78,8 @@ impl Found<'_> {
         })
     }
 
-    /// What sorts of faults there are, and how many: `3 faults (2 data, 1 length)`.
-    pub(super) fn words(&self) -> String {
+    /// The numbers of faults by kind: `3 faults (2 data, 1 length)`.
+    pub(super) fn summary(&self) -> String {
         let total = self.total();
         let kinds: Vec<_> =
             self.counts.iter().map(|(kind, times)| format!("{} {}", count(*times), kind.name())).collect();
@@ -86,7 +87,7 @@ impl Found<'_> {
     }
 }
 
-/// A fault as a line. Bytes are told where they are no record's own.
+/// A fault as a line, with the number of lost bytes where they are more than one record.
 fn line(fault: &Fault) -> String {
     let text = escape(&fault.error.to_string());
     let lost = match fault.kind() {
@@ -96,7 +97,7 @@ fn line(fault: &Fault) -> String {
     format!("{}{lost}", coloured(BAD, &text))
 }
 
-/// A number of bytes as the errors beside it have theirs: to be looked up, not to be read aloud.
+/// An exact number of bytes, as the error messages have them.
 fn plain_bytes(bytes: u64) -> String {
     format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" })
 }

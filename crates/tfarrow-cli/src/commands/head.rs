@@ -1,5 +1,5 @@
-//! `tfarrow head`: the first records as JSON lines, as they are. Nothing is inferred beyond the records that are shown,
-//! so that the first line comes at once, however large the data set is.
+//! `tfarrow head`: the first records as JSON lines. Only the records shown are read, so that a large data set takes no
+//! longer.
 
 use std::{collections::BTreeMap, io::Write, process::ExitCode};
 
@@ -22,8 +22,8 @@ use crate::{
     output::{self, Cell, Out, Style},
 };
 
-/// Records that are looked at to tell what the records of a chunk are.
-const LOOKED_AT: usize = 1000;
+/// Number of records of a chunk from which their type is inferred.
+const SAMPLE: usize = 1000;
 
 /// Prints the first records.
 pub(crate) fn run(args: &Head) -> Result<ExitCode> {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
             Contents::TfRecord => printer.records(&shard, &mut left),
             Contents::Parquet | Contents::Arrow => printer.rows(&shard, &mut left),
         };
-        // What was printed before a failure is still for the reader to see.
+        // The records before an error are printed as well.
         printer.out.flush()?;
         printed?;
     }
@@ -57,13 +57,13 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
 struct Printer {
     out: Out,
     style: Style,
-    /// What the user says that the records are.
+    /// The record type of the command line.
     record_type: Option<RecordType>,
     read: ReadOptions,
 }
 
 impl Printer {
-    /// Prints the first records of a TFRecord file, `left` at most.
+    /// Prints the first records of a TFRecord file, at most `left`.
     fn records(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
         let mut reader = ShardReader::open(shard, &self.read)?;
         while *left > 0
@@ -77,7 +77,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints the first rows of a Parquet or Arrow file, `left` at most: the values that are not null, by column.
+    /// Prints the first rows of a Parquet or Arrow file, at most `left`, without their null values.
     fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
         let mut batches = columnar::rows(shard)?;
         while *left > 0
@@ -105,10 +105,10 @@ impl Printer {
         let record_type = match self.record_type {
             Some(record_type) => record_type,
             None => {
-                let (look, _) = records.clone().split_at(LOOKED_AT);
+                let (sample, _) = records.clone().split_at(SAMPLE);
                 let mut summary = Summary::with_limits(0, self.read.limits);
-                // What stands before a record that is damaged can be told all the same, and shown.
-                match summary.observe(&look, VerifyCrc::Always) {
+                // The records before a corrupt one suffice, and are shown.
+                match summary.observe(&sample, VerifyCrc::Always) {
                     Err(error) if error.category() != Category::Corrupt || summary.records() == 0 => {
                         return Err(error.into());
                     }
@@ -119,8 +119,8 @@ impl Printer {
         self.print(records.split_at(count).0, record_type)
     }
 
-    /// Prints these records, together where they have one schema, and else by halves. A record that cannot be read
-    /// alone is the error.
+    /// Prints records: together where they have one schema, else by halves. A single record that cannot be decoded is the
+    /// error.
     fn print(&mut self, records: Records, record_type: RecordType) -> Result<()> {
         match decode(&records, record_type, self.read.limits) {
             Ok(batch) => self.batch(&batch, record_type),
@@ -212,7 +212,7 @@ impl Serialize for Record<'_> {
 }
 
 impl<'a> Record<'a> {
-    /// What the record has in this role, by name.
+    /// The features of the record in this role, by name.
     fn features(&self, role: Role) -> BTreeMap<&'a str, Feature<'a>> {
         let mut features = BTreeMap::new();
         for column in self.columns {

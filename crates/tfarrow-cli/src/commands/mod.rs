@@ -1,11 +1,11 @@
-//! What the program does: a file a command, each from its arguments to the exit status.
+//! The subcommands, one file each, from the arguments to the exit status.
 
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod diff;
 mod faults;
 pub(crate) mod head;
-mod look;
+mod inspect;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod schema;

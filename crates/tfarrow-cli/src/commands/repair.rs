@@ -1,4 +1,4 @@
-//! `tfarrow repair`: what is sound of damaged files, as files that are.
+//! `tfarrow repair`: copies the valid records of damaged files to new files.
 
 use std::process::ExitCode;
 
@@ -12,12 +12,13 @@ use crate::{
     args::{FaultFormat, Repair},
     commands::{
         convert::{self, Run},
-        faults::Found,
+        faults::FaultReport,
     },
-    failure::{self, FOUND, Usage, unless_closed},
+    error::{FOUND, Usage, unless_closed},
+    stderr,
 };
 
-/// Repairs, and tells what is lost.
+/// Repairs, and prints the faults.
 pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
     let defaults = ConvertOptions::default();
     let options = ConvertOptions {
@@ -30,15 +31,12 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
     };
     let is_pipe = args.dest == "-";
     if is_pipe && args.format == FaultFormat::Json {
-        return Err(Usage(
-            "standard output takes the records: what is lost is told on standard error, as lines".to_owned(),
-        )
-        .into());
+        return Err(Usage("--format json needs standard output, which takes the records".to_owned()).into());
     }
     convert::run_with(&args.dest, &options, repair, &args.sources, |Run { report, .. }| {
         let damage = &report.damage;
         let faults: Vec<_> = damage.faults.kept().cloned().collect();
-        let found = Found { files: &report.sources, faults: &faults, counts: damage.faults.counts() };
+        let found = FaultReport { files: &report.sources, faults: &faults, counts: damage.faults.counts() };
         let summary = json!({
             "files": report.shards,
             "records": report.records,
@@ -49,13 +47,13 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
             },
         });
         if is_pipe {
-            found.say();
+            found.print_to_stderr();
         } else {
-            unless_closed(found.tell(args.format, summary))?;
+            unless_closed(found.print(args.format, summary))?;
         }
-        // What was wrong first has just been told.
+        // The first fault has just been printed.
         if found.total() > 0 {
-            failure::say(&SkippedRecords { first: None, ..damage.skipped.clone() }.to_string());
+            stderr::print(&SkippedRecords { first: None, ..damage.skipped.clone() }.to_string());
         }
         Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
     })

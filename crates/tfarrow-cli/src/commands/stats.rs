@@ -1,4 +1,4 @@
-//! `tfarrow stats`: what the values of a data set are.
+//! `tfarrow stats`: statistics of the values of a data set.
 
 use std::process::ExitCode;
 
@@ -12,18 +12,19 @@ use tfarrow_stats::{
 
 use crate::{
     args::{Looking, Stats, StatsFormat},
-    commands::look,
-    failure::FOUND,
-    output::{self, TITLE, coloured, count, escape, image_sizes, range, short},
+    commands::inspect,
+    error::FOUND,
+    output::{self, TITLE, coloured, count, image_sizes, range, short},
+    text::escape,
 };
 
-/// Characters of a frequent value that the table shows.
+/// Number of characters shown of a frequent value.
 const SHOWN: usize = 24;
 
 /// The column of values that are NaN or infinite.
 const NON_FINITE: &str = "NaN, inf";
 
-/// Prints what the values of a data set are.
+/// Prints the statistics.
 pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
     if args.format == StatsFormat::Pb {
         output::refuse_terminal()?;
@@ -42,22 +43,22 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
         StatsFormat::Json => output::line(&output::pretty(&answer)?)?,
         StatsFormat::Pb => output::bytes(&answer.to_proto().encode_to_vec())?,
     }
-    let has_lost = look::tell_all([Some(&all)]);
+    let has_lost = inspect::report_all([Some(&all)]);
     Ok(if has_lost { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
-/// Counts what the sources hold, with a bar.
+/// Collects the statistics of the sources, with a progress bar.
 pub(super) fn collect(sources: &[String], looking: &Looking) -> Result<Statistics> {
-    let (shards, progress) = look::shards(sources)?;
-    Ok(Statistics::collect(&shards, &look::options(looking), &look::told(&progress))?)
+    let (shards, progress) = inspect::shards(sources)?;
+    Ok(Statistics::collect(&shards, &inspect::options(looking), &inspect::observer(&progress))?)
 }
 
 fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<SlicedStatistics> {
-    let (shards, progress) = look::shards(sources)?;
-    Ok(Statistics::collect_sliced(&shards, &look::options(looking), &look::told(&progress), by)?)
+    let (shards, progress) = inspect::shards(sources)?;
+    Ok(Statistics::collect_sliced(&shards, &inspect::options(looking), &inspect::observer(&progress), by)?)
 }
 
-/// What is said of a data set, and of what it was cut into.
+/// The statistics of a data set and of its slices.
 #[derive(Serialize)]
 struct Answer {
     #[serde(flatten)]
@@ -70,7 +71,7 @@ struct Answer {
 #[derive(Serialize)]
 struct Slices {
     by: String,
-    /// Records that are in no slice.
+    /// Number of records in no slice.
     without: u64,
     slices: Vec<SliceFigures>,
 }
@@ -97,7 +98,7 @@ impl Answer {
             tables(&format!("\n{}: ", coloured(TITLE, &title)), &slice.figures)?;
         }
         if *without > 0 {
-            output::line(&format!("\n{} records have no {}, and are in no slice", count(*without), escape(by)))?;
+            output::line(&format!("\n{} records without {} are in no slice", count(*without), escape(by)))?;
         }
         Ok(())
     }
@@ -112,7 +113,7 @@ impl Answer {
     }
 }
 
-/// A table of numbers, and one of byte strings.
+/// Prints a table of numbers, and one of byte strings.
 fn tables(title: &str, figures: &DatasetStatistics) -> Result<()> {
     let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
     let (records, bytes) = (count(figures.records), output::size(figures.bytes));
@@ -124,7 +125,7 @@ fn tables(title: &str, figures: &DatasetStatistics) -> Result<()> {
         let mut names =
             vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
         let mut right = vec![false, true, true, true, true, true, true, true, true, true, false];
-        // The column is there for data that has some, and then on terminals of any width.
+        // The column is omitted where it is empty, and is not spared on narrow terminals where it is not.
         let place = names.iter().position(|name| *name == NON_FINITE).unwrap_or_default();
         if numbers.iter().all(|row| row[place].is_empty()) {
             names.remove(place);
@@ -143,7 +144,7 @@ fn tables(title: &str, figures: &DatasetStatistics) -> Result<()> {
     let bare = figures.features.iter().filter(|feature| feature.kinds.is_empty());
     let bare: Vec<_> = bare.map(|feature| escape(&feature.name)).collect();
     if !bare.is_empty() {
-        output::line(&format!("without a kind, so without values: {}", bare.join(", ")))?;
+        output::line(&format!("features without a kind, and so without values: {}", bare.join(", ")))?;
     }
     if let Some(size) = kinds().filter_map(|(_, kind)| kind.numbers.as_ref()?.sampled).min() {
         output::line(&format!("medians and histograms are those of samples of {} values and more", count(size)))?;
@@ -163,14 +164,14 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// The beginning of a text.
+/// The beginning of a text, without control characters.
 fn shown(text: &str) -> String {
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
     format!("{}{more}", escape(&shown))
 }
 
-/// How many numbers are NaN or infinite; empty where there are none.
+/// The numbers of NaN and infinities; empty where there are none.
 fn non_finite(numbers: &NumberStatistics) -> String {
     let counts = [(numbers.nan, "NaN"), (numbers.positive_infinities, "inf"), (numbers.negative_infinities, "-inf")];
     let found = counts.into_iter().filter(|(times, _)| *times > 0);
@@ -212,12 +213,12 @@ fn string_row(feature: &FeatureStatistics, kind: &KindStatistics, strings: &Byte
     ]
 }
 
-/// A histogram in as many characters as it has buckets.
+/// A histogram with one character for each bucket.
 fn bars(buckets: &[HistogramBucket]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let highest = buckets.iter().map(|bucket| bucket.count).fold(0.0, f64::max);
     let bar = |bucket: &HistogramBucket| match bucket.count / highest {
-        // What is there is not shown as nothing.
+        // A bucket with values has a visible bar.
         share if share > 0.0 => BARS.get((share * 8.0).ceil() as usize - 1).copied().unwrap_or('█'),
         _ => ' ',
     };
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_as_high_as_buckets_are_full() {
+    fn bars_are_proportional_to_counts() {
         let buckets = [0.0, 1.0, 4.0, 8.0].map(|count| HistogramBucket { low: 0.0, high: 1.0, count });
         assert_eq!(bars(&buckets), " ▁▄█");
         assert_eq!(bars(&[]), "");

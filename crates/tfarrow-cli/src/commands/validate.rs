@@ -1,4 +1,4 @@
-//! `tfarrow validate`: what of a data set is not as a schema says, or as it was before.
+//! `tfarrow validate`: compares a data set with a schema and a baseline.
 
 use std::{fs, io::Write, path::Path, process::ExitCode};
 
@@ -13,99 +13,104 @@ use tfarrow_stats::{
 
 use crate::{
     args::{Expectations, Looking, Validate, ValidateFormat},
-    commands::{look, stats},
-    failure::{self, FOUND, Usage},
-    output::{self, BAD, GOOD, coloured, count, escape, short},
+    commands::{inspect, stats},
+    error::{FOUND, Usage},
+    output::{self, BAD, GOOD, coloured, count, short},
+    stderr,
+    text::escape,
 };
 
-/// Prints what is wrong.
+/// Prints the anomalies.
 pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
-    let update = args.update.as_deref().map(begin_update).transpose()?;
+    let update = args.update.as_deref().map(create_update).transpose()?;
     let environment = args.environment.as_deref();
-    let (held, _) = hold(&args.sources, &args.against, environment, &args.looking, || ())?;
+    let (compared, _) = compare(&args.sources, &args.against, environment, &args.looking, || ())?;
     if let Some(mut file) = update {
-        file.write_all(schema_to_text(&held.found.updated)?.as_bytes())?;
+        file.write_all(schema_to_text(&compared.found.updated)?.as_bytes())?;
         file.persist()?;
     }
-    let report = Report { found: &held.found, distances: &held.distances };
+    let report = Report { found: &compared.found, distances: &compared.distances };
     match args.format {
         ValidateFormat::Table => report.print()?,
         ValidateFormat::Json => output::line(&output::pretty(&report.document())?)?,
-        // Clap sees to it that there is one.
+        // The command line requires a schema or a baseline.
         ValidateFormat::Pbtxt => {
-            let schema = held.schema.as_ref().unwrap_or(&held.found.updated);
-            output::bytes(anomalies_to_text(&held.found.to_proto(schema))?.as_bytes())?;
+            let schema = compared.schema.as_ref().unwrap_or(&compared.found.updated);
+            output::bytes(anomalies_to_text(&compared.found.to_proto(schema))?.as_bytes())?;
         }
     }
     if report.records() == 0 {
-        failure::say("there are no records to look at");
+        stderr::print("there are no records to validate");
     }
-    Ok(held.ends(report.records() == 0))
+    Ok(compared.exit_code(report.records() == 0))
 }
 
-/// A data set that was held against what the command line says.
-pub(super) struct Held {
+/// A data set, and its anomalies against a schema and a baseline.
+pub(super) struct Compared {
     pub(super) found: Validation,
-    /// The schema: the one of the command line, else that of the baseline.
+    /// The schema of the command line, else that inferred from the baseline.
     pub(super) schema: Option<Schema>,
     pub(super) baseline: Option<Statistics>,
     pub(super) distances: Vec<Distance>,
 }
 
-/// Holds a data set against a schema and a baseline, and tells others of each record as well. Where it is held against
-/// nothing, what is found is of no meaning.
-pub(super) fn hold<O: RecordObserver + Send>(
+/// Compares a data set with a schema and a baseline. The observers that `others` makes see each record as well. Without a
+/// schema and a baseline the anomalies are meaningless.
+pub(super) fn compare<O: RecordObserver + Send>(
     sources: &[String],
     against: &Expectations,
     environment: Option<&str>,
     looking: &Looking,
     others: impl Fn() -> O + Sync,
-) -> Result<(Held, Vec<O>)> {
+) -> Result<(Compared, Vec<O>)> {
     let written = against.schema.as_deref().map(read_schema).transpose()?;
     let baseline = baseline(sources, &against.baseline, looking)?;
     let schema = written.or_else(|| Some(baseline.as_ref()?.infer_schema()));
-    let (shards, progress) = look::shards(sources)?;
-    let (none, options) = (Schema::default(), look::options(looking));
-    let held = schema.as_ref().unwrap_or(&none);
+    let (shards, progress) = inspect::shards(sources)?;
+    let (none, options) = (Schema::default(), inspect::options(looking));
+    let expected = schema.as_ref().unwrap_or(&none);
     let (mut found, others) =
-        Validation::validate_with(&shards, held, environment, &options, &look::told(&progress), others)?;
+        Validation::validate_with(&shards, expected, environment, &options, &inspect::observer(&progress), others)?;
     let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, against.max_drift));
-    Ok((Held { found, schema, baseline, distances }, others))
+    Ok((Compared { found, schema, baseline, distances }, others))
 }
 
-impl Held {
-    /// Says what was lost, and how the program ends.
-    pub(super) fn ends(&self, is_odd: bool) -> ExitCode {
-        let has_lost = look::tell_all([Some(&self.found.statistics), self.baseline.as_ref()]);
+impl Compared {
+    /// Reports skipped records, and returns the exit status. `is_odd` makes that 3 in any case.
+    pub(super) fn exit_code(&self, is_odd: bool) -> ExitCode {
+        let has_lost = inspect::report_all([Some(&self.found.statistics), self.baseline.as_ref()]);
         let has_found = self.schema.is_some() && !self.found.anomalies.is_empty();
         if has_lost || has_found || is_odd { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
     }
 }
 
-/// The data set that another is held against.
+/// The statistics of the baseline.
 fn baseline(sources: &[String], baseline: &[String], looking: &Looking) -> Result<Option<Statistics>> {
     let has_input = |sources: &[String]| sources.iter().any(|source| source == "-");
     if has_input(sources) && has_input(baseline) {
-        return Err(Usage("standard input is either the data or the baseline".to_owned()).into());
+        return Err(Usage(
+            "standard input can be read only once: name a file for the data set or the baseline".to_owned(),
+        )
+        .into());
     }
     Ok(if baseline.is_empty() { None } else { Some(stats::collect(baseline, looking)?) })
 }
 
-/// The file of an updated schema, which replaces a schema alone.
-fn begin_update(path: &Path) -> Result<OutputFile> {
-    if path.exists() && fs::metadata(path).is_ok_and(|held| held.len() > 0) {
+/// Creates the file of the updated schema. It may replace only a schema.
+fn create_update(path: &Path) -> Result<OutputFile> {
+    if path.exists() && fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
         read_schema(path).with_context(|| format!("--update would replace {}", path.display()))?;
     }
     Ok(OutputFile::create(path, true)?)
 }
 
-/// The schema that a file holds.
+/// Reads the schema of a file.
 fn read_schema(path: &Path) -> Result<Schema> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     let Ok(text) = String::from_utf8(bytes) else {
-        return Err(anyhow!("{} is binary: a schema in text format is expected", path.display()));
+        return Err(anyhow!("{} is binary, and not a schema in text format", path.display()));
     };
-    schema_from_text(&text).with_context(|| format!("{} is no schema.pbtxt", path.display()))
+    schema_from_text(&text).with_context(|| format!("{} is not a schema in text format", path.display()))
 }
 
 struct Report<'a> {
@@ -113,11 +118,11 @@ struct Report<'a> {
     distances: &'a [Distance],
 }
 
-/// What programs read.
+/// The JSON document.
 #[derive(Serialize)]
 struct Document<'a> {
     records: u64,
-    /// Shards that a sample looked at, and all.
+    /// The numbers of sampled shards and of all shards.
     sampled: Option<(usize, usize)>,
     anomalies: Vec<Located<'a>>,
     distances: &'a [Distance],
@@ -161,7 +166,7 @@ impl Report<'_> {
         }
     }
 
-    /// Two lines an anomaly, and one a distance.
+    /// Prints two lines for each anomaly, and a table of distances.
     fn print(&self) -> Result<()> {
         let anomalies = &self.found.anomalies;
         let found = match anomalies.len() {
@@ -170,7 +175,7 @@ impl Report<'_> {
             many => coloured(BAD, &format!("{} anomalies", count(many as u64))),
         };
         output::line(&format!("{} records, {found}", count(self.records())))?;
-        anomalies.iter().try_for_each(|anomaly| output::line(&self.words(anomaly)))?;
+        anomalies.iter().try_for_each(|anomaly| output::line(&self.description(anomaly)))?;
         self.found.non_finite().iter().try_for_each(|found| self.note(found))?;
         if !self.distances.is_empty() {
             let row = |distance: &Distance| {
@@ -187,9 +192,9 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Notes values that are NaN or infinite, where the schema does not disallow them.
+    /// Prints a note about values that are NaN or infinite, where the schema allows them.
     fn note(&self, found: &NonFinite) -> Result<()> {
-        let is_told = |kind| {
+        let is_anomaly = |kind| {
             let mut anomalies = self.found.anomalies.iter();
             anomalies.any(|anomaly| anomaly.kind == kind && anomaly.feature.as_ref() == Some(&found.feature))
         };
@@ -198,7 +203,7 @@ impl Report<'_> {
             (found.infinite, "infinite", "disallow_inf", AnomalyKind::FloatTypeHasInf),
         ];
         for (times, name, rule, kind) in kinds {
-            if times > 0 && !is_told(kind) {
+            if times > 0 && !is_anomaly(kind) {
                 let of = format!("{} of {} values are {name}", count(times), count(found.values));
                 output::line(&format!(
                     "{}: note: {of}; float_domain {{ {rule}: true }} in the schema makes it an anomaly",
@@ -209,7 +214,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn words(&self, anomaly: &Anomaly) -> String {
+    fn description(&self, anomaly: &Anomaly) -> String {
         let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), escape);
         let kind = coloured(BAD, anomaly.kind.as_str_name());
         let of_records = anomaly.records.map_or(String::new(), |records| {

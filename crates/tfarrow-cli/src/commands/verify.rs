@@ -1,4 +1,4 @@
-//! `tfarrow verify`: whether files are as they were written. A failure of the machine ends it with status 1: that is no fault.
+//! `tfarrow verify`: checks the integrity of files. An I/O error is not a fault, and ends the command with status 1.
 
 use std::process::ExitCode;
 
@@ -13,32 +13,34 @@ use tfarrow_dataset::{
 use crate::{
     args::Verify,
     commands::{
-        faults::{self, Found},
-        look::{each, told},
+        faults::{self, FaultReport},
+        inspect::{each, observer},
     },
-    failure::{self, FOUND},
-    output::{escape, plural, size},
+    error::{FOUND, unless_closed},
+    output::{plural, size},
     progress::Bar,
+    stderr,
+    text::escape,
 };
 
-/// Tells every fault, and in one line how much was looked at.
+/// Prints all faults, and a summary.
 pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let Resolved { mut shards, passed_over, missing } = resolve_wanted(&args.sources, Wanted::ToVerify)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
-    // Those of TFRecord first, so that faults have their numbers.
+    // TFRecord files come first, so that their indices are those of the faults.
     let (mut shards, columnar): (Vec<_>, Vec<_>) =
         shards.into_iter().partition(|shard| shard.contents == Contents::TfRecord);
     let tfrecords = shards.len();
     shards.extend(columnar);
     let (tfrecord, columnar) = shards.split_at(tfrecords);
     if let Err(error) = check_one_payload(tfrecord) {
-        failure::say(&format!("warning: {}", escape(&error.to_string())));
+        stderr::print(&format!("warning: {}", escape(&error.to_string())));
     }
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let record_type = args.record_type;
     let read = args.bounds.read(OnError::Skip);
-    let mut verified = verify(tfrecord, record_type, jobs, read, args.max_faults, &told(&progress))?;
+    let mut verified = verify(tfrecord, record_type, jobs, read, args.max_faults, &observer(&progress))?;
     let others = each(columnar, |index, shard| {
         let file = tfarrow_convert::verify(shard, tfrecords + index, args.max_faults)?;
         progress.add(shard.size, file.records);
@@ -53,7 +55,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
         add(&mut verified, shard, file, args.max_faults);
     }
     let files = faults::names(&shards);
-    let found = Found { files: &files, faults: &verified.faults, counts: &verified.counts };
+    let found = FaultReport { files: &files, faults: &verified.faults, counts: &verified.counts };
     let lacks =
         |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
     let example = passed_over.example.as_ref().map(|path| path.to_string_lossy());
@@ -66,20 +68,20 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
         "bytes": verified.bytes,
         "record_type": (!tfrecord.is_empty()).then(|| verified.record_type.name()),
     });
-    failure::unless_closed(found.tell(args.format, summary))?;
-    failure::tell_besides(&passed_over, &missing);
+    unless_closed(found.print(args.format, summary))?;
+    stderr::skipped_files(&passed_over, &missing);
     if let Some(first) = unchecked.first() {
         let (files, first) = (plural(unchecked.len() as u64, "file"), escape(&first.to_string_lossy()));
-        failure::say(&format!(
-            "{files} without checksums (the first: {first}): that all can be read is all that is known"
+        stderr::print(&format!(
+            "{files} without checksums (the first: {first}): verified only that the content can be read"
         ));
     }
     let (files, records) = (plural(shards.len() as u64, "file"), plural(verified.records, "sound record"));
-    failure::say(&format!("{files}, {records}, {}: {}", size(verified.bytes), found.words()));
+    stderr::print(&format!("{files}, {records}, {}: {}", size(verified.bytes), found.summary()));
     Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
-/// Adds what a Parquet or Arrow file was found to be; faults up to so many.
+/// Adds the result of a Parquet or Arrow file, and its faults up to `most` in all.
 fn add(verified: &mut Verified, shard: &Shard, file: VerifiedFile, most: usize) {
     verified.records = verified.records.saturating_add(file.records);
     verified.bytes += shard.size;

@@ -1,4 +1,4 @@
-//! Parquet and Arrow IPC files on standard output, for other programs.
+//! Parquet and Arrow IPC files on standard output.
 
 use std::io;
 
@@ -17,7 +17,7 @@ use tfarrow_datafusion::without_views;
 
 use super::{Out, Rows};
 
-/// Columns without views, which not every program reads.
+/// A schema without view types, which not all readers support.
 struct Plain(SchemaRef);
 
 impl Plain {
@@ -83,7 +83,7 @@ impl Rows for Arrow {
     }
 }
 
-/// The system's own error where there is one: a closed pipe is known by it.
+/// The I/O error inside an Arrow error, by which a closed pipe is recognized.
 fn of_arrow(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,

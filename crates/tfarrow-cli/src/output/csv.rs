@@ -1,5 +1,5 @@
-//! CSV as of RFC 4180, with a header; TSV is the same with tabs. Lists are JSON, and so are bytes that are no text. A null is nothing at all, and an
-//! empty text is `""`: the `csv` crate cannot tell these two apart, hence our own few lines.
+//! CSV as in RFC 4180, with a header, and TSV, with tabs in place of commas. Lists and binary values are JSON. A null is an
+//! empty field and an empty text is `""`, which neither the `csv` crate nor arrow-csv can distinguish.
 
 use std::io::{self, Write};
 
@@ -10,8 +10,8 @@ use super::{
     Out, Rows,
     json::{self, Cell, Style},
     value::Value,
-    words::escape_but,
 };
+use crate::text::escape_except;
 
 /// Writes batches as CSV.
 pub(super) struct Csv {
@@ -20,12 +20,12 @@ pub(super) struct Csv {
     line: Vec<u8>,
 }
 
-/// How text is written.
+/// The quoting of text.
 #[derive(Clone, Copy)]
 pub(super) struct Quoting {
-    /// What stands between values: a comma or a tab.
+    /// The delimiter of values: a comma or a tab.
     pub(super) delimiter: char,
-    /// Whether the reader is a terminal, which gets no control characters.
+    /// Whether control characters are escaped, as for a terminal.
     pub(super) escape: bool,
 }
 
@@ -76,7 +76,7 @@ impl Rows for Csv {
                 }
                 self.cell(column.as_ref(), row)?;
             }
-            // Readers skip empty lines, and with them the only null of a row.
+            // Readers skip empty lines, and would lose a row whose only value is null.
             if self.line.is_empty() {
                 self.line.extend_from_slice(b"\"\"");
             }
@@ -91,9 +91,9 @@ impl Rows for Csv {
     }
 }
 
-/// Appends `value`, quoted where it must be.
+/// Appends `value`, in quotes where necessary.
 fn text(line: &mut Vec<u8>, value: &str, style: Quoting) {
-    let escaped = style.escape.then(|| escape_but(value, &['\n', '\t']));
+    let escaped = style.escape.then(|| escape_except(value, &['\n', '\t']));
     let value = escaped.as_deref().unwrap_or(value);
     let plain = |c: char| c != style.delimiter && !matches!(c, '"' | '\n' | '\r');
     if !value.is_empty() && value.chars().all(plain) && value.trim().len() == value.len() {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_only_what_must_be() {
+    fn quotes_only_where_necessary() {
         let cases = [
             ("a", "a"),
             ("", "\"\""),

@@ -1,5 +1,5 @@
-//! JSON: one array of objects, or an object a line. Text where bytes are UTF-8, else `{"b64": ".."}`; NaN and the
-//! infinities as strings.
+//! JSON: an array of objects, or one object per line. Bytes are text where they are UTF-8, else `{"b64": ".."}`. NaN and the
+//! infinities are strings.
 
 use std::{
     fmt,
@@ -16,16 +16,17 @@ use serde::{
 
 use super::{
     Out, Rows,
+    humanize::{blob, shortened},
     value::Value,
-    words::{blob, is_control, shortened},
 };
+use crate::text::is_control;
 
 /// Writes batches as JSON.
 pub(super) struct Json {
     out: Out,
-    /// The columns' names, as JSON strings with their colon.
+    /// The names of the columns, as JSON strings with a colon.
     names: Vec<Vec<u8>>,
-    /// Whether each object is a line of its own, rather than an item of one array.
+    /// Whether each object is a line, and not an item of one array.
     lines: bool,
     rows: u64,
     line: Vec<u8>,
@@ -80,25 +81,25 @@ impl Rows for Json {
     }
 }
 
-/// How much of long values is shown.
+/// Limits from which on values are shortened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    /// Bytes that are no text are shown up to this length.
+    /// Length of binary values in bytes.
     bytes: usize,
-    /// Text is shown up to this many characters.
+    /// Length of text in characters.
     text: usize,
-    /// Lists are shown up to this length.
+    /// Length of lists in items.
     items: usize,
 }
 
 impl Style {
-    /// All of everything.
+    /// No limits.
     pub(crate) const FULL: Self = Self { bytes: usize::MAX, text: usize::MAX - 16, items: usize::MAX };
-    /// What fits a line or so.
+    /// Limits that keep a record readable.
     pub(crate) const SHORT: Self = Self { bytes: 64, text: 2000, items: 1000 };
 }
 
-/// A cell that can be serialized.
+/// A cell of an array as a value that can be serialized.
 pub(crate) struct Cell<'a> {
     array: &'a dyn Array,
     row: usize,
@@ -149,7 +150,7 @@ impl Cell<'_> {
             list.serialize_element(&Cell { array: items, row, style: self.style })?;
         }
         if shown < items.len() {
-            list.serialize_element(&format!("<{} more>", super::words::count((items.len() - shown) as u64)))?;
+            list.serialize_element(&format!("<{} more>", super::humanize::count((items.len() - shown) as u64)))?;
         }
         list.end()
     }
@@ -175,7 +176,7 @@ fn base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error>
     map.end()
 }
 
-/// The word for a float that JSON has no number for.
+/// The string for a float that JSON cannot represent as a number.
 pub(super) fn not_finite(value: f64) -> &'static str {
     if value.is_nan() {
         "NaN"
@@ -199,18 +200,18 @@ pub(crate) fn to_text<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
     String::from_utf8(out).map_err(io::Error::other)
 }
 
-/// `value` as indented JSON in which no control character is left but the line feeds between values.
+/// `value` as indented JSON. Control characters are escaped, except the line feeds between values.
 pub(crate) fn pretty<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        // JSON has escaped line feeds of values. The characters that it leaves are of 16 bits.
+        // Line feeds of values are escaped already. The control characters that JSON leaves have 16 bits.
         if c != '\n' && is_control(c) { out.push_str(&format!("\\u{:04x}", u32::from(c))) } else { out.push(c) }
     }
     Ok(out)
 }
 
-/// Compact JSON in which no control character is left: JSON itself escapes only those below a space.
+/// A formatter of compact JSON that escapes all control characters; serde_json escapes only those below U+0020.
 struct Plain;
 
 impl serde_json::ser::Formatter for Plain {

@@ -1,11 +1,11 @@
-//! The only module that writes to standard output.
+//! Writers of results: tables, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output.
 
 mod columnar;
 mod csv;
+mod humanize;
 mod json;
 mod table;
 mod value;
-mod words;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
@@ -16,26 +16,26 @@ use arrow_schema::SchemaRef;
 use clap::builder::StyledStr;
 use unicode_width::UnicodeWidthStr;
 
+pub(crate) use humanize::{blob, count, frequent, image_sizes, percent, plural, range, short, size};
 pub(crate) use json::{Cell, Style, pretty, write_to};
-pub(crate) use words::{blob, count, escape, frequent, image_sizes, is_control, percent, plural, range, short, size};
 
-use crate::{args::Format, failure::Usage};
+use crate::{args::Format, error::Usage};
 
-/// Standard output, buffered. Whoever takes it flushes it.
+/// Standard output with a buffer, which the owner has to flush.
 pub(crate) type Out = BufWriter<io::Stdout>;
 
-/// What takes a result, batch by batch.
+/// A writer of a result, batch by batch.
 pub(crate) trait Rows: Send {
     /// Writes the rows of one batch.
     ///
     /// # Errors
-    /// Where standard output takes no more.
+    /// Standard output cannot be written.
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
 
-    /// Writes what comes after the last row.
+    /// Writes the end of the format, after the last row.
     ///
     /// # Errors
-    /// Where standard output takes no more.
+    /// Standard output cannot be written.
     fn finish(&mut self) -> io::Result<()>;
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn stdout() -> Out {
     BufWriter::with_capacity(64 << 10, io::stdout())
 }
 
-/// A writer of rows of this schema. `full` tables elide nothing.
+/// A writer of rows of this schema. A `full` table shows values in full.
 pub(crate) fn rows(format: Format, schema: &SchemaRef, full: bool) -> io::Result<Box<dyn Rows>> {
     let fit = if full { None } else { terminal_width() };
     Ok(match format {
@@ -62,8 +62,8 @@ fn quoting(delimiter: char) -> csv::Quoting {
     csv::Quoting { delimiter, escape: io::stdout().is_terminal() }
 }
 
-/// Prints a table of text; the columns that `right` marks are aligned to the right. Where a terminal is too narrow, those
-/// of `spare` are left out, one after the other, before any is cut.
+/// Prints a table of text. The columns that `right` marks are aligned to the right. Where the terminal is too narrow, the
+/// columns of `spare` are left out, one after the other, before cells are truncated.
 pub(crate) fn text_table(names: &[&str], right: &[bool], spare: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
     let fit = terminal_width();
     let left = columns_that_fit(names, &rows, spare, fit.unwrap_or(usize::MAX));
@@ -75,7 +75,7 @@ pub(crate) fn text_table(names: &[&str], right: &[bool], spare: &[&str], rows: V
     table.finish()
 }
 
-/// The columns that a table of so many characters has room for, by their numbers.
+/// The indices of the columns that a table of `fit` characters has room for.
 fn columns_that_fit(names: &[&str], rows: &[Vec<String>], spare: &[&str], fit: usize) -> Vec<usize> {
     let width = |index: usize| {
         let cells = rows.iter().filter_map(|row| Some(row.get(index)?.as_str()));
@@ -83,7 +83,7 @@ fn columns_that_fit(names: &[&str], rows: &[Vec<String>], spare: &[&str], fit: u
     };
     let mut left: Vec<usize> = (0..names.len()).collect();
     let mut spare = spare.iter();
-    // A column has a space on either side, and a line on one.
+    // A column has a space on either side and a line on one.
     while left.iter().map(|index| width(*index) + 3).sum::<usize>() + 1 > fit {
         let Some(name) = spare.next() else { break };
         left.retain(|index| names.get(*index) != Some(name));
@@ -91,21 +91,21 @@ fn columns_that_fit(names: &[&str], rows: &[Vec<String>], spare: &[&str], fit: u
     left
 }
 
-/// Prints one line, or several.
+/// Prints a text and a line feed.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{text}")?;
     out.flush()
 }
 
-/// What is wrong.
+/// The style of errors and anomalies.
 pub(crate) const BAD: Colour = anstyle::AnsiColor::Red.on_default().bold();
-/// What is as it should be.
+/// The style of success.
 pub(crate) const GOOD: Colour = anstyle::AnsiColor::Green.on_default();
-/// What begins a part of the output.
+/// The style of headings.
 pub(crate) const TITLE: Colour = Colour::new().bold();
 
-/// Text in a colour, where standard output shows colours: a terminal does, unless `NO_COLOR` or `TERM=dumb` is set.
+/// Text in a style, where standard output shows styles: a terminal does, unless `NO_COLOR` or `TERM=dumb` is set.
 pub(crate) fn coloured(colour: Colour, text: &str) -> String {
     match AutoStream::choice(&io::stdout()) {
         ColorChoice::Never => text.to_owned(),
@@ -113,32 +113,35 @@ pub(crate) fn coloured(colour: Colour, text: &str) -> String {
     }
 }
 
-/// An error where standard output is a terminal, for what is to write bytes there.
+/// Refuses to write a binary format to a terminal.
+///
+/// # Errors
+/// Standard output is a terminal.
 pub(crate) fn refuse_terminal() -> Result<(), Usage> {
-    let why = "a terminal shows no binary files: send the output to a file, or take another --format";
+    let why = "a terminal cannot show a binary format: redirect the output to a file, or use another --format";
     if io::stdout().is_terminal() { Err(Usage(why.to_owned())) } else { Ok(()) }
 }
 
-/// Prints text that has styles, which are left out where standard output shows none.
+/// Prints text without its styles where standard output shows none.
 pub(crate) fn styled(text: &StyledStr) -> io::Result<()> {
     let mut out = AutoStream::auto(io::stdout());
     write!(out, "{}", text.ansi())?;
     out.flush()
 }
 
-/// Writes nothing, so that an answer of no lines fails as others do where standard output is a device that takes nothing.
+/// Writes zero bytes, so that an empty result fails where standard output cannot be written, as any other does.
 pub(crate) fn nothing() -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;
-        // Past the buffers, which have nothing to write.
+        // A buffer would not write at all.
         let mut out = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let _ = out.write(&[])?;
     }
     Ok(())
 }
 
-/// Writes bytes as they are.
+/// Writes bytes.
 pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = stdout();
     out.write_all(bytes)?;
@@ -155,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_spared_goes_first() {
+    fn spare_columns_are_left_out_first() {
         let rows = vec![["a", "1234567890", "x"].map(str::to_owned).to_vec()];
         let fitting = |fit| columns_that_fit(&["name", "number", "bars"], &rows, &["number", "bars"], fit);
         assert_eq!(fitting(28), [0, 1, 2]);

@@ -1,6 +1,6 @@
-//! Tables for people: columns aligned, long values elided, no control character let through.
+//! Tables for people: aligned columns, shortened values, escaped control characters.
 //!
-//! The first rows decide how wide the columns are; the rest streams by, so that a table takes no more memory than these.
+//! The first rows determine the widths of the columns. The other rows are streamed, so that memory is bounded.
 
 use std::io::{self, Write};
 
@@ -9,32 +9,34 @@ use arrow_schema::{ArrowError, SchemaRef};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{
-    Out, Rows, json,
+    Out, Rows,
+    humanize::{blob, count, shortened},
+    json,
     value::{Value, is_number},
-    words::{blob, count, escape, escape_but, shortened},
 };
+use crate::text::{escape, escape_except};
 
-/// How many rows are looked at to decide how wide the columns are.
-const LOOKED_AT: usize = 1000;
-/// A column is not made narrower than this to fit a terminal.
+/// Number of rows that determine the widths of the columns.
+const MEASURED_ROWS: usize = 1000;
+/// The least width to which a column is narrowed.
 const NARROWEST: usize = 10;
-/// Characters of a text that are shown.
+/// Number of characters shown of a text.
 const TEXT: usize = 200;
-/// Bytes that are no text and are shown as they are.
+/// Length up to which binary values are shown in hexadecimal.
 const BYTES: usize = 16;
-/// Items of a list that are shown.
+/// Number of items shown of a list.
 const ITEMS: usize = 6;
 
 /// Writes batches as one table.
 pub(super) struct Table {
     out: Out,
     columns: Vec<Column>,
-    /// The rows that wait for the widths to be decided.
+    /// The rows that wait until the widths are determined.
     waiting: Vec<Vec<String>>,
     decided: bool,
-    /// The width to fit into, where there is one.
+    /// The width of the terminal, if any.
     fit: Option<usize>,
-    /// Whether nothing is elided, and line breaks in text are kept.
+    /// Whether values are shown in full, with their line breaks.
     full: bool,
     line: String,
 }
@@ -55,23 +57,23 @@ impl Table {
         Self { out, columns, waiting: Vec::new(), decided: false, fit, full, line: String::new() }
     }
 
-    /// A table of text that is there already.
+    /// A table of text cells.
     pub(super) fn of_text(out: Out, names: &[&str], right: &[bool], fit: Option<usize>) -> Self {
         let column = |(name, right): (&&str, &bool)| Column { name: escape(name), width: name.width(), right: *right };
         let columns = names.iter().zip(right).map(column).collect();
         Self { out, columns, waiting: Vec::new(), decided: false, fit, full: false, line: String::new() }
     }
 
-    /// Takes one row of text.
+    /// Writes a row of text cells.
     pub(super) fn row(&mut self, cells: Vec<String>) -> io::Result<()> {
         if self.decided {
             return self.print(&cells);
         }
         self.waiting.push(cells);
-        if self.waiting.len() < LOOKED_AT { Ok(()) } else { self.decide() }
+        if self.waiting.len() < MEASURED_ROWS { Ok(()) } else { self.decide() }
     }
 
-    /// Decides how wide the columns are, and prints what has waited for it.
+    /// Determines the widths of the columns, and prints the waiting rows.
     fn decide(&mut self) -> io::Result<()> {
         self.decided = true;
         let waiting = std::mem::take(&mut self.waiting);
@@ -101,7 +103,7 @@ impl Table {
         self.out.write_all(self.line.as_bytes())
     }
 
-    /// Prints one row, which takes as many lines as its highest cell.
+    /// Prints a row, which takes as many lines as its cell of most lines.
     fn print(&mut self, cells: &[String]) -> io::Result<()> {
         let mut lines: Vec<_> = cells.iter().map(|cell| cell.lines()).collect();
         for at in 0.. {
@@ -141,7 +143,7 @@ impl Rows for Table {
     }
 }
 
-/// Makes the widest columns narrower until the table fits, or until no column has room to give.
+/// Narrows the widest columns until the table fits, or until all have the least width.
 fn narrow(columns: &mut [Column], fit: usize) {
     let total = |columns: &[Column]| columns.iter().map(|c| c.width + 3).sum::<usize>() + 1;
     loop {
@@ -150,7 +152,7 @@ fn narrow(columns: &mut [Column], fit: usize) {
         if over == 0 || widest <= NARROWEST {
             return;
         }
-        // All of the widest shrink together, down to the next in width.
+        // The widest columns are narrowed together, down to the next width.
         let next = columns.iter().map(|c| c.width).filter(|w| *w < widest).max().unwrap_or(0).max(NARROWEST);
         let many = columns.iter().filter(|c| c.width == widest).count();
         let width = widest.saturating_sub(over.div_ceil(many)).max(next);
@@ -160,7 +162,7 @@ fn narrow(columns: &mut [Column], fit: usize) {
     }
 }
 
-/// Appends `text` in the width of its column, cut where it is too long.
+/// Appends `text` padded or truncated to the width of its column.
 fn put(line: &mut String, column: &Column, text: &str) {
     let width = text.width();
     let pad = column.width.saturating_sub(width);
@@ -200,7 +202,7 @@ fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bo
         Value::Text(text) => write_text(out, text, full, nested),
         Value::Bytes(bytes) => write_bytes(out, bytes, full, nested),
         Value::List(items) => {
-            // A row more would often take no more room than to say so.
+            // The note of omitted items would take the room of two items.
             let shown = if full || items.len() <= ITEMS + 2 { items.len() } else { ITEMS };
             out.push('[');
             for row in 0..shown {
@@ -234,7 +236,7 @@ fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bo
     Ok(())
 }
 
-/// Numbers and truth values, as JSON has them.
+/// A number or a boolean as in JSON.
 fn plain(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
     Ok(json::to_text(&json::Cell::new(array, row, json::Style::FULL))?)
 }
@@ -242,8 +244,8 @@ fn plain(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
 fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
     let short = if full { None } else { shortened(text, TEXT) };
     let text = short.as_deref().unwrap_or(text);
-    let text = if full && !nested { escape_but(text, &['\n']) } else { escape(text) };
-    // In a list an empty text or one with a comma could not be told from its neighbours.
+    let text = if full && !nested { escape_except(text, &['\n']) } else { escape(text) };
+    // In a list, an empty text or one with a comma would be ambiguous.
     let quoted = nested && (text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text);
     if quoted {
         out.push('"');
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn narrows_the_widest_first() {
+    fn the_widest_columns_are_narrowed_first() {
         assert_eq!(widths(&[5, 50, 20], 80), [5, 45, 20]);
         assert_eq!(widths(&[5, 50, 50], 60), [5, 22, 22]);
         assert_eq!(widths(&[5, 50, 20], 20), [5, 10, 10]);
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_by_what_a_terminal_shows() {
+    fn cells_are_truncated_by_display_width() {
         let mut line = String::new();
         cut(&mut line, "日本語日本語日本語", 10);
         assert_eq!(line, "日本語日… ");

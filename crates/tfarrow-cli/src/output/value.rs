@@ -1,4 +1,4 @@
-//! One cell of an Arrow array as a value that every format can write. The one place that knows Arrow's types.
+//! A cell of an Arrow array as a value that every output format can write. The only match over Arrow's types.
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, StructArray,
@@ -12,11 +12,11 @@ use arrow_array::{
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::{ArrowError, DataType};
 
-/// One value. What it holds is borrowed from its array where it can be.
+/// A value, borrowed from its array where possible.
 pub(super) enum Value<'a> {
     /// No value.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A signed integer.
     Int(i64),
@@ -26,17 +26,17 @@ pub(super) enum Value<'a> {
     Float(f32),
     /// A float of 64 bits.
     Double(f64),
-    /// A number of another sort, written in digits.
+    /// A decimal number in digits.
     Digits(String),
     /// Text.
     Text(&'a str),
-    /// Bytes, which may be text all the same.
+    /// Bytes, which may be UTF-8.
     Bytes(&'a [u8]),
-    /// What has a text form of its own: dates, times, intervals.
+    /// A date, a time or an interval in Arrow's text format.
     Other(String),
     /// A list, as an array of its items.
     List(ArrayRef),
-    /// Named values: the row `usize` of each column.
+    /// A row of a struct array.
     Struct(&'a StructArray, usize),
 }
 
@@ -44,12 +44,12 @@ impl<'a> Value<'a> {
     /// The value of `array` in `row`.
     ///
     /// # Errors
-    /// Where Arrow cannot put a value into words, such as a date out of range.
+    /// Arrow cannot format a value, such as a date out of range.
     pub(super) fn of(array: &'a dyn Array, row: usize) -> Result<Self, ArrowError> {
         if array.is_null(row) {
             return Ok(Self::Null);
         }
-        let words = || array_value_to_string(array, row);
+        let text = || array_value_to_string(array, row);
         Ok(match array.data_type() {
             DataType::Null => Self::Null,
             DataType::Boolean => Self::Bool(array.as_boolean().value(row)),
@@ -65,7 +65,7 @@ impl<'a> Value<'a> {
             DataType::Float32 => Self::Float(primitive::<Float32Type>(array, row)),
             DataType::Float64 => Self::Double(primitive::<Float64Type>(array, row)),
             DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
-                Self::Digits(words()?)
+                Self::Digits(text()?)
             }
             DataType::Utf8 => Self::Text(array.as_string::<i32>().value(row)),
             DataType::LargeUtf8 => Self::Text(array.as_string::<i64>().value(row)),
@@ -91,7 +91,7 @@ impl<'a> Value<'a> {
             }
             DataType::RunEndEncoded(..) => downcast_run_array!(
                 array => return Self::of(array.values().as_ref(), array.get_physical_index(row)),
-                _ => Self::Other(words()?)
+                _ => Self::Other(text()?)
             ),
             DataType::Union(..) => {
                 let union = array.as_union();
@@ -103,7 +103,7 @@ impl<'a> Value<'a> {
             | DataType::Time32(_)
             | DataType::Time64(_)
             | DataType::Duration(_)
-            | DataType::Interval(_) => Self::Other(words()?),
+            | DataType::Interval(_) => Self::Other(text()?),
         })
     }
 }

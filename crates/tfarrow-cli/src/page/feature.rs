@@ -59,7 +59,7 @@ impl Cell {
     fn number(value: f64) -> Self {
         let key = match value {
             _ if value.is_nan() => return Self::default(),
-            // The words of JavaScript.
+            // As JavaScript's Number() reads it.
             f64::INFINITY => "Infinity".to_owned(),
             f64::NEG_INFINITY => "-Infinity".to_owned(),
             _ => value.to_string(),
@@ -119,7 +119,7 @@ impl Row<'_> {
         Cell { key, content: html! { (content) @if let Some(before) = before { br; small { (before) } } } }
     }
 
-    /// The charts of the values, with the details behind them.
+    /// The charts of the values, and the details that they open.
     fn distribution(&self) -> Markup {
         let (now, before) = (self.now.and_then(|side| side.kind), self.before.and_then(|side| side.kind));
         let Some(kind) = now.or(before) else { return Markup::default() };
@@ -216,7 +216,7 @@ fn special_numbers(numbers: &NumberStatistics) -> String {
     found.map(|(count, name)| format!("{} {name}", percent(*count, all))).collect::<Vec<_>>().join(", ")
 }
 
-/// What the details list of one data set.
+/// The details of one data set.
 fn details(kind: &KindStatistics) -> Markup {
     let KindStatistics { lists, empty, values, lengths, .. } = kind;
     html! {
@@ -250,8 +250,8 @@ fn string_details(strings: &ByteStringStatistics) -> Markup {
     let top: Vec<&TopValue> = strings.top.iter().take(TOP_VALUES).collect();
     html! {
         dt { "bytes on average" } dd { (Cell::number(strings.mean_length).content) }
-        @if damaged > 0 { dt { "images whose headers are damaged" } dd { (count(damaged)) } }
-        @if strings.invalid_utf8 > 0 { dt { "no UTF-8" } dd { (count(strings.invalid_utf8)) } }
+        @if damaged > 0 { dt { "images with corrupt headers" } dd { (count(damaged)) } }
+        @if strings.invalid_utf8 > 0 { dt { "not UTF-8" } dd { (count(strings.invalid_utf8)) } }
         @if !top.is_empty() {
             dt {
                 "most frequent"

@@ -52,7 +52,7 @@ pub(super) fn section(page: &Page<'_>) -> Markup {
                 h2 { "Examples" }
                 div class="gallery" {
                     (PreEscaped(cards))
-                    @if rest > 0 { p class="note" { "and " (count(rest as u64)) " more, for which the page has no room" } }
+                    @if rest > 0 { p class="note" { "and " (count(rest as u64)) " more, omitted to limit the size of the page" } }
                 }
             }
         }
@@ -66,18 +66,18 @@ fn card(page: &Page<'_>, example: &ExampleRecord, room: usize, pixels: &mut u64)
     for (index, (feature, (image, length))) in images.enumerate() {
         let name = excerpt(&feature.name, NAME_CHARS);
         let why = if index >= MAX_IMAGES || pictures.len() > room / 2 {
-            "not shown, for want of room"
+            "not shown: no space left on the page"
         } else if image.len() < *length {
-            "not shown, for it is too long"
+            "not shown: too long"
         } else if let Some(thumbnail) = Thumbnail::of(image, pixels) {
             let boxes = if feature.name == BOXED { Boxes::of(example) } else { Boxes::default() };
             pictures.push_str(&thumbnail.html(&name, &boxes).into_string());
             if boxes.outside > 0 {
-                notes.push(("boxes that are not within the image".to_owned(), count(boxes.outside as u64)));
+                notes.push(("boxes outside the image".to_owned(), count(boxes.outside as u64)));
             }
             continue;
         } else {
-            "not shown, for it is damaged or too large"
+            "not shown: corrupt or too large"
         };
         notes.push((name, format!("{}, {why}", blob(image, *length))));
     }
@@ -185,7 +185,7 @@ impl Boxes {
     }
 }
 
-/// The values of a record that are no images: labels and texts first.
+/// The values of a record except images: labels and texts first.
 fn values(example: &ExampleRecord) -> Markup {
     let rank = |feature: &&ExampleFeature| {
         let name = feature.name.to_lowercase();

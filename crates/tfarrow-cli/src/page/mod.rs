@@ -25,7 +25,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// Size limits of the sections of anomalies and of features in bytes. The section of examples has a limit of its own; the
-/// page stays below 2 MB. What is left out is counted.
+/// page stays below 2 MB. Omitted items are counted.
 const MAX_ANOMALY_BYTES: usize = 200_000;
 const MAX_FEATURE_BYTES: usize = 800_000;
 /// Size of the section of features from which on rows have no charts and details.
@@ -99,19 +99,22 @@ impl Page<'_> {
     }
 
     fn header(&self, title: &str) -> Markup {
-        let facts: [(&str, fn(&DatasetStatistics) -> String); 3] = [
-            ("records", |figures| count(figures.records)),
-            ("of payload", |figures| size(figures.bytes)),
-            ("features", |figures| count(figures.features.len() as u64)),
-        ];
+        let facts = |figures: &DatasetStatistics| {
+            [
+                (count(figures.records), "records"),
+                (size(figures.bytes), "of payload"),
+                (count(figures.features.len() as u64), "features"),
+            ]
+        };
+        let mut before = self.before.map(facts).into_iter().flatten();
         html! {
             header {
                 h1 { (title) }
                 ul class="facts" {
-                    @for (name, of) in facts {
+                    @for (fact, name) in facts(self.figures) {
                         li {
-                            b { (of(self.figures)) } " " (name)
-                            @if let Some(before) = self.before { " " small { "before: " (of(before)) } }
+                            b { (fact) } " " (name)
+                            @if let Some((before, _)) = before.next() { " " small { "before: " (before) } }
                         }
                     }
                 }

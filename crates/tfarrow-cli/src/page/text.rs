@@ -1,6 +1,6 @@
 //! Text of the page without control characters. The templates escape it as HTML.
 
-use crate::output::{blob, escape};
+use crate::{output::blob, text::escape};
 
 /// The first `chars` characters of a text, and an ellipsis where there are more; control characters are escaped.
 pub(super) fn excerpt(text: &str, chars: usize) -> String {

@@ -1,4 +1,4 @@
-//! The schema as `features.json`, in which TensorFlow Datasets keeps the features of a data set beside its shards.
+//! The schema as `features.json`, the file in which TensorFlow Datasets stores the features of a data set.
 //!
 //! The format is that of TFDS' `feature.proto` in JSON, as `FeaturesDict.save_config` writes it.
 
@@ -6,15 +6,16 @@ use serde_json::{Map, Value, json};
 use tfarrow_codec::{Kind, RecordType, Role};
 
 use super::{
-    Found,
+    InferredSchema,
     spec::{Lengths, Spec},
 };
 
-/// Where TFDS finds a feature's class.
+/// The Python module of the feature classes of TFDS.
 const CLASSES: &str = "tensorflow_datasets.core.features";
 
-/// The features as TFDS declares them, and in words those that it cannot have; `None` where it reads no such records.
-pub(super) fn document(found: &Found<'_>) -> Option<(Value, Vec<String>)> {
+/// The features as TFDS declares them, and the reasons why others are omitted; `None` for a record type that TFDS does not
+/// read.
+pub(super) fn document(found: &InferredSchema<'_>) -> Option<(Value, Vec<String>)> {
     if found.record_type() != RecordType::Example {
         return None;
     }
@@ -25,7 +26,7 @@ pub(super) fn document(found: &Found<'_>) -> Option<(Value, Vec<String>)> {
             Ok(spec) => {
                 features.insert(feature.name.clone(), one(spec));
             }
-            // Of features with several kinds, whoever prints a schema tells.
+            // The caller reports features of more than one kind.
             Err(_) if feature.is_mixed() => {}
             Err(why) => left_out.push(format!("feature {:?} {why}", feature.name)),
         }
@@ -40,7 +41,7 @@ fn class(name: &str) -> String {
     format!("{CLASSES}.{name}")
 }
 
-/// What is not there in every record can only be a list of values, of which there may be none.
+/// A feature. One that some records lack can only be a list of values, which may be empty.
 fn one(spec: Spec<'_>) -> Value {
     match spec.lengths() {
         Lengths::One if spec.always => value(spec),
@@ -65,7 +66,7 @@ fn tensor(kind: Kind, name: &str, dimensions: &[u64]) -> Value {
         Kind::Float => "float32",
         Kind::Int64 => "int64",
     };
-    // Numbers of 64 bits are text in protobuf's JSON.
+    // The JSON mapping of protobuf has 64-bit integers as strings.
     let dimensions: Vec<_> = dimensions.iter().map(u64::to_string).collect();
     let shape = if dimensions.is_empty() { json!({}) } else { json!({"dimensions": dimensions}) };
     json!({"pythonClassName": class(name), "tensor": {"shape": shape, "dtype": dtype, "encoding": "none"}})

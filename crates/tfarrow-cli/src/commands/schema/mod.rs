@@ -1,4 +1,4 @@
-//! `tfarrow schema`: what is in a data set.
+//! `tfarrow schema`: the inferred schema of a data set.
 
 mod features_json;
 mod python;
@@ -20,12 +20,14 @@ use tfarrow_stats::schema_to_text;
 
 use crate::{
     args::{SchemaArgs, SchemaFormat},
-    commands::{look, stats},
-    failure::{self, FOUND, Usage},
-    output::{self, count, escape, percent, range},
+    commands::{inspect, stats},
+    error::{FOUND, Usage},
+    output::{self, count, percent, range},
+    stderr,
+    text::escape,
 };
 
-/// Prints what is in a data set.
+/// Prints the schema in the format of the command line.
 pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
     match args.format {
         SchemaFormat::Table => columns(args, |found| found.table()),
@@ -42,46 +44,48 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
     }
 }
 
-/// Prints the columns that a data set has.
-fn columns(args: &SchemaArgs, print: impl FnOnce(&Found<'_>) -> Result<()>) -> Result<ExitCode> {
-    let (shards, progress) = look::shards(&args.sources)?;
-    let options = InferOptions { record_type: args.reading.record_type, ..look::options(&args.looking) };
-    let inferred = infer_with(&shards, &options, &look::told(&progress))?;
+/// Prints the columns of a data set by `print`, and reports features that have none.
+fn columns(args: &SchemaArgs, print: impl FnOnce(&InferredSchema<'_>) -> Result<()>) -> Result<ExitCode> {
+    let (shards, progress) = inspect::shards(&args.sources)?;
+    let options = InferOptions { record_type: args.reading.record_type, ..inspect::options(&args.looking) };
+    let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
-    let found = Found { shards: &shards, inferred: &inferred, schema: schema_of_sound(&inferred, args)? };
+    let found = InferredSchema { shards: &shards, inferred: &inferred, schema: unmixed_schema(&inferred, args)? };
     print(&found)?;
     let has_strays = match args.reading.record_type {
-        None => look::tell_strays(&inferred),
+        None => inspect::report_strays(&inferred),
         Some(RecordType::Raw) => false,
-        Some(_) => look::tell_unreadable(&inferred),
+        Some(_) => inspect::report_unreadable(&inferred),
     };
-    let has_lost = look::tell_skipped(&inferred) | has_strays;
+    let has_lost = inspect::report_skipped(&inferred) | has_strays;
     Ok(if has_lost { ExitCode::from(FOUND) } else { found.report_mixed() })
 }
 
-/// Prints what TensorFlow Data Validation would infer, which takes the values into account.
+/// Prints the schema that TensorFlow Data Validation would infer, which depends on the values.
 fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
     let statistics = stats::collect(&args.sources, &args.looking)?;
     output::bytes(schema_to_text(&statistics.infer_schema())?.as_bytes())?;
-    let has_lost = look::tell_all([Some(&statistics)]);
+    let has_lost = inspect::report_all([Some(&statistics)]);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
     if !mixed.is_empty() {
         let names = mixed.join(", ");
-        failure::say(&format!("more than one kind, of which the schema has the one of most lists: {names}"));
+        stderr::print(&format!(
+            "features of more than one kind, of which the schema has the one of most lists: {names}"
+        ));
     }
     Ok(if has_lost || !mixed.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
 }
 
-/// What was found in a data set.
-struct Found<'a> {
+/// The schema of a data set, and the summary that it was inferred from.
+struct InferredSchema<'a> {
     shards: &'a [Shard],
     inferred: &'a Inferred,
     schema: SchemaRef,
 }
 
-/// The schema of all features that have no more than one kind.
-fn schema_of_sound(inferred: &Inferred, args: &SchemaArgs) -> Result<SchemaRef> {
+/// The schema of all features of at most one kind.
+fn unmixed_schema(inferred: &Inferred, args: &SchemaArgs) -> Result<SchemaRef> {
     let (layout, record_type) = (args.reading.layout, args.reading.record_type);
     let summary = &inferred.summary;
     let record_type = record_type.unwrap_or_else(|| summary.record_type());
@@ -100,12 +104,12 @@ fn schema_of_sound(inferred: &Inferred, args: &SchemaArgs) -> Result<SchemaRef> 
     Ok(with_record_type(fields, record_type))
 }
 
-impl Found<'_> {
+impl InferredSchema<'_> {
     fn record_type(&self) -> RecordType {
         record_type_of(&self.schema)
     }
 
-    /// The features, each with the role that it has.
+    /// The features with their roles.
     fn features(&self) -> impl Iterator<Item = (&FeatureSummary, Role)> {
         let record_type = self.record_type();
         let summary = &self.inferred.summary;
@@ -123,11 +127,11 @@ impl Found<'_> {
             return Err(Usage(why).into());
         };
         output::line(&output::pretty(&document)?)?;
-        left_out.iter().for_each(|why| failure::say(&format!("{why}, and is left out")));
+        left_out.iter().for_each(|why| stderr::print(&format!("{why}, and is omitted")));
         Ok(())
     }
 
-    /// How much was looked at, in one line.
+    /// The numbers of records and shards, in one line.
     fn headline(&self) -> String {
         let records = count(self.inferred.summary.records());
         let what = match self.record_type() {
@@ -202,7 +206,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Says which features have more than one kind, and where each was met first.
+    /// Reports the features of more than one kind, with the first record of each kind. Returns the exit status.
     fn report_mixed(&self) -> ExitCode {
         let mixed: Vec<_> = self.features().filter(|(feature, _)| feature.is_mixed()).collect();
         for (feature, _) in &mixed {
@@ -212,7 +216,7 @@ impl Found<'_> {
                 format!("{} first in {}, {} in all", kind.name(), self.place(seen.first), count(seen.lists))
             };
             let places: Vec<_> = kinds.iter().map(place).collect();
-            failure::say(&format!("feature {:?} has more than one kind: {}", feature.name, places.join("; ")));
+            stderr::print(&format!("feature {:?} has more than one kind: {}", feature.name, places.join("; ")));
         }
         if mixed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
     }

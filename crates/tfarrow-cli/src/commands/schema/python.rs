@@ -1,22 +1,25 @@
-//! The schema as Python that gives it to TensorFlow.
+//! The schema as Python code for TensorFlow's parsers.
 
 use std::fmt::Write;
 
 use tfarrow_codec::{Kind, KindSummary, RecordType, Role};
 
 use super::{
-    Found, count, escape, range,
+    InferredSchema,
     spec::{Lengths, Spec},
 };
-use crate::output::is_control;
+use crate::{
+    output::{count, range},
+    text::{escape, is_control},
+};
 
-/// A feature spec for `tf.io.parse_example` and its kin.
-pub(super) fn spec(found: &Found<'_>) -> String {
+/// A feature specification for `tf.io.parse_example` and `tf.io.parse_sequence_example`.
+pub(super) fn spec(found: &InferredSchema<'_>) -> String {
     let mut out = format!("# {}\nimport tensorflow as tf\n", escape(&found.headline()));
-    // A `String` takes all that is written to it.
+    // Writing to a `String` cannot fail.
     let _ = match found.record_type() {
         RecordType::Raw => {
-            write!(out, "\n# These records are no tf.Example: there is nothing to parse.\nfeatures = {{}}")
+            write!(out, "\n# These records are not tf.Example messages: there is nothing to parse.\nfeatures = {{}}")
         }
         RecordType::Example => {
             dictionary(&mut out, "features", found, Role::Feature);
@@ -32,7 +35,7 @@ pub(super) fn spec(found: &Found<'_>) -> String {
     out
 }
 
-fn dictionary(out: &mut String, name: &str, found: &Found<'_>, wanted: Role) {
+fn dictionary(out: &mut String, name: &str, found: &InferredSchema<'_>, wanted: Role) {
     let _ = write!(out, "\n{name} = {{\n");
     let records = found.inferred.summary.records();
     for (feature, role) in found.features().filter(|(_, role)| *role == wanted) {
@@ -60,7 +63,7 @@ fn single(spec: Spec<'_>, records: u64) -> (String, String) {
     }
 }
 
-/// A feature list: its steps are fixed in length only where each has a kind.
+/// A feature list. Its steps have a fixed length only where each has a kind.
 fn sequence(spec: Spec<'_>, is_missing: bool) -> (String, String) {
     let dtype = dtype(spec.kind);
     let missing = if is_missing { ", allow_missing=True" } else { "" };

@@ -1,22 +1,23 @@
-//! The schema as Rust: a function that makes it, of arrow-schema's types.
+//! The schema as a Rust function that builds it with arrow-schema.
 
 use std::fmt::Write;
 
 use arrow_schema::{DataType, Field};
 use tfarrow_codec::schema::{FEATURE, RECORD_TYPE};
 
-use super::{Found, escape};
+use super::InferredSchema;
+use crate::text::escape;
 
-/// A function that returns the schema, for decoders and declared tables.
-pub(super) fn function(found: &Found<'_>) -> String {
+/// A function that returns the schema, for decoders and tables with declared columns.
+pub(super) fn function(found: &InferredSchema<'_>) -> String {
     let mut fields = String::new();
     for field in found.schema.fields() {
-        // The rest of a column's metadata says what its type and the record type do.
+        // The other metadata of a column follows from its type and the record type.
         let metadata = match field.metadata().get(FEATURE) {
             Some(feature) if feature != field.name() => format!(".with_metadata(map({FEATURE:?}, {feature:?}))"),
             _ => String::new(),
         };
-        // A `String` takes all that is written to it.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(fields, "        {}{metadata},", constructor(field));
     }
     let record_type = found.record_type().name();
@@ -37,7 +38,7 @@ fn constructor(field: &Field) -> String {
     format!("Field::new({:?}, {}, {})", field.name(), data_type(field.data_type()), field.is_nullable())
 }
 
-/// Of the types that the codec makes, a list alone has another inside.
+/// A type as a Rust expression. Lists are the only nested types of the codec.
 fn data_type(data_type: &DataType) -> String {
     match data_type {
         DataType::List(item) => format!("DataType::List({}.into())", constructor(item)),

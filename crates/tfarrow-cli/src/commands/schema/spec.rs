@@ -1,5 +1,5 @@
-//! How a feature can be declared, where its kind and its lengths have to be said beforehand: what `tf.io` has
-//! FixedLenFeature, RaggedFeature and their kin for.
+//! The declaration of a feature, with the kind and the lengths that `tf.io.FixedLenFeature`, `tf.io.RaggedFeature` and the
+//! like distinguish.
 
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 
@@ -8,11 +8,11 @@ use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Role};
 pub(super) struct Spec<'a> {
     pub(super) kind: Kind,
     pub(super) seen: &'a KindSummary,
-    /// Whether every record has a list of it or, of a feature list, every step.
+    /// Whether each record, or each step of a feature list, has a list of values.
     pub(super) always: bool,
 }
 
-/// How many values its lists have.
+/// Number of values of its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lengths {
     One,
@@ -21,7 +21,10 @@ pub(super) enum Lengths {
 }
 
 impl<'a> Spec<'a> {
-    /// The spec of a feature that so many records were looked at for; else in words why there is none.
+    /// The declaration of a feature of `records` records.
+    ///
+    /// # Errors
+    /// The feature has no kind, or several; the error is the text of the reason.
     pub(super) fn of(feature: &'a FeatureSummary, role: Role, records: u64) -> Result<Self, String> {
         let mut kinds = feature.kinds();
         match (kinds.next(), kinds.next()) {
@@ -44,7 +47,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Whether its bytes are text.
+    /// Whether its values are text.
     pub(super) fn is_text(&self) -> bool {
         self.kind == Kind::Bytes && self.seen.is_text()
     }

@@ -1,4 +1,4 @@
-//! The schema as a statement that makes a table of it, with every column declared.
+//! The schema as a CREATE EXTERNAL TABLE statement that declares all columns.
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use tfarrow_codec::{Kind, RecordType, Role};
 use tfarrow_convert::schema_json::columns_of;
 
 use super::{
-    Found, escape,
+    InferredSchema,
     spec::{Lengths, Spec},
 };
-use crate::output::is_control;
+use crate::text::{escape, is_control};
 
-/// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, of the sources as they were given.
-pub(super) fn statement(found: &Found<'_>, name: &str, sources: &[String]) -> String {
+/// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, with the sources of the command line.
+pub(super) fn statement(found: &InferredSchema<'_>, name: &str, sources: &[String]) -> String {
     // A statement that begins with a comment could not be an argument of a command.
     let name = identifier(&name.replace(is_control, "_"));
     let mut out = format!("CREATE EXTERNAL TABLE {name} -- {}\n", escape(&found.headline()));
@@ -24,13 +24,13 @@ pub(super) fn statement(found: &Found<'_>, name: &str, sources: &[String]) -> St
         [source] => literal(source),
         sources => format!("({})", sources.iter().map(|source| literal(source)).collect::<Vec<_>>().join(", ")),
     };
-    // A `String` takes all that is written to it.
+    // Writing to a `String` cannot fail.
     let _ = write!(out, "STORED AS TFRECORD LOCATION {location} OPTIONS (record_type '{}');", record_type.name());
     out
 }
 
-/// The columns that can be declared, with a comma behind each but the last; what else there is, as comments.
-fn columns(out: &mut String, found: &Found<'_>) {
+/// The columns that can be declared, separated by commas, and the other features as comments.
+fn columns(out: &mut String, found: &InferredSchema<'_>) {
     let records = found.inferred.summary.records();
     let known = columns_of(&found.schema);
     let columns = found.features().map(|(feature, role)| {
@@ -43,7 +43,7 @@ fn columns(out: &mut String, found: &Found<'_>) {
                 let column = column.map_or_else(String::new, |column| format!("; its column is called {column:?}"));
                 Err(format!("{}: cannot be declared{column}", escape(&name)))
             }
-            // SQL has escapes for texts, and none for names.
+            // SQL has escapes in strings, and none in names.
             Ok(_) if name.contains(is_control) => {
                 Err(format!("{}: cannot be declared, for the control characters in its name", escape(&name)))
             }
@@ -78,12 +78,12 @@ fn data_type(spec: Spec<'_>, role: Role) -> String {
     }
 }
 
-/// A name in SQL, whatever is in it.
+/// A quoted identifier.
 fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text in SQL, with the escapes of `U&'..'` where it has control characters.
+/// A string literal, in the escaped form `U&'..'` where it has control characters.
 fn literal(text: &str) -> String {
     let text = text.replace('\'', "''");
     if !text.contains(is_control) {

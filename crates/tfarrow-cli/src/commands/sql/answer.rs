@@ -1,4 +1,4 @@
-//! The answer to one statement, printed batch by batch as it comes.
+//! Execution of one statement, whose result is printed batch by batch.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use datafusion::{error::DataFusionError, logical_expr::LogicalPlan, prelude::Ses
 use futures::StreamExt;
 use tfarrow_datafusion::{check_names, explain_missing_column, with_headings};
 
-use super::losses::Losses;
+use super::skip_report::SkipReport;
 use crate::{
     args::Format,
-    failure::{self, Usage},
+    error::{self, Usage},
     output,
 };
 
-/// Answers statements of one session.
+/// Executes the statements of one session, and prints their results.
 #[derive(Clone)]
 pub(super) struct Answers {
     context: SessionContext,
     format: Format,
-    losses: Arc<Losses>,
-    /// Results that were printed.
+    skip_report: Arc<SkipReport>,
+    /// Number of results printed.
     results: usize,
 }
 
 impl Answers {
-    /// Of this session, which tells `losses` what it passes over.
-    pub(super) fn new(context: SessionContext, format: Format, losses: Arc<Losses>) -> Self {
-        Self { context, format, losses, results: 0 }
+    /// Executes statements in `context`, whose scans add to `skip_report`.
+    pub(super) fn new(context: SessionContext, format: Format, skip_report: Arc<SkipReport>) -> Self {
+        Self { context, format, skip_report, results: 0 }
     }
 
     /// The session.
@@ -35,15 +35,15 @@ impl Answers {
         &self.context
     }
 
-    /// Prints the answer to a statement, and then what it has passed over. Returns its rows; `None` where it has no answer,
-    /// as SET has none.
+    /// Prints the result of a statement, and then the report of skipped records. Returns the number of rows; `None` for a
+    /// statement without a result, such as SET.
     ///
     /// # Errors
-    /// What is wrong with the statement, or with what it reads; standard output that takes no more.
+    /// Planning or execution fails, or standard output cannot be written.
     pub(super) async fn answer(&mut self, statement: Statement) -> Result<Option<u64>> {
-        self.losses.begin();
+        self.skip_report.begin();
         let rows = self.print(statement).await;
-        self.losses.tell();
+        self.skip_report.print();
         rows
     }
 
@@ -52,7 +52,7 @@ impl Answers {
             let hint = explain_missing_column(&error, &self.context);
             let error = error.into();
             match hint {
-                Some(hint) => anyhow::Error::msg(format!("{}; {hint}", failure::message(&error))),
+                Some(hint) => anyhow::Error::msg(format!("{}; {hint}", error::message(&error))),
                 None => error,
             }
         };
@@ -70,7 +70,7 @@ impl Answers {
             return Ok(None);
         }
         if self.format.is_binary() && self.results > 0 {
-            let why = "a file of this format holds one result; give one query, or take another --format";
+            let why = "a file of this format holds one result: give one query, or use another --format";
             return Err(Usage(why.to_owned()).into());
         }
         if !matches!(self.format, Format::Table | Format::Csv | Format::Tsv) {

@@ -1,4 +1,4 @@
-//! Completion at the prompt: words of SQL, names that the session knows, paths in quotes. And when a statement ends.
+//! Helper of the line editor: completion of keywords, names of the session and quoted paths, and the end of a statement.
 
 use std::collections::BTreeSet;
 
@@ -19,35 +19,35 @@ use rustyline::{
     validate::{ValidationContext, ValidationResult, Validator},
 };
 
-use crate::output;
+use crate::text;
 
-/// Keywords without those of the parser's that hold other characters than letters, most of which are names of functions.
+/// The keywords of the parser that consist of letters. The others are names of functions, or options of other dialects.
 fn keywords() -> impl Iterator<Item = &'static str> {
     let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_uppercase());
     ALL_KEYWORDS.iter().copied().chain(["TFRECORD"]).filter(is_word)
 }
 
-/// What helps whoever types.
-pub(super) struct Typist {
+/// Completes words, and decides whether a statement is complete.
+pub(super) struct SqlHelper {
     paths: FilenameCompleter,
     /// Names of tables, functions and options.
     names: BTreeSet<String>,
 }
 
-impl Typist {
+impl SqlHelper {
     pub(super) fn new(context: &SessionContext) -> Self {
-        let mut typist = Self { paths: FilenameCompleter::new(), names: BTreeSet::new() };
+        let mut helper = Self { paths: FilenameCompleter::new(), names: BTreeSet::new() };
         let state = context.state();
         let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
-        typist.names.extend(functions.chain(state.window_functions().keys()).cloned());
-        typist.names.insert("read_tfrecord".to_owned());
+        helper.names.extend(functions.chain(state.window_functions().keys()).cloned());
+        helper.names.insert("read_tfrecord".to_owned());
         let options = context.state().config_options().entries();
-        typist.names.extend(options.into_iter().map(|entry| entry.key));
-        typist.learn(context);
-        typist
+        helper.names.extend(options.into_iter().map(|entry| entry.key));
+        helper.learn(context);
+        helper
     }
 
-    /// Takes up the tables that there are by now.
+    /// Adds the tables that the session has now.
     pub(super) fn learn(&mut self, context: &SessionContext) {
         let state = context.state();
         for catalog in state.catalog_list().catalog_names() {
@@ -59,14 +59,14 @@ impl Typist {
         }
     }
 
-    fn words(&self, begun: &str) -> Vec<Pair> {
-        let lower = begun.to_ascii_lowercase();
+    fn words(&self, prefix: &str) -> Vec<Pair> {
+        let lower = prefix.to_ascii_lowercase();
         let names = self
             .names
             .iter()
             .map(String::as_str)
             .filter(|name| name.trim_start_matches('"').to_ascii_lowercase().starts_with(&lower));
-        let is_upper = begun.chars().any(|c| c.is_ascii_uppercase());
+        let is_upper = prefix.chars().any(|c| c.is_ascii_uppercase());
         let keywords = keywords().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
         let keywords = keywords.map(|word| if is_upper { word.to_owned() } else { word.to_ascii_lowercase() });
         let all = keywords.chain(names.map(str::to_owned));
@@ -74,7 +74,7 @@ impl Typist {
     }
 }
 
-impl Completer for Typist {
+impl Completer for SqlHelper {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, position: usize, _context: &Context<'_>) -> Result<(usize, Vec<Pair>)> {
@@ -85,20 +85,20 @@ impl Completer for Typist {
             found.retain(|pair| is_printable(&pair.display) && is_printable(&pair.replacement));
             return Ok((quote + 1 + start, found));
         }
-        let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
         let start =
-            before.char_indices().rev().take_while(|(_, c)| is_of_word(*c)).last().map_or(position, |(at, _)| at);
-        let begun = before.get(start..).unwrap_or_default();
-        Ok((start, if begun.is_empty() { Vec::new() } else { self.words(begun) }))
+            before.char_indices().rev().take_while(|(_, c)| is_word_char(*c)).last().map_or(position, |(at, _)| at);
+        let prefix = before.get(start..).unwrap_or_default();
+        Ok((start, if prefix.is_empty() { Vec::new() } else { self.words(prefix) }))
     }
 }
 
-/// Whether a name can be shown and typed: control characters in names of files and tables would reach the terminal.
+/// Whether a name has no control characters, which would reach the terminal.
 fn is_printable(name: &str) -> bool {
-    output::escape(name) == name
+    text::escape(name) == name
 }
 
-/// Where the quote stands that is still open.
+/// The position of the quote that is still open.
 fn open_quote(text: &str) -> Option<usize> {
     let mut open = None;
     for (at, _) in text.char_indices().filter(|(_, c)| *c == '\'') {
@@ -107,34 +107,34 @@ fn open_quote(text: &str) -> Option<usize> {
     open
 }
 
-impl Validator for Typist {
+impl Validator for SqlHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult> {
-        Ok(match ends(context.input()) {
+        Ok(match is_complete(context.input()) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })
     }
 }
 
-/// Whether what was typed is to be answered: it is a command of the prompt's, or its last token is a semicolon.
-fn ends(text: &str) -> bool {
+/// Whether the input is complete: a command of the prompt, or a text whose last token is a semicolon.
+fn is_complete(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || text.starts_with('\\') || matches!(text, "quit" | "exit" | "help") {
         return true;
     }
-    // What is no token is either a quote that is still open or a mistake, which the answer tells.
+    // A text that cannot be tokenized has an open quote or an error, which the parser reports.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return open_quote(text).is_none() };
     let last = tokens.iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
     matches!(last, None | Some(Token::SemiColon))
 }
 
-impl Hinter for Typist {
+impl Hinter for SqlHelper {
     type Hint = String;
 }
 
-impl Highlighter for Typist {}
+impl Highlighter for SqlHelper {}
 
-impl Helper for Typist {}
+impl Helper for SqlHelper {}
 
 #[cfg(test)]
 mod tests {
@@ -143,17 +143,17 @@ mod tests {
     #[test]
     fn a_statement_ends_at_its_semicolon() {
         for text in ["", "SELECT 1;", "SELECT 1; -- so", "\\d", "quit", "SELECT ';';", "-- nothing"] {
-            assert!(ends(text), "{text}");
+            assert!(is_complete(text), "{text}");
         }
         for text in ["SELECT 1", "SELECT ';", "SELECT ';'", "SELECT 1 -- ;"] {
-            assert!(!ends(text), "{text}");
+            assert!(!is_complete(text), "{text}");
         }
     }
 
     #[test]
     fn words_are_completed_in_their_case_and_paths_in_quotes() {
-        let typist = Typist::new(&SessionContext::new());
-        let words = |begun: &str| typist.words(begun).into_iter().map(|pair| pair.replacement).collect::<Vec<_>>();
+        let helper = SqlHelper::new(&SessionContext::new());
+        let words = |begun: &str| helper.words(begun).into_iter().map(|pair| pair.replacement).collect::<Vec<_>>();
         assert_eq!(words("SEL"), ["SELECT"]);
         assert!(words("arra").contains(&"array_length".to_owned()));
         assert_eq!(words("tfrec"), ["tfrecord"]);
@@ -165,9 +165,9 @@ mod tests {
     async fn names_with_capitals_are_completed() {
         let context = SessionContext::new();
         context.sql("CREATE VIEW \"Photos\" AS SELECT 1").await.unwrap();
-        let typist = Typist::new(&context);
+        let helper = SqlHelper::new(&context);
         for begun in ["pho", "Pho", "PHO"] {
-            assert!(typist.words(begun).iter().any(|pair| pair.replacement == "\"Photos\""), "{begun}");
+            assert!(helper.words(begun).iter().any(|pair| pair.replacement == "\"Photos\""), "{begun}");
         }
     }
 
@@ -179,11 +179,11 @@ mod tests {
         }
         let context = SessionContext::new();
         context.sql("CREATE VIEW \"p\u{1b}[31m\" AS SELECT 1").await.unwrap();
-        let typist = Typist::new(&context);
-        assert!(typist.words("p").iter().all(|pair| is_printable(&pair.replacement)));
+        let helper = SqlHelper::new(&context);
+        assert!(helper.words("p").iter().all(|pair| is_printable(&pair.replacement)));
         let line = format!("FROM '{}/p", folder.path().display());
         let history = rustyline::history::MemHistory::new();
-        let (_, found) = typist.complete(&line, line.len(), &Context::new(&history)).unwrap();
+        let (_, found) = helper.complete(&line, line.len(), &Context::new(&history)).unwrap();
         let found: Vec<_> = found.into_iter().map(|pair| pair.display).collect();
         assert_eq!(found, ["plain.tfrecord"]);
     }

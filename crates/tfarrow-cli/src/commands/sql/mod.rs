@@ -1,9 +1,9 @@
-//! `tfarrow sql`: answers to queries over files where they lie: of the command line, of files, of a pipe, of a prompt.
+//! `tfarrow sql`: SQL over files in place, from the command line, from files, from a pipe, or from a prompt.
 
 mod answer;
 mod complete;
-mod losses;
 mod prompt;
+mod skip_report;
 
 use std::{
     fs::File,
@@ -22,33 +22,36 @@ use tfarrow_datafusion::{
 use tfarrow_dataset::ReadOptions;
 use tokio::{runtime::Runtime, sync::Notify};
 
-use self::{answer::Answers, losses::Losses};
+use self::{answer::Answers, skip_report::SkipReport};
 use crate::{
     args::Sql,
-    failure::{self, FOUND, Usage},
+    error::{self, FOUND, Usage},
     interrupt::{self, end, on_interrupt},
-    output,
+    output, stderr,
 };
 
-/// How long a query has to end in good order after Ctrl-C or an error.
+/// Time that a query has to clean up after Ctrl-C or an error.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Bytes of stack of each thread that plans and runs queries: those that nest as deep as `query_depth` allows need less.
+/// Stack size of each thread that plans and runs queries, in bytes. Queries of the nesting depth that `query_depth` allows
+/// need less.
 const STACK: usize = 16 << 20;
 
-/// Prints the answers to all statements, in order; with none, asks for them.
+/// Executes all statements in order; without any, starts the prompt.
 pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     if args.format.is_binary() {
         output::refuse_terminal()?;
     }
-    let losses = Arc::new(Losses::default());
+    let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
-    let context = session(args, Arc::clone(&losses), cancellation.clone())?;
-    let answers = Answers::new(context, args.format, Arc::clone(&losses));
+    let context = session(args, Arc::clone(&skip_report), cancellation.clone())?;
+    let answers = Answers::new(context, args.format, Arc::clone(&skip_report));
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
-            return Err(Usage("no query: give one, or -f FILE, or standard input".to_owned()).into());
+            return Err(
+                Usage("no query: give one as an argument, with -f FILE, or on standard input".to_owned()).into()
+            );
         }
         let done = prompt::run(&runtime, answers, cancellation);
         runtime.shutdown_background();
@@ -58,19 +61,19 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
     let outcome = interruptible(&runtime, answers, texts, args.keep_going);
     match outcome {
         Ok(ExitCode::SUCCESS) => {
-            // What still reads in the background is of no use to anyone.
+            // Tasks that still read in the background have no result to add.
             runtime.shutdown_background();
-            Ok(if losses.are_told() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+            Ok(if skip_report.any() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
         }
         outcome => {
-            // What was being written is removed by those who write it.
+            // Tasks that write remove their incomplete files.
             runtime.shutdown_timeout(PATIENCE);
             outcome
         }
     }
 }
 
-/// Answers until it is done or the program is asked to end.
+/// Executes the statements until all are done or a signal arrives.
 fn interruptible(
     runtime: &Runtime,
     answers: Answers,
@@ -81,7 +84,7 @@ fn interruptible(
     let interrupt = Arc::clone(&interrupted);
     on_interrupt(move || {
         interrupt.notify_one();
-        // A query that is busy hears nothing. One that listens has ended the program before this is over.
+        // A busy query does not yield to the runtime. Otherwise the program has ended before this.
         std::thread::sleep(PATIENCE);
         end();
     });
@@ -96,11 +99,11 @@ fn interruptible(
 async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<ExitCode> {
     let mut status = ExitCode::SUCCESS;
     let mut failed = |error: anyhow::Error| {
-        // Nobody reads on where the output is closed.
-        if !keep_going || failure::is_closed_pipe(&error) {
+        // Without a reader of the output there is no reason to continue.
+        if !keep_going || error::is_closed_pipe(&error) {
             return Err(error);
         }
-        status = failure::report(&error);
+        status = stderr::report(&error);
         Ok(())
     };
     for text in texts {
@@ -122,8 +125,8 @@ async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_g
     Ok(status)
 }
 
-/// The statements of all texts, those of files first. A syntax error is found before the first is run, or, with
-/// `--keep-going`, is reported in its turn.
+/// The statements of all texts, those of files first. A syntax error is reported before the first statement is run; with
+/// `--keep-going`, when it is reached.
 fn texts(args: &Sql, context: &SessionContext) -> Result<Vec<Result<Statements>>> {
     let mut texts = args.file.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     texts.extend(args.command.iter().chain(&args.queries).cloned());
@@ -136,12 +139,12 @@ fn texts(args: &Sql, context: &SessionContext) -> Result<Vec<Result<Statements>>
     texts.iter().map(|text| checked(text, context).map(Ok)).collect()
 }
 
-/// The statements of a text, which are parsed one by one.
+/// The statements of a text, parsed one by one.
 fn parse(text: &str, context: &SessionContext) -> Result<Statements> {
     Ok(statements(text, context, QueryLimits::default())?)
 }
 
-/// The statements of a text in which no one has a syntax error.
+/// The statements of a text without a syntax error.
 fn checked(text: &str, context: &SessionContext) -> Result<Statements> {
     for statement in parse(text, context)? {
         statement?;
@@ -149,7 +152,7 @@ fn checked(text: &str, context: &SessionContext) -> Result<Statements> {
     parse(text, context)
 }
 
-/// The text of a file, or as much of it as shows that it is too long.
+/// The text of a file, or enough of it to show that it is too long.
 fn read(path: &Path) -> Result<String> {
     let most = QueryLimits::default().bytes as u64 + 1;
     let mut bytes = Vec::new();
@@ -160,13 +163,13 @@ fn read(path: &Path) -> Result<String> {
         file.take(most).read_to_end(&mut bytes).with_context(|| path.display().to_string())?;
     }
     if bytes.len() as u64 == most {
-        // It may have been cut within a character.
+        // The cut may divide a character.
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     String::from_utf8(bytes).with_context(|| path.display().to_string())
 }
 
-fn session(args: &Sql, losses: Arc<Losses>, cancellation: Cancellation) -> Result<SessionContext> {
+fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation) -> Result<SessionContext> {
     let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout,
@@ -181,10 +184,10 @@ fn session(args: &Sql, losses: Arc<Losses>, cancellation: Cancellation) -> Resul
         tables.sample = sample;
     }
     let given = args.option.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let tables = tables.with(given).map_err(|error| Usage(failure::message(&error.into())))?;
+    let tables = tables.with(given).map_err(|error| Usage(error::message(&error.into())))?;
     let on_notice = move |notice: &Notice| match notice {
-        Notice::Skipped(skipped) => losses.add(skipped.clone()),
-        Notice::UnknownFeatures(unknown) => failure::say(&unknown.to_string()),
+        Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
+        Notice::UnknownFeatures(unknown) => stderr::print(&unknown.to_string()),
     };
     Ok(session_context(SessionOptions {
         tables,

@@ -1,4 +1,4 @@
-//! The prompt: statements are typed, answered, and remembered.
+//! The prompt, with a line editor and a history of statements.
 
 use std::{
     path::PathBuf,
@@ -14,41 +14,41 @@ use tokio::{
     sync::watch::{self, Receiver},
 };
 
-use super::{answer::Answers, checked, complete::Typist};
-use crate::{failure, interrupt, output};
+use super::{answer::Answers, checked, complete::SqlHelper};
+use crate::{interrupt, output, stderr};
 
 const PROMPT: &str = "tfarrow> ";
-/// Statements that are remembered.
-const REMEMBERED: usize = 10_000;
+/// Number of statements in the history.
+const HISTORY_SIZE: usize = 10_000;
 
-/// How long a query that is stopped has to end.
+/// Time that a cancelled query has to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const HELP: &str = "\
-A statement ends in ; and may have several lines. Files are tables: SELECT * FROM 'shards/*.tfrecord' LIMIT 3;
-  \\d          the tables that were made with CREATE
-  \\d NAME     the columns of a table, or of files: \\d 'shards/'
-  \\timing     whether it is said how long an answer took
-  \\?          this help
-  \\q          the end; Ctrl-D is, too
-Ctrl-C stops a query. Tab completes words, and paths in quotes.";
+A statement ends with ; and may span several lines. Files are tables: SELECT * FROM 'shards/*.tfrecord' LIMIT 3;
+  \\d          list the tables made with CREATE
+  \\d NAME     list the columns of a table, or of files: \\d 'shards/'
+  \\timing     toggle query timing
+  \\?          show this help
+  \\q          quit, as does Ctrl-D
+Ctrl-C cancels a query. Tab completes words, and paths in quotes.";
 
-/// Asks for statements until there are no more.
+/// Reads and executes statements until the end of input. The error of a statement is printed, and the next one read.
 ///
 /// # Errors
-/// Where the terminal fails. What is wrong with a statement is said, and the next asked for.
+/// The terminal cannot be read.
 pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellation) -> Result<()> {
     let context = answers.context().clone();
     let interrupts = watch_interrupts(cancellation)?;
-    let config = Config::builder().max_history_size(REMEMBERED)?.completion_type(CompletionType::List).build();
-    let mut editor: Editor<Typist, FileHistory> = Editor::with_config(config)?;
-    editor.set_helper(Some(Typist::new(&context)));
+    let config = Config::builder().max_history_size(HISTORY_SIZE)?.completion_type(CompletionType::List).build();
+    let mut editor: Editor<SqlHelper, FileHistory> = Editor::with_config(config)?;
+    editor.set_helper(Some(SqlHelper::new(&context)));
     let history = history();
     if let Some(path) = &history {
-        // The first time there is none.
+        // There is no file before the first use.
         let _ = editor.load_history(path);
     }
-    failure::note(&format!(
+    stderr::note(&format!(
         "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
@@ -59,14 +59,14 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
             Ok(line) => {
                 let _ = editor.add_history_entry(line.as_str());
                 if let Some(path) = &history {
-                    // A prompt is of use without a memory.
+                    // The prompt works without a history.
                     let _ = editor.append_history(path);
                 }
-                if session.takes(line.trim()) == Next::End {
+                if session.execute(line.trim()) == Next::Quit {
                     return Ok(());
                 }
-                if let Some(typist) = editor.helper_mut() {
-                    typist.learn(&context);
+                if let Some(helper) = editor.helper_mut() {
+                    helper.learn(&context);
                 }
             }
             Err(ReadlineError::Interrupted) => {}
@@ -76,12 +76,12 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
     }
 }
 
-/// The file of what was typed before, in the folder where programs of this user keep such.
+/// The file of the history, in the state folder of the user.
 fn history() -> Option<PathBuf> {
     let folder = dirs::state_dir().or_else(dirs::data_local_dir)?.join("tfarrow");
     std::fs::create_dir_all(&folder).ok()?;
     let path = folder.join("history");
-    // A pipe of this name would keep the prompt waiting for its other end.
+    // Opening a pipe of this name would block.
     std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
 }
 
@@ -103,11 +103,11 @@ fn watch_interrupts(cancellation: Cancellation) -> Result<Receiver<()>> {
     Ok(interrupts)
 }
 
-/// Whether to ask on.
+/// The step after a line.
 #[derive(PartialEq)]
 enum Next {
-    Ask,
-    End,
+    Prompt,
+    Quit,
 }
 
 struct Session<'a> {
@@ -118,40 +118,40 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Does what a line says.
-    fn takes(&mut self, line: &str) -> Next {
+    /// Executes a command of the prompt, or statements.
+    fn execute(&mut self, line: &str) -> Next {
         let word = line.trim_end_matches(';').trim();
         match word {
-            "\\q" | "quit" | "exit" => return Next::End,
-            "\\?" | "\\h" | "help" => failure::note(HELP),
+            "\\q" | "quit" | "exit" => return Next::Quit,
+            "\\?" | "\\h" | "help" => stderr::note(HELP),
             "\\timing" => {
                 self.timing = !self.timing;
-                failure::note(if self.timing { "timing is on" } else { "timing is off" });
+                stderr::note(if self.timing { "timing is on" } else { "timing is off" });
             }
             "\\d" => self.answer("SELECT table_name, table_type FROM information_schema.tables WHERE table_schema <> 'information_schema' ORDER BY 1"),
             _ => match word.strip_prefix("\\d ") {
                 Some(name) => self.answer(&format!("DESCRIBE SELECT * FROM {}", name.trim())),
-                None if word.starts_with('\\') => failure::note(&format!("{word} is not known here; \\? for help")),
+                None if word.starts_with('\\') => stderr::note(&format!("{word} is not a known command; \\? for help")),
                 None => self.answer(line),
             },
         }
-        Next::Ask
+        Next::Prompt
     }
 
-    /// Answers all statements of a text; the first that fails, or is stopped, is the last.
+    /// Executes the statements of a text, up to the first that fails or is cancelled.
     fn answer(&mut self, text: &str) {
         self.interrupts.mark_unchanged();
         let statements = match checked(text, self.answers.context()) {
             Ok(statements) => statements,
-            Err(error) => return failure::tell(&error),
+            Err(error) => return stderr::error(&error),
         };
         for statement in statements {
             let statement = match statement {
                 Ok(statement) => statement,
-                Err(error) => return failure::tell(&error.into()),
+                Err(error) => return stderr::error(&error.into()),
             };
-            let begun = Instant::now();
-            // The query runs apart, so that Ctrl-C is heard whatever it is at.
+            let start = Instant::now();
+            // The query runs in a task of its own, so that Ctrl-C is handled even while it does not yield.
             let mut answers = self.answers.clone();
             let (running, ended) = mpsc::channel::<()>();
             let query = self.runtime.spawn(async move {
@@ -168,22 +168,23 @@ impl Session<'_> {
             match outcome {
                 None => {
                     stop.abort();
-                    // Its output ends before the next prompt begins. No timer of the runtime is asked: its threads may
-                    // all be busy.
+                    // Its output ends before the next prompt. A timer of the runtime would not fire while all its threads
+                    // are busy.
                     let _ = ended.recv_timeout(PATIENCE);
-                    return failure::note("stopped");
+                    return stderr::note("stopped");
                 }
-                Some(Ok(Ok(rows))) if self.timing => failure::note(&taken(rows, begun)),
+                Some(Ok(Ok(rows))) if self.timing => stderr::note(&timing(rows, start)),
                 Some(Ok(Ok(_))) => {}
-                Some(Ok(Err(error))) => return failure::tell(&error),
-                Some(Err(panic)) => return failure::say(&panic.to_string()),
+                Some(Ok(Err(error))) => return stderr::error(&error),
+                Some(Err(panic)) => return stderr::print(&panic.to_string()),
             }
         }
     }
 }
 
-fn taken(rows: Option<u64>, begun: Instant) -> String {
-    let seconds = begun.elapsed().as_secs_f64();
+/// The number of rows and the time of a statement.
+fn timing(rows: Option<u64>, start: Instant) -> String {
+    let seconds = start.elapsed().as_secs_f64();
     match rows {
         Some(rows) => {
             let s = if rows == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! How values are put into words that a person reads: sizes, what bytes look like, text without control characters.
+//! Numbers, sizes and byte strings as short text for people.
 
 use std::fmt::Write;
 
@@ -17,10 +17,11 @@ fn binary_format(format: ValueFormat) -> &'static str {
     }
 }
 
-/// A frequent value: text as it is, binary values by what they look like, short ones in digits. Not escaped.
+/// A frequent value: text, or the digits of a short binary value, or the format and the size of a long one. Control
+/// characters are not escaped.
 pub(crate) fn frequent(top: &TopValue) -> String {
     const DIGITS: usize = 8;
-    // Statistics keep so much of a value where they sample values, and not its length.
+    // The statistics keep this many bytes of a sampled value, and not its length.
     const CUT: usize = 256;
     if let Some(text) = top.text() {
         return text.to_owned();
@@ -33,7 +34,8 @@ pub(crate) fn frequent(top: &TopValue) -> String {
     }
 }
 
-/// A number of bytes as people say it: `98 B`, `3.4 kB`, `112 kB`.
+/// A number of bytes in two or three digits: `98 B`, `3.4 kB`, `112 kB`. (`indicatif::DecimalBytes` always has two
+/// decimals.)
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1000 {
@@ -42,7 +44,7 @@ pub(crate) fn size(bytes: u64) -> String {
     let mut value = bytes as f64 / 1000.0;
     let mut units = UNITS.iter();
     let mut unit = units.next().copied().unwrap_or_default();
-    // What would be rounded to 1000 is one of the next unit.
+    // A value that would be rounded to 1000 has the next unit.
     while value >= 999.5
         && let Some(next) = units.next()
     {
@@ -58,7 +60,7 @@ pub(crate) fn count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// `part` of `whole` in percent. What is not all is never said to be.
+/// `part` of `whole` in percent; `100 %` only where they are equal.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     let percent = if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 };
     match percent {
@@ -68,23 +70,23 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// So many things of one sort: `1 file`, `1,000 files`.
+/// A number and a noun: `1 file`, `1,000 files`.
 pub(crate) fn plural(number: u64, word: &str) -> String {
     format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// How large images are: `28×28`, or `32..640×24..480`.
+/// The range of image sizes in pixels: `28×28`, or `32..640×24..480`.
 pub(crate) fn image_sizes(images: ImageStatistics) -> Option<String> {
     let side = |(least, most): (u32, u32)| range(least.into(), most.into());
     Some(format!("{}×{}", side(images.width?), side(images.height?)))
 }
 
-/// What numbers of things there are, from the fewest to the most.
+/// A range of counts: `3`, or `1..1,000`.
 pub(crate) fn range(fewest: u64, most: u64) -> String {
     if fewest == most { count(most) } else { format!("{}..{}", count(fewest), count(most)) }
 }
 
-/// A number in few characters: whole where it is, else in four digits.
+/// A number in few characters: an integer in full, another number in four digits.
 pub(crate) fn short(number: f64) -> String {
     let size = number.abs();
     match number {
@@ -101,33 +103,12 @@ pub(crate) fn short(number: f64) -> String {
     }
 }
 
-/// Whether a character may change the display of a terminal or a page instead of being displayed: controls, separators of
-/// lines and paragraphs, and marks that reverse the direction of writing.
-pub(crate) fn is_control(c: char) -> bool {
-    let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || is_mark
-}
-
-/// `text` with its control characters escaped as in Rust (`\n`, `\u{1b}`).
-pub(crate) fn escape(text: &str) -> String {
-    escape_but(text, &[])
-}
-
-/// `text` with its control characters escaped, but for those that may stay.
-pub(super) fn escape_but(text: &str, stay: &[char]) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_control(c) && !stay.contains(&c) { out.extend(c.escape_default()) } else { out.push(c) }
-    }
-    out
-}
-
-/// The first `chars` characters of `text`, and how long it is; all of it where it is hardly longer.
+/// The first `chars` characters of a text, and its size; `None` where the text is not much longer.
 pub(super) fn shortened(text: &str, chars: usize) -> Option<String> {
     text.char_indices().nth(chars + 16)?;
     let end = text.char_indices().nth(chars).map_or(text.len(), |(i, _)| i);
     let mut short = text.get(..end).unwrap_or(text).to_owned();
-    // A `String` takes all that is written to it.
+    // Writing to a `String` cannot fail.
     let _ = write!(short, "… <{}>", size(text.len() as u64));
     Some(short)
 }
@@ -137,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_sizes_in_three_digits_or_less() {
+    fn sizes_have_three_digits_at_most() {
         let cases = [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (3_400, "3.4 kB"), (112_345, "112 kB")];
         let large = [(999_600, "1.0 MB"), (9_960_000, "10 MB"), (u64::MAX, "18 EB")];
         for (bytes, said) in cases.into_iter().chain(large) {
@@ -147,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn says_numbers_in_few_characters() {
+    fn numbers_are_short() {
         let cases = [(0.0, "0"), (-1_234_567.0, "-1,234,567"), (0.5, "0.5"), (3.24159, "3.242"), (1234.56, "1235")];
         let odd = [(1e-7, "1.000e-7"), (1.5e20, "1.500e20"), (f64::NAN, "NaN"), (f64::NEG_INFINITY, "-inf")];
         for (number, said) in cases.into_iter().chain(odd) {
@@ -156,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_values_are_not_shown_as_text() {
+    fn frequent_binary_values_are_digits_or_formats() {
         let words = |value: &[u8]| frequent(&TopValue { value: value.into(), count: 1.0 });
         assert_eq!(words(b"Porto\n"), "Porto\n");
         assert_eq!([&[0][..], &[3], b"a\x1b"].map(words), ["0x00", "0x03", "0x611b"]);
@@ -165,20 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_bytes_look_like() {
+    fn blobs_have_a_format_and_a_size() {
         assert_eq!(blob(b"\xff\xd8\xff\xe0", b"\xff\xd8\xff\xe0".len()), "<JPEG 4 B>");
         assert_eq!(blob(b"RIFF....WEBPVP8 ", b"RIFF....WEBPVP8 ".len()), "<WebP 16 B>");
         assert_eq!(blob(b"", b"".len()), "<bytes 0 B>");
     }
 
     #[test]
-    fn lets_no_control_character_pass() {
-        assert_eq!(escape("a\x1b[2Jb\n\u{9b}\u{202e}é"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}é");
-        assert_eq!(escape("\u{61c}\u{2028}\u{2067}"), "\\u{61c}\\u{2028}\\u{2067}");
-    }
-
-    #[test]
-    fn shortens_only_what_gets_shorter() {
+    fn only_long_texts_are_shortened() {
         assert_eq!(shortened("żółw żółw", 4), None);
         assert_eq!(shortened(&"ż".repeat(30), 4).unwrap(), "żżżż… <60 B>");
     }

@@ -1,4 +1,4 @@
-//! What the commands that look at a whole data set have in common.
+//! Functions shared by the commands that read a data set.
 
 use std::{
     ops::ControlFlow,
@@ -9,20 +9,20 @@ use anyhow::Result;
 use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, Wanted, resolve_wanted};
 use tfarrow_stats::Statistics;
 
-use crate::{args::Looking, failure, output::plural, progress::Bar};
+use crate::{args::Looking, output::plural, progress::Bar, stderr};
 
-/// The shards of the sources, each of which can be read as often as one likes, and a bar of their bytes. What folders hold
-/// besides is told.
+/// The shards of the sources, each of which can be read repeatedly, and a progress bar of their bytes. Skipped files are
+/// reported.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     let Resolved { mut shards, passed_over, missing } = resolve_wanted(sources, Wanted::Any)?;
-    failure::tell_besides(&passed_over, &missing);
+    stderr::skipped_files(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))
 }
 
-/// What `work` makes of each shard and its number, in their order. As many are worked at at once as there are cores, and none is begun once
-/// one has failed.
+/// The results of `work` for each shard and its index, in order. There is a thread for each core. After an error no further
+/// shard is begun.
 pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(usize, &Shard) -> Result<T> + Sync) -> Result<Vec<T>> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -49,42 +49,42 @@ pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(usize, &Shard) -> Re
     all.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Tells a bar how far a pass is.
-pub(super) fn told(progress: &Bar) -> impl Fn(u64, u64) -> ControlFlow<()> + Sync {
+/// An observer of a pass that updates a progress bar.
+pub(super) fn observer(progress: &Bar) -> impl Fn(u64, u64) -> ControlFlow<()> + Sync {
     |bytes, records| {
         progress.add(bytes, records);
         ControlFlow::Continue(())
     }
 }
 
-/// All cores, for so much of the data set.
+/// Options for a pass by all cores.
 pub(super) fn options(looking: &Looking) -> InferOptions {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     InferOptions { sample: looking.sample, jobs, read: looking.damage.read(), ..InferOptions::default() }
 }
 
-/// Says what was passed over, and whether there is any.
-pub(super) fn tell_skipped(inferred: &Inferred) -> bool {
+/// Reports skipped records. Returns whether there are any.
+pub(super) fn report_skipped(inferred: &Inferred) -> bool {
     let skipped = Some(&inferred.skipped).filter(|skipped| skipped.first.is_some());
-    skipped.inspect(|skipped| failure::say(&skipped.to_string())).is_some()
+    skipped.inspect(|skipped| stderr::print(&skipped.to_string())).is_some()
 }
 
-/// Says why records are taken as they are, where they are; and whether that is for the sake of a few.
-pub(super) fn tell_strays(inferred: &Inferred) -> bool {
+/// Reports why records are treated as raw. Returns whether the reason is a minority of the records.
+pub(super) fn report_strays(inferred: &Inferred) -> bool {
     let why_raw = inferred.why_raw();
-    why_raw.iter().for_each(|why| failure::say(why));
+    why_raw.iter().for_each(|why| stderr::print(why));
     why_raw.is_some() && inferred.has_strays()
 }
 
-/// Says which records do not parse, where the user says that they are messages; and whether there are any.
-pub(super) fn tell_unreadable(inferred: &Inferred) -> bool {
+/// Reports records that do not parse as the record type of the command line. Returns whether there are any.
+pub(super) fn report_unreadable(inferred: &Inferred) -> bool {
     let records = plural(inferred.summary.strays(), "record");
     let first = inferred.unreadable();
-    first.inspect(|first| failure::say(&format!("of {records} nothing is known; the first: {first}"))).is_some()
+    first.inspect(|first| stderr::print(&format!("{records} cannot be parsed; the first: {first}"))).is_some()
 }
 
-/// Says so of each data set, and whether anything was.
-pub(super) fn tell_all<'a>(all: impl IntoIterator<Item = Option<&'a Statistics>>) -> bool {
-    let tell = |statistics: &Statistics| tell_skipped(&statistics.inferred) | tell_strays(&statistics.inferred);
-    all.into_iter().flatten().fold(false, |any, statistics| any | tell(statistics))
+/// Reports skipped and raw records of each data set. Returns whether there are any.
+pub(super) fn report_all<'a>(all: impl IntoIterator<Item = Option<&'a Statistics>>) -> bool {
+    let report = |statistics: &Statistics| report_skipped(&statistics.inferred) | report_strays(&statistics.inferred);
+    all.into_iter().flatten().fold(false, |any, statistics| any | report(statistics))
 }

@@ -1,0 +1,52 @@
+//! The records that the scans of one statement skip, reported after its result.
+
+use std::{
+    mem,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tfarrow_dataset::SkippedRecords;
+
+use crate::stderr;
+
+/// A count of skipped records that scans of all threads add to.
+#[derive(Default)]
+pub(super) struct SkipReport {
+    /// Records skipped since the current statement began.
+    skipped: Mutex<SkippedRecords>,
+    /// Whether any statement skipped records.
+    any: AtomicBool,
+}
+
+impl SkipReport {
+    /// Adds the records that a scan skipped.
+    pub(super) fn add(&self, skipped: SkippedRecords) {
+        self.lock().merge(skipped);
+    }
+
+    /// Begins a statement. Threads of the previous one may have read past its result, so their counts are dropped.
+    pub(super) fn begin(&self) {
+        *self.lock() = SkippedRecords::default();
+    }
+
+    /// Prints what the current statement skipped, if anything.
+    pub(super) fn print(&self) {
+        let skipped = mem::take(&mut *self.lock());
+        if !skipped.is_empty() {
+            stderr::print(&skipped.to_string());
+            self.any.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether any statement skipped records.
+    pub(super) fn any(&self) -> bool {
+        self.any.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SkippedRecords> {
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,46 @@
+//! Messages on standard error: errors, warnings, summaries, and notes of the prompt.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use tfarrow_dataset::{MissingShards, PassedOver};
+
+use crate::{
+    error::{Usage, is_closed_pipe, message, remedy},
+    text::escape,
+};
+
+/// Prints a message of one line after the program's name.
+pub(crate) fn print(message: &str) {
+    note(&format!("tfarrow: {message}"));
+}
+
+/// Prints a note of the prompt, such as the time that a query took.
+pub(crate) fn note(message: &str) {
+    // A closed or full standard error must not change the exit status.
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// Prints an error with advice.
+pub(crate) fn error(error: &anyhow::Error) {
+    print(&(message(error) + &remedy(error).unwrap_or_default()));
+}
+
+/// Prints the error that ends a command, and returns the exit status.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_closed_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    self::error(error);
+    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+}
+
+/// Prints which files of folders were skipped, where they may hold data, and which shards are missing.
+pub(crate) fn skipped_files(passed_over: &PassedOver, missing: &[MissingShards]) {
+    missing.iter().for_each(|set| print(&escape(&set.to_string())));
+    if passed_over.may_matter() {
+        print(&escape(&passed_over.to_string()));
+    }
+}

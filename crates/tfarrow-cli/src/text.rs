@@ -1,0 +1,33 @@
+//! Escapes for control characters, which must not reach a terminal or a page.
+
+/// Whether a character changes the display of a terminal or a page: control characters, separators of lines and
+/// paragraphs, and marks of the writing direction.
+pub(crate) fn is_control(c: char) -> bool {
+    let is_mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || is_mark
+}
+
+/// `text` with its control characters escaped as in Rust (`\n`, `\u{1b}`).
+pub(crate) fn escape(text: &str) -> String {
+    escape_except(text, &[])
+}
+
+/// `text` with its control characters escaped, except those of `keep`.
+pub(crate) fn escape_except(text: &str, keep: &[char]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) && !keep.contains(&c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(escape("a\x1b[2Jb\n\u{9b}\u{202e}é"), "a\\u{1b}[2Jb\\n\\u{9b}\\u{202e}é");
+        assert_eq!(escape("\u{61c}\u{2028}\u{2067}"), "\\u{61c}\\u{2028}\\u{2067}");
+    }
+}
