@@ -280,7 +280,7 @@ impl<'p, R: Route> RouteJob<'p, R> {
             let (mut ticket, output) = (self.outputs.ticket(unit.number), unit.output);
             worker.convert(unit, &mut progress, &mut |piece| ticket.write((output, piece)))?;
             progress.finish();
-            records += progress.records();
+            records += progress.converted_records();
             ticket.finish()?;
         }
         Ok((records, worker.lossy_changes()))

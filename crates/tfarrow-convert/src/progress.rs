@@ -105,7 +105,7 @@ impl<'p> UnitProgress<'p> {
     }
 
     /// Records of the unit that are converted.
-    pub(crate) fn records(&self) -> u64 {
+    pub(crate) fn converted_records(&self) -> u64 {
         self.added_records
     }
 
