@@ -86,8 +86,7 @@ mod tests {
     /// The same bytes 2,048 times are as many as offsets of 31 bits cannot count.
     #[test]
     fn bytes_of_records_past_the_offsets_are_an_overflow() {
-        let span = Span { start: 0, len: MIB };
-        let records = Records::new(Buffer::from_vec(vec![0_u8; MIB]), vec![span; 2048], 0, 0);
+        let records = Records::repeated(&vec![0; MIB], 2048);
         assert_eq!(overflow(record(Values::Binary, &records)), (1 << 31, i32::MAX as u64));
         assert_eq!(record(Values::BinaryView, &records).unwrap().len(), 2048);
     }

@@ -92,6 +92,15 @@ impl Records {
         Ok(Self::new(chunk, spans, 0, 0))
     }
 
+    /// Creates records that all lie in the same place, which no stream has: many bytes of payloads in little memory.
+    #[cfg(test)]
+    pub(crate) fn repeated(payload: &[u8], count: usize) -> Self {
+        let mut frame = Vec::new();
+        write(payload, &mut frame);
+        let span = Span { start: HEADER, len: payload.len() };
+        Self { chunk: Buffer::from_vec(frame), spans: vec![span; count], first: 0, offset: 0 }
+    }
+
     /// Copies the records out of a chunk of which they fill a small part, so that holding them never takes much more
     /// memory than they have bytes: corruption can leave one record in a chunk of megabytes.
     pub(super) fn detached(self) -> Self {
