@@ -211,7 +211,7 @@ fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType
     let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS);
     let mut decoder = builder.build_batch_decoder().unwrap();
     let Ok(batch) = decoder.decode(records) else { return };
-    let lost = decoder.forgotten_features() + decoder.lost_unset();
+    let lost = decoder.excess_features() + decoder.lost_unset();
     let is_told = lost > 0 || decoder.unknown_features().next().is_some();
     let (mut plain, mut exact) = (Vec::new(), Vec::new());
     EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut plain).unwrap();

@@ -11,20 +11,21 @@ use crate::{
 /// Checks records of one type. Reuse it: it remembers the keys of records, so that the next ones are found faster.
 ///
 /// ```
-/// use tfarrow_codec::{Checker, Limits, RecordType};
-/// let mut checker = Checker::new(RecordType::Example, Limits::default());
-/// assert!(checker.check(b"").is_ok());
-/// assert!(checker.check(b"\xff\xff").is_err());
+/// use tfarrow_codec::{Validator, Limits, RecordType};
+/// let mut validator = Validator::new(RecordType::Example, Limits::default());
+/// assert!(validator.check(b"").is_ok());
+/// assert!(validator.check(b"\xff\xff").is_err());
 /// ```
+#[doc(hidden)]
 #[derive(Debug)]
-pub struct Checker {
+pub struct Validator {
     /// The keys of features and of feature lists.
     /// Whether field 2 is `feature_lists`.
     lists: bool,
     keys: [Keys; 2],
 }
 
-impl Checker {
+impl Validator {
     /// Creates a checker of `record_type` messages. A [`Raw`](RecordType::Raw) record is checked as an `Example`.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
@@ -41,7 +42,7 @@ impl Checker {
     }
 }
 
-impl Visitor for Checker {
+impl Visitor for Validator {
     fn keys(&mut self, side: Side) -> &mut Keys {
         &mut self.keys[side as usize]
     }

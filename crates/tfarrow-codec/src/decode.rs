@@ -1,4 +1,12 @@
-//! From whole records to one batch: the loop that everything drives.
+//! Decoding complete records to one batch. All batches of the codec are made here.
+//!
+//! ```text
+//! Records ─▶ for each row: check the CRC, walk the wire ─▶ tape ─▶ for each column: build the array ─▶ RecordBatch
+//!                          └ error: fail, or skip the row          └ error: fail, or skip the row     └ without skipped rows
+//! ```
+//!
+//! *Rows* are the records that a filter keeps; without a filter, all of them. A *lane* is the set of slots of one
+//! feature on the tape: columns that read the same feature share a lane.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -13,49 +21,89 @@ use arrow_select::{filter::filter_record_batch, take::take};
 
 use crate::{
     Error, ErrorKind, Limits, OnError, Records, Result, Skipped, VerifyCrc, WireError,
-    column::{self, Fault},
+    column::{self, ColumnError},
     schema::{self, Column, RecordType, Role, Shape},
     tape::Tape,
 };
 
-/// What decoding is told besides the schema.
+/// The options of decoding, which a [`DecoderBuilder`](crate::DecoderBuilder) sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecodeOptions {
+    /// The indices of the wanted columns of the schema, in the order of the batches; `None` for all columns.
     pub(crate) projection: Option<Vec<usize>>,
-    /// How many values are wanted of the lists of a column, where that is not all.
+    /// The number of values to decode of the lists of a column, by the index of the column; all values of other
+    /// columns.
     pub(crate) first_values: HashMap<usize, usize>,
+    /// When the CRC of a payload is checked.
     pub(crate) verify_crc: VerifyCrc,
+    /// Whether a field that the record type does not define is an error.
     pub(crate) strict: bool,
+    /// The treatment of records that are corrupt or do not fit the schema.
     pub(crate) on_error: OnError,
+    /// Limits for records, and for names of features without a column.
     pub(crate) limits: Limits,
 }
 
-/// Turns [`Records`] into batches, each by one walk over the wire. One a thread: it remembers the order of keys.
+/// Decodes [`Records`] to batches, each by one pass over the wire bytes.
+///
+/// Use one decoder for each thread, and reuse it: it learns the order of keys from the records that it decodes. Build
+/// it with [`DecoderBuilder::build_batch_decoder`](crate::DecoderBuilder::build_batch_decoder).
+///
+/// ```
+/// use arrow_array::{cast::AsArray, types::Int64Type};
+/// # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+/// use tfarrow_codec::{DecoderBuilder, Limits, VerifyCrc, frame};
+/// # use tfarrow_codec::EncoderBuilder;
+/// # fn main() -> tfarrow_codec::Result<()> {
+/// # let column = std::sync::Arc::new(Int64Array::from_iter_values(0..1000)) as ArrayRef;
+/// # let batch = RecordBatch::try_from_iter([("x", column)])?;
+/// # let mut stream = Vec::new();
+/// # EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut stream)?;
+/// # let schema = batch.schema();
+/// // A stream of 1,000 records, in which the feature `x` counts from 0.
+/// let mut decoder = DecoderBuilder::new(schema).with_verify_crc(VerifyCrc::Always).build_batch_decoder()?;
+/// let mut sum = 0;
+/// for records in frame::records(&stream, Limits::default()) {
+///     let batch = decoder.decode(&records?)?;
+///     sum += batch.column(0).as_primitive::<Int64Type>().values().iter().sum::<i64>();
+/// }
+/// assert_eq!(sum, 499_500);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct BatchDecoder {
     record_type: RecordType,
+    /// The columns of the batches.
     columns: Arc<[Column]>,
-    /// Where on the tape each column lies: one that is asked for twice lies there once.
+    /// The lane of each column on the tape. Columns of the same feature have the same lane.
     lanes: Vec<usize>,
-    /// The kinds that columns of the same feature hold, where that has one for each of several, by column.
+    /// For each column of a feature with a column for each of its kinds: the kinds that have a column. Indexed by
+    /// [`Kind`](crate::Kind).
     split: Vec<Option<[bool; 3]>>,
-    /// How many values are wanted of each column of lists, where that is not all.
+    /// The number of values to decode of the lists of each column; `None` for all values.
     first_values: Vec<Option<usize>>,
+    /// The schema of the batches.
     schema: SchemaRef,
     tape: Tape,
     verify_crc: VerifyCrc,
     strict: bool,
-    /// Whether records have to be walked at all.
+    /// Whether a column needs the walk over the wire. Complete records, numbers and offsets do not.
     walks: bool,
     on_error: OnError,
+    /// The records skipped since [`take_skipped`](Self::take_skipped) was called.
     skipped: Skipped,
-    /// The rows of the batch in hand that are left out of it.
+    /// The rows of the current batch that are skipped.
     bad: BTreeSet<usize>,
-    /// Of which records the rows of the last batch are; `None`: of all.
+    /// The index of the record of each row of the last batch; `None` if every record has a row.
     rows: Option<UInt32Array>,
 }
 
 impl BatchDecoder {
+    /// Creates a decoder of the columns of `schema` that the projection names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a column that records are not decoded to, and [`ErrorKind::Arrow`] for an index
+    /// of the projection that the schema does not have.
     pub(crate) fn try_new(schema: &SchemaRef, options: DecodeOptions) -> Result<Self> {
         let record_type = schema::record_type_of(schema);
         let all =
@@ -64,7 +112,7 @@ impl BatchDecoder {
         let projected = Arc::new(schema.project(&wanted)?);
         let columns: Arc<[_]> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
         let walks = columns.iter().any(|column| column.role.is_of_features() || column.role == Role::Unset);
-        // Columns of one feature have one lane: one that is wanted twice, and those of a feature's kinds.
+        // Columns of one feature have one lane: a column that is wanted twice, and the columns of a feature's kinds.
         let firsts = firsts(&all);
         let mut lane_of = HashMap::new();
         let first = |index: &usize| firsts.get(*index).copied().unwrap_or(*index);
@@ -106,39 +154,47 @@ impl BatchDecoder {
         &self.schema
     }
 
-    /// The names of the features met so far that the schema has no column for, and how often each was met.
+    /// Returns the names of the features found so far that have no column in the schema, with the number of times that
+    /// each was found.
+    ///
+    /// A feature without a kind does not count, see [`lost_unset`](Self::lost_unset).
     pub fn unknown_features(&self) -> impl Iterator<Item = (&str, u64)> {
         self.tape.unknown()
     }
 
-    /// How often a feature was met that the schema has no column for, and whose name was one too many to remember: see
-    /// [`Limits::features`].
-    pub fn forgotten_features(&self) -> u64 {
-        self.tape.forgotten
+    /// Returns the number of times that a feature without a column was found whose name exceeds [`Limits::features`] or
+    /// [`Limits::name_bytes`], so that [`unknown_features`](Self::unknown_features) does not have it.
+    pub fn excess_features(&self) -> u64 {
+        self.tape.excess
     }
 
-    /// The first field of a record that its type has not, where any was met and skipped, and how many such fields there
-    /// were. A [strict](crate::DecoderBuilder::with_strict) decoder refuses the first.
+    /// Returns the number of the first skipped field that the record type does not define, and the number of such
+    /// fields. `None` if there was none. A [strict](crate::DecoderBuilder::with_strict) decoder refuses the first one.
     pub fn foreign_fields(&self) -> Option<(u32, u64)> {
         self.tape.foreign
     }
 
-    /// How often a feature was met that is present with no kind set, while the schema has no column `_tfarrow_unset` to
-    /// tell it from one that is absent. A feature that a projection leaves out is not looked at.
+    /// Returns the number of features without a kind that became null, as if they were missing, because the schema has
+    /// no column `_tfarrow_unset` to name them. Features that a projection leaves out are not counted.
     pub fn lost_unset(&self) -> u64 {
         self.tape.lost_unset
     }
 
-    /// One batch of all these records. Where no column is wanted, no more than their CRCs is looked at.
+    /// Decodes all records to one batch, with a row for each. Without columns, only the CRCs of the records are
+    /// checked.
     ///
     /// # Errors
-    /// A record that is damaged, or that does not fit the schema; with its number, offset and feature.
+    /// A record that is corrupt or does not fit the schema, with its number, its offset and the feature. With
+    /// [`OnError::Skip`] the record is left out of the batch instead, see [`take_skipped`](Self::take_skipped).
+    ///
+    /// [`ErrorKind::BatchLimit`] if the values of a column exceed Arrow's 32-bit offsets, or if the records are in more
+    /// than 4 GiB of memory.
     pub fn decode(&mut self, records: &Records) -> Result<RecordBatch> {
         self.decode_rows(records, None)
     }
 
-    /// One batch of those of these records for which `filter`, which has a value a record, is true. The others, also those
-    /// for which it is null, are not looked at.
+    /// Decodes the records for which `filter` is true to one batch. `filter` has a value for each record; records for
+    /// which it is false or null are not read, and their CRCs are not checked.
     ///
     /// ```
     /// use arrow_array::{BooleanArray, cast::AsArray, types::Int64Type};
@@ -161,7 +217,7 @@ impl BatchDecoder {
     /// ```
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub fn decode_where(&mut self, records: &Records, filter: &BooleanArray) -> Result<RecordBatch> {
         self.check_places(records)?;
         let is_true = |row: &u32| {
@@ -175,18 +231,18 @@ impl BatchDecoder {
         self.decode_rows(records, Some(rows.into()))
     }
 
-    /// Of which of its records row `row` of the last batch is: not the same where a filter or an error left some out.
+    /// Returns the index of the record that row `row` of the last batch was decoded from. The two differ if a filter or
+    /// an error left records out.
     pub fn record_of(&self, row: usize) -> usize {
         self.rows.as_ref().and_then(|rows| rows.values().get(row)).map_or(row, |record| *record as usize)
     }
 
-    /// What was left out of the batches since this was last asked: always nothing, unless the decoder
-    /// [skips](OnError::Skip) what is bad.
+    /// Returns the records skipped since the last call. Records are skipped only with [`OnError::Skip`].
     pub fn take_skipped(&mut self) -> Skipped {
         mem::take(&mut self.skipped)
     }
 
-    /// `rows` are the places of records; `None`: of all.
+    /// Decodes the records at the indices `rows`, or all of them.
     fn decode_rows(&mut self, records: &Records, rows: Option<UInt32Array>) -> Result<RecordBatch> {
         self.check_places(records)?;
         let count = rows.as_ref().map_or(records.len(), |rows| rows.len());
@@ -212,13 +268,19 @@ impl BatchDecoder {
         if self.bad.is_empty() { Ok(batch) } else { self.without_bad(&batch) }
     }
 
-    /// Refuses records that lie in more memory than places of 32 bits can count.
+    /// Checks that the memory of the records is within the 32 bits of the tape's positions.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BatchLimit`].
     fn check_places(&self, records: &Records) -> Result<()> {
         let within = column::within("bytes of memory that the records lie in", records.chunk().len(), u32::MAX.into());
         within.map_err(|fault| self.batch_error(fault, records))
     }
 
-    /// Notes that a row is to be left out; an error where it may not be.
+    /// Counts a row as skipped.
+    ///
+    /// # Errors
+    /// `error`, if errors are not skipped, if it is not about one record, or if the row was skipped before.
     fn skip(&mut self, row: usize, error: Error) -> Result<()> {
         if self.on_error == OnError::Fail || !Skipped::takes(&error) || !self.bad.insert(row) {
             return Err(error);
@@ -227,6 +289,7 @@ impl BatchDecoder {
         Ok(())
     }
 
+    /// Returns `batch` without the rows that are skipped.
     fn without_bad(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let keep = BooleanBuffer::collect_bool(batch.num_rows(), |row| !self.bad.contains(&row));
         let rows: Vec<_> = keep.set_indices().map(|row| self.record_of(row) as u32).collect();
@@ -234,7 +297,8 @@ impl BatchDecoder {
         Ok(filter_record_batch(batch, &keep.into())?)
     }
 
-    /// Checks a record of which nothing is decoded. One that a filter has kept was checked before it was filtered.
+    /// Checks the CRC of a record that is not walked. A record that a filter has kept was checked by the decoder that
+    /// the filter read.
     fn check(&self, records: &Records, index: usize) -> Result<()> {
         match self.verify_crc {
             VerifyCrc::Always if !self.columns.is_empty() || self.rows.is_none() => records.check_crc(index),
@@ -242,6 +306,7 @@ impl BatchDecoder {
         }
     }
 
+    /// Checks a record, and notes its values on the tape.
     fn walk(&mut self, records: &Records, index: usize) -> Result<()> {
         if self.verify_crc == VerifyCrc::Always {
             records.check_crc(index)?;
@@ -249,7 +314,7 @@ impl BatchDecoder {
         let data = records.data(index).unwrap_or_default();
         let lists = self.record_type == RecordType::SequenceExample;
         let walked = self.tape.record(data, records.chunk(), lists);
-        walked.map_err(|e| self.unreadable(e, records, index))?;
+        walked.map_err(|e| self.parse_error(e, records, index))?;
         match self.tape.foreign_of_record().filter(|_| self.strict) {
             None => Ok(()),
             Some(field) => {
@@ -259,24 +324,26 @@ impl BatchDecoder {
         }
     }
 
-    /// A record that cannot be read may be damaged.
-    fn unreadable(&self, error: WireError, records: &Records, index: usize) -> Error {
+    /// Returns the error of a record that does not parse: that of its CRC, if the CRC is checked only now and does not
+    /// match.
+    fn parse_error(&self, error: WireError, records: &Records, index: usize) -> Error {
         let damage = match self.verify_crc {
             VerifyCrc::OnParseFailure => records.check_crc(index).err(),
             VerifyCrc::Always | VerifyCrc::Never => None,
         };
         damage.unwrap_or_else(|| {
             let lists = self.record_type == RecordType::SequenceExample;
-            records.unreadable(error, index, lists, self.tape.limits())
+            records.parse_error(error, index, lists, self.tape.limits())
         })
     }
 
-    /// The array of a column. A value that does not fit costs its row, where that may be left out.
+    /// Builds the array of a column. If errors are skipped, a row whose value does not fit is skipped, and the array is
+    /// built again without its value.
     fn array(&mut self, index: usize, column: &Column, records: &Records) -> Result<ArrayRef> {
         loop {
             match self.try_array(index, column, records) {
                 Ok(array) => return Ok(array),
-                Err(Fault::Row { row, kind }) => {
+                Err(ColumnError::Row { row, kind }) => {
                     let error = self.row_error(row, kind, records).with_feature(&column.feature);
                     self.skip(row, error)?;
                     self.tape.clear(row);
@@ -286,7 +353,13 @@ impl BatchDecoder {
         }
     }
 
-    fn try_array(&self, index: usize, column: &Column, records: &Records) -> std::result::Result<ArrayRef, Fault> {
+    /// Builds the array of the column at `index`, by its role.
+    fn try_array(
+        &self,
+        index: usize,
+        column: &Column,
+        records: &Records,
+    ) -> std::result::Result<ArrayRef, ColumnError> {
         let rows = self.rows.as_ref();
         match column.role {
             Role::Feature | Role::Context | Role::Sequence => {
@@ -303,9 +376,9 @@ impl BatchDecoder {
             Role::Record => column::own::record(column.values, records).and_then(|all| chosen(all, rows)),
             Role::Index => chosen(column::own::index(records), rows),
             Role::Offset => chosen(column::own::offset(records), rows),
-            // A schema that has it is refused.
+            // `Column::try_new` refuses schemas with this role.
             Role::Exact => {
-                Err(Fault::Row { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) })
+                Err(ColumnError::Row { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) })
             }
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
@@ -314,26 +387,32 @@ impl BatchDecoder {
         }
     }
 
-    /// The error that the value of a row cannot be read or does not fit.
+    /// Returns the error that the value of a row does not parse or does not fit, with the position of its record.
     fn row_error(&self, row: usize, kind: ErrorKind, records: &Records) -> Error {
         let record = self.record_of(row);
         match kind {
-            ErrorKind::Wire(e) => self.unreadable(e, records, record),
+            ErrorKind::Wire(e) => self.parse_error(e, records, record),
             kind => records.error(kind, record),
         }
     }
 
-    /// The error that no one record is to blame for.
-    fn batch_error(&self, fault: Fault, records: &Records) -> Error {
+    /// Returns the error of a column or batch, which no single record is to blame for unless it is that of a row.
+    fn batch_error(&self, fault: ColumnError, records: &Records) -> Error {
         match fault {
-            Fault::Row { row, kind } => self.row_error(row, kind, records),
-            Fault::Overflow { what, found, limit } => records.overflow(what, found, limit),
-            Fault::Arrow(error) => error.into(),
+            ColumnError::Row { row, kind } => self.row_error(row, kind, records),
+            ColumnError::Overflow { what, found, limit } => records.overflow(what, found, limit),
+            ColumnError::Arrow(error) => error.into(),
         }
     }
 }
 
-/// For each column the first that holds the same feature: itself, unless a feature has a column for each of its kinds.
+/// Returns, for each column, the index of the first column of the same feature: its own, unless the feature has a
+/// column for each of its kinds.
+///
+/// ```text
+/// columns    a    b/int64_list   b/bytes_list   c
+/// firsts     0    1              1              3
+/// ```
 fn firsts(columns: &[Column]) -> Vec<usize> {
     let mut first_of = HashMap::new();
     let first = |(index, column): (usize, &Column)| match column.role {
@@ -344,7 +423,8 @@ fn firsts(columns: &[Column]) -> Vec<usize> {
     columns.iter().enumerate().map(first).collect()
 }
 
-/// The kinds, by [`Kind`](crate::Kind) as an index, of the columns of the feature whose first column this is.
+/// Returns the kinds that have a column, of the feature whose first column is `first`. Indexed by
+/// [`Kind`](crate::Kind).
 fn kinds(columns: &[Column], firsts: &[usize], first: usize) -> [bool; 3] {
     let mut kinds = [false; 3];
     for (column, _) in columns.iter().zip(firsts).filter(|(_, first_of)| **first_of == first) {
@@ -353,10 +433,10 @@ fn kinds(columns: &[Column], firsts: &[usize], first: usize) -> [bool; 3] {
     kinds
 }
 
-/// The values of these rows; `None`: of all.
-fn chosen(all: ArrayRef, rows: Option<&UInt32Array>) -> std::result::Result<ArrayRef, Fault> {
+/// Returns the values at the indices `rows`, or all of them.
+fn chosen(all: ArrayRef, rows: Option<&UInt32Array>) -> std::result::Result<ArrayRef, ColumnError> {
     match rows {
-        Some(rows) => take(&all, rows, None).map_err(Fault::Arrow),
+        Some(rows) => take(&all, rows, None).map_err(ColumnError::Arrow),
         None => Ok(all),
     }
 }

@@ -116,7 +116,7 @@ struct Found {
     /// Whether the record has unknown fields.
     has_others: bool,
     /// Whether the record has a name above the limits.
-    forgot: bool,
+    has_excess_names: bool,
 }
 
 impl Differ {
@@ -150,7 +150,7 @@ impl Differ {
         }
         self.left.read(left, self.lists, &mut self.keys).map_err(Incomparable::Left)?;
         self.right.read(right, self.lists, &mut self.keys).map_err(Incomparable::Right)?;
-        if self.left.forgot || self.right.forgot {
+        if self.left.has_excess_names || self.right.has_excess_names {
             return Err(Incomparable::Names);
         }
         let mut differences = Vec::new();
@@ -331,7 +331,7 @@ impl Found {
     fn read(&mut self, data: &[u8], lists: bool, keys: &mut [Keys; 2]) -> wire::Result<()> {
         self.slots.iter_mut().for_each(|slots| slots.fill(None));
         self.joined.clear();
-        (self.has_others, self.forgot) = (false, false);
+        (self.has_others, self.has_excess_names) = (false, false);
         walk::record(data, lists, &mut Reading { found: self, keys, data })
     }
 }
@@ -350,7 +350,7 @@ impl Visitor for Reading<'_, '_> {
 
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         let Some(id) = id.map(|id| id as usize) else {
-            self.found.forgot = true;
+            self.found.has_excess_names = true;
             return Ok(());
         };
         let slots = &mut self.found.slots[side as usize];

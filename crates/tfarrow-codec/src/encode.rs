@@ -16,6 +16,7 @@
 
 mod columns;
 mod entry;
+mod exact_column;
 mod feature;
 mod lists;
 mod losses;
@@ -31,7 +32,7 @@ use std::{mem, sync::Arc};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, SchemaRef};
 
-pub(crate) use self::out::varint_len;
+pub use self::exact_column::ExactColumn;
 use self::{
     losses::{Ledger, Loss},
     plan::ColumnPlan,
@@ -93,8 +94,8 @@ impl EncoderBuilder {
 
 /// Encodes batches as framed records. Performs no IO.
 ///
-/// A record's features come in the order of the schema's columns, unless the column `_tfarrow_exact` says in which form the
-/// record was; the same batch always gives the same bytes.
+/// A record's features come in the order of the schema's columns, unless the column `_tfarrow_exact` says in which form
+/// the record was; the same batch always gives the same bytes.
 #[derive(Debug)]
 pub struct Encoder {
     schema: SchemaRef,

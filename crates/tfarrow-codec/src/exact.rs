@@ -34,15 +34,9 @@
 
 use std::collections::HashMap;
 
-use arrow_array::{RecordBatch, builder::BinaryBuilder};
-use arrow_schema::{Schema, SchemaRef};
-
 use crate::{
-    Encoder, EncoderBuilder, MOST_RECORD_BYTES, Records, Result,
-    encode::varint_len,
-    frame,
-    schema::{EXACT_COLUMN, exact_field},
-    wire::{self, LEN},
+    MOST_RECORD_BYTES,
+    wire::{self, LEN, varint_len},
 };
 
 /// First byte of a difference in parts.
@@ -67,71 +61,6 @@ enum Part {
     Begin(u8),
     /// The end of that message.
     End,
-}
-
-/// Adds the column `_tfarrow_exact` to batches of decoded records.
-#[derive(Debug)]
-pub struct ExactColumn {
-    /// The schema with the column.
-    schema: SchemaRef,
-    /// Makes the canonical records.
-    encoder: Encoder,
-    /// Frames of the canonical records of a batch.
-    canonical: Vec<u8>,
-}
-
-impl ExactColumn {
-    /// Creates the column for batches of this schema, which records are decoded to.
-    ///
-    /// # Errors
-    /// The errors of [`EncoderBuilder::build`]: a schema that cannot be encoded.
-    pub fn new(schema: SchemaRef) -> Result<Self> {
-        let encoder = EncoderBuilder::new().build(SchemaRef::clone(&schema))?;
-        Ok(Self { schema: with_exact(&schema), encoder, canonical: Vec::new() })
-    }
-
-    /// Returns the schema of batches with the column.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// Returns `batch` with the column. `rows` maps a row of the batch to its record in `records`.
-    ///
-    /// # Errors
-    /// The errors of [`Encoder::encode`], and an error with the column's name if the differences take more than 2^31 -
-    /// 1 bytes.
-    pub fn add(
-        &mut self,
-        batch: &RecordBatch,
-        records: &Records,
-        rows: impl Fn(usize) -> usize,
-    ) -> Result<RecordBatch> {
-        self.canonical.clear();
-        self.encoder.encode(batch, &mut self.canonical)?;
-        let mut column = BinaryBuilder::new();
-        let mut orders = Orders::default();
-        let (mut bytes, limit) = (0, i32::MAX as u64);
-        for (row, (_, canonical)) in frame::frames(&self.canonical).enumerate() {
-            let original = records.data(rows(row)).unwrap_or_default();
-            // An empty value instead of a null: a null bitmap would take more space than it saves.
-            let difference = orders.difference(original, canonical).unwrap_or_default();
-            bytes += difference.len() as u64;
-            if bytes > limit {
-                let error = records.overflow("bytes of one column of a batch", bytes, limit);
-                return Err(error.with_feature(EXACT_COLUMN));
-            }
-            column.append_value(difference);
-        }
-        let mut columns = batch.columns().to_vec();
-        columns.push(std::sync::Arc::new(column.finish()));
-        Ok(RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?)
-    }
-}
-
-/// Returns `schema` with the column `_tfarrow_exact` as its last field.
-pub fn with_exact(schema: &Schema) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain([exact_field()]);
-    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()).into()
 }
 
 /// A map entry of a record.
@@ -198,18 +127,18 @@ fn key(mut entry: &[u8]) -> Option<&[u8]> {
 
 /// Computes the differences of consecutive records. The order of a record is predicted to be that of the record before.
 #[derive(Debug, Default)]
-struct Orders {
+pub(crate) struct Differences {
     /// The numbers of the canonical entries, in the order of the record before.
     last: Vec<usize>,
 }
 
-impl Orders {
+impl Differences {
     /// Returns the difference of `original` from `canonical`; `None` if they are equal. Parts are used if they are not
     /// longer than the record and restore it exactly.
     ///
     /// The forms are tried in the order of their usual sizes: nothing, the number of an order, parts, the complete
     /// record.
-    fn difference(&mut self, original: &[u8], canonical: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn difference(&mut self, original: &[u8], canonical: &[u8]) -> Option<Vec<u8>> {
         if original == canonical {
             return None;
         }
@@ -603,7 +532,7 @@ pub(crate) struct Unfit;
 ///
 /// An empty difference is that of a record in its canonical form. One that has exactly the length of an order's number
 /// is such a number; any other begins with the byte of its form.
-pub(crate) fn restore(canonical: &[u8], difference: &[u8]) -> std::result::Result<Vec<u8>, Unfit> {
+pub(crate) fn restore(canonical: &[u8], difference: &[u8]) -> Result<Vec<u8>, Unfit> {
     if difference.is_empty() {
         return Ok(canonical.to_vec());
     }

@@ -9,8 +9,31 @@
 //!
 //! schema (Layout::Auto)                      a: List<Int64>, b: Utf8 (nullable)
 //! ```
+//!
+//! ```
+//! use tfarrow_codec::{Layout, Limits, Summary, VerifyCrc, frame};
+//! # use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+//! # fn main() -> tfarrow_codec::Result<()> {
+//! # let column: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![1, 2, 3]));
+//! # let batch = RecordBatch::try_from_iter([("x", column)])?;
+//! # let mut stream = Vec::new();
+//! # tfarrow_codec::EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut stream)?;
+//! // A stream of three records with one feature.
+//! let mut summary = Summary::new(0);
+//! for records in frame::records(&stream, Limits::default()) {
+//!     summary.observe(&records?, VerifyCrc::Always)?;
+//! }
+//! let x = summary.features().next().unwrap();
+//! assert_eq!((x.name.as_str(), x.present, summary.records()), ("x", 3, 3));
+//! let schema = summary.schema(Layout::Auto, None)?;
+//! assert_eq!(schema.field(0).data_type(), &arrow_schema::DataType::Int64);
+//! # Ok(()) }
+//! ```
+//!
+//! [`infer_schema`] does all of this for a stream that is in memory.
 
 mod observe;
+mod seen;
 mod values;
 
 use std::cmp::Ordering;
@@ -77,6 +100,7 @@ pub struct FeatureSummary {
 }
 
 impl FeatureSummary {
+    /// Creates the summary of a feature that no record has yet.
     fn new(name: String, role: Role) -> Self {
         Self { name, role, present: 0, unset: 0, steps: None, kinds: [None, None, None] }
     }
@@ -217,22 +241,24 @@ pub struct Summary {
     /// Size of the payloads in bytes.
     bytes: u64,
     /// The first record that is neither an Example nor a SequenceExample, with the parse error.
-    unreadable: Option<(Place, WireError)>,
+    first_unparsable: Option<(Place, WireError)>,
     /// Number of such records.
-    strays: u64,
+    unparsable: u64,
     /// Size of their payloads in bytes.
-    stray_bytes: u64,
+    unparsable_bytes: u64,
     /// Number of records that have a feature with a value and no unknown field.
     examples: u64,
     /// The first record with an unknown field, and the number of that field.
     foreign: Option<(Place, u32)>,
     /// Properties of all records that parse.
     traits: Traits,
+    /// Reads one record at a time.
     observer: Observer,
+    /// The features and the feature lists, indexed by [`Side`](crate::walk::Side).
     sides: [SideSummary; 2],
     limits: Limits,
     /// Whether names above the limits are ignored instead of being an error.
-    forgets: bool,
+    ignores_excess_names: bool,
 }
 
 /// The features of one map, or the feature lists.
@@ -295,7 +321,7 @@ impl SideSummary {
 }
 
 impl Summary {
-    /// Creates an empty summary. Its places have this number of a shard.
+    /// Creates an empty summary. The places of its records have this number of a shard.
     pub fn new(shard: u32) -> Self {
         Self::with_limits(shard, Limits::default())
     }
@@ -307,27 +333,28 @@ impl Summary {
             shard,
             records: 0,
             bytes: 0,
-            unreadable: None,
-            strays: 0,
-            stray_bytes: 0,
+            first_unparsable: None,
+            unparsable: 0,
+            unparsable_bytes: 0,
             examples: 0,
             foreign: None,
             traits: Traits::default(),
             observer: Observer::default(),
             sides: [side(), side()],
             limits,
-            forgets: false,
+            ignores_excess_names: false,
         }
     }
 
-    /// Makes names above the limits no error of [`observe`](Self::observe) and [`merge`](Self::merge): they are
-    /// ignored. Which names are kept then depends on the order of records, so that no schema should be made of the
-    /// summary.
-    pub fn that_forgets(self) -> Self {
-        Self { forgets: true, ..self }
+    /// Ignores names of features beyond [`Limits::features`] and [`Limits::name_bytes`] instead of failing. Which names
+    /// are ignored depends on the order of observation, so do not derive a schema from the summary.
+    #[doc(hidden)]
+    pub fn ignoring_excess_names(self) -> Self {
+        Self { ignores_excess_names: true, ..self }
     }
 
     /// Sets the number of the shard for further records.
+    #[doc(hidden)]
     pub fn set_shard(&mut self, shard: u32) {
         self.shard = shard;
     }
@@ -341,7 +368,33 @@ impl Summary {
         self.observe_with(records, verify, &mut ())
     }
 
-    /// Adds records, and passes each record that parses to `others`.
+    /// Adds records, and passes each record that parses to `observer`, which may compute more than a summary.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Records, Summary, VerifyCrc, infer::{RecordObserver, SeenRecord, ValueList}};
+    ///
+    /// /// The sum of all integers.
+    /// struct Sum(i64);
+    ///
+    /// impl RecordObserver for Sum {
+    ///     fn record(&mut self, record: &mut SeenRecord<'_>) {
+    ///         record.each_list(|_, list| {
+    ///             if let ValueList::Int64(values) = list {
+    ///                 self.0 += values.iter().sum::<i64>();
+    ///             }
+    ///         });
+    ///     }
+    /// }
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// // Two `tf.Example` messages, {"x": 1} and {"x": 2}.
+    /// let example = |x: u8| [10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, x];
+    /// let messages = [example(1), example(2)];
+    /// let records = Records::from_payloads(messages.iter().map(|message| &message[..]))?;
+    /// let mut sum = Sum(0);
+    /// Summary::new(0).observe_with(&records, VerifyCrc::Never, &mut sum)?;
+    /// assert_eq!(sum.0, 3);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// The errors of [`observe`](Self::observe).
@@ -349,7 +402,7 @@ impl Summary {
         &mut self,
         records: &Records,
         verify: VerifyCrc,
-        others: &mut O,
+        observer: &mut O,
     ) -> Result<()> {
         for (index, data) in records.iter().enumerate() {
             if verify == VerifyCrc::Always {
@@ -357,26 +410,28 @@ impl Summary {
             }
             let position = records.position(index);
             let place = Place { shard: self.shard, record: position.record, offset: position.offset };
-            if let Err(error) = self.add(data, place, others) {
+            if let Err(error) = self.add(data, place, observer) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
                 }
-                // A record above a limit may be an Example, so that it is not counted as a stray one.
+                // A record above a limit may be an Example, so that it does not count as one that does not parse.
                 if error.is_limit() {
-                    return Err(records.unreadable(error, index, true, &self.limits));
+                    return Err(records.parse_error(error, index, true, &self.limits));
                 }
-                self.add_stray(data, place, error);
-                others.unreadable(place, error, data.len() as u64);
+                self.add_unparsable(data, place, error);
+                observer.unparsable(place, error, data.len() as u64);
             }
             self.check_names()?;
         }
         Ok(())
     }
 
+    /// Checks that no name was above the limits, unless such names are ignored.
     fn check_names(&self) -> Result<()> {
-        if self.traits.overflow && !self.forgets { Err(self.too_many_names()) } else { Ok(()) }
+        if self.traits.overflow && !self.ignores_excess_names { Err(self.too_many_names()) } else { Ok(()) }
     }
 
+    /// Makes the error that the names of features exceed the limits.
     fn too_many_names(&self) -> Error {
         let Limits { features: columns, name_bytes, .. } = self.limits;
         let is_full = |side: &SideSummary| side.names() >= columns;
@@ -384,25 +439,30 @@ impl Summary {
         Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
     }
 
-    /// Adds a record that another summary has observed, and passes it to `others`: for summaries of parts of the
-    /// records.
+    /// Adds a record that another summary has parsed, and passes it to `observer`. For summaries of slices of a data
+    /// set.
     ///
     /// # Errors
     /// More names than the limits allow.
-    pub fn observe_seen<O: RecordObserver>(&mut self, record: &SeenRecord<'_>, others: &mut O) -> Result<()> {
+    #[doc(hidden)]
+    pub fn observe_parsed<O: RecordObserver>(&mut self, record: &SeenRecord<'_>, observer: &mut O) -> Result<()> {
         // The record was parsed by the other summary.
-        let parsed = self.add(record.data(), record.place(), others);
+        let parsed = self.add(record.data(), record.place(), observer);
         debug_assert_eq!(parsed, Ok(()));
         self.check_names()
     }
 
+    /// Adds a record that parses.
+    ///
+    /// # Errors
+    /// [`WireError`] for a record that does not parse; it changes nothing.
     fn add<O: RecordObserver>(
         &mut self,
         data: &[u8],
         place: Place,
-        others: &mut O,
+        observer: &mut O,
     ) -> std::result::Result<(), WireError> {
-        self.observer.record(data, &mut self.sides, place, others)?;
+        self.observer.record(data, &mut self.sides, place, observer)?;
         self.count(data);
         let Observer { traits, foreign, .. } = self.observer;
         self.traits.merge(traits);
@@ -415,31 +475,32 @@ impl Summary {
 
     /// Adds a record that does not parse.
     #[cold]
-    fn add_stray(&mut self, data: &[u8], place: Place, error: WireError) {
+    fn add_unparsable(&mut self, data: &[u8], place: Place, error: WireError) {
         self.count(data);
-        self.strays += 1;
-        self.stray_bytes += data.len() as u64;
-        self.unreadable = first(self.unreadable, Some((place, error)));
+        self.unparsable += 1;
+        self.unparsable_bytes += data.len() as u64;
+        self.first_unparsable = first(self.first_unparsable, Some((place, error)));
     }
 
+    /// Counts a record and its bytes.
     fn count(&mut self, data: &[u8]) {
         self.records += 1;
         self.bytes += data.len() as u64;
     }
 
-    /// Adds the records of another summary.
+    /// Adds the records of another summary, for instance of another shard.
+    ///
+    /// Of two places, the smaller one is kept. The result of several merges thus does not depend on their order.
     ///
     /// # Errors
-    /// More names than the limits allow.
-    ///
-    /// The first place of a kind is the smaller one, so that the order of merges does not matter.
+    /// [`ErrorKind::ManyNames`] if the names of both exceed the limits.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.records += other.records;
         self.bytes += other.bytes;
-        self.strays += other.strays;
-        self.stray_bytes += other.stray_bytes;
+        self.unparsable += other.unparsable;
+        self.unparsable_bytes += other.unparsable_bytes;
         self.examples += other.examples;
-        self.unreadable = first(self.unreadable, other.unreadable);
+        self.first_unparsable = first(self.first_unparsable, other.first_unparsable);
         self.foreign = first(self.foreign, other.foreign);
         self.traits.merge(other.traits);
         for (side, other) in self.sides.iter_mut().zip(&other.sides) {
@@ -471,18 +532,18 @@ impl Summary {
     }
 
     /// Returns whether names above the limits were ignored.
-    pub fn has_forgotten(&self) -> bool {
+    pub fn has_excess_names(&self) -> bool {
         self.traits.overflow
     }
 
     /// Returns the first record that is neither an Example nor a SequenceExample, with the parse error.
-    pub fn unreadable(&self) -> Option<(Place, WireError)> {
-        self.unreadable
+    pub fn first_unparsable(&self) -> Option<(Place, WireError)> {
+        self.first_unparsable
     }
 
-    /// Returns the number of such records.
-    pub fn strays(&self) -> u64 {
-        self.strays
+    /// Returns the number of records that are neither an Example nor a SequenceExample.
+    pub fn unparsable(&self) -> u64 {
+        self.unparsable
     }
 
     /// Returns the first record with a field that neither an Example nor a SequenceExample has, and the number of that
@@ -491,16 +552,17 @@ impl Summary {
         self.foreign
     }
 
-    /// Removes the records that are not Examples from the counts, for a reader that skips them. Returns their number,
-    /// and the shard and the error of the first.
-    pub fn forget_strays(&mut self) -> Option<(u64, u32, Error)> {
-        let strays = std::mem::take(&mut self.strays);
-        self.records -= strays;
-        self.bytes -= std::mem::take(&mut self.stray_bytes);
+    /// Removes the records that do not parse from the counts, for a reader that skips them. The summary is then that of
+    /// the other records. Returns the number of removed records, and the shard and the error of the first one.
+    #[doc(hidden)]
+    pub fn drop_unparsable(&mut self) -> Option<(u64, u32, Error)> {
+        let unparsable = std::mem::take(&mut self.unparsable);
+        self.records -= unparsable;
+        self.bytes -= std::mem::take(&mut self.unparsable_bytes);
         self.foreign = None;
-        let (Place { shard, record, offset }, error) = self.unreadable.take()?;
+        let (Place { shard, record, offset }, error) = self.first_unparsable.take()?;
         let position = Position { record, offset, feature: None };
-        Some((strays, shard, Error::wire(error, position)))
+        Some((unparsable, shard, Error::wire(error, position)))
     }
 
     /// Returns the type of the records: Example or SequenceExample if every record parses, some feature has a value,
@@ -508,7 +570,7 @@ impl Summary {
     /// parse: without the last two rules they would be Examples without features.
     pub fn record_type(&self) -> RecordType {
         let traits = self.traits;
-        if self.unreadable.is_some() || !traits.has_value || self.foreign.is_some() {
+        if self.first_unparsable.is_some() || !traits.has_value || self.foreign.is_some() {
             RecordType::Raw
         } else if traits.has_lists {
             RecordType::SequenceExample
@@ -546,12 +608,12 @@ impl Summary {
     /// Returns whether the [schema](Self::schema) of the records so far is also that of any larger data set all records
     /// of which fit it. A record fits if a [strict](crate::DecoderBuilder::with_strict) decoder of the schema reads it
     /// without an error, without [unknown](crate::BatchDecoder::unknown_features) or
-    /// [forgotten](crate::BatchDecoder::forgotten_features) features, and without [unset features that no column
+    /// [excess](crate::BatchDecoder::excess_features) features, and without [features without a kind that no column
     /// names](crate::BatchDecoder::lost_unset).
-    /// mark](crate::BatchDecoder::lost_unset).
+    ///
     /// A sample with a settled schema can replace a pass over all records: if all of them fit while decoding, that pass
     /// would have inferred the same schema.
-    /// would have found nothing else.
+    #[doc(hidden)]
     pub fn is_settled(&self, layout: Layout, record_type: Option<RecordType>) -> bool {
         match record_type.unwrap_or_else(|| self.record_type()) {
             // Whether all records are raw, and which one is the first that does not parse, depends on all of them.
@@ -577,14 +639,14 @@ impl Summary {
         self.schema_with(layout, record_type, OnConflict::Fail)
     }
 
-    /// Returns the schema as [`schema`](Self::schema), with a choice for features of several kinds.
-    ///
-    /// # Errors
-    /// [`ErrorKind::MixedKinds`] for a feature of several kinds, if `on_conflict` is [`OnConflict::Fail`].
+    /// Returns the schema as [`schema`](Self::schema) does, with a choice for features of several kinds.
     ///
     /// ```text
     /// a: int64_list and bytes_list     Fail: an error     Split: columns "a/int64_list" and "a/bytes_list"
     /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::MixedKinds`] for a feature of several kinds, if `on_conflict` is [`OnConflict::Fail`].
     pub fn schema_with(
         &self,
         layout: Layout,
@@ -640,7 +702,17 @@ fn mixed(feature: &FeatureSummary) -> Error {
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)
 }
 
-/// Infers the schema of a TFRecord stream that is in memory.
+/// Infers the schema of a TFRecord stream that is in memory, from all of its records.
+///
+/// ```
+/// use tfarrow_codec::{Layout, frame, infer::infer_schema};
+/// # fn main() -> tfarrow_codec::Result<()> {
+/// let mut stream = Vec::new();
+/// // The `tf.Example` message {"x": 1}.
+/// frame::write(&[10, 12, 10, 10, 10, 1, b'x', 18, 5, 26, 3, 10, 1, 1], &mut stream);
+/// assert_eq!(infer_schema(&stream, Layout::Auto)?.field(0).name(), "x");
+/// # Ok(()) }
+/// ```
 ///
 /// # Errors
 /// A corrupt or truncated stream, or a feature of more than one kind.

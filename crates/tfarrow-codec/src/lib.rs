@@ -39,12 +39,12 @@
 //! ```
 //!
 //! Apart from these two, the crate performs no IO, and it knows no path, thread, clock or environment. An async or
-//! multi-threaded program drives the push [`Decoder`], or cuts [`Records`] with a [`FrameBuffer`] and decodes them with a
-//! [`BatchDecoder`] on each thread. Payloads without frames become [`Records`] by [`Records::from_payloads`].
+//! multi-threaded program drives the push [`Decoder`], or cuts [`Records`] with a [`FrameBuffer`] and decodes them with
+//! a [`BatchDecoder`] on each thread. Payloads without frames become [`Records`] by [`Records::from_payloads`].
 //!
 //! # Columns
-//! Each feature becomes a nullable column; null means that the record does not have the feature. The Arrow type depends on
-//! the kind of the feature, on the length of its lists, and on the [`Layout`]:
+//! Each feature becomes a nullable column; null means that the record does not have the feature. The Arrow type depends
+//! on the kind of the feature, on the length of its lists, and on the [`Layout`]:
 //!
 //! | kind | lists in the data set | [`Layout::List`] | [`Layout::Auto`] |
 //! |---|---|---|---|
@@ -61,8 +61,8 @@
 //! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values.
 //!
 //! # Errors and limits
-//! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and,
-//! if one is to blame, the feature. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
+//! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream
+//! and, if one is to blame, the feature. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
 
 mod check;
 mod column;
@@ -78,6 +78,7 @@ mod keys;
 mod limits;
 mod named_value;
 mod names;
+mod parse_error;
 mod reader;
 pub mod schema;
 mod skipped;
@@ -86,17 +87,19 @@ mod walk;
 mod wire;
 mod writer;
 
-pub use check::Checker;
+#[doc(hidden)]
+pub use check::Validator;
 pub use decode::BatchDecoder;
 pub use decoder::{Decoder, DecoderBuilder};
-pub use encode::{Encoder, EncoderBuilder};
+pub use encode::{Encoder, EncoderBuilder, ExactColumn};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
-pub use exact::{ExactColumn, with_exact};
 pub use frame::{FrameBuffer, Lost, Records, Segment};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
-pub use limits::{BATCH_CELLS, Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
+#[doc(hidden)]
+pub use limits::BATCH_CELLS;
+pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
 pub use named_value::{NamedValue, UnknownName, parse_name};
 pub use reader::Reader;
-pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values};
+pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values, with_exact};
 pub use skipped::Skipped;
 pub use writer::Writer;

@@ -1,5 +1,5 @@
-//! Enums whose values have names. Each enum defines its names once, for options of the command line and of SQL, metadata,
-//! journals and messages.
+//! Enums whose values have names. Each enum defines its names once, for options of the command line and of SQL,
+//! metadata, journals and messages.
 
 use std::fmt;
 
@@ -52,8 +52,8 @@ pub fn parse_name<T: NamedValue>(text: &str) -> Result<T, UnknownName> {
     value.ok_or_else(|| UnknownName { found: text.to_owned(), expected: T::names() })
 }
 
-/// Implements [`NamedValue`], `Display` and `FromStr` for an enum without fields, and the constant `ALL` and the functions
-/// `name` and `from_name`, which need no import.
+/// Implements [`NamedValue`], `Display` and `FromStr` for an enum without fields, and the constant `ALL` and the
+/// functions `name` and `from_name`, which need no import.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,10 @@
 //! Batches from anything that implements [`BufRead`].
+//!
+//! ```text
+//! BufRead ─▶ fill_buf ─▶ Decoder::decode ─▶ batch full, or no more bytes? ─▶ Decoder::flush ─▶ RecordBatch
+//!               ▲              │ consume                │ no
+//!               └──────────────┴────────────────────────┘
+//! ```
 
 use std::{io::BufRead, sync::Arc};
 
@@ -12,13 +18,31 @@ use crate::{Decoder, DecoderBuilder, Result, Skipped};
 /// The bytes must not be compressed; put a decompressor before it, or use `ShardBatchReader` of `tfarrow-dataset`. Each
 /// batch has as many rows as [`DecoderBuilder::with_batch_size`] says, except the last one and batches of long records.
 ///
+/// Create it with [`DecoderBuilder::build_reader`]:
+///
+/// ```
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+/// use tfarrow_codec::{DecoderBuilder, Writer};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let column: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![1, 2, 3]));
+/// # let batch = RecordBatch::try_from_iter([("x", column)])?;
+/// # let mut writer = Writer::new(Vec::new(), batch.schema())?;
+/// # writer.write(&batch)?;
+/// # let file = writer.into_inner();
+/// // `file` is anything that implements `BufRead`: three records with the feature `x`.
+/// let reader = DecoderBuilder::new(batch.schema()).with_batch_size(2).build_reader(file.as_slice())?;
+/// let rows = reader.map(|batch| Ok(batch?.num_rows())).collect::<Result<Vec<_>, arrow_schema::ArrowError>>()?;
+/// assert_eq!(rows, [2, 1]);
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
-/// An item is an error if the source fails, if a record is corrupt or does not fit the schema, and if the bytes end inside
-/// a record. The batches of the records before are returned first, and nothing after an error. The codec's own
+/// An item is an error if the source fails, if a record is corrupt or does not fit the schema, and if the bytes end
+/// inside a record. The batches of the records before are returned first, and nothing after an error. The codec's own
 /// [`Error`](crate::Error), with the position of the record, is in [`ArrowError::ExternalError`].
 #[derive(Debug)]
 pub struct Reader<R> {
-    /// `None` after the end or an error.
+    /// The source; `None` after its end or an error.
     input: Option<R>,
     decoder: Decoder,
 }
@@ -39,12 +63,19 @@ impl<R: BufRead> Reader<R> {
         Arc::clone(self.decoder.schema())
     }
 
-    /// Returns what was left out of the batches since the last call, see [`DecoderBuilder::with_on_error`].
+    /// Returns the records that were skipped since the last call. Records are skipped only with
+    /// [`OnError::Skip`](crate::OnError::Skip), see [`DecoderBuilder::with_on_error`].
+    ///
+    /// A reader that is consumed as an iterator loses them; use [`by_ref`](Iterator::by_ref) and call this method at
+    /// the end.
     pub fn take_skipped(&mut self) -> Skipped {
         self.decoder.take_skipped()
     }
 
     /// Returns the next batch; `None` at the end.
+    ///
+    /// The decoder takes no bytes in two cases: the batch is full, or the source has ended. Both are answered by a
+    /// flush. If there is nothing to flush, the source has ended, and must not end inside a frame.
     fn read(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let Some(input) = &mut self.input else { return Ok(None) };
         loop {

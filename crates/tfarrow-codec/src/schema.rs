@@ -318,6 +318,7 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
 ///
 /// # Errors
 /// [`ErrorKind::ManyNames`] with the limit that is exceeded.
+#[doc(hidden)]
 pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     let of_features = |field: &&Arc<Field>| role_of(field).is_none_or(Role::is_of_features);
     let (features, own): (Vec<_>, Vec<_>) = schema.fields().iter().partition(of_features);
@@ -356,6 +357,7 @@ pub fn with_record_type(fields: Vec<Field>, record_type: RecordType) -> SchemaRe
 /// use tfarrow_codec::{Role, schema::place_field};
 /// assert_eq!(place_field(Role::Index).name(), "_record");
 /// ```
+#[doc(hidden)]
 pub fn place_field(role: Role) -> Field {
     let (name, values) = match role {
         Role::Index => (INDEX_COLUMN, Values::Int64),
@@ -379,7 +381,14 @@ pub(crate) fn exact_field() -> Field {
     Column { feature, role: Role::Exact, shape: Shape::Scalar, values: Values::Binary }.field(EXACT_COLUMN)
 }
 
+/// Returns `schema` with the column `_tfarrow_exact` as its last field.
+pub fn with_exact(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain([exact_field()]);
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()).into()
+}
+
 /// Returns `schema` without the columns that records are not decoded to (the role [`Role::Exact`]).
+#[doc(hidden)]
 pub fn without_exact(schema: &Schema) -> SchemaRef {
     let is_decoded = |field: &&Arc<Field>| role_of(field) != Some(Role::Exact);
     let fields: Vec<_> = schema.fields().iter().filter(is_decoded).cloned().collect();

@@ -141,7 +141,7 @@ pub(crate) struct Tape {
     /// Number of features without a kind whose names no column keeps.
     pub(crate) lost_unset: u64,
     /// Number of features that have no column and whose names exceed the limits.
-    pub(crate) forgotten: u64,
+    pub(crate) excess: u64,
     /// The first field of a record that its message type does not define, and the number of such fields.
     pub(crate) foreign: Option<(u32, u64)>,
 }
@@ -191,7 +191,7 @@ struct Pending {
     /// The keys without a column that have values.
     unknown: Vec<(Side, u32)>,
     lost_unset: u64,
-    forgotten: u64,
+    excess: u64,
     foreign: Option<(u32, u64)>,
 }
 
@@ -230,7 +230,7 @@ impl Tape {
             unset: has_unset.then(Unset::default),
             pending: Pending::default(),
             lost_unset: 0,
-            forgotten: 0,
+            excess: 0,
             foreign: None,
         }
     }
@@ -282,10 +282,10 @@ impl Tape {
 
     /// Adds the losses of the current record to those of the tape.
     pub(crate) fn accept(&mut self) {
-        let Pending { unknown, lost_unset, forgotten, foreign } = mem::take(&mut self.pending);
+        let Pending { unknown, lost_unset, excess, foreign } = mem::take(&mut self.pending);
         unknown.into_iter().for_each(|(side, id)| self.sides[side as usize].miss(id));
         self.lost_unset += lost_unset;
-        self.forgotten += forgotten;
+        self.excess += excess;
         if let Some((field, times)) = foreign {
             self.foreign.get_or_insert((field, 0)).1 += times;
         }
@@ -336,7 +336,7 @@ impl Tape {
     ///
     /// ```text
     /// record    0a len (a = [1])   0a len (a = [2])     two entries with one key
-    /// slot      [1], then [2]; the list [1] is checked before it is forgotten
+    /// slot      [1], then [2]; the list [1] is checked before it is excess
     /// ```
     #[inline]
     fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
@@ -434,7 +434,7 @@ impl Visitor for TapeVisitor<'_, '_> {
     #[inline(always)]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         let Some(id) = id else {
-            self.tape.pending.forgotten += 1;
+            self.tape.pending.excess += 1;
             return Ok(());
         };
         let message = value.unwrap_or_default();

@@ -33,7 +33,18 @@ const END_GROUP: u8 = 4;
 pub(crate) const FIXED32: u8 = 5;
 
 /// The high bit of each byte of a word, which is set in all bytes of a varint except its last.
-const MORE: u64 = 0x8080_8080_8080_8080;
+pub(crate) const MORE: u64 = 0x8080_8080_8080_8080;
+
+/// The length of a varint by the position of its value's highest bit: a byte for every seven bits.
+pub(crate) const LENS: [u8; 64] = {
+    let mut lens = [0; 64];
+    let mut bit = 0;
+    while bit < 64 {
+        lens[bit] = bit as u8 / 7 + 1;
+        bit += 1;
+    }
+    lens
+};
 
 /// A field number and a wire type.
 pub(crate) type Tag = (u32, u8);
@@ -192,6 +203,24 @@ pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+/// Returns the position of the highest set bit; that of 0 is 0.
+#[inline]
+pub(crate) fn highest(value: u64) -> usize {
+    (value | 1).ilog2() as usize
+}
+
+/// Returns the length of `value` as a varint.
+#[inline]
+pub(crate) fn varint_len(value: u64) -> u64 {
+    u64::from(look_up(&LENS, highest(value)))
+}
+
+/// Returns an element of a table. All positions are below 64, so that the compiler removes the check.
+#[inline]
+pub(crate) fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
+    table.get(bit).copied().unwrap_or_default()
 }
 
 /// Returns the number of varints of a packed list, eight bytes at a time: each byte with a clear high bit ends one.

@@ -7,7 +7,7 @@ use std::{
     vec,
 };
 
-use tfarrow_codec::{Category, Checker, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records};
+use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, SkippedRecords};
 
 use crate::{Error, Result, columnar};
@@ -40,7 +40,7 @@ pub(crate) struct RecordReader {
     made_as: Option<RecordType>,
     /// Of what type all records are.
     record_type: RecordType,
-    checker: Checker,
+    validator: Validator,
     /// What was passed over so far: nothing, unless that is asked for.
     pub(crate) skipped: SkippedRecords,
 }
@@ -58,9 +58,9 @@ impl RecordReader {
         record_type: RecordType,
         made_as: Option<RecordType>,
     ) -> Self {
-        let checker = Checker::new(record_type, read.limits);
+        let validator = Validator::new(record_type, read.limits);
         let skipped = SkippedRecords::default();
-        Self { shards: shards.into_iter(), open: None, read, made_as, record_type, checker, skipped }
+        Self { shards: shards.into_iter(), open: None, read, made_as, record_type, validator, skipped }
     }
 
     fn open(&self, shard: &Shard) -> Result<Input> {
@@ -139,8 +139,8 @@ impl RecordReader {
             return Ok(());
         }
         let lists = self.record_type == RecordType::SequenceExample;
-        let parsed = self.checker.check(records.data(index).unwrap_or_default());
-        parsed.map_err(|error| records.unreadable(error, index, lists, &self.read.limits))
+        let parsed = self.validator.check(records.data(index).unwrap_or_default());
+        parsed.map_err(|error| records.parse_error(error, index, lists, &self.read.limits))
     }
 }
 

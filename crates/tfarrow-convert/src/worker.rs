@@ -173,7 +173,7 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
 fn unmapped(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
     let unknown = decoder.unknown_features().map(|(name, times)| (format!("feature {name:?} has no column"), times));
     let some = |what: &str, times| Some((what.to_owned(), times)).filter(|(_, times)| *times > 0);
-    let forgotten = some("a feature past the limit of names has no column", decoder.forgotten_features());
+    let forgotten = some("a feature past the limit of names has no column", decoder.excess_features());
     let unset = some("a feature with no kind set has no place without `_tfarrow_unset`", decoder.lost_unset());
     unknown.chain(forgotten).chain(unset)
 }

@@ -192,7 +192,7 @@ impl Inferred {
 
     /// The first record that does not parse, and in which way: in words, with the place.
     pub fn unreadable(&self) -> Option<String> {
-        let (place, error) = self.summary.unreadable()?;
+        let (place, error) = self.summary.first_unparsable()?;
         Some(format!("{} is no tf.Example ({error})", place_in(place, &self.names)))
     }
 
@@ -200,10 +200,10 @@ impl Inferred {
     /// remembered, half of them have features.
     pub fn has_strays(&self) -> bool {
         let summary = &self.summary;
-        let has_odd = summary.unreadable().is_some() || summary.foreign().is_some();
+        let has_odd = summary.first_unparsable().is_some() || summary.foreign().is_some();
         let half = summary.records().div_ceil(2);
         has_odd
-            && match summary.has_forgotten() {
+            && match summary.has_excess_names() {
                 true => summary.examples() >= half,
                 false => summary.features().any(|feature| feature.present >= half),
             }
@@ -293,7 +293,7 @@ pub fn infer_observed<O: RecordObserver + Send>(
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
     let mut inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
     let passes_over = options.read.on_error == OnError::Skip && inferred.has_strays();
-    if let Some((strays, shard, error)) = passes_over.then(|| inferred.summary.forget_strays()).flatten() {
+    if let Some((strays, shard, error)) = passes_over.then(|| inferred.summary.drop_unparsable()).flatten() {
         let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();
         losses.skipped.records += strays;
         losses.faults.add(Fault::of(shard as usize, Error::codec(path, error)));
@@ -500,7 +500,7 @@ impl Work<'_> {
     /// Who looks for faults asks for no schema: names that are too many for one are none.
     fn summary(&self) -> Summary {
         let summary = Summary::with_limits(0, self.options.read.limits);
-        if self.faults.is_some() { summary.that_forgets() } else { summary }
+        if self.faults.is_some() { summary.ignoring_excess_names() } else { summary }
     }
 
     fn run<O: RecordObserver>(&self, observer: O) -> Outcome<O> {

@@ -53,7 +53,7 @@ impl Payload {
         if summary.observe(&records, VerifyCrc::Always).is_err() {
             return Some(Self::Unknown);
         }
-        let is_odd = summary.strays() > 0 || summary.foreign().is_some();
+        let is_odd = summary.unparsable() > 0 || summary.foreign().is_some();
         Some(match (summary.examples() > 0, is_odd) {
             (true, _) => Self::Examples,
             (false, true) => Self::Other,

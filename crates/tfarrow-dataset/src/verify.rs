@@ -51,7 +51,7 @@ pub fn verify(
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
     let mut inferred = Inferred { summary, names, sampled: None, skipped: SkippedRecords::default() };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
-    let strays = if has_messages { inferred.summary.forget_strays().map_or(0, |(strays, ..)| strays) } else { 0 };
+    let strays = if has_messages { inferred.summary.drop_unparsable().map_or(0, |(strays, ..)| strays) } else { 0 };
     if strays > 0 {
         let mut kept = 0;
         for (place, (error, bytes)) in observers.into_iter().flat_map(|strays| strays.first) {
@@ -82,11 +82,11 @@ struct Strays {
 }
 
 impl RecordObserver for Strays {
-    const IS_TOLD: bool = false;
+    const ENABLED: bool = false;
 
     fn record(&mut self, _: &mut SeenRecord<'_>) {}
 
-    fn unreadable(&mut self, place: Place, error: WireError, bytes: u64) {
+    fn unparsable(&mut self, place: Place, error: WireError, bytes: u64) {
         self.first.insert(place, (error, bytes));
         if self.first.len() > self.most {
             self.first.pop_last();

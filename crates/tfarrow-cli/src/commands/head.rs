@@ -147,9 +147,9 @@ fn decode(records: &Records, record_type: RecordType, limits: Limits) -> Result<
     let mut summary = Summary::with_limits(0, limits);
     if record_type != RecordType::Raw {
         summary.observe(records, VerifyCrc::Always)?;
-        if let Some((place, error)) = summary.unreadable() {
+        if let Some((place, error)) = summary.first_unparsable() {
             let lists = record_type == RecordType::SequenceExample;
-            return Err(records.unreadable(error, (place.record - records.first()) as usize, lists, &limits));
+            return Err(records.parse_error(error, (place.record - records.first()) as usize, lists, &limits));
         }
     }
     let schema = summary.schema(Layout::List, Some(record_type))?;

@@ -78,7 +78,7 @@ pub(super) fn report_strays(inferred: &Inferred) -> bool {
 
 /// Reports records that do not parse as the record type of the command line. Returns whether there are any.
 pub(super) fn report_unreadable(inferred: &Inferred) -> bool {
-    let records = plural(inferred.summary.strays(), "record");
+    let records = plural(inferred.summary.unparsable(), "record");
     let first = inferred.unreadable();
     first.inspect(|first| stderr::print(&format!("{records} cannot be parsed; the first: {first}"))).is_some()
 }

@@ -3,6 +3,9 @@
 //! ```text
 //! BytesList  0a 01 'a'  0a 02 'b' 'c'      values  'a' 'b' 'c'      offsets  0  1  3
 //! ```
+//!
+//! A `BytesList` (`repeated bytes value = 1` in `feature.proto`) has a tag and a length before each value, so that
+//! values are copied one by one. Where that costs too much, a schema with view types avoids it, see `views.rs`.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -13,11 +16,14 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-use super::{Family, Size};
+use super::{Size, ValueDecoder};
 use crate::{schema::Kind, walk, wire};
 
-/// `bytes_list` as `Binary` or `Utf8`. Arrow validates the UTF-8 of the complete column at once.
-pub(super) struct BytesFamily<T> {
+/// Decodes `bytes_list` to `Binary` or `Utf8`.
+///
+/// `T` is the type of the array. Arrow validates the UTF-8 of the complete column at once, when the array is made,
+/// which is faster than value by value; the row of invalid text is searched only after that has failed.
+pub(super) struct BytesDecoder<T> {
     /// The end of each value in `values`, after a 0.
     offsets: Vec<i32>,
     /// The bytes of all values.
@@ -27,37 +33,39 @@ pub(super) struct BytesFamily<T> {
     array: PhantomData<T>,
 }
 
-impl BytesFamily<BinaryType> {
-    /// Creates the family of `Binary` columns.
+impl BytesDecoder<BinaryType> {
+    /// Creates the decoder of `Binary` columns.
     pub(super) fn binary(nesting: usize) -> Self {
         Self::new(nesting)
     }
 }
 
-impl BytesFamily<Utf8Type> {
-    /// Creates the family of `Utf8` columns.
+impl BytesDecoder<Utf8Type> {
+    /// Creates the decoder of `Utf8` columns.
     pub(super) fn utf8(nesting: usize) -> Self {
         Self::new(nesting)
     }
 }
 
-impl<T> BytesFamily<T> {
+impl<T> BytesDecoder<T> {
+    /// Creates an empty column, whose only offset is the start of the first value.
     fn new(nesting: usize) -> Self {
         Self { offsets: vec![0], values: Vec::new(), nesting, array: PhantomData }
     }
 
-    /// Ends a value, which may be empty.
+    /// Ends a value, which may be empty: appends the end of `values` to the offsets.
     fn end_value(&mut self) {
         // The total was checked against the largest offset when memory was allocated.
         self.offsets.push(self.values.len() as i32);
     }
 }
 
-impl<'t, T: ByteArrayType<Offset = i32>> Family<'t> for BytesFamily<T> {
+impl<'t, T: ByteArrayType<Offset = i32>> ValueDecoder<'t> for BytesDecoder<T> {
     fn kind(&self) -> Kind {
         Kind::Bytes
     }
 
+    /// Counts values and their bytes without copying them.
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut size = Size::default();
@@ -69,6 +77,7 @@ impl<'t, T: ByteArrayType<Offset = i32>> Family<'t> for BytesFamily<T> {
         Ok(size)
     }
 
+    /// The value is shorter than the body, which also has its tag and length.
     fn copied(&self, len: usize) -> usize {
         len
     }
@@ -89,6 +98,7 @@ impl<'t, T: ByteArrayType<Offset = i32>> Family<'t> for BytesFamily<T> {
         Ok(self.offsets.len() - before)
     }
 
+    /// A null takes an empty value, as Arrow requires an offset for each row.
     fn push_null(&mut self) {
         self.end_value();
     }

@@ -13,7 +13,17 @@
 //! A column of scalars has one value a row, so that it is filled in one pass. A feature list is built as a list column
 //! of all its steps, with the steps of each row as the outer list.
 //!
-//! The trait [`Family`] is implemented once for each family of value types; [`build`] chooses it.
+//! The trait [`ValueDecoder`] is implemented for each type of values in Arrow; [`build`] chooses the implementation,
+//! and [`shaped`] the shape:
+//!
+//! ```text
+//! Values              implementation      Shape     function
+//! Binary, Utf8        BytesDecoder        Scalar    scalars: one pass
+//! BinaryView,         ViewDecoder         List      lists: count, allocate, fill
+//!   Utf8View                              Steps     steps: the steps of all rows as lists, then the outer lists
+//! Float32             FloatDecoder
+//! Int64               Int64Decoder
+//! ```
 
 mod bytes;
 mod numbers;
@@ -27,9 +37,9 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, Field};
 
 use self::{
-    bytes::BytesFamily,
-    numbers::{FloatFamily, Int64Family},
-    views::ViewFamily,
+    bytes::BytesDecoder,
+    numbers::{FloatDecoder, Int64Decoder},
+    views::ViewDecoder,
 };
 use crate::{
     ErrorKind, WireError,
@@ -38,19 +48,21 @@ use crate::{
     walk, wire,
 };
 
-/// An error while building a column.
+/// An error while building a column. The caller adds the position of the record and the name of the feature.
 #[derive(Debug)]
-pub(crate) enum Fault {
-    /// An error in the value of one row.
+pub(crate) enum ColumnError {
+    /// An error in the value of one row of the batch. With [`OnError::Skip`](crate::OnError::Skip) that row is left
+    /// out.
     Row { row: usize, kind: ErrorKind },
-    /// A column that is too large for Arrow's offsets, in this batch.
+    /// A column that is too large for Arrow's offsets in this batch. No single record is to blame; a batch of fewer
+    /// records may fit.
     Overflow { what: &'static str, found: u64, limit: u64 },
     /// An error of Arrow while building the array.
     Arrow(ArrowError),
 }
 
-impl Fault {
-    /// Returns a function that makes a wire error of a row.
+impl ColumnError {
+    /// Returns a function that makes the error of row `row` from a [`WireError`], for `map_err`.
     fn wire(row: usize) -> impl Fn(WireError) -> Self {
         move |e| Self::Row { row, kind: ErrorKind::Wire(e) }
     }
@@ -65,21 +77,30 @@ impl Fault {
 }
 
 /// The result of building a column.
-pub(crate) type Result<T> = std::result::Result<T, Fault>;
+pub(crate) type Result<T> = std::result::Result<T, ColumnError>;
 
-/// The size of values: their number, and the bytes that are copied.
+/// The size of values, for which memory is allocated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Size {
+    /// Number of values.
     values: usize,
+    /// Number of bytes that are copied to the column's own buffer; 0 for numbers.
     bytes: usize,
 }
 
-/// Appends the lists of one kind to an array of their values.
-trait Family<'t> {
+/// Decodes the lists of one kind, and appends their values to an array.
+///
+/// ```text
+/// size(list) of all rows ─▶ reserve(sum) ─▶ push(list) or push_null() of each row ─▶ finish(nulls)
+/// ```
+trait ValueDecoder<'t> {
     /// Returns the kind of the lists.
     fn kind(&self) -> Kind;
 
-    /// Returns the size of a list.
+    /// Returns the size of a list, whose body is that of a `BytesList`, `FloatList` or `Int64List`.
+    ///
+    /// # Errors
+    /// [`WireError`] for a list that does not parse.
     fn size(&self, body: &'t [u8]) -> wire::Result<Size>;
 
     /// Returns an upper bound of the bytes that are copied of a list, given the length of its body, if it has one
@@ -90,31 +111,37 @@ trait Family<'t> {
     fn reserve(&mut self, size: Size);
 
     /// Appends the values of a list, and returns their number.
+    ///
+    /// # Errors
+    /// [`WireError`] for a list that does not parse.
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize>;
 
-    /// Appends a null.
+    /// Appends the value under a null, for a column of scalars.
     fn push_null(&mut self);
 
     /// Returns the array of all values, with these nulls.
+    ///
+    /// # Errors
+    /// [`ArrowError`] for text that is not UTF-8.
     fn finish(self, nulls: Option<NullBuffer>) -> std::result::Result<ArrayRef, ArrowError>;
 }
 
 /// Builds the array of a column.
 ///
 /// # Errors
-/// [`Fault`] for a row of another kind, with several values in a scalar column, or with text that is not UTF-8; and for
-/// a column that is too large.
+/// [`ColumnError`] for a row of another kind, with several values in a scalar column, or with text that is not UTF-8;
+/// and for a column that is too large.
 pub(crate) fn build(shape: Shape, values: Values, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
     if shape == Shape::Steps {
         return steps(values, slots, places, build);
     }
     match values {
-        Values::Binary => shaped(shape, slots, places, BytesFamily::binary(places.nesting)),
-        Values::Utf8 => shaped(shape, slots, places, BytesFamily::utf8(places.nesting)),
-        Values::BinaryView => shaped(shape, slots, places, ViewFamily::binary(places)),
-        Values::Utf8View => shaped(shape, slots, places, ViewFamily::utf8(places)),
-        Values::Float32 => shaped(shape, slots, places, FloatFamily::new(places.nesting)),
-        Values::Int64 => shaped(shape, slots, places, Int64Family::new(places.nesting)),
+        Values::Binary => shaped(shape, slots, places, BytesDecoder::binary(places.nesting)),
+        Values::Utf8 => shaped(shape, slots, places, BytesDecoder::utf8(places.nesting)),
+        Values::BinaryView => shaped(shape, slots, places, ViewDecoder::binary(places)),
+        Values::Utf8View => shaped(shape, slots, places, ViewDecoder::utf8(places)),
+        Values::Float32 => shaped(shape, slots, places, FloatDecoder::new(places.nesting)),
+        Values::Int64 => shaped(shape, slots, places, Int64Decoder::new(places.nesting)),
     }
 }
 
@@ -148,11 +175,15 @@ pub(crate) fn build_split(
 }
 
 /// Builds an array of scalars or of lists.
-fn shaped<'t, F: Family<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, family: F) -> Result<ArrayRef> {
-    if shape == Shape::Scalar { scalars(slots, places, family) } else { lists(slots, places, family) }
+fn shaped<'t, D: ValueDecoder<'t>>(shape: Shape, slots: &[Slot], places: Places<'t>, decoder: D) -> Result<ArrayRef> {
+    if shape == Shape::Scalar { scalars(slots, places, decoder) } else { lists(slots, places, decoder) }
 }
 
-/// Builds the array of a list column with at most the first `most` values of each list.
+/// Builds the array of a list column with at most the first `most` values of each list. The values after them are
+/// neither decoded nor checked.
+///
+/// # Errors
+/// The errors of [`build`].
 pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Places<'_>) -> Result<ArrayRef> {
     let kind = values.kind();
     let mut joined = Vec::new();
@@ -160,7 +191,7 @@ pub(crate) fn beginnings(values: Values, most: usize, slots: &[Slot], places: Pl
     for (row, slot) in slots.iter().enumerate() {
         cut.push(match list(row, slot, places, kind)? {
             None => *slot,
-            Some(body) => beginning(kind, body, most, places, &mut joined).map_err(Fault::wire(row))?,
+            Some(body) => beginning(kind, body, most, places, &mut joined).map_err(ColumnError::wire(row))?,
         });
     }
     build(Shape::List, values, &cut, Places { joined: &joined, ..places })
@@ -185,55 +216,55 @@ fn beginning(kind: Kind, body: &[u8], most: usize, places: Places<'_>, joined: &
 }
 
 /// Builds an array of scalars in one pass: there is one value a row, and the lists' bodies bound the bytes.
-fn scalars<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
-    let bytes = slots.iter().map(|slot| family.copied(slot.len())).sum();
-    take_memory(&mut family, Size { values: slots.len(), bytes }, slots)?;
-    let kind = family.kind();
+fn scalars<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut decoder: D) -> Result<ArrayRef> {
+    let bytes = slots.iter().map(|slot| decoder.copied(slot.len())).sum();
+    take_memory(&mut decoder, Size { values: slots.len(), bytes }, slots)?;
+    let kind = decoder.kind();
     let mut nulls = 0;
     for (row, slot) in slots.iter().enumerate() {
         match list(row, slot, places, kind)? {
             None => {
                 nulls += 1;
-                family.push_null();
+                decoder.push_null();
             }
-            Some(body) => match family.push(body).map_err(Fault::wire(row))? {
+            Some(body) => match decoder.push(body).map_err(ColumnError::wire(row))? {
                 1 => {}
-                found => return Err(Fault::Row { row, kind: ErrorKind::NotScalar { found } }),
+                found => return Err(ColumnError::Row { row, kind: ErrorKind::NotScalar { found } }),
             },
         }
     }
-    family.finish(validity(slots, nulls)).map_err(|e| text_fault(e, slots, places, kind))
+    decoder.finish(validity(slots, nulls)).map_err(|e| text_fault(e, slots, places, kind))
 }
 
 /// Builds an array of lists: counts, allocates, and fills.
-fn lists<'t, F: Family<'t>>(slots: &[Slot], places: Places<'t>, mut family: F) -> Result<ArrayRef> {
-    let kind = family.kind();
+fn lists<'t, D: ValueDecoder<'t>>(slots: &[Slot], places: Places<'t>, mut decoder: D) -> Result<ArrayRef> {
+    let kind = decoder.kind();
     let mut nulls = 0;
     let mut total = Size::default();
     let mut lengths = Vec::with_capacity(slots.len());
     for (row, slot) in slots.iter().enumerate() {
         let body = list(row, slot, places, kind)?;
         nulls += usize::from(body.is_none());
-        let size = body.map_or(Ok(Size::default()), |body| family.size(body)).map_err(Fault::wire(row))?;
+        let size = body.map_or(Ok(Size::default()), |body| decoder.size(body)).map_err(ColumnError::wire(row))?;
         total = Size { values: total.values + size.values, bytes: total.bytes + size.bytes };
         lengths.push(size.values);
     }
-    take_memory(&mut family, total, slots)?;
+    take_memory(&mut decoder, total, slots)?;
     for (row, slot) in slots.iter().enumerate() {
         if let Some(body) = list(row, slot, places, kind)? {
-            family.push(body).map_err(Fault::wire(row))?;
+            decoder.push(body).map_err(ColumnError::wire(row))?;
         }
     }
-    let values = family.finish(None).map_err(|e| text_fault(e, slots, places, kind))?;
+    let values = decoder.finish(None).map_err(|e| text_fault(e, slots, places, kind))?;
     list_array(lengths, values, validity(slots, nulls))
 }
 
 /// Allocates memory, unless the column is too large for Arrow's 32-bit offsets.
-fn take_memory<'t, F: Family<'t>>(family: &mut F, size: Size, slots: &[Slot]) -> Result<()> {
+fn take_memory<'t, D: ValueDecoder<'t>>(decoder: &mut D, size: Size, slots: &[Slot]) -> Result<()> {
     let bytes = slots.iter().map(Slot::len).sum();
     within_offsets("bytes of one column of a batch", bytes)?;
     within_offsets("values in one column of a batch", size.values)?;
-    family.reserve(size);
+    decoder.reserve(size);
     Ok(())
 }
 
@@ -267,7 +298,7 @@ fn steps(
             })?);
             Ok(())
         })
-        .map_err(Fault::wire(row))?;
+        .map_err(ColumnError::wire(row))?;
         lengths.push(inner.len() - before);
     }
     let places = Places { joined: &joined, ..places };
@@ -297,7 +328,7 @@ fn list_array(lengths: Vec<usize>, values: ArrayRef, nulls: Option<NullBuffer>) 
     within_offsets("values in one column of a batch", values.len())?;
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     let array = ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), values, nulls);
-    array.map(|array| Arc::new(array) as ArrayRef).map_err(Fault::Arrow)
+    array.map(|array| Arc::new(array) as ArrayRef).map_err(ColumnError::Arrow)
 }
 
 /// Checks a number against the largest 32-bit offset, 2^31 - 1.
@@ -310,7 +341,7 @@ pub(crate) fn within_offsets(what: &'static str, found: usize) -> Result<()> {
 /// `what` names the quantity in the error, such as "bytes of one column of a batch".
 pub(crate) fn within(what: &'static str, found: usize, limit: u64) -> Result<()> {
     let found = found as u64;
-    if found <= limit { Ok(()) } else { Err(Fault::Overflow { what, found, limit }) }
+    if found <= limit { Ok(()) } else { Err(ColumnError::Overflow { what, found, limit }) }
 }
 
 /// Returns which rows have a list; `None` if all have.
@@ -319,7 +350,7 @@ fn validity(slots: &[Slot], nulls: usize) -> Option<NullBuffer> {
 }
 
 /// Finds the row that has text which is not UTF-8, after Arrow has rejected the complete array.
-fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> Fault {
+fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind) -> ColumnError {
     let is_text = |slot: &Slot| {
         walk::bytes_values(places.body(slot), places.nesting, |value| match simdutf8::basic::from_utf8(value) {
             Ok(_) => Ok(()),
@@ -328,8 +359,8 @@ fn text_fault(error: ArrowError, slots: &[Slot], places: Places<'_>, kind: Kind)
         .is_ok()
     };
     match slots.iter().position(|slot| !is_text(slot)) {
-        Some(row) if kind == Kind::Bytes => Fault::Row { row, kind: ErrorKind::NotUtf8 },
-        _ => Fault::Arrow(error),
+        Some(row) if kind == Kind::Bytes => ColumnError::Row { row, kind: ErrorKind::NotUtf8 },
+        _ => ColumnError::Arrow(error),
     }
 }
 
@@ -340,9 +371,11 @@ fn list<'t>(row: usize, slot: &Slot, places: Places<'t>, kind: Kind) -> Result<O
         State::List(found) if found == kind => Ok(Some(places.body(slot))),
         State::Absent | State::Unset => Ok(None),
         State::List(found) => {
-            Err(Fault::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: found.name() } })
+            Err(ColumnError::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: found.name() } })
         }
-        State::Steps => Err(Fault::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: "feature_list" } }),
+        State::Steps => {
+            Err(ColumnError::Row { row, kind: ErrorKind::Kind { expected: kind.name(), found: "feature_list" } })
+        }
     }
 }
 
@@ -351,7 +384,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_arrow_cannot_count_is_an_overflow() {
+    fn a_number_above_the_limit_of_arrow_is_an_overflow() {
         for (limit, found, fits) in [
             (i32::MAX as u64, (1 << 31) - 1, true),
             (i32::MAX as u64, 1 << 31, false),

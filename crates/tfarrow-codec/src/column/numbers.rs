@@ -5,6 +5,13 @@
 //! FloatList  0a 04  00 00 80 3f            packed little-endian floats: 1.0
 //! FloatList  0d 00 00 80 3f                not packed: 1.0
 //! ```
+//!
+//! `feature.proto` declares both lists as packed, which is the form that TensorFlow writes: one field with all values.
+//! Parsers must also accept a field for each value, and any mixture. A packed list is decoded as a whole, which is
+//! where the speed of the codec comes from:
+//!
+//! - varints are decoded eight bytes at a time ([`wire::unpack_varints`]),
+//! - floats have the form of Arrow's buffer, and are copied.
 
 use std::sync::Arc;
 
@@ -12,33 +19,35 @@ use arrow_array::{ArrayRef, Float32Array, Int64Array};
 use arrow_buffer::{MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-use super::{Family, Size};
+use super::{Size, ValueDecoder};
 use crate::{
     schema::Kind,
     walk::{self, Numbers},
     wire,
 };
 
-/// `int64_list` as `Int64`.
-pub(super) struct Int64Family {
+/// Decodes `int64_list` to `Int64`. Varints are the 64 bits of the value, so that a negative one takes ten bytes.
+pub(super) struct Int64Decoder {
     /// The decoded values.
     values: Vec<i64>,
     /// Allowed depth of groups in unknown fields.
     nesting: usize,
 }
 
-impl Int64Family {
+impl Int64Decoder {
     /// Creates an empty column.
     pub(super) fn new(nesting: usize) -> Self {
         Self { values: Vec::new(), nesting }
     }
 }
 
-impl<'t> Family<'t> for Int64Family {
+impl<'t> ValueDecoder<'t> for Int64Decoder {
     fn kind(&self) -> Kind {
         Kind::Int64
     }
 
+    /// Counts the varints, and checks that the last one is complete and none is too long. [`push`](Self::push) relies
+    /// on that.
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut values = 0;
@@ -60,6 +69,7 @@ impl<'t> Family<'t> for Int64Family {
         self.values.reserve_exact(size.values);
     }
 
+    /// Decodes a list. A packed list of one value, as most scalar features have, is read without the general loop.
     #[inline]
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
         if let Some(mut one) = wire::sole(body, 0x0a)
@@ -80,6 +90,7 @@ impl<'t> Family<'t> for Int64Family {
         Ok(self.values.len() - before)
     }
 
+    /// The value under a null is 0.
     fn push_null(&mut self) {
         self.values.push(0);
     }
@@ -89,26 +100,27 @@ impl<'t> Family<'t> for Int64Family {
     }
 }
 
-/// `float_list` as `Float32`, with the bits of the wire, NaNs included.
-pub(super) struct FloatFamily {
+/// Decodes `float_list` to `Float32`, with the bits of the wire, NaNs included.
+pub(super) struct FloatDecoder {
     /// The bytes of the values. A packed list is copied to it in one piece.
     values: MutableBuffer,
     /// Allowed depth of groups in unknown fields.
     nesting: usize,
 }
 
-impl FloatFamily {
+impl FloatDecoder {
     /// Creates an empty column.
     pub(super) fn new(nesting: usize) -> Self {
         Self { values: MutableBuffer::default(), nesting }
     }
 }
 
-impl<'t> Family<'t> for FloatFamily {
+impl<'t> ValueDecoder<'t> for FloatDecoder {
     fn kind(&self) -> Kind {
         Kind::Float
     }
 
+    /// Counts the floats: a quarter of the bytes of a packed list, whose length was checked to be a multiple of 4.
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut values = 0;
@@ -143,10 +155,12 @@ impl<'t> Family<'t> for FloatFamily {
         Ok((self.values.len() - before) / 4)
     }
 
+    /// The value under a null is 0.
     fn push_null(&mut self) {
         self.values.push(0f32);
     }
 
+    /// Makes the array of the bytes, without a copy.
     fn finish(self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
         let len = self.values.len() / 4;
         let values = ScalarBuffer::new(self.values.into(), 0, len);
@@ -154,7 +168,8 @@ impl<'t> Family<'t> for FloatFamily {
     }
 }
 
-/// Appends packed floats, which are little-endian on the wire.
+/// Appends packed floats, which are little-endian on the wire: a copy of their bytes on machines of the same byte
+/// order.
 fn push_packed(bytes: &[u8], values: &mut MutableBuffer) {
     if cfg!(target_endian = "little") {
         values.extend_from_slice(bytes);

@@ -1,4 +1,13 @@
-//! Columns of tfarrow's own: complete records, their numbers and offsets, and the names of features without a kind.
+//! Virtual columns, which are made of a record as a whole instead of a feature: its bytes, its number, its offset, and
+//! the names of its features without a kind.
+//!
+//! ```text
+//! column            role      type            row of the second record of a shard, whose first one has 9 bytes
+//! record, _raw      Record    Binary          its payload
+//! _record           Index     Int64           1
+//! _offset           Offset    Int64           25: a header of 12 bytes, 9 bytes, a footer of 4
+//! _tfarrow_unset    Unset     List<Utf8>      ["x"], if the feature `x` is present without a kind
+//! ```
 
 use std::sync::Arc;
 
@@ -7,13 +16,13 @@ use arrow_array::{
     builder::{BinaryViewBuilder, ListBuilder, StringBuilder},
 };
 
-use super::{Fault, Result, within_offsets};
+use super::{ColumnError, Result, within_offsets};
 use crate::{Records, schema::Values, tape::Unset};
 
-/// Builds the column `record`: the bytes of each record. A view array refers to the chunk.
+/// Builds the column `record`: the payload of each record. A view array refers to the chunk; others copy the payloads.
 ///
 /// # Errors
-/// [`Fault`] for records of more than 2^31 - 1 bytes together, unless they are views.
+/// [`ColumnError`] for records of more than 2^31 - 1 bytes together, unless they are views.
 pub(crate) fn record(values: Values, records: &Records) -> Result<ArrayRef> {
     match values {
         Values::BinaryView => record_views(records),
@@ -30,7 +39,7 @@ fn record_views(records: &Records) -> Result<ArrayRef> {
     let mut views = BinaryViewBuilder::with_capacity(records.len());
     let block = views.append_block(records.chunk().clone());
     for span in records.spans() {
-        views.try_append_view(block, span.start as u32, span.len as u32).map_err(Fault::Arrow)?;
+        views.try_append_view(block, span.start as u32, span.len as u32).map_err(ColumnError::Arrow)?;
     }
     Ok(Arc::new(views.finish()))
 }
@@ -50,7 +59,7 @@ pub(crate) fn offset(records: &Records) -> ArrayRef {
 /// Builds the column `_tfarrow_unset`: the names of the features without a kind of each record, or null if it has none.
 ///
 /// # Errors
-/// [`Fault`] for more names, or more bytes in them, than 32-bit offsets can count.
+/// [`ColumnError`] for more names, or more bytes in them, than 32-bit offsets can count.
 pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
     within_offsets("features with no kind in a batch", unset.names.len())?;
     let name_of = |id: &u32| names.get(*id as usize).map_or("", |name| name);
@@ -69,30 +78,27 @@ pub(crate) fn unset(unset: &Unset, names: &[Box<str>]) -> Result<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_buffer::Buffer;
-
     use super::*;
-    use crate::frame::Span;
 
     const MIB: usize = 1 << 20;
 
     fn overflow(result: Result<ArrayRef>) -> (u64, u64) {
         match result {
-            Err(Fault::Overflow { found, limit, .. }) => (found, limit),
+            Err(ColumnError::Overflow { found, limit, .. }) => (found, limit),
             other => panic!("{other:?}"),
         }
     }
 
-    /// The same bytes 2,048 times are as many as offsets of 31 bits cannot count.
+    /// 2,048 records of 1 MiB exceed 31 bits by one. They share one place in memory.
     #[test]
-    fn bytes_of_records_past_the_offsets_are_an_overflow() {
+    fn more_bytes_of_records_than_offsets_count_are_an_overflow() {
         let records = Records::repeated(&vec![0; MIB], 2048);
         assert_eq!(overflow(record(Values::Binary, &records)), (1 << 31, i32::MAX as u64));
         assert_eq!(record(Values::BinaryView, &records).unwrap().len(), 2048);
     }
 
     #[test]
-    fn bytes_of_names_past_the_offsets_are_an_overflow() {
+    fn more_bytes_of_names_than_offsets_count_are_an_overflow() {
         let names = ["x".repeat(MIB).into_boxed_str()];
         let rows = |count| {
             let mut rows = Unset::default();

@@ -20,7 +20,7 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-use super::{Family, Size};
+use super::{Size, ValueDecoder};
 use crate::{
     schema::Kind,
     tape::{Places, offset_in},
@@ -39,8 +39,9 @@ const CHUNK: u32 = 0;
 /// Number of the column's own buffer.
 const OWN: u32 = 1;
 
-/// `bytes_list` as `BinaryView` or `Utf8View`.
-pub(super) struct ViewFamily<'t, T> {
+/// Decodes `bytes_list` to `BinaryView` or `Utf8View`. `T` is the type of the array.
+pub(super) struct ViewDecoder<'t, T> {
+    /// The chunk, which becomes a buffer of the array if a view refers to it.
     places: Places<'t>,
     /// The views of all values.
     views: Vec<u128>,
@@ -49,21 +50,22 @@ pub(super) struct ViewFamily<'t, T> {
     array: PhantomData<T>,
 }
 
-impl<'t> ViewFamily<'t, BinaryViewType> {
-    /// Creates the family of `BinaryView` columns.
+impl<'t> ViewDecoder<'t, BinaryViewType> {
+    /// Creates the decoder of `BinaryView` columns.
     pub(super) fn binary(places: Places<'t>) -> Self {
         Self::new(places)
     }
 }
 
-impl<'t> ViewFamily<'t, StringViewType> {
-    /// Creates the family of `Utf8View` columns.
+impl<'t> ViewDecoder<'t, StringViewType> {
+    /// Creates the decoder of `Utf8View` columns.
     pub(super) fn utf8(places: Places<'t>) -> Self {
         Self::new(places)
     }
 }
 
-impl<'t, T> ViewFamily<'t, T> {
+impl<'t, T> ViewDecoder<'t, T> {
+    /// Creates an empty column.
     fn new(places: Places<'t>) -> Self {
         Self { places, views: Vec::new(), own: Vec::new(), array: PhantomData }
     }
@@ -79,7 +81,7 @@ impl<'t, T> ViewFamily<'t, T> {
         i32::try_from(offset).ok().map(|offset| offset as u32)
     }
 
-    /// Appends the view of a value.
+    /// Appends the view of a value, and copies the value unless it is in the view or stays in the chunk.
     fn push_value(&mut self, value: &[u8]) {
         let view = if value.len() <= INLINE {
             make_view(value, OWN, 0)
@@ -94,11 +96,12 @@ impl<'t, T> ViewFamily<'t, T> {
     }
 }
 
-impl<'t, T: ByteViewType> Family<'t> for ViewFamily<'t, T> {
+impl<'t, T: ByteViewType> ValueDecoder<'t> for ViewDecoder<'t, T> {
     fn kind(&self) -> Kind {
         Kind::Bytes
     }
 
+    /// Counts values, and the bytes of those that [`push_value`](Self::push_value) will copy.
     #[inline]
     fn size(&self, body: &'t [u8]) -> wire::Result<Size> {
         let mut size = Size::default();
@@ -133,10 +136,12 @@ impl<'t, T: ByteViewType> Family<'t> for ViewFamily<'t, T> {
         Ok(self.views.len() - before)
     }
 
+    /// The view under a null is that of an empty value.
     fn push_null(&mut self) {
         self.views.push(0);
     }
 
+    /// Makes the array. Its buffers hold the chunk only if a view refers to it, since they keep it in memory.
     fn finish(self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
         let views_chunk = self.views.iter().any(|view| *view as u32 > INLINE as u32 && (view >> 64) as u32 == CHUNK);
         let chunk = if views_chunk { self.places.chunk.clone() } else { Buffer::from(&[]) };

@@ -1,7 +1,7 @@
-//! Making writable columns ([`Column`], [`Steps`]) from the arrays of a batch, by the plans of the schema.
+//! Making writable columns ([`FeatureColumn`], [`Steps`]) from the arrays of a batch, by the plans of the schema.
 //!
 //! ```text
-//! ArrayRef ─▶ lists::split ─▶ drop nulls in lists ─▶ normalize::convert ─▶ feature::column ─▶ Box<dyn Column>
+//! ArrayRef ─▶ lists::split ─▶ drop nulls in lists ─▶ normalize::convert ─▶ feature::column ─▶ Box<dyn FeatureColumn>
 //!             offsets, values                         values of a feature
 //! ```
 
@@ -10,7 +10,7 @@ use std::ops::Range;
 use arrow_array::{Array, ArrayRef, cast::AsArray, new_empty_array};
 
 use super::{
-    feature::{self, Column, Rows, Steps, UnsetColumn},
+    feature::{self, FeatureColumn, RowValues, Steps, UnsetColumn},
     lists::{self, Lists},
     losses::Ledger,
     normalize::{convert, unpack},
@@ -23,7 +23,11 @@ use crate::{Kind, Result, Shape, Values};
 ///
 /// # Errors
 /// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that would change, unless losses are allowed.
-pub(super) fn column(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
+pub(super) fn column(
+    plan: &ColumnPlan,
+    array: &ArrayRef,
+    ledger: &mut Ledger<'_>,
+) -> Result<Option<Box<dyn FeatureColumn>>> {
     let column = match plan.shape {
         Shape::Scalar => scalars(plan, array, ledger),
         // The steps of a feature list may come from several columns, so that `steps` makes parts of them.
@@ -33,22 +37,22 @@ pub(super) fn column(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_
 }
 
 /// Makes a column of one value a row.
-fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn Column>>> {
+fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn FeatureColumn>>> {
     let Some(values) = plan.leaf.values() else { return Ok(None) };
     let array = convert(array, &plan.leaf, &Some, ledger)?;
-    let rows = Rows::Scalars(array.nulls().cloned());
+    let rows = RowValues::Scalars(array.nulls().cloned());
     Ok(Some(feature::column(&plan.feature, rows, true, values, &array)))
 }
 
 /// Makes a column of a list a row.
-fn lists(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Column>> {
+fn lists(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn FeatureColumn>> {
     let (mut lists, items) = lists::split(array)?;
     let items = items_of(plan, &mut lists, &items, &Some, ledger)?;
     let typed = typed(plan, items);
     if typed.is_none() {
         check_kind(&lists, &Some, ledger)?;
     }
-    Ok(finish(plan, Rows::Lists(lists), typed))
+    Ok(finish(plan, RowValues::Lists(lists), typed))
 }
 
 /// Makes the part of a feature list that one column has.
@@ -107,8 +111,8 @@ pub(super) fn check_joins(parts: &[Box<dyn Steps>], rows: usize, ledger: &mut Le
 /// # Errors
 /// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a row with several, unless losses are allowed.
 ///
-/// Called for each column of a split feature after it was added to `features`. If losses are allowed, all of the values are
-/// written, and readers take the last.
+/// Called for each column of a split feature after it was added to `features`. If losses are allowed, all of the values
+/// are written, and readers take the last.
 pub(super) fn check_kinds(
     plan: &ColumnPlan,
     features: &Message<'_>,
@@ -159,7 +163,7 @@ fn typed(plan: &ColumnPlan, items: ArrayRef) -> Option<(Values, ArrayRef)> {
 }
 
 /// Makes the column of a feature. Without a type, its lists are written without a kind.
-fn finish(plan: &ColumnPlan, rows: Rows, typed: Option<(Values, ArrayRef)>) -> Box<dyn Column> {
+fn finish(plan: &ColumnPlan, rows: RowValues, typed: Option<(Values, ArrayRef)>) -> Box<dyn FeatureColumn> {
     let has_kind = typed.is_some();
     let (values, items) = typed.unwrap_or_else(no_values);
     feature::column(&plan.feature, rows, has_kind, values, &items)
@@ -194,7 +198,7 @@ pub(super) fn unset(
     array: &ArrayRef,
     features: &Message<'_>,
     ledger: &mut Ledger<'_>,
-) -> Result<Option<Box<dyn Column>>> {
+) -> Result<Option<Box<dyn FeatureColumn>>> {
     if plan.leaf.values().is_none() {
         return Ok(None);
     }

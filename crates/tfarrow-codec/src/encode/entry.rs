@@ -11,8 +11,8 @@
 //!          0a 05 ..     the body, which the column writes
 //! ```
 
-use super::out::{Out, PIECE, put_at, varint_len};
-use crate::Kind;
+use super::out::{BlockWriter, PIECE, put_at};
+use crate::{Kind, wire::varint_len};
 
 /// Size of the buffer for the start of a short entry: at most 129 bytes, and those by which the last piece exceeds it.
 const SHORT: usize = 160;
@@ -56,7 +56,7 @@ impl Entry {
     /// one, the body is the complete value.
     pub(super) fn new(name: &str, kind: Option<Kind>) -> Self {
         let mut key = Vec::new();
-        let mut out = Out::new(&mut key);
+        let mut out = BlockWriter::new(&mut key);
         out.byte(tag(1));
         out.varint(name.len() as u64);
         out.bytes(name.as_bytes());
@@ -77,7 +77,7 @@ impl Entry {
 
     /// Writes everything before a body of `body` bytes.
     #[inline]
-    pub(super) fn begin(&self, body: u64, out: &mut Out<'_>) {
+    pub(super) fn begin(&self, body: u64, out: &mut BlockWriter<'_>) {
         if body >= self.short_end {
             return self.begin_long(body, out);
         }
@@ -101,7 +101,7 @@ impl Entry {
     }
 
     /// Writes the start of an entry whose lengths may take several bytes.
-    fn begin_long(&self, body: u64, out: &mut Out<'_>) {
+    fn begin_long(&self, body: u64, out: &mut BlockWriter<'_>) {
         let value = self.value_len(body);
         out.byte(tag(1));
         out.varint(self.inside(value));

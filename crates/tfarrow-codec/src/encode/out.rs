@@ -10,6 +10,8 @@
 //! put([01 96 01 00], 3)    block  .. 0a 03 01 96 01 00  used + 3
 //! ```
 
+use crate::wire::{LENS, MORE, highest, look_up};
+
 /// Size of the block in bytes.
 const BLOCK: usize = 8 << 10;
 /// Smallest number of bytes that is appended to the caller's bytes without the block.
@@ -20,19 +22,6 @@ const RUN: usize = 64;
 const ROOM: usize = 10 * RUN + 8;
 /// Number of bytes that a short piece is stored as.
 pub(super) const PIECE: usize = 16;
-/// The high bit of each byte of a word, which is set in all bytes of a varint except its last.
-const MORE: u64 = 0x8080_8080_8080_8080;
-
-/// The length of a varint by the position of its value's highest bit: a byte for every seven bits.
-const LENS: [u8; 64] = {
-    let mut lens = [0; 64];
-    let mut bit = 0;
-    while bit < 64 {
-        lens[bit] = bit as u8 / 7 + 1;
-        bit += 1;
-    }
-    lens
-};
 /// The high bits of the first eight bytes of a varint, by the position of its value's highest bit: set in all bytes
 /// except the last.
 const MORES: [u64; 64] = {
@@ -45,32 +34,14 @@ const MORES: [u64; 64] = {
     mores
 };
 
-/// Returns the position of the highest set bit; that of 0 is 0.
-#[inline]
-fn highest(value: u64) -> usize {
-    (value | 1).ilog2() as usize
-}
-
-/// Returns the length of `value` as a varint.
-#[inline]
-pub(crate) fn varint_len(value: u64) -> u64 {
-    u64::from(look_up(&LENS, highest(value)))
-}
-
-/// Returns an element of a table. All positions are below 64, so that the compiler removes the check.
-#[inline]
-fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
-    table.get(bit).copied().unwrap_or_default()
-}
-
 /// Appends to the caller's bytes, through a block. [`flush`](Self::flush) appends the rest of the block.
-pub(super) struct Out<'a> {
+pub(super) struct BlockWriter<'a> {
     bytes: &'a mut Vec<u8>,
     block: [u8; BLOCK],
     used: usize,
 }
 
-impl<'a> Out<'a> {
+impl<'a> BlockWriter<'a> {
     pub(super) fn new(bytes: &'a mut Vec<u8>) -> Self {
         Self { bytes, block: [0; BLOCK], used: 0 }
     }
@@ -228,6 +199,7 @@ fn spread(x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::varint_len;
 
     /// As the specification has it.
     fn plain_varint(mut value: u64) -> Vec<u8> {
@@ -244,7 +216,7 @@ mod tests {
     fn varints_of_every_length() {
         for value in (0..64).flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1, u64::MAX << bit, u64::MAX >> bit]) {
             let mut bytes = Vec::new();
-            let mut out = Out::new(&mut bytes);
+            let mut out = BlockWriter::new(&mut bytes);
             out.varint(value);
             out.flush();
             assert_eq!(bytes, plain_varint(value), "{value:#x}");
@@ -256,7 +228,7 @@ mod tests {
     fn pieces_of_all_lengths_in_their_order() {
         let source: Vec<u8> = (0..4 * BLOCK).map(|i| (i * 7 % 251) as u8).collect();
         let mut bytes = vec![9];
-        let mut out = Out::new(&mut bytes);
+        let mut out = BlockWriter::new(&mut bytes);
         let mut expect = vec![9];
         for (i, len) in (0..200).chain([LONG - 1, LONG, BLOCK, 2 * BLOCK]).cycle().take(1000).enumerate() {
             out.part(&source, i, len);

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{
     entry::{field_len, tag},
-    feature::Column,
-    out::Out,
+    feature::FeatureColumn,
+    out::BlockWriter,
     plan::ColumnPlan,
 };
 use crate::frame;
@@ -15,7 +15,7 @@ pub(super) struct Message<'a> {
     /// The tag of the field.
     tag: u8,
     /// The columns, in the order of their entries.
-    columns: Vec<Box<dyn Column>>,
+    columns: Vec<Box<dyn FeatureColumn>>,
     /// Length of each row's entries in bytes.
     lens: Vec<u64>,
     /// Indices of the columns of each feature.
@@ -29,7 +29,7 @@ impl<'a> Message<'a> {
     }
 
     /// Measures a column and adds it, if there is one.
-    pub(super) fn push(&mut self, plan: &'a ColumnPlan, column: Option<Box<dyn Column>>) {
+    pub(super) fn push(&mut self, plan: &'a ColumnPlan, column: Option<Box<dyn FeatureColumn>>) {
         if let Some(mut column) = column {
             column.measure(&mut self.lens);
             self.by_name.entry(&plan.feature).or_default().push(self.columns.len());
@@ -62,7 +62,7 @@ impl<'a> Message<'a> {
     }
 
     /// Writes a row's field.
-    fn write(&self, row: usize, out: &mut Out<'_>) {
+    fn write(&self, row: usize, out: &mut BlockWriter<'_>) {
         let len = self.entries_len(row);
         if len > 0 {
             out.byte(self.tag);
@@ -84,7 +84,7 @@ pub(super) fn lens(messages: &[Message<'_>], rows: usize) -> Vec<u64> {
 /// data     0a len, entries of features │ 12 len, entries of feature lists
 /// ```
 pub(super) fn write(messages: &[Message<'_>], lens: &[u64], bytes: &mut Vec<u8>) {
-    let mut out = Out::new(bytes);
+    let mut out = BlockWriter::new(bytes);
     for (row, len) in lens.iter().enumerate() {
         let bytes = out.flush();
         frame::begin(*len as usize, bytes);

@@ -6,7 +6,7 @@ use arrow_buffer::Buffer;
 
 use super::{
     Framer, Records,
-    resync::{Extent, Loss},
+    resync::{Extent, LostRange},
 };
 use crate::{Error, Limits, OnError, Result};
 
@@ -29,7 +29,8 @@ impl<E> Segment<E> {
     }
 }
 
-/// Bytes of a stream that are skipped because they contain no complete record: a corrupt range, or a part of a long one.
+/// Bytes of a stream that are skipped because they contain no complete record: a corrupt range, or a part of a long
+/// one.
 ///
 /// `E` is the error of the reader: readers of files replace [`Error`] by an error that names the file.
 #[derive(Debug)]
@@ -57,9 +58,9 @@ impl<E> Lost<E> {
 /// Collects the bytes of a stream in chunks, and returns the complete records of each chunk without copying them.
 ///
 /// Read into [`spare`](Self::spare), tell with [`advance`](Self::advance) how many bytes were read, and call
-/// [`next`](Self::next) until it returns `None`. The bytes of an incomplete record are carried over to the next chunk. A
-/// chunk is longer than the target only if a record is, and grows no faster than bytes arrive. The memory of a chunk is
-/// used again once no [`Records`] hold it.
+/// [`next`](Self::next) until it returns `None`. The bytes of an incomplete record are carried over to the next chunk.
+/// A chunk is longer than the target only if a record is, and grows no faster than bytes arrive. The memory of a chunk
+/// is used again once no [`Records`] hold it.
 ///
 /// ```
 /// use std::io::Read;
@@ -95,7 +96,7 @@ pub struct FrameBuffer {
     /// Size in bytes of the current chunk. Small at first, so that the first records of a large shard come at once.
     size: usize,
     /// The corrupt range that is being skipped.
-    loss: Option<Loss>,
+    loss: Option<LostRange>,
     pool: Pool,
 }
 
@@ -139,8 +140,8 @@ const MAX_PENDING_LOSS: usize = 64 << 20;
 const FIRST_CHUNK: usize = 256 << 10;
 
 impl FrameBuffer {
-    /// Creates a buffer with chunks of `target` bytes: at least 4 KiB, and at most 1 GiB, because positions in a chunk are
-    /// counted in 32 bits.
+    /// Creates a buffer with chunks of `target` bytes: at least 4 KiB, and at most 1 GiB, because positions in a chunk
+    /// are counted in 32 bits.
     pub fn new(target: usize, limits: Limits) -> Self {
         let target = target.clamp(4 << 10, 1 << 30);
         Self {
@@ -154,8 +155,8 @@ impl FrameBuffer {
         }
     }
 
-    /// Sets whether a length that is corrupt or exceeds the limit, and a stream that ends inside a frame, are errors, or
-    /// are skipped as [`Segment::Lost`]. By default they are errors.
+    /// Sets whether a length that is corrupt or exceeds the limit, and a stream that ends inside a frame, are errors,
+    /// or are skipped as [`Segment::Lost`]. By default they are errors.
     pub fn with_on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
@@ -179,8 +180,8 @@ impl FrameBuffer {
         }
     }
 
-    /// Returns `true` if [`next`](Self::next) has to be called before the buffer takes more bytes: the chunk has no room
-    /// left, or was not returned completely.
+    /// Returns `true` if [`next`](Self::next) has to be called before the buffer takes more bytes: the chunk has no
+    /// room left, or was not returned completely.
     pub fn is_full(&self) -> bool {
         match &self.state {
             State::Filling { filled, .. } => *filled >= self.size,
@@ -188,8 +189,8 @@ impl FrameBuffer {
         }
     }
 
-    /// Returns the next segment of the bytes read so far. `None` if more bytes are needed or, if `ended` says that there
-    /// are no more, at the end of the stream.
+    /// Returns the next segment of the bytes read so far. `None` if more bytes are needed or, if `ended` says that
+    /// there are no more, at the end of the stream.
     ///
     /// With [`OnError::Skip`], records continue after a corrupt length at the next position where both CRCs of a frame
     /// match, and after a length that exceeds the limit at the end of that frame.
@@ -213,8 +214,9 @@ impl FrameBuffer {
     /// ```
     ///
     /// # Errors
-    /// With [`OnError::Fail`]: a length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends inside
-    /// a frame. Records before the error are returned first. After an error, the buffer returns `None` and takes no bytes.
+    /// With [`OnError::Fail`]: a length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends
+    /// inside a frame. Records before the error are returned first. After an error, the buffer returns `None` and takes
+    /// no bytes.
     pub fn next(&mut self, ended: bool) -> Result<Option<Segment>> {
         match &mut self.state {
             State::Failed => return Ok(None),
@@ -254,8 +256,8 @@ impl FrameBuffer {
         })
     }
 
-    /// Copies as many bytes of `input` as the buffer takes before [`next`](Self::next) has to be called, and returns their
-    /// number.
+    /// Copies as many bytes of `input` as the buffer takes before [`next`](Self::next) has to be called, and returns
+    /// their number.
     fn copy(&mut self, input: &[u8]) -> usize {
         if self.is_full() {
             return 0;
@@ -298,7 +300,7 @@ impl FrameBuffer {
             match need {
                 Ok(need) => return Ok(Step::Need(need)),
                 Err(error) if self.on_error == OnError::Fail => return Err(error),
-                Err(error) => self.loss = Some(Loss::of(error)),
+                Err(error) => self.loss = Some(LostRange::of(error)),
             }
         }
     }
@@ -349,8 +351,8 @@ impl FrameBuffer {
         Some(lost)
     }
 
-    /// Makes room for more bytes after the rest of the chunk, which moves to the front: of the same memory if no records
-    /// hold it. `need` is the number of bytes that the chunk has to have to go on, if that is known.
+    /// Makes room for more bytes after the rest of the chunk, which moves to the front: of the same memory if no
+    /// records hold it. `need` is the number of bytes that the chunk has to have to go on, if that is known.
     fn refill(&mut self, need: Option<usize>) {
         let State::Draining(Chunk { bytes, at, filled }) = &mut self.state else { return };
         let (bytes, at, filled) = (mem::take(bytes), *at, *filled);
@@ -379,8 +381,8 @@ impl FrameBuffer {
         self.state = State::Filling { memory, filled: rest };
     }
 
-    /// Grows the chunk for a record that is longer: to `need` bytes, but at most to twice the bytes that it has, because a
-    /// length is only a claim until its bytes arrive.
+    /// Grows the chunk for a record that is longer: to `need` bytes, but at most to twice the bytes that it has,
+    /// because a length is only a claim until its bytes arrive.
     fn grow(&mut self, need: Option<usize>) {
         let twice = self.size.saturating_mul(2);
         self.size = need.map_or(twice, |need| twice.min(need.max(self.size + 1)));

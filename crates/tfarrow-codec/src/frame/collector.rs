@@ -1,4 +1,18 @@
-//! Collects the frames of one batch for the push decoder.
+//! Collecting the frames of one batch for the push [`Decoder`](crate::Decoder).
+//!
+//! ```text
+//! push(input)   ─▶ push_frames: complete frames of the input, copied at once
+//!               ─▶ push_part:   the rest of a header, then the rest of a frame, as far as the input goes
+//!
+//! buffer        [frame][frame][frame][beginning of a fra
+//!               └──── framed ───────┘└─ part
+//! spans         payload, payload, payload
+//!
+//! take()        [frame][frame][frame] become Records; the part begins the next buffer
+//! ```
+//!
+//! The batch is full once it has `max_records` records, or if the next frame would exceed `max_bytes`. A batch always
+//! takes one frame, however long.
 
 use std::mem;
 
@@ -9,8 +23,9 @@ use crate::{Limits, Result};
 
 /// Copies frames from input that arrives in parts, until there are enough for a batch.
 ///
-/// A [`FrameBuffer`](super::FrameBuffer) returns the records of chunks, wherever these end. A collector stops after exactly
-/// as many records as a batch has, at the price of a copy.
+/// A [`FrameBuffer`](super::FrameBuffer) returns the records of chunks, wherever these end. A collector stops after
+/// exactly as many records as a batch has, at the price of a copy. The batches thus do not depend on how the input is
+/// cut.
 #[derive(Debug)]
 pub(crate) struct FrameCollector {
     framer: Framer,
@@ -22,12 +37,15 @@ pub(crate) struct FrameCollector {
     framed: usize,
     /// Whether the next frame has to wait for the next batch.
     is_full: bool,
+    /// Maximum number of records of a batch; at least 1.
     max_records: usize,
+    /// Maximum number of bytes of a batch, frames included, unless it has one record.
     max_bytes: usize,
 }
 
 impl FrameCollector {
-    /// Collects at most `max_records` records with `max_bytes` bytes of frames for each batch, but always one record.
+    /// Creates a collector of at most `max_records` records with `max_bytes` bytes of frames for each batch, but always
+    /// one record.
     pub(crate) fn new(max_records: usize, max_bytes: usize, limits: Limits) -> Self {
         let framer = Framer::new(limits);
         Self { framer, buffer: Vec::new(), spans: Vec::new(), framed: 0, is_full: false, max_records, max_bytes }
@@ -36,7 +54,7 @@ impl FrameCollector {
     /// Takes bytes off the front of `input`, and returns their number: fewer than there are only if the batch is full.
     ///
     /// # Errors
-    /// A length that is corrupt or exceeds the limit, once the records before it were taken.
+    /// A length that is corrupt or exceeds [`Limits::record_bytes`], once the records before it were taken.
     pub(crate) fn push(&mut self, input: &[u8]) -> Result<usize> {
         let mut rest = input;
         while !rest.is_empty() && self.capacity() > 0 {
@@ -83,7 +101,8 @@ impl FrameCollector {
         self.buffer.get(self.framed..).unwrap_or_default()
     }
 
-    /// Takes the complete frames at the front of `input` that fit into the batch, and returns the number of their bytes.
+    /// Takes the complete frames at the front of `input` that fit into the batch, and returns the number of their
+    /// bytes.
     fn push_frames(&mut self, input: &[u8]) -> usize {
         if !self.part().is_empty() {
             return 0;
@@ -106,7 +125,10 @@ impl FrameCollector {
         taken
     }
 
-    /// Takes bytes of one frame: the rest of its header or, if that is complete, the rest of the frame.
+    /// Takes bytes of one frame: the rest of its header or, if that is complete, the rest of the frame. Returns their
+    /// number; 0 if the frame has to wait for the next batch, which is then full.
+    ///
+    /// The error of a header waits until the records before it are taken, as a batch of their own.
     fn push_part(&mut self, input: &[u8]) -> Result<usize> {
         let part = self.part();
         let need = match self.framer.need(part) {
@@ -134,7 +156,7 @@ impl FrameCollector {
         self.spans.is_empty() || self.framed + frame <= self.max_bytes
     }
 
-    /// Counts `bytes` bytes of complete frames.
+    /// Counts `bytes` bytes of complete frames, and notes whether the batch has all the bytes that it may have.
     fn complete(&mut self, bytes: usize) {
         self.framed += bytes;
         self.is_full = self.framed > 0 && self.framed >= self.max_bytes;

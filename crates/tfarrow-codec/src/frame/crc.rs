@@ -12,6 +12,16 @@
 //!
 //! The crate `crc32c` computes CRCs on all machines. On x86-64, [`hardware`] takes less than half of its time for
 //! records of a few hundred bytes (`crc and walk` of the bench `decode`).
+//!
+//! # CRCs as polynomials
+//! A CRC32C is the remainder of a polynomial over GF(2), whose coefficients are the bits of the data, modulo `x^32 +
+//! x^28 + x^27 + .. + 1` (RFC 3720, section 12.1). Two properties follow, on which [`shifted`] and [`hardware`] rely:
+//!
+//! - CRCs are linear: those of parts of the data are combined by XOR.
+//! - `n` bytes after a part multiply its remainder by `x^(8 n)`. The product is computed from a table of powers, in a time
+//!   that does not depend on `n` or depends on its logarithm.
+//!
+//! The bits of a CRC32C are reversed: the highest bit of a word is the coefficient of `x^0`.
 
 /// The constant that masking adds.
 const MASK_DELTA: u32 = 0xa282_ead8;
@@ -21,7 +31,7 @@ pub(crate) fn masked(data: &[u8]) -> u32 {
     mask(crc32c(data))
 }
 
-/// Masks a CRC32C.
+/// Masks a CRC32C, as `crc32c::Mask` of TensorFlow does.
 pub(crate) fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(MASK_DELTA)
 }
@@ -31,7 +41,7 @@ pub(crate) fn crc32c(data: &[u8]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq") {
         #[expect(unsafe_code, reason = "less than half of the time, for records of a few hundred bytes")]
-        // SAFETY: the processor has what the function is compiled for, as was asked just now.
+        // SAFETY: the processor has the instructions that the function is compiled for, which was just checked.
         return unsafe { hardware::crc32c(data) };
     }
     crc32c::crc32c(data)
@@ -55,6 +65,9 @@ static BYTES: [u32; u64::BITS as usize] = {
 };
 
 /// Returns the product of two polynomials modulo CRC32C's, all with their bits reversed.
+///
+/// One addition for each set bit of `a`, from `x^0` (its highest bit) on, while `b` is multiplied by `x`: a shift to
+/// the right, and a subtraction of the modulus if `x^32` results.
 const fn product(a: u32, mut b: u32) -> u32 {
     let mut product = 0;
     let mut bit = u32::BITS;
@@ -97,7 +110,7 @@ mod hardware {
     /// `x^(64 n - 33)` modulo the polynomial with its bits reversed, for each `n` from 1.
     static POWERS: [u32; 2 * MOST_WORDS + 1] = powers();
 
-    /// Computes [`POWERS`].
+    /// Computes [`POWERS`] when the crate is compiled: each entry is the one before times `x^64`.
     const fn powers() -> [u32; 2 * MOST_WORDS + 1] {
         let mut powers = [0; 2 * MOST_WORDS + 1];
         // With reversed bits, bit 0 is x^31 = x^(64 - 33).
@@ -115,7 +128,15 @@ mod hardware {
         powers
     }
 
-    /// Returns the CRC32C of `data`. The CRC instruction has a latency of three cycles and a throughput of one a cycle,
+    /// Returns the CRC32C of `data`.
+    ///
+    /// ```text
+    /// data    | part one | part two | part three | .. further blocks .. | words | bytes |
+    ///           crc        second     third                               one CRC after the other
+    /// block   crc = crc * x^(128 n) ^ second * x^(64 n) ^ third           n words in each part
+    /// ```
+    ///
+    /// The CRC instruction has a latency of three cycles and a throughput of one a cycle,
     /// so that three parts of the data are computed in parallel, and their CRCs combined: a CRC is a remainder of
     /// polynomials, and `n` words after a part multiply its CRC by `x^(64 n)` (Gopal et al., "Fast CRC Computation for
     /// iSCSI Polynomial Using CRC32 Instruction", Intel 2011). There are no closures, since these would be compiled
@@ -126,9 +147,9 @@ mod hardware {
         let mut rest = data;
         while rest.len() / 24 >= LEAST_WORDS {
             let words = (rest.len() / 24).min(MOST_WORDS);
-            let (one, behind) = rest.split_at(8 * words);
-            let (two, behind) = behind.split_at(8 * words);
-            let (three, behind) = behind.split_at(8 * words);
+            let (one, after) = rest.split_at(8 * words);
+            let (two, after) = after.split_at(8 * words);
+            let (three, after) = after.split_at(8 * words);
             let (one, two, three) = (one.as_chunks().0, two.as_chunks().0, three.as_chunks().0);
             let (mut second, mut third) = (0, 0);
             for ((one, two), three) in one.iter().zip(two).zip(three) {
@@ -137,7 +158,7 @@ mod hardware {
                 third = _mm_crc32_u64(third, u64::from_le_bytes(*three));
             }
             crc = _mm_crc32_u64(0, moved(crc, 2 * words) ^ moved(second, words)) ^ third;
-            rest = behind;
+            rest = after;
         }
         let (words, bytes) = rest.as_chunks();
         for word in words {
@@ -162,13 +183,13 @@ mod hardware {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn masks_as_tensorflow_does() {
-        // The first header that any TFRecord writer makes of an empty record: eight zero bytes.
+    fn an_empty_record_has_the_crc_that_tensorflow_writes() {
+        // The length of an empty record: eight zero bytes.
         assert_eq!(super::masked(&[0; 8]), 0x0798_0329);
     }
 
     #[test]
-    fn crcs_of_parts_make_that_of_the_whole() {
+    fn crcs_of_parts_combine_to_that_of_all_bytes() {
         let data: Vec<u8> = (0..3_000_u32).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 11) as u8).collect();
         for cut in (0..200).chain([1024, 2047, 2999, 3000]) {
             let (one, two) = (super::crc32c(&data[..cut]), super::crc32c(&data[cut..]));
@@ -180,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_bytes_has_the_crc_that_another_finds() {
+    fn the_hardware_crc_equals_that_of_the_crate_for_all_lengths() {
         let data: Vec<u8> = (0..40_000_u32).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 13) as u8).collect();
-        // Each number of words a part may have, the last and the first of a block among them, and each rest.
+        // All numbers of words in a part, around the largest block, and all numbers of remaining bytes.
         for len in (0..7_000).chain([24_575, 24_576, 24_577, 39_993]) {
             for start in [0, 1, 7] {
                 let data = &data[start..start + len];

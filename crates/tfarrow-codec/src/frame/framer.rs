@@ -65,7 +65,8 @@ impl Framer {
         self.limits.record_bytes
     }
 
-    /// Appends to `spans` each complete frame of `bytes` from index `start` on, and returns the index after the last one.
+    /// Appends to `spans` each complete frame of `bytes` from index `start` on, and returns the index after the last
+    /// one.
     ///
     /// # Errors
     /// As [`cut_while`](Self::cut_while).
@@ -99,8 +100,8 @@ impl Framer {
     }
 
     /// Appends to `spans` the complete frames of `part` that no earlier call has found, where `part` is the part of the
-    /// stream at `offset`. Returns by how many bytes `part` has to be extended to contain the rest of the next frame or,
-    /// if that is not known yet, of its header; 0 if it ends with a frame.
+    /// stream at `offset`. Returns by how many bytes `part` has to be extended to contain the rest of the next frame
+    /// or, if that is not known yet, of its header; 0 if it ends with a frame.
     ///
     /// ```
     /// use tfarrow_codec::{Limits, frame::{self, Framer, Records}};
@@ -131,8 +132,8 @@ impl Framer {
         Ok(self.need(rest)?.unwrap_or(HEADER).saturating_sub(rest.len()))
     }
 
-    /// Returns the error that the stream, which has `size` bytes, ends inside the next frame. `part`, which is the part of
-    /// the stream at `offset`, may contain its header.
+    /// Returns the error that the stream, which has `size` bytes, ends inside the next frame. `part`, which is the part
+    /// of the stream at `offset`, may contain its header.
     pub fn truncated_at(&self, part: &[u8], offset: u64, size: u64) -> Error {
         let rest = part.get(self.index_in(part, offset)..).unwrap_or_default();
         self.truncated(rest, size.saturating_sub(self.offset))

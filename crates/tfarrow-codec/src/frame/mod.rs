@@ -7,7 +7,7 @@
 //! bytes ─▶ FrameBuffer::{spare, advance} ─▶ FrameBuffer::next ─▶ Segment::Records | Segment::Lost
 //! ```
 //!
-//! - [`records`] frames a stream that is in memory.
+//! - [`records()`] frames a stream that is in memory.
 //! - [`FrameBuffer`] frames a stream that arrives in parts, and can skip corrupt bytes (`resync`).
 //! - [`Records`] holds complete records, which lie in one reference-counted chunk of memory.
 //! - [`Framer`] contains the only loop that goes from header to header.
@@ -35,13 +35,14 @@ pub const HEADER: usize = 12;
 /// Number of bytes of a frame's footer: the CRC of the payload.
 pub const FOOTER: usize = 4;
 
-/// Size in bytes of the chunks in which [`records`] returns records.
+/// Size in bytes of the chunks in which [`records()`] returns records.
 const CHUNK_BYTES: usize = 2 << 20;
 
-/// Returns the length in bytes of the payload of the frame that `bytes` begins with, or `None` if `bytes` is shorter than
-/// a header or the CRC of the length does not match.
+/// Returns the length in bytes of the payload of the frame that `bytes` begins with, or `None` if `bytes` is shorter
+/// than a header or the CRC of the length does not match.
 ///
-/// Use it to tell a TFRecord file from other files: the format has no magic number, and one of 2^32 random headers passes.
+/// Use it to tell a TFRecord file from other files: the format has no magic number, and one of 2^32 random headers
+/// passes.
 pub fn length(bytes: &[u8]) -> Option<u64> {
     let header = bytes.first_chunk::<HEADER>()?;
     let (length, expected, found) = split(header);
@@ -80,15 +81,15 @@ fn split(header: &[u8; HEADER]) -> (u64, u32, u32) {
 /// ```
 ///
 /// # Errors
-/// A length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends inside a frame. The records before
-/// the error are returned first; the error is the last item.
+/// A length that is corrupt or exceeds [`Limits::record_bytes`], and a stream that ends inside a frame. The records
+/// before the error are returned first; the error is the last item.
 pub fn records(bytes: &[u8], limits: Limits) -> impl Iterator<Item = Result<Records>> {
     let segments = FrameBuffer::new(CHUNK_BYTES, limits).segments(bytes);
     segments.filter_map(|segment| segment.map(Segment::into_records).transpose())
 }
 
-/// Returns each frame of `bytes` with its payload, up to the first frame that is incomplete or has a corrupt length. For
-/// frames that the caller has written itself.
+/// Returns each frame of `bytes` with its payload, up to the first frame that is incomplete or has a corrupt length.
+/// For frames that the caller has written itself.
 #[doc(hidden)]
 pub fn frames(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut spans = Vec::new();

@@ -3,12 +3,12 @@
 use arrow_buffer::Buffer;
 
 use super::{FOOTER, Framer, HEADER, Span, crc::masked, framer::too_long, write};
-use crate::{Error, ErrorKind, Limit, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc, WireError, walk};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, VerifyCrc};
 
 /// Complete records of a stream, which lie one after the other in one reference-counted chunk of memory. A unit of work
 /// that is cheap to clone, to split and to send to another thread.
 ///
-/// [`FrameBuffer`](super::FrameBuffer) and [`frame::records`](super::records) make them of TFRecord bytes, and
+/// [`FrameBuffer`](super::FrameBuffer) and [`frame::records`](fn@super::records) make them of TFRecord bytes, and
 /// [`from_payloads`](Self::from_payloads) of payloads from anywhere else.
 #[derive(Clone, Debug)]
 pub struct Records {
@@ -24,8 +24,8 @@ pub struct Records {
 pub(super) const SPARSE: usize = 4;
 
 impl Records {
-    /// Creates the records at `spans` of `chunk`, which lies at `offset` in its shard. `first` is the number of the first
-    /// record. Each span has to lie in the chunk together with its header and footer, in order and without gaps.
+    /// Creates the records at `spans` of `chunk`, which lies at `offset` in its shard. `first` is the number of the
+    /// first record. Each span has to lie in the chunk together with its header and footer, in order and without gaps.
     #[doc(hidden)]
     pub fn new(chunk: Buffer, spans: Vec<Span>, first: u64, offset: u64) -> Self {
         debug_assert!(spans.last().is_none_or(|last| last.frame().end <= chunk.len()), "a record ends after its chunk");
@@ -33,8 +33,8 @@ impl Records {
         Self { chunk, spans, first, offset }
     }
 
-    /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or records
-    /// of another container format.
+    /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or
+    /// records of another container format.
     ///
     /// The payloads are copied once, and get the frames that [`write`](super::write) makes. The first record has the
     /// number 0 and the offset 0.
@@ -71,8 +71,8 @@ impl Records {
         Ok(Self::new(Buffer::from_vec(frames), spans, 0, 0))
     }
 
-    /// Creates records of bytes that are complete frames, such as an [`Encoder`](crate::Encoder) writes, without a copy.
-    /// The first record has the number 0 and the offset 0.
+    /// Creates records of bytes that are complete frames, such as an [`Encoder`](crate::Encoder) writes, without a
+    /// copy. The first record has the number 0 and the offset 0.
     ///
     /// ```
     /// use tfarrow_codec::{Limits, Records, frame};
@@ -170,8 +170,8 @@ impl Records {
         (self, rest)
     }
 
-    /// Returns how many of the first records have at most `rows` records and `bytes` bytes of payload; at least 1 if there
-    /// is a record. Use it with [`split_at`](Self::split_at) to bound the size of a batch.
+    /// Returns how many of the first records have at most `rows` records and `bytes` bytes of payload; at least 1 if
+    /// there is a record. Use it with [`split_at`](Self::split_at) to bound the size of a batch.
     pub fn fit(&self, rows: usize, bytes: usize) -> usize {
         let mut sum = 0usize;
         let fits = |span: &&Span| {
@@ -228,36 +228,6 @@ impl Records {
     #[doc(hidden)]
     pub fn misfit(&self, index: usize, feature: &str, expected: String, found: String) -> Error {
         self.error(ErrorKind::Declared { expected, found }, index).with_feature(feature)
-    }
-
-    /// Returns the error that the record at `index` does not parse or exceeds one of `limits`. `lists` is `true` if the
-    /// record may have feature lists.
-    #[doc(hidden)]
-    pub fn unreadable(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
-        let data = self.data(index).unwrap_or_default();
-        let mut feature = None;
-        let (what, limit, found, name) = match error {
-            WireError::LongKey => {
-                let found = walk::longest_key(data, lists, limits.nesting);
-                ("bytes in the name of a feature", limits.key_bytes, found, Limit::KeyBytes)
-            }
-            WireError::ManyFeatures => {
-                let found = walk::count_entries(data, lists, limits.nesting).unwrap_or_default();
-                ("features in one record", limits.record_features, found, Limit::RecordFeatures)
-            }
-            WireError::ManyValues => {
-                let found = walk::long_feature(data, lists, limits);
-                let found = found.map_or(0, |(found, name)| {
-                    feature = Some(name);
-                    found
-                });
-                ("values", limits.values, found, Limit::Values)
-            }
-            _ => return self.error(ErrorKind::Wire(error), index),
-        };
-        let kind = ErrorKind::Limit { what, limit: limit as u64, found: found as u64, name: Some(name) };
-        let error = self.error(kind, index);
-        feature.into_iter().fold(error, |error, feature| error.with_feature(&feature))
     }
 
     /// Returns the error that the records of a batch have more of `what` together than Arrow can count.

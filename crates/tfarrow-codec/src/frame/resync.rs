@@ -1,8 +1,19 @@
-//! Where records go on behind a frame whose length cannot be believed.
+//! Resynchronization: the search for the next record after a frame with a corrupt length.
 //!
-//! Looked for is the next place where both CRCs of a frame hold, that of the length and that of the data: of any other
-//! place, one in 2^64 looks like that. Where a length could be read, whatever its data is, the frame's end is known, and
-//! nothing is looked for before it: a record may hold TFRecord bytes, which are not records of the stream.
+//! TFRecord has no sync marker. The search therefore tries every byte, until both CRCs of a frame match there: that of
+//! the length and that of the payload. Among random bytes, one position in 2^64 looks like that.
+//!
+//! ```text
+//! stream   frame 0 │ frame 1, corrupt length     │ frame 2 │ ..
+//!                  └ tried byte by byte: ✗ ✗ ✗ ✗ └ both CRCs match
+//! segments records │ lost range                  │ records
+//! ```
+//!
+//! If the length of a frame is valid but exceeds the limit, the end of the frame is known, and bytes before it are not
+//! searched: a payload may contain TFRecord bytes, which are not records of the stream.
+//!
+//! A candidate whose length is valid needs all bytes of its frame before its second CRC can be checked. Many candidates
+//! may overlap, so that [`PrefixCrcs`] makes the cost of each check independent of the length of the candidate.
 
 use super::{
     FOOTER, HEADER,
@@ -11,36 +22,43 @@ use super::{
 };
 use crate::{Error, ErrorKind};
 
-/// A stretch that no record can be made of, while its end is looked for.
+/// A range of a stream that contains no record, while its end is searched.
 #[derive(Debug)]
-pub(crate) struct Loss {
-    /// What is wrong, until it is told.
-    pub(crate) error: Option<Error>,
+pub(super) struct LostRange {
+    /// The error of the frame that the range begins with. It is taken with the first bytes of the range.
+    pub(super) error: Option<Error>,
     end: End,
 }
 
+/// The end of a lost range.
 #[derive(Debug)]
 enum End {
-    /// So many bytes on.
+    /// The range ends after this number of bytes.
     Known(u64),
-    /// Looked for.
+    /// The range ends at the next record, which is searched.
     Unknown(Scan),
 }
 
-/// How much of the bytes in hand is lost.
+/// The part of the available bytes that belongs to a lost range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// So many bytes: then comes a record, or the end of the stream.
+pub(super) enum Extent {
+    /// This number of bytes. A record or the end of the stream follows.
     Whole(usize),
-    /// So many bytes, and maybe more.
+    /// This number of bytes. The range may continue in the bytes that follow.
     Part(usize),
-    /// So many bytes, and whether a record follows them can be told once there are `need` bytes in all.
+    /// `before` bytes. A valid length follows them; `need` bytes in total are needed to check the CRC of its payload.
     Unsure { before: usize, need: usize },
 }
 
-impl Loss {
-    /// The loss that begins with a frame of which this is wrong.
-    pub(crate) fn of(error: Error) -> Self {
+impl LostRange {
+    /// Creates the range that begins with the frame that `error` is about.
+    ///
+    /// | error | end of the range |
+    /// |---|---|
+    /// | the length exceeds the limit | the end of that frame |
+    /// | the stream ends inside the frame | the end of the stream |
+    /// | the CRC of the length does not match | searched |
+    pub(super) fn of(error: Error) -> Self {
         let end = match error.kind() {
             ErrorKind::Limit { found, .. } => End::Known(found.saturating_add((HEADER + FOOTER) as u64)),
             ErrorKind::Truncated { .. } => End::Known(u64::MAX),
@@ -49,9 +67,12 @@ impl Loss {
         Self { error: Some(error), end }
     }
 
-    /// How much of `bytes` is lost. It is asked again with more of them, until [`pass`](Self::pass) is called. `ended`
-    /// says that there are no more, `most` how long a record may be.
-    pub(crate) fn extent(&mut self, bytes: &[u8], ended: bool, most: usize) -> Extent {
+    /// Returns the part of `bytes`, from the current position of the stream on, that belongs to the range. `ended` says
+    /// that no bytes follow; `most` is the largest length of a payload in bytes.
+    ///
+    /// May be called again with the same bytes and more of them. The search does not start over, until
+    /// [`pass`](Self::pass) removes bytes from the front.
+    pub(super) fn extent(&mut self, bytes: &[u8], ended: bool, most: usize) -> Extent {
         match &mut self.end {
             End::Unknown(scan) => scan.extent(bytes, ended, most),
             End::Known(left) => match usize::try_from(*left) {
@@ -62,8 +83,8 @@ impl Loss {
         }
     }
 
-    /// Goes on behind the first `count` bytes.
-    pub(crate) fn pass(&mut self, count: usize) {
+    /// Removes the first `count` bytes, which were returned as lost.
+    pub(super) fn pass(&mut self, count: usize) {
         match &mut self.end {
             End::Known(left) => *left -= (count as u64).min(*left),
             End::Unknown(scan) => scan.pass(count),
@@ -71,15 +92,16 @@ impl Loss {
     }
 }
 
-/// Looks for a record at each byte.
+/// The search for the next record, byte by byte.
 #[derive(Debug, Default)]
 struct Scan {
-    /// No record begins before this byte.
+    /// Index of the next byte to try. No record begins before it.
     at: usize,
-    sums: Sums,
+    sums: PrefixCrcs,
 }
 
 impl Scan {
+    /// Continues the search, see [`LostRange::extent`].
     fn extent(&mut self, bytes: &[u8], ended: bool, most: usize) -> Extent {
         while let Some(rest) = bytes.get(self.at..).filter(|rest| rest.len() >= HEADER) {
             match length(rest).and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= most) {
@@ -99,7 +121,8 @@ impl Scan {
         if ended { Extent::Whole(bytes.len()) } else { Extent::Part(self.at) }
     }
 
-    /// Whether the CRC holds of the data of this length that begins at `start`.
+    /// Returns whether the CRC of the payload matches that begins at `start` and has `length` bytes. Short payloads are
+    /// hashed directly, longer ones by [`PrefixCrcs`].
     fn holds(&mut self, bytes: &[u8], start: usize, length: usize) -> bool {
         let Some(footer) = bytes.get(start + length..).and_then(<[u8]>::first_chunk::<FOOTER>) else { return false };
         let found = u32::from_le_bytes(*footer);
@@ -109,27 +132,39 @@ impl Scan {
         }
     }
 
+    /// Removes the first `count` bytes.
     fn pass(&mut self, count: usize) {
         self.at -= count.min(self.at);
-        self.sums = Sums::default();
+        self.sums = PrefixCrcs::default();
     }
 }
 
-/// CRCs of the beginnings of some bytes, from which that of any part of them follows at a price that does not depend on
-/// the part's length. Without them, bytes that begin a long record at each place could keep a reader busy for years.
+/// CRCs of prefixes of some bytes, from which the CRC of any range of them is computed in a time that does not depend
+/// on the length of the range.
+///
+/// Without them, the search is quadratic for bytes in which a valid length is at every position: each of the candidates
+/// would be hashed from its start to its end.
+///
+/// ```text
+/// bytes     0 ........ 4096 ........ 8192 ........ 12288
+/// prefixes  crc(0..0)  crc(0..4096)  crc(0..8192)  ..
+/// crc(start..end) = crc(0..end) ^ shifted(crc(0..start), end - start)
+/// ```
 #[derive(Debug, Default)]
-struct Sums(Vec<u32>);
+struct PrefixCrcs(Vec<u32>);
 
-/// The beginnings are this many bytes apart.
+/// Distance in bytes between the prefixes whose CRCs are kept. At most as many bytes are hashed for each range.
 const STEP: usize = 4096;
 
-impl Sums {
+impl PrefixCrcs {
+    /// Returns the CRC32C of `bytes[start..end]`, not masked.
     fn between(&mut self, bytes: &[u8], start: usize, end: usize) -> u32 {
         let before = self.up_to(bytes, start);
         self.up_to(bytes, end) ^ shifted(before, (end - start) as u64)
     }
 
-    /// The CRC of the first `end` bytes.
+    /// Returns the CRC32C of the first `end` bytes, and keeps those of the prefixes on the way. `bytes` must begin with
+    /// the same bytes in each call.
     fn up_to(&mut self, bytes: &[u8], end: usize) -> u32 {
         if self.0.is_empty() {
             self.0.push(crc32c(&[]));
@@ -151,9 +186,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_the_parts() {
+    fn crcs_of_ranges_follow_from_those_of_prefixes() {
         let bytes: Vec<u8> = (0..50_000_u32).map(|i| (i.wrapping_mul(0x9e37_79b1) >> 9) as u8).collect();
-        let mut sums = Sums::default();
+        let mut sums = PrefixCrcs::default();
         for (start, end) in [(0, 0), (1, 1), (5, 20_000), (4096, 8192), (4095, 40_961), (0, 50_000), (49_999, 50_000)] {
             assert_eq!(sums.between(&bytes, start, end), crc32c(&bytes[start..end]), "{start}..{end}");
         }

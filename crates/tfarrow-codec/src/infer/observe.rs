@@ -2,14 +2,19 @@
 //! are added to the summary once the record has parsed.
 //!
 //! ```text
-//! walk  ─ Seen, a feature each ─▶ record parses?  ─ yes ─▶ FeatureSummary of each feature, observers
-//!                                                 ─ no ──▶ notes dropped, new names removed
+//! walk ─▶ Seen, one for each feature ─▶ did the record parse?
+//!           yes: FeatureSummary of each feature, RecordObserver
+//!           no:  the notes are dropped, new names are removed
 //! ```
+//!
+//! Numbers are counted without decoding them, and text is validated at most until a value of the feature is not UTF-8.
+//! Values are decoded only for an observer that asks for them (`values.rs`).
 
 use std::marker::PhantomData;
 
 use super::{
     FeatureSummary, KindSummary, Place, SideSummary,
+    seen::{ListTraits, Seen},
     values::{NumberBuffers, RecordObserver, SeenRecord, place_of},
 };
 use crate::{
@@ -20,41 +25,6 @@ use crate::{
     walk::{self, Numbers, Side, Visitor},
     wire,
 };
-
-/// A feature of the current record. Without indirection, so that it is written once and not copied.
-#[derive(Debug)]
-pub(super) struct Seen {
-    /// The map that the feature is in.
-    pub(super) side: Side,
-    /// The number of its key.
-    pub(super) id: u32,
-    /// The place of its message, if an observer reads it.
-    pub(super) message: Slot,
-    /// The list of a feature; [`List::UNSET`] for a feature list.
-    list: List,
-    /// The steps of a feature list: a range of [`Observer::steps`](Observer).
-    steps: Option<(usize, usize)>,
-}
-
-/// Properties of the list of one `Feature`.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    /// Number of values.
-    len: u64,
-    /// Bytes of all values, for byte strings.
-    bytes: u64,
-    /// The kind; `None` if it is unset.
-    kind: Option<Kind>,
-    /// Whether every value is UTF-8; true for numbers.
-    utf8: bool,
-    /// Whether a value has a character that is not an ASCII control character.
-    printable: bool,
-}
-
-impl List {
-    /// A feature without a kind.
-    const UNSET: Self = Self { len: 0, bytes: 0, kind: None, utf8: true, printable: false };
-}
 
 /// Properties of a record, or of all records of a summary, besides its features.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,7 +58,7 @@ pub(super) struct Observer {
     /// The features of the current record.
     seen: Vec<Seen>,
     /// The lists of the steps of all its feature lists.
-    steps: Vec<List>,
+    steps: Vec<ListTraits>,
     /// Messages that come in several pieces.
     joined: Vec<u8>,
     /// Buffers for decoded numbers.
@@ -96,7 +66,8 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Adds the features of a record to `sides`, and passes it to `others`.
+    /// Adds the features of a record to `sides`, and passes the record to `visitor` if that is
+    /// [enabled](RecordObserver::ENABLED).
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse or exceeds a limit; it changes nothing.
@@ -105,7 +76,7 @@ impl Observer {
         data: &[u8],
         sides: &mut [SideSummary; 2],
         place: Place,
-        others: &mut O,
+        visitor: &mut O,
     ) -> Result<(), WireError> {
         self.seen.clear();
         self.steps.clear();
@@ -115,7 +86,7 @@ impl Observer {
             side.turn += 1;
         }
         let known = sides.each_ref().map(SideSummary::names);
-        let walked = walk::record(data, true, &mut Walk::<O> { observer: self, sides, data, told: PhantomData });
+        let walked = walk::record(data, true, &mut Walk::<O> { observer: self, sides, data, visitor: PhantomData });
         if walked.is_err() {
             sides.iter_mut().zip(known).for_each(|(side, known)| side.abandon(known));
             return walked;
@@ -129,14 +100,18 @@ impl Observer {
                 }
             }
         }
-        if O::IS_TOLD {
+        if O::ENABLED {
             let Self { seen, joined, numbers, .. } = self;
-            others.record(&mut SeenRecord { place, data, joined, seen, sides, numbers });
+            visitor.record(&mut SeenRecord { place, data, joined, seen, sides, numbers });
         }
         Ok(())
     }
 
-    /// Parses a feature whose name is above the limits, without keeping it.
+    /// Parses a feature whose name is above the limits, without keeping it, since the record must be refused if any of
+    /// its features does not parse.
+    ///
+    /// # Errors
+    /// [`WireError`].
     #[cold]
     fn check(&mut self, side: Side, bytes: &[u8], limits: &Limits) -> wire::Result<()> {
         match side {
@@ -154,19 +129,19 @@ impl Observer {
 
 /// Checks that a list has no more than [`Limits::values`] values.
 #[inline]
-fn check_len(list: &List, limits: &Limits) -> wire::Result<()> {
+fn check_len(list: &ListTraits, limits: &Limits) -> wire::Result<()> {
     if list.len > limits.values as u64 { Err(WireError::ManyValues) } else { Ok(()) }
 }
 
 /// Adds a feature of a record to its summary.
 #[inline]
-fn add(feature: &mut FeatureSummary, list: &List, place: Place) {
+fn add(feature: &mut FeatureSummary, list: &ListTraits, place: Place) {
     feature.present += 1;
     add_list(feature, list, place);
 }
 
 /// Adds a feature list of a record to its summary.
-fn add_steps(feature: &mut FeatureSummary, steps: &[List], place: Place) {
+fn add_steps(feature: &mut FeatureSummary, steps: &[ListTraits], place: Place) {
     feature.present += 1;
     let count = steps.len() as u64;
     let (min, max) = feature.steps.unwrap_or((count, count));
@@ -174,10 +149,10 @@ fn add_steps(feature: &mut FeatureSummary, steps: &[List], place: Place) {
     steps.iter().for_each(|list| add_list(feature, list, place));
 }
 
-/// Adds the list of a feature, or of a step.
+/// Adds the list of a feature, or of a step, to the summary of its kind, which is created at `first` if it is new.
 #[inline]
-fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
-    let List { len, bytes, kind, utf8, printable } = *list;
+fn add_list(feature: &mut FeatureSummary, list: &ListTraits, first: Place) {
+    let ListTraits { len, bytes, kind, utf8, printable } = *list;
     let Some(kind) = kind else {
         feature.unset += 1;
         return;
@@ -205,13 +180,13 @@ fn add_list(feature: &mut FeatureSummary, list: &List, first: Place) {
     seen.printable |= printable;
 }
 
-/// Receives the features of a record.
+/// Receives the features of a record from the walk, and notes them.
 struct Walk<'o, O> {
     observer: &'o mut Observer,
     sides: &'o mut [SideSummary; 2],
     data: &'o [u8],
-    /// The type of the observer, which decides whether places are kept.
-    told: PhantomData<O>,
+    /// The type of the observer, which decides at compile time whether places are kept.
+    visitor: PhantomData<O>,
 }
 
 impl<O: RecordObserver> Visitor for Walk<'_, O> {
@@ -220,6 +195,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         &mut self.sides[side as usize].keys
     }
 
+    /// Reads a feature or a feature list, and notes its properties.
     #[inline]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         self.observer.traits.has_value |= value.is_some();
@@ -236,7 +212,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
         let utf8 = feature.kinds[Kind::Bytes as usize].as_ref().is_none_or(|seen| seen.utf8);
         let bytes = value.unwrap_or_default();
         let limits = summary.keys.limits();
-        let message = if O::IS_TOLD { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
+        let message = if O::ENABLED { place_of(bytes, self.data, &mut self.observer.joined) } else { Slot::default() };
         let seen = match side {
             Side::Features => Seen { side, id, message, list: one(bytes, utf8, limits.nesting)?, steps: None },
             Side::Lists => {
@@ -244,7 +220,7 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
                 let all = &mut self.observer.steps;
                 let first = all.len();
                 steps(bytes, utf8, limits.nesting, all)?;
-                Seen { side, id, message, list: List::UNSET, steps: Some((first, all.len())) }
+                Seen { side, id, message, list: ListTraits::UNSET, steps: Some((first, all.len())) }
             }
         };
         check_len(&seen.list, limits)?;
@@ -275,9 +251,10 @@ impl<O> Walk<'_, O> {
     }
 }
 
-/// Reads a `Feature`. The usual form is read without a closure, whose result would be passed through memory.
+/// Reads a `Feature`. `utf8` says whether byte strings are to be validated as UTF-8. The usual form is read without a
+/// closure, whose result would be passed through memory.
 #[inline(always)]
-fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
+fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<ListTraits> {
     match walk::plain_feature(message) {
         Some((kind, body)) => list(kind, body, utf8, nesting),
         None => odd_one(message, utf8, nesting),
@@ -286,30 +263,35 @@ fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
 
 /// Reads a `Feature` of any form.
 #[cold]
-fn odd_one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
+fn odd_one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<ListTraits> {
     walk::feature(message, nesting, |feature| match feature {
-        None => Ok(List::UNSET),
+        None => Ok(ListTraits::UNSET),
         Some((kind, body)) => list(kind, body, utf8, nesting),
     })
 }
 
 /// Reads the steps of a `FeatureList`, and appends their lists to `all`.
-fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<List>) -> wire::Result<()> {
+fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<ListTraits>) -> wire::Result<()> {
     walk::steps(message, nesting, |step| {
         all.push(one(step, utf8, nesting)?);
         Ok(())
     })
 }
 
-/// Reads the body of a list. `utf8` says whether values are to be checked for UTF-8.
+/// Reads the body of a list: counts its values and, for byte strings, determines whether they are text. `utf8` says
+/// whether they are to be validated; if not, the result has `utf8: false`, since an earlier value of the feature is not
+/// UTF-8.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse.
 #[inline(always)]
-fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<List> {
+fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<ListTraits> {
     // Most lists of bytes have one value.
     if kind == Kind::Bytes
         && let Some(value) = wire::sole(body, 0x0a)
     {
         let (bytes, printable) = (value.len() as u64, is_printable(value));
-        return Ok(List { len: 1, bytes, kind: Some(kind), utf8: utf8 && is_text(value), printable });
+        return Ok(ListTraits { len: 1, bytes, kind: Some(kind), utf8: utf8 && is_text(value), printable });
     }
     let (mut len, mut bytes, mut utf8, mut printable) = (0, 0, utf8, false);
     match kind {
@@ -336,7 +318,7 @@ fn list(kind: Kind, body: &[u8], utf8: bool, nesting: usize) -> wire::Result<Lis
         })?,
     }
     // The UTF-8 of byte strings does not apply to numbers of the same feature.
-    Ok(List { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, printable })
+    Ok(ListTraits { len, bytes, kind: Some(kind), utf8: utf8 || kind != Kind::Bytes, printable })
 }
 
 /// Returns whether a value is UTF-8. Most values are short ASCII, which is checked first since that is faster.

@@ -1,6 +1,14 @@
-//! The values of records that have parsed, for observers that compute more than a summary.
+//! The values of records that have parsed, for observers that compute more than a summary, such as statistics.
+//!
+//! ```text
+//! Summary::observe_with ─▶ record parses ─▶ RecordObserver::record(SeenRecord)
+//!                                                  └▶ SeenRecord::each_list ─▶ (SeenFeature, ValueList) for each list
+//! ```
+//!
+//! An observer receives a record only after all of it has parsed, so that it needs no error handling and never has to
+//! undo a part of a record.
 
-use super::{Place, SideSummary, observe::Seen};
+use super::{Place, SideSummary, seen::Seen};
 use crate::{
     WireError,
     schema::{Kind, Role},
@@ -12,44 +20,46 @@ use crate::{
 /// Receives each record that parses, after all of it has parsed.
 ///
 /// Several observers are combined as a tuple; `()` observes nothing.
+/// [`Summary::observe_with`](super::Summary::observe_with) shows an example.
 pub trait RecordObserver {
-    /// Whether [`record`](Self::record) is called at all.
-    const IS_TOLD: bool = true;
+    /// Whether [`record`](Self::record) is called at all. A constant, so that a pass without an observer does not keep
+    /// the places of values.
+    const ENABLED: bool = true;
 
     /// Receives a record.
     fn record(&mut self, record: &mut SeenRecord<'_>);
 
-    /// Receives a record that does not parse, with its place and its length in bytes. Called also where
-    /// [`IS_TOLD`](Self::IS_TOLD) is false.
-    fn unreadable(&mut self, _place: Place, _error: WireError, _bytes: u64) {}
+    /// Receives a record that does not parse, with its place and the length of its payload in bytes. Called also if
+    /// [`ENABLED`](Self::ENABLED) is false.
+    fn unparsable(&mut self, _place: Place, _error: WireError, _bytes: u64) {}
 }
 
-/// The observer that ignores all records.
+/// An observer that ignores every record.
 impl RecordObserver for () {
-    const IS_TOLD: bool = false;
+    const ENABLED: bool = false;
 
     fn record(&mut self, _: &mut SeenRecord<'_>) {}
 }
 
-/// The combination of two observers, which are called one after the other.
+/// Forwards each record to both observers, one after the other.
 impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
-    const IS_TOLD: bool = A::IS_TOLD || B::IS_TOLD;
+    const ENABLED: bool = A::ENABLED || B::ENABLED;
 
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         self.0.record(record);
         self.1.record(record);
     }
 
-    fn unreadable(&mut self, place: Place, error: WireError, bytes: u64) {
-        self.0.unreadable(place, error, bytes);
-        self.1.unreadable(place, error, bytes);
+    fn unparsable(&mut self, place: Place, error: WireError, bytes: u64) {
+        self.0.unparsable(place, error, bytes);
+        self.1.unparsable(place, error, bytes);
     }
 }
 
 /// A record that has parsed.
 #[derive(Debug)]
 pub struct SeenRecord<'r> {
-    /// The place of the record in the data set.
+    /// The place of the record in its data set.
     pub(super) place: Place,
     /// The payload.
     pub(super) data: &'r [u8],
@@ -74,7 +84,7 @@ pub struct SeenFeature<'r> {
     pub name: &'r str,
 }
 
-/// The values of one list.
+/// The values of one list, decoded.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueList<'r> {
     /// A feature without a kind.
@@ -92,7 +102,7 @@ pub enum ValueList<'r> {
 pub struct BytesValues<'r>(&'r [u8]);
 
 impl<'r> BytesValues<'r> {
-    /// Calls `then` with each value.
+    /// Calls `then` with each value, in order.
     pub fn each(self, mut then: impl FnMut(&'r [u8])) {
         parsed(walk::bytes_values(self.0, ANY, |value| {
             then(value);
@@ -101,7 +111,7 @@ impl<'r> BytesValues<'r> {
     }
 }
 
-/// Decoded numbers of a list. Reused, so that memory is allocated once.
+/// Buffers for the decoded numbers of one list at a time. Reused, so that memory is allocated once.
 #[derive(Debug, Default)]
 pub(super) struct NumberBuffers {
     floats: Vec<f32>,
@@ -144,11 +154,11 @@ impl<'r> SeenRecord<'r> {
             let Some(summary) = side.features.get(number) else { continue };
             let feature = SeenFeature { number, role: summary.role, name: &summary.name };
             let message = seen.message.body(self.data, self.joined);
-            let mut tell = |message: &[u8]| tell(message, self.numbers, |list| then(feature, list));
+            let mut pass_list = |message: &[u8]| pass_list(message, self.numbers, |list| then(feature, list));
             match seen.side {
-                Side::Features => tell(message),
+                Side::Features => pass_list(message),
                 Side::Lists => parsed(walk::steps(message, ANY, |step| {
-                    tell(step);
+                    pass_list(step);
                     Ok(())
                 })),
             }
@@ -157,7 +167,7 @@ impl<'r> SeenRecord<'r> {
 }
 
 /// Calls `then` with the list of a `Feature`.
-fn tell(message: &[u8], numbers: &mut NumberBuffers, then: impl FnOnce(ValueList<'_>)) {
+fn pass_list(message: &[u8], numbers: &mut NumberBuffers, then: impl FnOnce(ValueList<'_>)) {
     parsed(walk::feature(message, ANY, |feature| {
         match feature {
             None => then(ValueList::Unset),
@@ -201,7 +211,7 @@ impl NumberBuffers {
     }
 }
 
-/// The depth of groups for messages that have been walked before, and so are within the limit.
+/// The allowed depth of groups for messages that have been walked before, and so are within the limit.
 const ANY: usize = usize::MAX;
 
 /// Asserts that a message that has been walked before parses.

@@ -216,12 +216,12 @@ proptest! {
         let file = frame::file([&payload]);
         let summary = summary(&file).unwrap();
         let read = if set.sequence { oracle::row_from_sequence_example } else { oracle::row_from_example };
-        if let (Some((_, error)), true) = (summary.unreadable(), set.sequence && read(&payload).is_ok()) {
+        if let (Some((_, error)), true) = (summary.first_unparsable(), set.sequence && read(&payload).is_ok()) {
             // Long tags are all that `prost` reads and TensorFlow does not.
             prop_assert_eq!(error, WireError::LongVarint);
         }
         match (summary.schema(WAYS[way].0, Some(record_type(set.sequence))), read(&payload)) {
-            (Ok(schema), Ok(row)) if summary.unreadable().is_none() => {
+            (Ok(schema), Ok(row)) if summary.first_unparsable().is_none() => {
                 let (batches, result) = decode_all(&file, DecoderBuilder::new(schema));
                 prop_assert!(result.is_ok(), "{result:?}");
                 prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), [row]);
@@ -242,7 +242,7 @@ proptest! {
         let readable = summary(&file).unwrap();
         if let Ok(schema) = readable.schema(Layout::List, Some(record_type(true))) {
             let result = decode_all(&file, DecoderBuilder::new(schema)).1;
-            if readable.unreadable().is_none() {
+            if readable.first_unparsable().is_none() {
                 prop_assert!(result.is_ok(), "{result:?}");
             }
         }

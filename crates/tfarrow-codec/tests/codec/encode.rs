@@ -106,8 +106,8 @@ proptest! {
     }
 }
 
-/// Lengths are written in the fewest bytes, and entries in ways that depend on how long they are: no length is left out up
-/// to where they take two bytes in each place, and those around 1 KiB, 8 KiB and 16 KiB.
+/// Lengths are written in the fewest bytes, and entries in ways that depend on how long they are: no length is left out
+/// up to where they take two bytes in each place, and those around 1 KiB, 8 KiB and 16 KiB.
 #[test]
 fn every_length_is_written_as_tensorflow_writes_it() {
     let lengths: Vec<_> =
@@ -180,7 +180,8 @@ fn what_tensorflow_wrote_is_written_again() {
     }
 }
 
-/// Where the keys are sorted as columns are (Python's are not where one name begins with another), not a bit is different.
+/// Where the keys are sorted as columns are (Python's are not where one name begins with another), not a bit is
+/// different.
 #[test]
 fn what_tensorflow_wrote_in_order_is_the_same_file() {
     let sorted = ["scalar", "ragged", "text", "shards", "tfds", "magic"];

@@ -103,8 +103,8 @@ fn what_tensorflow_refuses_is_refused() {
         for payload in frame::read(&fs::read(path).unwrap()).unwrap() {
             let file = frame::file([payload]);
             let seen = summary(&file).unwrap();
-            assert_eq!(seen.unreadable().is_some(), seen.record_type() == RecordType::Raw, "{name}");
-            if seen.unreadable().is_none() {
+            assert_eq!(seen.first_unparsable().is_some(), seen.record_type() == RecordType::Raw, "{name}");
+            if seen.first_unparsable().is_none() {
                 read.push(format!("inference reads {name}"));
             }
             if !is_refused(name, &file) {
@@ -153,7 +153,7 @@ fn disputed_forms_are_read_one_way() {
         }
     }
     for name in ["tag_33_bits", "tag_35_bits"] {
-        let (_, error) = summary(&disputed(name)).unwrap().unreadable().unwrap();
+        let (_, error) = summary(&disputed(name)).unwrap().first_unparsable().unwrap();
         assert_eq!(error, WireError::FieldNumber, "{name}");
     }
 }

@@ -89,7 +89,7 @@ proptest! {
         let payloads = set.odd_payloads(&mut Choices::new(&tape));
         let summary = summary(&frame::file(&payloads)).unwrap();
         prop_assert_eq!(summary.records(), set.rows.len() as u64);
-        prop_assert!(summary.unreadable().is_none());
+        prop_assert!(summary.first_unparsable().is_none());
         prop_assert_eq!(all_features(&summary), count(&set.rows, &places(&payloads, 0)));
     }
 
@@ -171,7 +171,7 @@ fn what_does_not_parse_is_counted_and_placed() {
     let [good] = &good.payloads()[..] else { panic!() };
     let file = frame::file([&good[..], b"\x0a\x05\x0a\x03\x0a\x01", b"\xff", good]);
     let summary = summary(&file).unwrap();
-    let (place, _) = summary.unreadable().unwrap();
+    let (place, _) = summary.first_unparsable().unwrap();
     assert_eq!((place.record, place.offset), (1, good.len() as u64 + 16));
     assert_eq!((summary.records(), summary.record_type()), (4, RecordType::Raw));
     let x = summary.features().next().unwrap();
@@ -247,10 +247,10 @@ proptest! {
         let places: Vec<_> = places(&payloads, 0).into_iter().zip(&is_good).filter(|(_, is_good)| **is_good).map(|(place, _)| place).collect();
         prop_assert_eq!(all_features(&all), count(&set.rows, &places));
         if !damaged {
-            prop_assert_eq!((all.strays(), all.records()), (bad, good.records() + bad));
-            prop_assert_eq!(all.forget_strays().map_or(0, |(strays, ..)| strays), bad);
+            prop_assert_eq!((all.unparsable(), all.records()), (bad, good.records() + bad));
+            prop_assert_eq!(all.drop_unparsable().map_or(0, |(strays, ..)| strays), bad);
         }
-        prop_assert_eq!((all.strays(), all.has_forgotten()), (0, false));
+        prop_assert_eq!((all.unparsable(), all.has_excess_names()), (0, false));
         prop_assert_eq!((all.records(), all.bytes(), all.examples()), (good.records(), good.bytes(), good.examples()));
         prop_assert_eq!(all.record_type(), good.record_type());
         for layout in [Layout::List, Layout::Auto] {
@@ -267,12 +267,12 @@ fn a_record_that_does_not_parse_has_no_say_in_the_type() {
     let file = frame::file([EXAMPLE; 10].into_iter().chain([&b"\x12\x00\xff"[..]]));
     let mut summary = summary(&file).unwrap();
     assert_eq!(summary.record_type(), RecordType::Raw);
-    assert_eq!(summary.forget_strays().map(|(strays, ..)| strays), Some(1));
+    assert_eq!(summary.drop_unparsable().map(|(strays, ..)| strays), Some(1));
     assert_eq!(summary.record_type(), RecordType::Example);
     // Nor is its value one of all records: the others have none.
     let file = frame::file([&b""[..], &[EXAMPLE, b"\xff"].concat()]);
     let mut summary = crate::support::summary(&file).unwrap();
-    summary.forget_strays();
+    summary.drop_unparsable();
     assert_eq!((summary.record_type(), summary.features().count()), (RecordType::Raw, 0));
 }
 

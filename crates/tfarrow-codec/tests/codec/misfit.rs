@@ -178,8 +178,8 @@ fn fields_of_no_such_record_are_counted() {
     assert_eq!(decoder.foreign_fields(), Some((2, 4)));
 }
 
-/// Two records of 1.1 GB are more than the offsets of one array can count: none of them is to blame, and none is skipped.
-/// Nothing touches their bytes, so that they take no memory.
+/// Two records of 1.1 GB are more than the offsets of one array can count: none of them is to blame, and none is
+/// skipped. Nothing touches their bytes, so that they take no memory.
 #[test]
 fn a_batch_that_arrow_cannot_count_blames_no_record() {
     let varint = |mut value: usize| {
@@ -226,8 +226,8 @@ fn a_batch_that_arrow_cannot_count_blames_no_record() {
     }
 }
 
-/// Two records of 2 GiB put a third beyond 4 GiB, where places of 32 bits would begin again. Nothing touches the bytes of
-/// the long ones, so that they take no memory.
+/// Two records of 2 GiB put a third beyond 4 GiB, where places of 32 bits would begin again. Nothing touches the bytes
+/// of the long ones, so that they take no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn records_beyond_4_gib_of_memory_are_refused() {

@@ -17,7 +17,7 @@ fn fits(payloads: &[Vec<u8>], schema: SchemaRef, limits: Limits) -> bool {
     let builder = DecoderBuilder::new(schema).with_strict(true).with_limits(limits);
     let mut decoder = builder.build_batch_decoder().unwrap();
     let reads = chunks(&frame::file(payloads), 1 << 20).unwrap().iter().all(|records| decoder.decode(records).is_ok());
-    reads && decoder.unknown_features().next().is_none() && decoder.forgotten_features() + decoder.lost_unset() == 0
+    reads && decoder.unknown_features().next().is_none() && decoder.excess_features() + decoder.lost_unset() == 0
 }
 
 /// Records that change what a data set is.
@@ -123,6 +123,6 @@ fn a_name_too_many_does_not_fit() {
     let file = frame::file([one, entry(b"y", b"\x1a\x00")]);
     let [records] = &chunks(&file, 1 << 20).unwrap()[..] else { panic!() };
     decoder.decode(records).unwrap();
-    assert_eq!((decoder.unknown_features().count(), decoder.forgotten_features()), (0, 1));
+    assert_eq!((decoder.unknown_features().count(), decoder.excess_features()), (0, 1));
     assert!(Summary::with_limits(0, limits).observe(records, tfarrow_codec::VerifyCrc::Always).is_err());
 }

@@ -115,6 +115,6 @@ fn a_record_that_does_not_parse_is_no_loss() {
         assert_eq!(decoder.decode(records).unwrap().num_rows(), 2);
         assert_eq!(decoder.take_skipped().records, 1);
         assert_eq!(decoder.unknown_features().collect::<Vec<_>>(), [("other", 1)]);
-        assert_eq!((decoder.forgotten_features(), decoder.lost_unset(), decoder.foreign_fields()), (0, 0, None));
+        assert_eq!((decoder.excess_features(), decoder.lost_unset(), decoder.foreign_fields()), (0, 0, None));
     }
 }

@@ -293,7 +293,7 @@ impl RecordObserver for SliceObserver<'_> {
             part.counter.others = count;
             part.counter.shrink();
             // The slice has no more features than the data set, which is within the limits.
-            let _ = part.summary.observe_seen(record, &mut part.counter);
+            let _ = part.summary.observe_parsed(record, &mut part.counter);
         }
     }
 }

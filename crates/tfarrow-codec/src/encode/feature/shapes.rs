@@ -5,46 +5,60 @@
 //! ListColumn     row ─▶ values             entry, values
 //! StepsColumn    row ─▶ steps ─▶ values    entry, (0a len Feature) for each step
 //! ```
+//!
+//! Lists keep the length of each row's values from measuring to writing, in 32 bits: for integers it takes a pass over
+//! the values. Scalars compute it twice, since that is cheaper than to store it.
 
 use arrow_buffer::NullBuffer;
 
-use super::{Column, Family, Steps};
+use super::{FeatureColumn, Steps, ValueEncoder};
 use crate::encode::{
     entry::{Entry, field_len, kind_tag, tag},
     lists::Lists,
-    out::Out,
+    out::BlockWriter,
 };
 
-/// The length that stands for an absent row.
+/// The length that marks a row without the feature.
 const ABSENT: u32 = u32::MAX;
 
-/// Limits a length to 32 bits. Larger ones exceed the limit of a record, which is then refused.
+/// Limits a length in bytes to 32 bits, without [`ABSENT`]. Larger ones exceed the limit of a record in `totals`, which
+/// have 64 bits, so that the batch is refused before anything is written.
 fn capped(len: u64) -> u32 {
     len.min(u64::from(ABSENT - 1)) as u32
 }
 
-/// Returns the length of a list's body, given the length of its values.
+/// Returns the length in bytes of a list's body, given that of its values: packed values have a tag and a length before
+/// them, others have theirs in `len` already.
 #[inline]
-fn body_len<F: Family>(len: u64) -> u64 {
-    if F::PACKED && len > 0 { field_len(len) } else { len }
+fn body_len<V: ValueEncoder>(len: u64) -> u64 {
+    if V::PACKED && len > 0 { field_len(len) } else { len }
 }
 
 /// A column of one value a row.
-pub(super) struct ScalarColumn<F> {
+///
+/// ```text
+/// rows    7     null   9
+/// nulls   1     0      1         values  7  _  9: a value for each row
+/// ```
+pub(super) struct ScalarColumn<V> {
+    /// The bytes before the body of a list.
     entry: Entry,
+    /// The rows without the feature; `None` if there are none.
     nulls: Option<NullBuffer>,
-    family: F,
+    /// The value of each row.
+    values: V,
 }
 
-impl<F> ScalarColumn<F> {
-    pub(super) fn new(entry: Entry, nulls: Option<NullBuffer>, family: F) -> Self {
-        Self { entry, nulls: nulls.filter(|nulls| nulls.null_count() > 0), family }
+impl<V> ScalarColumn<V> {
+    /// Creates the column. The index of a row is that of its value.
+    pub(super) fn new(entry: Entry, nulls: Option<NullBuffer>, values: V) -> Self {
+        Self { entry, nulls: nulls.filter(|nulls| nulls.null_count() > 0), values }
     }
 }
 
-impl<F: Family> Column for ScalarColumn<F> {
+impl<V: ValueEncoder> FeatureColumn for ScalarColumn<V> {
     fn measure(&mut self, totals: &mut [u64]) {
-        let len = |row| self.entry.len(body_len::<F>(self.family.one_len(row)));
+        let len = |row| self.entry.len(body_len::<V>(self.values.one_len(row)));
         match &self.nulls {
             None => totals.iter_mut().enumerate().for_each(|(row, total)| *total += len(row)),
             Some(nulls) => nulls.valid_indices().for_each(|row| {
@@ -60,39 +74,49 @@ impl<F: Family> Column for ScalarColumn<F> {
     }
 
     #[inline]
-    fn write(&self, row: usize, out: &mut Out<'_>) {
+    fn write(&self, row: usize, out: &mut BlockWriter<'_>) {
         if self.is_present(row) {
-            let len = self.family.one_len(row);
-            self.entry.begin(body_len::<F>(len), out);
-            self.family.write_one(row, len, out);
+            let len = self.values.one_len(row);
+            self.entry.begin(body_len::<V>(len), out);
+            self.values.write_one(row, len, out);
         }
     }
 }
 
 /// A column of a list a row.
-pub(super) struct ListColumn<F> {
+///
+/// ```text
+/// rows    [7]    null   [1, 2]
+/// lists   0..1   null   1..3       values  7 1 2
+/// lens    1      ABSENT 2          bytes of each row's varints
+/// ```
+pub(super) struct ListColumn<V> {
+    /// The bytes before the body of a list.
     entry: Entry,
+    /// The range of values of each row.
     lists: Lists,
-    family: F,
+    /// The values of all rows.
+    values: V,
     /// Length of each row's values in bytes; [`ABSENT`] for null rows.
     lens: Vec<u32>,
 }
 
-impl<F> ListColumn<F> {
-    pub(super) fn new(entry: Entry, lists: Lists, family: F) -> Self {
-        Self { entry, lists, family, lens: Vec::new() }
+impl<V> ListColumn<V> {
+    /// Creates the column, which is not measured yet.
+    pub(super) fn new(entry: Entry, lists: Lists, values: V) -> Self {
+        Self { entry, lists, values, lens: Vec::new() }
     }
 }
 
-impl<F: Family> Column for ListColumn<F> {
+impl<V: ValueEncoder> FeatureColumn for ListColumn<V> {
     fn measure(&mut self, totals: &mut [u64]) {
         self.lens.reserve_exact(totals.len());
         for (row, total) in totals.iter_mut().enumerate() {
             self.lens.push(match self.lists.get(row) {
                 None => ABSENT,
                 Some(values) => {
-                    let len = self.family.all_len(values);
-                    *total += self.entry.len(body_len::<F>(len));
+                    let len = self.values.all_len(values);
+                    *total += self.entry.len(body_len::<V>(len));
                     capped(len)
                 }
             });
@@ -104,13 +128,13 @@ impl<F: Family> Column for ListColumn<F> {
     }
 
     #[inline]
-    fn write(&self, row: usize, out: &mut Out<'_>) {
+    fn write(&self, row: usize, out: &mut BlockWriter<'_>) {
         match self.lens.get(row) {
             None | Some(&ABSENT) => {}
             Some(len) => {
                 let len = u64::from(*len);
-                self.entry.begin(body_len::<F>(len), out);
-                self.family.write_all(self.lists.range(row), len, out);
+                self.entry.begin(body_len::<V>(len), out);
+                self.values.write_all(self.lists.range(row), len, out);
             }
         }
     }
@@ -123,30 +147,32 @@ impl<F: Family> Column for ListColumn<F> {
 ///                                         lists    0 1 1 3      the values of each list; list 1 is null
 ///                                         values   1 2 3
 /// ```
-pub(super) struct StepsPart<F> {
+pub(super) struct StepsPart<V> {
     /// The steps of each row.
     steps: Lists,
-    /// The values of each step.
+    /// The range of values of each step.
     lists: Lists,
-    family: F,
+    /// The values of all steps.
+    values: V,
     /// Length of each step's values in bytes.
     lens: Vec<u32>,
 }
 
-impl<F> StepsPart<F> {
-    pub(super) fn new(steps: Lists, lists: Lists, family: F) -> Self {
-        Self { steps, lists, family, lens: Vec::new() }
+impl<V> StepsPart<V> {
+    /// Creates the part, which is not measured yet.
+    pub(super) fn new(steps: Lists, lists: Lists, values: V) -> Self {
+        Self { steps, lists, values, lens: Vec::new() }
     }
 
-    /// Returns the length of a list's values in bytes.
+    /// Returns the length in bytes of the values of the list at an index among the lists of all rows.
     fn len(&self, list: usize) -> u64 {
         self.lens.get(list).copied().unwrap_or_default().into()
     }
 }
 
-impl<F: Family> Steps for StepsPart<F> {
+impl<V: ValueEncoder> Steps for StepsPart<V> {
     fn measure(&mut self) {
-        let len = |step| self.lists.get(step).map_or(0, |values| capped(self.family.all_len(values)));
+        let len = |step| self.lists.get(step).map_or(0, |values| capped(self.values.all_len(values)));
         self.lens = (0..self.lists.len()).map(len).collect();
     }
 
@@ -160,20 +186,25 @@ impl<F: Family> Steps for StepsPart<F> {
     }
 
     fn feature_len(&self, list: usize) -> u64 {
-        field_len(body_len::<F>(self.len(list)))
+        field_len(body_len::<V>(self.len(list)))
     }
 
-    fn write(&self, list: usize, out: &mut Out<'_>) {
+    fn write(&self, list: usize, out: &mut BlockWriter<'_>) {
         let len = self.len(list);
-        out.byte(kind_tag(F::KIND));
-        out.varint(body_len::<F>(len));
-        self.family.write_all(self.lists.range(list), len, out);
+        out.byte(kind_tag(V::KIND));
+        out.varint(body_len::<V>(len));
+        self.values.write_all(self.lists.range(list), len, out);
     }
 }
 
-/// A column of a list of steps a row.
+/// A column of a list of steps a row: a feature list.
+///
+/// ```text
+/// FeatureList  0a 06  1a 04  0a 02 01 02        step 0: Feature of 6 bytes, int64_list [1, 2]
+///              0a 00                            step 1: a Feature without a kind
+/// ```
 pub(super) struct StepsColumn {
-    /// Everything before the steps.
+    /// The bytes before the steps.
     entry: Entry,
     /// The steps of each kind.
     parts: Vec<Box<dyn Steps>>,
@@ -182,6 +213,7 @@ pub(super) struct StepsColumn {
 }
 
 impl StepsColumn {
+    /// Creates the column from the parts of each kind, which agree about the number of steps of each row.
     pub(super) fn new(entry: Entry, parts: Vec<Box<dyn Steps>>) -> Self {
         Self { entry, parts, lens: Vec::new() }
     }
@@ -202,7 +234,7 @@ impl StepsColumn {
     }
 }
 
-impl Column for StepsColumn {
+impl FeatureColumn for StepsColumn {
     fn measure(&mut self, totals: &mut [u64]) {
         self.parts.iter_mut().for_each(|part| part.measure());
         self.lens.reserve_exact(totals.len());
@@ -222,7 +254,7 @@ impl Column for StepsColumn {
         self.count(row).is_some()
     }
 
-    fn write(&self, row: usize, out: &mut Out<'_>) {
+    fn write(&self, row: usize, out: &mut BlockWriter<'_>) {
         match self.lens.get(row) {
             None | Some(&ABSENT) => {}
             Some(len) => {

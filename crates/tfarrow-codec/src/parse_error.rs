@@ -1,0 +1,38 @@
+//! The error of a record that does not parse or exceeds a limit.
+//!
+//! A [`WireError`] is small, since it passes through the hot loops. The numbers that a message needs are determined
+//! here, by reading the record again.
+
+use crate::{Error, ErrorKind, Limit, Limits, Records, WireError, walk};
+
+impl Records {
+    /// Returns the error that the record at `index` does not parse or exceeds one of `limits`. `lists` is `true` if the
+    /// record may have feature lists.
+    #[doc(hidden)]
+    pub fn parse_error(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
+        let data = self.data(index).unwrap_or_default();
+        let mut feature = None;
+        let (what, limit, found, name) = match error {
+            WireError::LongKey => {
+                let found = walk::longest_key(data, lists, limits.nesting);
+                ("bytes in the name of a feature", limits.key_bytes, found, Limit::KeyBytes)
+            }
+            WireError::ManyFeatures => {
+                let found = walk::count_entries(data, lists, limits.nesting).unwrap_or_default();
+                ("features in one record", limits.record_features, found, Limit::RecordFeatures)
+            }
+            WireError::ManyValues => {
+                let found = walk::long_feature(data, lists, limits);
+                let found = found.map_or(0, |(found, name)| {
+                    feature = Some(name);
+                    found
+                });
+                ("values", limits.values, found, Limit::Values)
+            }
+            _ => return self.error(ErrorKind::Wire(error), index),
+        };
+        let kind = ErrorKind::Limit { what, limit: limit as u64, found: found as u64, name: Some(name) };
+        let error = self.error(kind, index);
+        feature.into_iter().fold(error, |error, feature| error.with_feature(&feature))
+    }
+}
