@@ -1,5 +1,7 @@
-//! Checking that a record is the message that it is taken for: the record is parsed as a decoder would, and nothing is
-//! kept.
+//! Validation of records: each is parsed as a decoder parses it, and nothing is kept.
+//!
+//! `repair` and `verify` use it for records that they do not decode. A record is valid if a decoder of all its features
+//! would read it without an error, in any of the forms that protobuf allows.
 
 use crate::{
     Limits, RecordType, WireError,
@@ -8,7 +10,7 @@ use crate::{
     wire,
 };
 
-/// Checks records of one type. Reuse it: it remembers the keys of records, so that the next ones are found faster.
+/// Validates records of one type. Reuse it: it learns the order of keys from the records that it reads.
 ///
 /// ```
 /// use tfarrow_codec::{Validator, Limits, RecordType};
@@ -19,14 +21,14 @@ use crate::{
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Validator {
-    /// The keys of features and of feature lists.
     /// Whether field 2 is `feature_lists`.
     lists: bool,
+    /// The keys of features and of feature lists.
     keys: [Keys; 2],
 }
 
 impl Validator {
-    /// Creates a checker of `record_type` messages. A [`Raw`](RecordType::Raw) record is checked as an `Example`.
+    /// Creates a validator of `record_type` messages. A [`Raw`](RecordType::Raw) record is validated as an `Example`.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
         Self { lists: record_type == RecordType::SequenceExample, keys: [keys(), keys()] }
@@ -63,7 +65,7 @@ impl Visitor for Validator {
     }
 }
 
-/// Parses a `Feature` and its list.
+/// Parses a `Feature` and its list, and checks the number of values.
 fn feature(message: &[u8], limits: &Limits) -> wire::Result<()> {
     walk::feature(message, limits.nesting, |list| {
         let Some((kind, body)) = list else { return Ok(()) };

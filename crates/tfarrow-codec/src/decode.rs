@@ -1,8 +1,11 @@
 //! Decoding complete records to one batch. All batches of the codec are made here.
 //!
 //! ```text
-//! Records ─▶ for each row: check the CRC, walk the wire ─▶ tape ─▶ for each column: build the array ─▶ RecordBatch
-//!                          └ error: fail, or skip the row          └ error: fail, or skip the row     └ without skipped rows
+//! Records ─▶ rows   check the CRC, walk the wire ─▶ tape
+//!                   error: fail, or skip the row
+//!         ─▶ columns   build the array of all rows from the tape
+//!                      error: fail, or skip the row and build the array again
+//!         ─▶ RecordBatch, without the skipped rows
 //! ```
 //!
 //! *Rows* are the records that a filter keeps; without a filter, all of them. A *lane* is the set of slots of one
@@ -396,7 +399,7 @@ impl BatchDecoder {
         }
     }
 
-    /// Returns the error of a column or batch, which no single record is to blame for unless it is that of a row.
+    /// Returns the error of a column or batch. It has the position of a record only if it is that of a row.
     fn batch_error(&self, fault: ColumnError, records: &Records) -> Error {
         match fault {
             ColumnError::Row { row, kind } => self.row_error(row, kind, records),

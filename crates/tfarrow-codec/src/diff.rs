@@ -8,6 +8,9 @@
 //!                                                          right:   a    -    c
 //! differences    a: values 2 and 3 at index 1;   b: only left;   c: only right
 //! ```
+//!
+//! The order of features, packed and unpacked lists, and other forms of the same message make no difference. Features
+//! whose bytes are equal are not decoded.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -94,11 +97,12 @@ pub enum Incomparable {
     Names,
 }
 
-/// Compares pairs of records. Reuse it: it remembers the keys of records, so that the next ones are found faster.
+/// Compares pairs of records. Reuse it: it learns the order of keys from the records that it reads.
 #[derive(Debug)]
 pub struct Differ {
     /// Whether field 2 is `feature_lists`.
     lists: bool,
+    /// The keys of features and of feature lists, of both records.
     keys: [Keys; 2],
     /// The left record of the current pair.
     left: Found,
@@ -120,7 +124,8 @@ struct Found {
 }
 
 impl Differ {
-    /// Creates a comparer of `record_type` messages.
+    /// Creates a comparer of `record_type` messages. Records of the type [`Raw`](RecordType::Raw) are compared as
+    /// Examples; compare their bytes instead.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
         let lists = record_type == RecordType::SequenceExample;
@@ -179,7 +184,11 @@ impl Differ {
         ids
     }
 
-    /// Returns the difference between the values of one key.
+    /// Returns the difference between the values of one key; `None` if they are equal. `left` and `right` are the bytes
+    /// of the records, to which slots refer.
+    ///
+    /// # Errors
+    /// [`Incomparable`] for a value that does not parse.
     fn feature(
         &self,
         side: Side,
@@ -217,10 +226,13 @@ impl Differ {
 /// A decoded list of a feature.
 #[derive(Debug)]
 enum List {
+    /// A feature without a kind.
     Unset,
+    /// The values of a `bytes_list`.
     Bytes(Vec<Vec<u8>>),
-    /// The bits of the values.
+    /// The bits of the values of a `float_list`.
     Float(Vec<u32>),
+    /// The values of an `int64_list`.
     Int64(Vec<i64>),
 }
 
@@ -254,7 +266,7 @@ fn differ(step: Option<usize>, one: &List, other: &List) -> Option<DifferenceKin
     }
 }
 
-/// Returns the first difference between two lists of one kind.
+/// Returns the first difference between two lists of one kind: of their lengths, or else of their values.
 fn first<T: PartialEq>(
     step: Option<usize>,
     left: &[T],
@@ -286,6 +298,9 @@ fn list(message: &[u8], nesting: usize) -> wire::Result<List> {
 }
 
 /// Decodes the body of a list.
+///
+/// # Errors
+/// [`WireError`] for a list that does not parse.
 fn values(kind: Kind, body: &[u8], nesting: usize) -> wire::Result<List> {
     match kind {
         Kind::Bytes => {
@@ -327,7 +342,8 @@ fn values(kind: Kind, body: &[u8], nesting: usize) -> wire::Result<List> {
 }
 
 impl Found {
-    /// Walks a record, and replaces the features found before.
+    /// Walks a record, and replaces the features found before. The features of a record that is given twice are those
+    /// of its last entry.
     fn read(&mut self, data: &[u8], lists: bool, keys: &mut [Keys; 2]) -> wire::Result<()> {
         self.slots.iter_mut().for_each(|slots| slots.fill(None));
         self.joined.clear();
@@ -340,6 +356,7 @@ impl Found {
 struct Reading<'f, 'a> {
     found: &'f mut Found,
     keys: &'f mut [Keys; 2],
+    /// The record.
     data: &'a [u8],
 }
 

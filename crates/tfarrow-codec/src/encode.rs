@@ -40,7 +40,7 @@ use self::{
 };
 use crate::{Error, ErrorKind, MOST_RECORD_BYTES, RecordType, Result, Role, exact, frame};
 
-/// Builds an [`Encoder`].
+/// Builds an [`Encoder`] or a [`Writer`](crate::Writer).
 #[derive(Clone, Debug, Default)]
 pub struct EncoderBuilder {
     record_type: Option<RecordType>,
@@ -60,20 +60,20 @@ impl EncoderBuilder {
         self
     }
 
-    /// Allows values to change that a record cannot hold. [`Encoder::losses`] counts the changes. By default they are
-    /// errors.
+    /// Sets whether values that a record cannot hold may change. [`Encoder::losses`] counts the changes. By default
+    /// such values are errors.
     ///
-    /// | what | becomes |
+    /// | value | written as |
     /// |---|---|
-    /// | uint64 past the end of int64 | the int64 of the same bits, which is negative |
-    /// | float64 that no float32 is equal to | the nearest float32 |
+    /// | uint64 of 2^63 or more | the int64 of the same bits, which is negative |
+    /// | float64 that is not equal to a float32 | the nearest float32 |
     /// | timestamp, date, time, duration | int64, in the type's unit |
     /// | decimal | the nearest float32 |
-    /// | null inside a list | nothing: the list gets shorter |
-    /// | empty list whose type says no kind | a feature without a kind |
+    /// | null inside a list | nothing: the list is shorter |
+    /// | empty list of a type without a kind | a feature without a kind |
     /// | feature named in `_tfarrow_unset` that has a value | the value |
     /// | null in a column of raw records | an empty record |
-    /// | a value in `_tfarrow_exact` that is of another record | nothing: the record has its usual form |
+    /// | value in `_tfarrow_exact` that belongs to another record | nothing: the record has its canonical form |
     pub fn with_lossy(mut self, lossy: bool) -> Self {
         self.lossy = lossy;
         self
@@ -92,20 +92,41 @@ impl EncoderBuilder {
     }
 }
 
-/// Encodes batches as framed records. Performs no IO.
+/// Encodes batches as framed records. Performs no IO; [`Writer`](crate::Writer) drives it to a
+/// [`Write`](std::io::Write).
 ///
-/// A record's features come in the order of the schema's columns, unless the column `_tfarrow_exact` says in which form
-/// the record was; the same batch always gives the same bytes.
+/// The features of a record are written in the order of the schema's columns, unless the column `_tfarrow_exact` has
+/// another form of the record. The same batch always gives the same bytes.
+///
+/// ```
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+/// use tfarrow_codec::{EncoderBuilder, Limits, Records};
+/// # fn main() -> tfarrow_codec::Result<()> {
+/// let ids: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![Some(7), None]));
+/// let names: ArrayRef = std::sync::Arc::new(StringArray::from(vec!["a", "b"]));
+/// let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)])?;
+/// let mut encoder = EncoderBuilder::new().build(batch.schema())?;
+/// let mut frames = Vec::new();
+/// encoder.encode(&batch, &mut frames)?;
+/// // The second record does not have the feature `id`.
+/// let records = Records::from_frames(frames, Limits::default())?;
+/// assert_eq!(records.iter().map(|record| record.len()).collect::<Vec<_>>(), [30, 17]);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Encoder {
+    /// The schema that all batches have.
     schema: SchemaRef,
     record_type: RecordType,
+    /// The plan of each column, in the order of the schema.
     columns: Vec<ColumnPlan>,
+    /// Whether values may change.
     lossy: bool,
     /// Number of records written so far, which is the number of the next one.
     records: u64,
     /// Number of bytes written so far, which is the offset of the next frame.
     bytes: u64,
+    /// The changes of values so far.
     losses: Vec<Loss>,
     /// The canonical records of a batch with the column `_tfarrow_exact`.
     canonical: Vec<u8>,
@@ -158,7 +179,7 @@ impl Encoder {
         Err(Error::usage(ErrorKind::Unsupported(message)))
     }
 
-    /// Writes the values of one column as records.
+    /// Writes the values of one column of bytes as records.
     fn encode_raw(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let Some(plan) = self.columns.first() else { return Ok(()) };
         let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
@@ -215,7 +236,9 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes records in their canonical form.
+    /// Writes records in their canonical form: features in the order of the columns, then feature lists.
+    ///
+    /// Columns are converted and measured first, so that an error leaves `out` unchanged.
     fn encode_canonical(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let rows = batch.num_rows();
         let (mut features, mut feature_lists) = (Message::new(1, rows), Message::new(2, rows));

@@ -110,12 +110,12 @@ fn entries(mut record: &[u8]) -> Option<(Vec<Entry<'_>>, usize)> {
 /// 0a 82 00 'h' 'i'     None: the length 2 in two bytes
 /// ```
 fn shortest<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let mut behind = rest.get(1..)?;
-    let start = behind;
-    let body = wire::bytes(&mut behind).ok()?;
-    let length = start.len() - behind.len() - body.len();
+    let mut after = rest.get(1..)?;
+    let start = after;
+    let body = wire::bytes(&mut after).ok()?;
+    let length = start.len() - after.len() - body.len();
     (length as u64 == varint_len(body.len() as u64)).then(|| {
-        *rest = behind;
+        *rest = after;
         body
     })
 }
@@ -243,6 +243,7 @@ struct Untaken {
 }
 
 impl Untaken {
+    /// Creates the tree of `count` numbers, none of which is taken.
     fn new(count: usize) -> Self {
         Self { counts: (0..=count).map(|place| place & place.wrapping_neg()).collect() }
     }
@@ -379,9 +380,14 @@ impl Part {
 }
 
 /// Splits a record into parts. Bytes that match no canonical entry become [`Part::Bytes`].
+///
+/// It never fails: a record that is no message at all becomes one part of bytes.
 struct Parts<'a> {
+    /// The entries of the canonical record.
     canonical: &'a [Entry<'a>],
+    /// The numbers of these entries by their maps and keys.
     by_key: HashMap<(u8, &'a [u8]), usize>,
+    /// The parts so far.
     out: Vec<u8>,
     /// Bytes of the part that is being collected.
     bytes: Vec<u8>,
@@ -406,23 +412,23 @@ impl Parts<'_> {
                     self.map(map as u8, body);
                     self.put(Part::End);
                 }
-                _ => self.bytes.extend(rest.iter().take(rest.len() - field.behind.len())),
+                _ => self.bytes.extend(rest.iter().take(rest.len() - field.after.len())),
             }
-            rest = field.behind;
+            rest = field.after;
         }
         self.bytes.extend(rest);
     }
 
     /// Adds the entries of a map.
     fn map(&mut self, map: u8, mut rest: &[u8]) {
-        while let Some(Field { number, body, behind }) = Field::first(rest) {
-            let bytes = rest.get(..rest.len() - behind.len()).unwrap_or_default();
+        while let Some(Field { number, body, after }) = Field::first(rest) {
+            let bytes = rest.get(..rest.len() - after.len()).unwrap_or_default();
             let part = body.filter(|_| number == 1).and_then(|body| self.entry(map, body, bytes));
             match part {
                 Some(part) => self.put(part),
                 None => self.bytes.extend(bytes),
             }
-            rest = behind;
+            rest = after;
         }
         self.bytes.extend(rest);
     }
@@ -454,26 +460,27 @@ impl Parts<'_> {
 
 /// A field of a message.
 struct Field<'a> {
+    /// The number of the field.
     number: u32,
     /// The body, if the field is length-delimited with a tag of one byte and the shortest length.
     body: Option<&'a [u8]>,
     /// The bytes after the field.
-    behind: &'a [u8],
+    after: &'a [u8],
 }
 
 impl<'a> Field<'a> {
     /// Parses the field at the front of a message; `None` if there is no valid field.
     fn first(rest: &'a [u8]) -> Option<Self> {
-        let mut behind = rest;
-        let tag = wire::tag(&mut behind).ok()?;
-        if tag.1 == LEN && rest.len() - behind.len() == 1 {
+        let mut after = rest;
+        let tag = wire::tag(&mut after).ok()?;
+        if tag.1 == LEN && rest.len() - after.len() == 1 {
             let mut field = rest;
             if let Some(body) = shortest(&mut field) {
-                return Some(Self { number: tag.0, body: Some(body), behind: field });
+                return Some(Self { number: tag.0, body: Some(body), after: field });
             }
         }
-        wire::skip(&mut behind, tag, usize::MAX).ok()?;
-        Some(Self { number: tag.0, body: None, behind })
+        wire::skip(&mut after, tag, usize::MAX).ok()?;
+        Some(Self { number: tag.0, body: None, after })
     }
 }
 
@@ -527,11 +534,11 @@ pub(crate) struct Unfit;
 
 /// Restores the original record from its canonical bytes and its difference.
 ///
-/// # Errors
-/// [`Unfit`] if no record can have this difference.
-///
 /// An empty difference is that of a record in its canonical form. One that has exactly the length of an order's number
 /// is such a number; any other begins with the byte of its form.
+///
+/// # Errors
+/// [`Unfit`] if no record can have this difference.
 pub(crate) fn restore(canonical: &[u8], difference: &[u8]) -> Result<Vec<u8>, Unfit> {
     if difference.is_empty() {
         return Ok(canonical.to_vec());
@@ -562,9 +569,9 @@ fn reordered(entries: &[Entry<'_>], features: usize, mut numbers: &[u8]) -> Opti
     Some(record)
 }
 
-/// Returns the record that consists of these parts.
+/// Returns the record that consists of these parts; `None` if a part does not fit, or if a message is not closed.
 ///
-/// The result is limited to [`MOST_RECORD_BYTES`].
+/// The result is limited to [`MOST_RECORD_BYTES`], since a difference may come from any file.
 fn joined(entries: &[Entry<'_>], mut parts: &[u8]) -> Option<Vec<u8>> {
     let mut record = Vec::new();
     // The message that is open, and the bytes of the record before it.
@@ -622,9 +629,10 @@ mod tests {
         }
     }
 
-    /// What is taken of a plain list of those that are left: files that are there have to be read in years to come.
+    /// The expected numbers are computed from a plain list of the numbers that are left. They are part of the file
+    /// format, and must not change.
     #[test]
-    fn numbers_of_orders_stay_what_they_are() {
+    fn numbers_of_orders_do_not_change() {
         assert_eq!(ranked(&[2, 0, 3, 1]), [14]);
         for count in [2, 3, 20, 33, 34, 35, 36, 200] {
             let order: Vec<usize> = (0..count).map(|i| (i * 7919 + 13) % count).collect();
@@ -650,16 +658,16 @@ mod tests {
         number
     }
 
-    /// As many as a record may have: at a price that grows with their square, this test would not end.
+    /// The largest number of features of a record by default: with quadratic work, this test would not end.
     #[test]
-    fn orders_of_a_million_features_are_there_and_back_in_time() {
+    fn orders_of_a_million_features_take_no_quadratic_time() {
         let count = crate::Limits::default().record_features;
         let order: Vec<usize> = (0..count).map(|i| (i * 7919 + 13) % count).collect();
         assert!(unrank(count, &mut ranked(&order).as_slice()) == Some(order));
     }
 
     #[test]
-    fn numbers_of_orders_take_hardly_more_than_they_must() {
+    fn numbers_of_orders_take_few_more_bits_than_the_minimum() {
         for count in 2..2000_u32 {
             let bits: f64 = (2..=count).map(|n| f64::from(n).log2()).sum();
             let bytes = order_len(count as usize) as f64;
@@ -668,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn long_orders_are_there_and_back() {
+    fn long_orders_have_a_round_trip() {
         for count in [33, 34, 35, 40, 63, 64, 65, 100, 1000] {
             let order: Vec<usize> = (0..count).map(|i| (i * 7919 + 13) % count).collect();
             let mut seen = order.clone();
@@ -684,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_record_is_refused() {
+    fn differences_that_fit_no_record_are_refused() {
         let entry = |name: &str| field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, &field(0x1a, &[]))].concat());
         let canonical = field(0x0a, &["a", "b", "c"].map(entry).concat());
         for difference in [&[6][..], &[255], &[1, 0x0c], &[1, 0x05], &[1, 0x21], &[1, 0x1b, 1], &[9, 9, 9]] {

@@ -50,7 +50,7 @@ use crate::{
     schema::{self, Column, Kind, Layout, RecordType, Role, Shape, Values},
 };
 
-/// The place of a record in a data set. Places are ordered as a reader of the data set meets them.
+/// The place of a record in a data set. Places are ordered by shard, then by record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The number of the shard, as given to [`Summary::new`].
@@ -630,7 +630,7 @@ impl Summary {
         self.features().filter(move |f| record_type != RecordType::Example || f.role == Role::Feature)
     }
 
-    /// Returns the schema of all records: columns ordered by name, then those of tfarrow's own. `record_type` overrides
+    /// Returns the schema of all records: columns ordered by name, then virtual columns. `record_type` overrides
     /// the [inferred type](Self::record_type).
     ///
     /// # Errors

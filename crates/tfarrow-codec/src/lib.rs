@@ -38,9 +38,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Apart from these two, the crate performs no IO, and it knows no path, thread, clock or environment. An async or
-//! multi-threaded program drives the push [`Decoder`], or cuts [`Records`] with a [`FrameBuffer`] and decodes them with
-//! a [`BatchDecoder`] on each thread. Payloads without frames become [`Records`] by [`Records::from_payloads`].
+//! Apart from these two, the crate performs no IO, and it uses no path, thread, clock or environment variable. An async
+//! or multi-threaded program drives the push [`Decoder`], or cuts [`Records`] with a [`FrameBuffer`] and decodes them
+//! with a [`BatchDecoder`] on each thread. Payloads without frames become [`Records`] by [`Records::from_payloads`].
 //!
 //! # Columns
 //! Each feature becomes a nullable column; null means that the record does not have the feature. The Arrow type depends
@@ -61,8 +61,8 @@
 //! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values.
 //!
 //! # Errors and limits
-//! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream
-//! and, if one is to blame, the feature. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
+//! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and
+//! the feature, if the error is in one. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
 
 mod check;
 mod column;

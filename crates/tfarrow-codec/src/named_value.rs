@@ -18,7 +18,7 @@ pub trait NamedValue: Copy + Send + Sync + 'static {
     /// The name of the value. It does not change between versions.
     fn name(self) -> &'static str;
 
-    /// What the value does, in a few words, for the help of an option; empty where the type is no option.
+    /// The effect of the value in a few words, for the help of an option. Empty if the type is not used as an option.
     fn help(self) -> &'static str;
 
     /// The names of all values, with commas between them.
@@ -27,10 +27,12 @@ pub trait NamedValue: Copy + Send + Sync + 'static {
     }
 }
 
-/// The error that no value has a name.
+/// The error that no value has the name that was given. It lists the names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
+    /// The name that was given.
     found: String,
+    /// The names of all values.
     expected: String,
 }
 
@@ -42,10 +44,15 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// The value that an option calls `text`: the words of a name may be joined by `-` or `_`.
+/// Returns the value with the name `text`, as options spell it: the words of a name may be joined by `-` or `_`.
+///
+/// ```
+/// use tfarrow_codec::{VerifyCrc, parse_name};
+/// assert_eq!(parse_name("on_parse_failure"), Ok(VerifyCrc::OnParseFailure));
+/// ```
 ///
 /// # Errors
-/// No value has this name.
+/// [`UnknownName`] if no value has this name.
 pub fn parse_name<T: NamedValue>(text: &str) -> Result<T, UnknownName> {
     let same = |name: &str| name.replace('_', "-") == text.replace('_', "-");
     let value = T::ALL.iter().copied().find(|value| same(value.name()));
@@ -75,14 +82,14 @@ macro_rules! named_values {
             /// All values.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// The name that options, metadata and journals have for the value.
+            /// The name of the value in options, metadata and journals.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),+
                 }
             }
 
-            /// The value of exactly this name, if any.
+            /// The value of exactly this name; `None` if there is none.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|value| value.name() == name)
             }
@@ -131,7 +138,7 @@ mod tests {
         }
     }
 
-    /// Files and scripts have these names.
+    /// Files and scripts contain these names.
     #[test]
     fn names_do_not_change() {
         check::<Kind>("bytes_list, float_list, int64_list");

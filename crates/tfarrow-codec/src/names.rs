@@ -1,6 +1,6 @@
-//! The names of columns, and the names of features that they stand for.
+//! The names of columns, which follow from the names of features.
 //!
-//! A column has the name of its feature, unless that name is taken: by a column of tfarrow's own (`_tfarrow..`), or,
+//! A column has the name of its feature, unless that name is taken: by a virtual column (`_tfarrow..`), or,
 //! for a feature list, by a context feature. Then it gets a prefix, repeated until the name is free. A feature with a
 //! column for each of its kinds gets names that end in the kind. Where the names differ, the feature's own name is in
 //! the metadata of the field.
@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use crate::schema::{Kind, Role};
 
-/// Prefix of the names of all columns of tfarrow's own.
+/// Prefix that is reserved for the names of virtual columns.
 pub(crate) const OWN: &str = "_tfarrow";
 
 /// The feature that a column is named after.

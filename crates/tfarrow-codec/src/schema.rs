@@ -10,6 +10,16 @@
 //! schema metadata   tfarrow.record_type = example
 //! ```
 //!
+//! ```
+//! use arrow_schema::{DataType, Field};
+//! use tfarrow_codec::{Column, Kind, RecordType, Role, Shape};
+//! # fn main() -> tfarrow_codec::Result<()> {
+//! let field = Field::new("tokens", DataType::new_list(DataType::Int64, true), true);
+//! let column = Column::try_new(&field, RecordType::Example)?;
+//! assert_eq!((column.role, column.shape, column.values.kind()), (Role::Feature, Shape::List, Kind::Int64));
+//! # Ok(()) }
+//! ```
+//!
 //! docs/mapping.md lists all types. A new type must also be added to `column::build` (decode) and to `encode`; the
 //! compiler finds both places, since they match [`Values`] exhaustively.
 
@@ -305,15 +315,15 @@ fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
 /// Returns the type of the records of `schema`: that of its metadata, or else SequenceExample if a column is a list of
 /// lists, or else Example.
 pub fn record_type_of(schema: &Schema) -> RecordType {
-    let said = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
-    said.unwrap_or_else(|| {
+    let declared = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
+    declared.unwrap_or_else(|| {
         let steps = |field: &Arc<Field>| shape_of(field.data_type()).0 == Shape::Steps;
         if schema.fields().iter().any(steps) { RecordType::SequenceExample } else { RecordType::Example }
     })
 }
 
 /// Checks that a schema has no more features, and no more bytes in their names, than `limits` allow. Several columns of
-/// one feature count once. Columns of tfarrow's own do not count, as long as there are not more of them than the limit,
+/// one feature count once. Virtual columns do not count, as long as there are not more of them than the limit,
 /// since a role is only a claim of the metadata.
 ///
 /// # Errors
@@ -338,7 +348,14 @@ pub fn check_columns(schema: &Schema, limits: &Limits) -> Result<()> {
     Err(Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed }))
 }
 
-/// Returns the schema of raw records: one column, `record`.
+/// Returns the schema of raw records: one column, `record`, whose values are binary or binary views.
+///
+/// ```
+/// use arrow_schema::DataType;
+/// use tfarrow_codec::{Values, schema::raw_schema};
+/// let schema = raw_schema(Values::BinaryView);
+/// assert_eq!((schema.field(0).name().as_str(), schema.field(0).data_type()), ("record", &DataType::BinaryView));
+/// ```
 pub fn raw_schema(values: Values) -> SchemaRef {
     let column = Column { feature: RECORD_COLUMN.to_owned(), role: Role::Record, shape: Shape::Scalar, values };
     with_record_type(vec![column.field(RECORD_COLUMN)], RecordType::Raw)
@@ -401,6 +418,9 @@ pub fn without_exact(schema: &Schema) -> SchemaRef {
 /// views = true     Utf8 ─▶ Utf8View,     List<Binary> ─▶ List<BinaryView>
 /// views = false    Utf8View ─▶ Utf8,     List<BinaryView> ─▶ List<Binary>
 /// ```
+///
+/// With view types, values of 1 KiB or more are not copied: they refer to the memory of the records, which stays
+/// allocated as long as the batch.
 pub fn with_views(schema: &Schema, views: bool) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|field| with_view(field, views)).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))

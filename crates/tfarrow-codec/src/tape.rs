@@ -47,8 +47,11 @@ pub(crate) enum State {
 /// The place of one value: a range of bytes in the chunk or in the tape's `joined` bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
+    /// Index of the first byte of the body.
     start: u32,
+    /// Length of the body in bytes.
     len: u32,
+    /// The state, which also decides what the body is.
     pub(crate) state: State,
     /// Whether the range is in `joined` instead of the chunk.
     joined: bool,
@@ -75,8 +78,11 @@ impl Slot {
 /// The buffers that slots refer to, and the limit of nested groups in them.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'t> {
+    /// The memory of the records.
     pub(crate) chunk: &'t Buffer,
+    /// The bodies that are not in the chunk in one piece.
     pub(crate) joined: &'t [u8],
+    /// The allowed depth of groups in unknown fields.
     pub(crate) nesting: usize,
 }
 
@@ -148,10 +154,18 @@ pub(crate) struct Tape {
 
 /// The keys of one map, and their columns.
 ///
+/// ```text
+/// schema a b, of which b is projected to column 0      records also have x
+/// keys       a     b   x
+/// columns    NONE  0                                    a key past the end of `columns` has no column in the schema
+/// unknown              3                                x was found three times
+/// ```
+///
 /// Keys with a number below `columns.len()` are those of the schema, in the order of its columns; keys above are those
 /// that records have besides.
 #[derive(Debug)]
 struct SideKeys {
+    /// The names of the features, and the prediction of the next one.
     keys: Keys,
     /// The column of each key, by the key's number.
     columns: Vec<u32>,
@@ -190,8 +204,11 @@ impl SideKeys {
 struct Pending {
     /// The keys without a column that have values.
     unknown: Vec<(Side, u32)>,
+    /// See [`Tape::lost_unset`].
     lost_unset: u64,
+    /// See [`Tape::excess`].
     excess: u64,
+    /// See [`Tape::foreign`].
     foreign: Option<(u32, u64)>,
 }
 
@@ -336,7 +353,7 @@ impl Tape {
     ///
     /// ```text
     /// record    0a len (a = [1])   0a len (a = [2])     two entries with one key
-    /// slot      [1], then [2]; the list [1] is checked before it is excess
+    /// slot      [1], then [2]; the list [1] is checked before it is replaced
     /// ```
     #[inline]
     fn set(&mut self, column: u32, slot: Slot, chunk: &[u8]) -> wire::Result<()> {
@@ -362,7 +379,7 @@ impl Tape {
     }
 }
 
-/// Returns the map that columns of a role come from; `None` for columns of tfarrow's own.
+/// Returns the map that columns of a role come from; `None` for virtual columns.
 fn side_of(role: Role) -> Option<Side> {
     match role {
         Role::Feature | Role::Context => Some(Side::Features),
@@ -384,6 +401,7 @@ impl Unset {
 /// Writes the features that a walk visits to the tape.
 struct TapeVisitor<'t, 'a> {
     tape: &'t mut Tape,
+    /// The memory that the record is part of.
     chunk: &'a [u8],
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     Ok(bytes)
 }
 
-/// Splits `rest` after a length of one or two bytes and as many bytes as it says; `None` for a longer length or too few
+/// Splits `rest` after a length of one or two bytes and the bytes that it counts; `None` for a longer length or too few
 /// bytes. Calls no function, so that the variables of the loop around it stay in registers.
 #[inline(always)]
 pub(crate) fn short_bytes(rest: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -142,7 +142,7 @@ pub(crate) fn sole(message: &[u8], tag: u8) -> Option<&[u8]> {
     }
 }
 
-/// Returns the bytes after a length, if they are exactly as many as it says.
+/// Returns the bytes after a length, if the length is exactly their number.
 #[inline]
 pub(crate) fn last_bytes(rest: &[u8]) -> Option<&[u8]> {
     if let [length @ ..=0x7f, body @ ..] = rest {
@@ -211,13 +211,15 @@ pub(crate) fn highest(value: u64) -> usize {
     (value | 1).ilog2() as usize
 }
 
-/// Returns the length of `value` as a varint.
+/// Returns the length in bytes of `value` as a varint in its shortest form. A table is faster than a division by 7
+/// here, since the encoder measures every value.
 #[inline]
 pub(crate) fn varint_len(value: u64) -> u64 {
     u64::from(look_up(&LENS, highest(value)))
 }
 
-/// Returns an element of a table. All positions are below 64, so that the compiler removes the check.
+/// Returns an element of a table that is indexed by [`highest`]. All positions are below 64, so that the compiler
+/// removes the check.
 #[inline]
 pub(crate) fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
     table.get(bit).copied().unwrap_or_default()
@@ -285,8 +287,8 @@ fn check_varints(packed: &[u8]) -> Result<()> {
 /// # Errors
 /// The errors of [`varint`], for a list that was not checked.
 ///
-/// Three cases of a word are told apart by the bytes that end a varint: all of them (eight values below 128), none of
-/// them (a varint of more than eight bytes), or some.
+/// Three cases of a word are distinguished by the bytes that end a varint: all of them (eight values below 128), none
+/// of them (a varint of more than eight bytes), or some.
 pub(crate) fn unpack_varints(mut packed: &[u8], out: &mut Vec<i64>) -> Result<()> {
     while let Some(word) = packed.first_chunk::<8>() {
         let ends = !u64::from_le_bytes(*word) & MORE;
@@ -346,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unpacks_varints_of_every_length_at_every_place() {
+    fn varints_of_every_length_are_unpacked_at_every_position() {
         let values: Vec<i64> = (0..64).flat_map(|bit| [1i64 << bit, (1i64 << bit).wrapping_sub(1), -1, bit]).collect();
         for start in 0..values.len() {
             let values = &values[start..];
@@ -374,14 +376,14 @@ mod tests {
     }
 
     #[test]
-    fn steps_over_groups() {
+    fn groups_are_skipped() {
         let group = [0x0b, 0x08, 1, 0x13, 0x14, 0x0c, 7];
         let mut rest = group.as_slice();
         let t = tag(&mut rest).unwrap();
         skip(&mut rest, t, 2).unwrap();
         assert_eq!(rest, [7]);
         assert_eq!(skip(&mut &group[1..], (1, START_GROUP), 1), Err(WireError::Depth));
-        // However deep they are, they take no stack.
+        // Deep groups take no stack.
         let deep = [vec![0x0b; 1 << 20], vec![0x0c; 1 << 20]].concat();
         assert_eq!(skip(&mut &deep[1..], (1, START_GROUP), 1 << 20), Ok(()));
         assert_eq!(skip(&mut &deep[1..], (1, START_GROUP), (1 << 20) - 1), Err(WireError::Depth));

@@ -1,4 +1,11 @@
 //! Batches to anything that implements [`Write`].
+//!
+//! ```text
+//! RecordBatch ─▶ Encoder ─▶ frames of one batch, in memory ─▶ Write
+//! ```
+//!
+//! A batch is encoded completely before any of it is written, so that an error leaves only complete batches in the
+//! output.
 
 use std::io::Write;
 
@@ -26,6 +33,7 @@ use crate::{Encoder, EncoderBuilder, Result};
 /// ```
 #[derive(Debug)]
 pub struct Writer<W: Write> {
+    /// The destination.
     output: W,
     encoder: Encoder,
     /// The frames of one batch.
@@ -36,7 +44,7 @@ impl<W: Write> Writer<W> {
     /// Creates a writer of batches of this schema, with the defaults of [`EncoderBuilder`].
     ///
     /// # Errors
-    /// As [`EncoderBuilder::build`].
+    /// The errors of [`EncoderBuilder::build`].
     pub fn new(output: W, schema: SchemaRef) -> Result<Self> {
         EncoderBuilder::new().build_writer(output, schema)
     }
@@ -44,7 +52,7 @@ impl<W: Write> Writer<W> {
     /// Writes a framed record for each row. Nothing of a batch is written if it cannot be encoded.
     ///
     /// # Errors
-    /// As [`Encoder::encode`], in [`ArrowError::ExternalError`], and an error of the output.
+    /// The errors of [`Encoder::encode`], in [`ArrowError::ExternalError`], and an error of the output.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
         self.frames.clear();
         self.encoder.encode(batch, &mut self.frames)?;
@@ -82,10 +90,11 @@ impl<W: Write> RecordBatchWriter for Writer<W> {
 }
 
 impl EncoderBuilder {
-    /// Builds a writer of batches of this schema.
+    /// Builds a writer of batches of this schema. Wrap a [`File`](std::fs::File) only if batches are very small: each
+    /// batch is written at once.
     ///
     /// # Errors
-    /// As [`build`](Self::build).
+    /// The errors of [`build`](Self::build).
     pub fn build_writer<W: Write>(self, output: W, schema: SchemaRef) -> Result<Writer<W>> {
         Ok(Writer { output, encoder: self.build(schema)?, frames: Vec::new() })
     }

@@ -54,7 +54,7 @@ pub(crate) enum ColumnError {
     /// An error in the value of one row of the batch. With [`OnError::Skip`](crate::OnError::Skip) that row is left
     /// out.
     Row { row: usize, kind: ErrorKind },
-    /// A column that is too large for Arrow's offsets in this batch. No single record is to blame; a batch of fewer
+    /// A column that is too large for Arrow's offsets in this batch. No single record causes it; a batch of fewer
     /// records may fit.
     Overflow { what: &'static str, found: u64, limit: u64 },
     /// An error of Arrow while building the array.

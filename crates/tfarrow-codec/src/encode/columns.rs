@@ -36,7 +36,7 @@ pub(super) fn column(
     column.map_err(|e| e.with_feature(&plan.name))
 }
 
-/// Makes a column of one value a row.
+/// Makes a column of one value a row. A null is a row without the feature.
 fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Option<Box<dyn FeatureColumn>>> {
     let Some(values) = plan.leaf.values() else { return Ok(None) };
     let array = convert(array, &plan.leaf, &Some, ledger)?;
@@ -44,7 +44,7 @@ fn scalars(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Resu
     Ok(Some(feature::column(&plan.feature, rows, true, values, &array)))
 }
 
-/// Makes a column of a list a row.
+/// Makes a column of a list a row. A null is a row without the feature; an empty list is a feature without values.
 fn lists(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn FeatureColumn>> {
     let (mut lists, items) = lists::split(array)?;
     let items = items_of(plan, &mut lists, &items, &Some, ledger)?;
@@ -63,7 +63,8 @@ pub(super) fn steps(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>
     steps_of(plan, array, ledger).map_err(|e| e.with_feature(&plan.name))
 }
 
-/// Splits two levels of lists, and makes the part.
+/// Splits two levels of lists, and makes the part. A null step is a step without a kind, or with that of another
+/// column.
 fn steps_of(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Result<Box<dyn Steps>> {
     let (steps, inner) = lists::split(array)?;
     let (mut lists, items) = lists::split(&inner)?;
@@ -78,11 +79,11 @@ fn steps_of(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Res
     Ok(feature::steps(steps, lists, values, &items))
 }
 
-/// Checks that the columns of one feature list fit together: the same numbers of steps, and at most one list for each
-/// step.
+/// Checks that the columns of one feature list fit together: all of them have the same number of steps in a row, and at
+/// most one of them has a list for each step.
 ///
 /// # Errors
-/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a row where they do not, unless losses are allowed.
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a row in which they do not, unless losses are allowed.
 ///
 /// ```text
 /// int64 column   [[1], null]        float column   [null, [0.5]]     steps: [1], [0.5]
@@ -169,12 +170,15 @@ fn finish(plan: &ColumnPlan, rows: RowValues, typed: Option<(Values, ArrayRef)>)
     feature::column(&plan.feature, rows, has_kind, values, &items)
 }
 
-/// Returns no values, of some type.
+/// Returns an empty array, for lists without a kind, which have no values.
 fn no_values() -> (Values, ArrayRef) {
     (Values::Binary, new_empty_array(&Values::Binary.data_type()))
 }
 
-/// Refuses lists without a kind, or counts them as losses.
+/// Refuses lists of a column without a kind, or counts them as losses.
+///
+/// # Errors
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for the first list that is not null, unless losses are allowed.
 fn check_kind(lists: &Lists, row_of: &dyn Fn(usize) -> Option<usize>, ledger: &mut Ledger<'_>) -> Result<()> {
     let mut times = 0;
     for row in (0..lists.len()).filter(|list| lists.get(*list).is_some()).filter_map(row_of) {

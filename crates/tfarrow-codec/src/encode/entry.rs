@@ -39,7 +39,7 @@ pub(super) fn field_len(body: u64) -> u64 {
 
 /// The bytes before the body of a list, which are the same in every row but for lengths.
 pub(super) struct Entry {
-    /// The field `key`, with tag and length.
+    /// The field `key` with its tag and length.
     key: Vec<u8>,
     /// The same bytes in pieces of a fixed size, padded with zeros.
     pieces: Vec<[u8; PIECE]>,
@@ -75,13 +75,14 @@ impl Entry {
         if body < self.short_end { self.short_len + body } else { field_len(self.inside(self.value_len(body))) }
     }
 
-    /// Writes everything before a body of `body` bytes.
+    /// Writes everything before a body of `body` bytes. The start of a short entry is one piece, with its lengths
+    /// patched in.
     #[inline]
     pub(super) fn begin(&self, body: u64, out: &mut BlockWriter<'_>) {
         if body >= self.short_end {
             return self.begin_long(body, out);
         }
-        // Less than 128, as are all lengths inside of the entry.
+        // Less than 128, as are all lengths inside the entry.
         let len = (self.short_len + body - 2) as u8;
         out.write(|place: &mut [u8; SHORT]| {
             put_at(place, 0, [tag(1), len]);

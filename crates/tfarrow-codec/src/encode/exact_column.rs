@@ -22,7 +22,26 @@ use crate::{
     schema::{EXACT_COLUMN, with_exact},
 };
 
-/// Adds the column `_tfarrow_exact` to batches of decoded records.
+/// Adds the column `_tfarrow_exact` to batches of decoded records, so that encoding them restores the original bytes.
+///
+/// ```
+/// use tfarrow_codec::{DecoderBuilder, EncoderBuilder, ExactColumn, Layout, Records, frame, infer::infer_schema};
+/// # fn main() -> tfarrow_codec::Result<()> {
+/// // The `tf.Example` message {"x": 1}, whose list is not packed, as no encoder of TensorFlow writes it.
+/// let payload = [10, 11, 10, 9, 10, 1, b'x', 18, 4, 26, 2, 8, 1];
+/// let mut file = Vec::new();
+/// frame::write(&payload, &mut file);
+/// let schema = infer_schema(&file, Layout::Auto)?;
+/// let records = Records::from_payloads([payload.as_slice()])?;
+/// let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder()?.decode(&records)?;
+///
+/// let mut exact = ExactColumn::new(schema)?;
+/// let batch = exact.add(&batch, &records, |row| row)?;
+/// let mut encoded = Vec::new();
+/// EncoderBuilder::new().build(batch.schema())?.encode(&batch, &mut encoded)?;
+/// assert_eq!(encoded, file);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct ExactColumn {
     /// The schema with the column.
@@ -48,7 +67,8 @@ impl ExactColumn {
         &self.schema
     }
 
-    /// Returns `batch` with the column. `rows` maps a row of the batch to its record in `records`.
+    /// Returns `batch` with the column. `rows` maps a row of the batch to the index of its record in `records`; see
+    /// [`BatchDecoder::record_of`](crate::BatchDecoder::record_of).
     ///
     /// # Errors
     /// The errors of [`Encoder::encode`], and an error with the column's name if the differences take more than 2^31 -

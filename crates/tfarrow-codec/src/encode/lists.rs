@@ -3,6 +3,15 @@
 //! ```text
 //! [[7], null, [1, 2]]     offsets  0 1 1 3     nulls  1 0 1     values  7 1 2  (kept by the caller)
 //! ```
+//!
+//! Arrow has five types of lists. All of them become 32-bit offsets, so that the rest of the encoder has one case:
+//!
+//! | type | offsets | values |
+//! |---|---|---|
+//! | `List` | its own, shared | a slice |
+//! | `LargeList` | narrowed to 32 bits | a slice |
+//! | `ListView`, `LargeListView` | from the sizes | gathered in the order of the lists |
+//! | `FixedSizeList` | multiples of the size | all, also those of null lists |
 
 use std::{ops::Range, sync::Arc};
 
@@ -19,8 +28,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// The assignment of values to lists.
 pub(super) struct Lists {
-    /// The start of the first list and the end of each list.
+    /// The start of the first list and the end of each list, as indices of values.
     offsets: ScalarBuffer<i32>,
+    /// The lists that are null; `None` if no list is.
     nulls: Option<NullBuffer>,
 }
 
@@ -36,7 +46,7 @@ pub(super) fn item(data_type: &DataType) -> Option<&DataType> {
     }
 }
 
-/// Splits an array of lists into offsets and values.
+/// Splits an array of lists of any type into offsets and values.
 ///
 /// # Errors
 /// An array that is not of lists, and more values than 32-bit offsets can count.
@@ -51,7 +61,8 @@ pub(super) fn split(array: &ArrayRef) -> Result<(Lists, ArrayRef)> {
     }
 }
 
-/// Splits lists with offsets. A slice of an array gets its own values only.
+/// Splits lists with offsets. A slice of an array gets only its own values, so that values of other rows are neither
+/// converted nor checked. 32-bit offsets that begin at 0 are shared, others are made anew.
 fn offsets<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<(Lists, ArrayRef)> {
     let nulls = array.nulls().cloned();
     let all = array.values();
@@ -87,7 +98,7 @@ fn views<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<(Lists, 
     Ok((Lists { offsets: narrow(ends.into_iter())?, nulls }, values))
 }
 
-/// Splits lists of a fixed size.
+/// Splits lists of a fixed size. The values of null lists stay, since their offsets skip nothing.
 fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
     let size = usize::try_from(array.value_length()).unwrap_or_default();
     let ends = (0..=array.len()).map(|row| row * size);
@@ -95,6 +106,9 @@ fn fixed(array: &FixedSizeListArray) -> Result<(Lists, ArrayRef)> {
 }
 
 /// Converts offsets to 32 bits.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] for an offset of 2^31 or more.
 fn narrow(mut ends: impl Iterator<Item = usize>) -> Result<ScalarBuffer<i32>> {
     let limit = i32::MAX as u64;
     let refuse =
@@ -127,7 +141,8 @@ impl Lists {
         }
     }
 
-    /// Returns the list, other than null ones, that has this value.
+    /// Returns the index of the list that has the value at index `value`; `None` for the value of a null list or of
+    /// none.
     pub(super) fn list_of(&self, value: usize) -> Option<usize> {
         let list = self.offsets.partition_point(|offset| *offset as usize <= value).checked_sub(1)?;
         self.get(list).filter(|range| range.contains(&value)).map(|_| list)

@@ -8,6 +8,12 @@
 //! large and fixed-size bytes     ─▶ views       no copy
 //! dictionary of T                ─▶ as T
 //! ```
+//!
+//! A value under a null, or in a null list, does not count: no record has it. Functions here therefore take `row_of`,
+//! which maps the index of a value to its row, or to `None`.
+//!
+//! Decimals are parsed from their digits instead of being cast, and `uint64` is reinterpreted: both are rules of
+//! `EncoderBuilder::with_lossy`, which Arrow's casts do not have.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -27,7 +33,7 @@ use arrow_select::take::take;
 use super::{losses::Ledger, plan::Leaf};
 use crate::{Result, Values};
 
-/// A function from the index of a value to its row; `None` for a value that no row has.
+/// A function from the index of a value to its row; `None` for a value that is in no row.
 pub(super) type RowOf<'a> = &'a dyn Fn(usize) -> Option<usize>;
 
 /// Replaces the keys of a dictionary by its values, and returns these with their conversion. Bytes are converted to
@@ -47,7 +53,8 @@ pub(super) fn unpack(array: &ArrayRef, leaf: &Leaf) -> Result<(ArrayRef, Leaf)> 
     Ok((take(&values, dictionary.keys(), None)?, leaf))
 }
 
-/// Converts bytes or text to views; `None` for other values.
+/// Converts bytes or text to views, which refer to the buffer of `array`. Returns the array and its type, or `None` for
+/// other values.
 fn views(array: &ArrayRef, leaf: &Leaf) -> Result<Option<(ArrayRef, Values)>> {
     let array: ArrayRef = match leaf {
         Leaf::Same(Values::Binary) => Arc::new(BinaryViewArray::from(array.as_binary::<i32>())),
@@ -98,7 +105,7 @@ fn fixed_views(array: &FixedSizeBinaryArray) -> Result<BinaryViewArray> {
     Ok(views.finish())
 }
 
-/// Converts values to the type of [`Leaf::values`].
+/// Converts values to the type of [`Leaf::values`]. Nulls stay where they are.
 ///
 /// # Errors
 /// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that would change, unless losses are allowed.
@@ -134,7 +141,7 @@ pub(super) fn convert(array: &ArrayRef, leaf: &Leaf, row_of: RowOf<'_>, ledger: 
     }
 }
 
-/// Converts integers that fit in an `i64`.
+/// Converts integers of a type whose values all fit in an `i64`.
 fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> ArrayRef {
     Arc::new(array.as_primitive::<T>().unary::<_, Int64Type>(Into::into))
 }
@@ -220,7 +227,7 @@ fn decimal<T: DecimalType>(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Led
     Arc::new(floats.collect::<Float32Array>())
 }
 
-/// Returns the number of values that rows have.
+/// Returns the number of values that are not null and are in a row: those that count as changed.
 fn values(array: &ArrayRef, row_of: RowOf<'_>) -> u64 {
     (0..array.len()).filter(|index| array.is_valid(*index) && row_of(*index).is_some()).count() as u64
 }

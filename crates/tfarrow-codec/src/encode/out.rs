@@ -9,6 +9,9 @@
 //! put([0a 03 00 00], 2)    block  .. 0a 03 00 00        used + 2
 //! put([01 96 01 00], 3)    block  .. 0a 03 01 96 01 00  used + 3
 //! ```
+//!
+//! A copy of a constant number of bytes is one or two instructions; one of a variable number is a call of `memcpy`. The
+//! block bounds what may be overwritten, and is copied to the caller's bytes when it is full.
 
 use crate::wire::{LENS, MORE, highest, look_up};
 
@@ -34,14 +37,21 @@ const MORES: [u64; 64] = {
     mores
 };
 
-/// Appends to the caller's bytes, through a block. [`flush`](Self::flush) appends the rest of the block.
+/// Appends to the caller's bytes, through a block.
+///
+/// [`flush`](Self::flush) appends the rest of the block, and must be called at the end: bytes in the block are lost
+/// with the writer.
 pub(super) struct BlockWriter<'a> {
+    /// The caller's bytes.
     bytes: &'a mut Vec<u8>,
+    /// The bytes that are not appended yet, and room for more.
     block: [u8; BLOCK],
+    /// Number of bytes of the block that are written.
     used: usize,
 }
 
 impl<'a> BlockWriter<'a> {
+    /// Creates a writer that appends to `bytes`.
     pub(super) fn new(bytes: &'a mut Vec<u8>) -> Self {
         Self { bytes, block: [0; BLOCK], used: 0 }
     }
@@ -53,7 +63,7 @@ impl<'a> BlockWriter<'a> {
         self.bytes
     }
 
-    /// Writes bytes of any number.
+    /// Writes any number of bytes. Many are appended to the caller's bytes without the block.
     #[inline]
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         if bytes.len() >= LONG {
@@ -77,7 +87,7 @@ impl<'a> BlockWriter<'a> {
         }
     }
 
-    /// Writes the first `len` of `N` bytes.
+    /// Writes the first `len` of `N` bytes; `len` is at most `N`.
     #[inline]
     pub(super) fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         self.room(N);
@@ -93,7 +103,7 @@ impl<'a> BlockWriter<'a> {
         self.put([byte], 1);
     }
 
-    /// Writes what `write` stores in `N` bytes, the number of which it returns.
+    /// Calls `write` with `N` bytes of the block, and keeps the first of them: as many as `write` returns.
     #[inline]
     pub(super) fn write<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N]) -> usize) {
         self.room(N);
@@ -113,7 +123,7 @@ impl<'a> BlockWriter<'a> {
         values.chunks(RUN).for_each(|values| self.write(|place| put_varints(values, place)));
     }
 
-    /// Makes sure that the block has space for `count` bytes, which are fewer than its size.
+    /// Flushes the block if it has no space for `count` bytes, which are fewer than its size.
     #[inline]
     fn room(&mut self, count: usize) {
         if BLOCK - self.used < count {
@@ -201,7 +211,7 @@ mod tests {
     use super::*;
     use crate::wire::varint_len;
 
-    /// As the specification has it.
+    /// A varint by the definition in the specification.
     fn plain_varint(mut value: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         while value >= 0x80 {
@@ -213,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn varints_of_every_length() {
+    fn varints_of_every_length_are_written() {
         for value in (0..64).flat_map(|bit| [1u64 << bit, (1u64 << bit) - 1, u64::MAX << bit, u64::MAX >> bit]) {
             let mut bytes = Vec::new();
             let mut out = BlockWriter::new(&mut bytes);
@@ -225,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_all_lengths_in_their_order() {
+    fn pieces_of_all_lengths_are_written_in_order() {
         let source: Vec<u8> = (0..4 * BLOCK).map(|i| (i * 7 % 251) as u8).collect();
         let mut bytes = vec![9];
         let mut out = BlockWriter::new(&mut bytes);

@@ -1,4 +1,11 @@
-//! Writing records row by row: the header of the frame, the messages, the CRC of the data.
+//! Writing records row by row: the header of the frame, the messages, the CRC of the payload.
+//!
+//! ```text
+//! Example           0a len, entries                      Example.features
+//! SequenceExample   0a len, entries  12 len, entries     SequenceExample.context, .feature_lists
+//! ```
+//!
+//! An Example and a SequenceExample without feature lists have the same bytes.
 
 use std::collections::HashMap;
 
@@ -28,7 +35,7 @@ impl<'a> Message<'a> {
         Self { tag: tag(field), columns: Vec::new(), lens: vec![0; rows], by_name: HashMap::new() }
     }
 
-    /// Measures a column and adds it, if there is one.
+    /// Measures a column and adds it, if there is one. Its entries follow those of the columns before.
     pub(super) fn push(&mut self, plan: &'a ColumnPlan, column: Option<Box<dyn FeatureColumn>>) {
         if let Some(mut column) = column {
             column.measure(&mut self.lens);
@@ -48,7 +55,7 @@ impl<'a> Message<'a> {
         columns.filter(|column| column.is_present(row)).count()
     }
 
-    /// Returns the length of a row's field in bytes. A field without entries is not written.
+    /// Returns the length in bytes of a row's field with its tag and length. A field without entries is not written.
     fn len(&self, row: usize) -> u64 {
         match self.entries_len(row) {
             0 => 0,
@@ -80,8 +87,8 @@ pub(super) fn lens(messages: &[Message<'_>], rows: usize) -> Vec<u64> {
 /// Writes the frames of all rows; `lens` are the lengths of their records.
 ///
 /// ```text
-/// frame    length: u64 │ crc: u32 │ data                            │ crc: u32
-/// data     0a len, entries of features │ 12 len, entries of feature lists
+/// frame     length: u64 │ crc: u32 │ payload                         │ crc: u32
+/// payload   0a len, entries of features │ 12 len, entries of feature lists
 /// ```
 pub(super) fn write(messages: &[Message<'_>], lens: &[u64], bytes: &mut Vec<u8>) {
     let mut out = BlockWriter::new(bytes);

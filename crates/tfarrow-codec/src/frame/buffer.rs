@@ -1,4 +1,13 @@
 //! A buffer that a stream is read into, and that returns complete records.
+//!
+//! ```text
+//! chunk 1  [frame][frame][frame][beginning of a fra
+//!          └─ Records, without a copy ─┘└─ copied to the front of the next chunk
+//! chunk 2  [beginning of a frame][frame][frame]..
+//! ```
+//!
+//! A chunk becomes a reference-counted buffer when its records are returned. Its memory is used for another chunk once
+//! the last record is dropped (`Pool`).
 
 use std::{collections::VecDeque, mem};
 
@@ -48,7 +57,7 @@ pub struct Lost<E = Error> {
 }
 
 impl<E> Lost<E> {
-    /// The same bytes with the error that `f` makes of the error.
+    /// Replaces the error by the result of `f`, for instance by an error that names the file.
     pub fn map_error<F>(self, f: impl FnOnce(E) -> F) -> Lost<F> {
         let Self { error, offset, bytes, is_stored } = self;
         Lost { error: error.map(f), offset, bytes, is_stored }
@@ -57,7 +66,7 @@ impl<E> Lost<E> {
 
 /// Collects the bytes of a stream in chunks, and returns the complete records of each chunk without copying them.
 ///
-/// Read into [`spare`](Self::spare), tell with [`advance`](Self::advance) how many bytes were read, and call
+/// Read into [`spare`](Self::spare), pass the number of bytes that were read to [`advance`](Self::advance), and call
 /// [`next`](Self::next) until it returns `None`. The bytes of an incomplete record are carried over to the next chunk.
 /// A chunk is longer than the target only if a record is, and grows no faster than bytes arrive. The memory of a chunk
 /// is used again once no [`Records`] hold it.
@@ -89,6 +98,7 @@ impl<E> Lost<E> {
 #[derive(Debug)]
 pub struct FrameBuffer {
     framer: Framer,
+    /// Whether corrupt ranges are skipped.
     on_error: OnError,
     state: State,
     /// Size in bytes that chunks grow to.
@@ -97,6 +107,7 @@ pub struct FrameBuffer {
     size: usize,
     /// The corrupt range that is being skipped.
     loss: Option<LostRange>,
+    /// The memory of earlier chunks.
     pool: Pool,
 }
 
@@ -107,19 +118,22 @@ enum State {
     Filling { memory: Vec<u8>, filled: usize },
     /// The segments of a chunk are returned.
     Draining(Chunk),
-    /// An error was returned, which is the end.
+    /// An error was returned. Nothing follows it.
     Failed,
 }
 
-/// The bytes of a chunk from `at` to `filled`, which were not returned yet.
+/// A chunk whose segments are returned.
 #[derive(Debug)]
 struct Chunk {
     bytes: Buffer,
+    /// Index of the first byte that was not returned yet.
     at: usize,
+    /// Index after the last byte that was read.
     filled: usize,
 }
 
 impl Chunk {
+    /// Returns the bytes that were not returned yet.
     fn rest(&self) -> &[u8] {
         debug_assert!(self.at <= self.filled && self.filled <= self.bytes.len(), "more was returned than was read");
         self.bytes.get(self.at..self.filled).unwrap_or_default()
@@ -129,11 +143,12 @@ impl Chunk {
 /// The result of looking for the next segment of a chunk.
 enum Step {
     Segment(Segment),
-    /// More bytes are needed: so many in all, if that is known.
+    /// More bytes are needed: this number in total, if it is known.
     Need(Option<usize>),
 }
 
-/// Limit for the lost bytes, in bytes, that are held back while the end of a record is awaited.
+/// Maximum number of lost bytes that are held back until a frame that may follow them is complete. More of them are
+/// returned as lost in any case, so that memory is bounded.
 const MAX_PENDING_LOSS: usize = 64 << 20;
 
 /// Size in bytes of the first chunk of a stream.
@@ -242,7 +257,7 @@ impl FrameBuffer {
     /// Returns the segments of a complete stream that is in memory. The bytes are copied chunk by chunk.
     ///
     /// # Errors
-    /// As [`next`](Self::next); an error is the last item.
+    /// The errors of [`next`](Self::next); an error is the last item.
     pub fn segments(mut self, bytes: &[u8]) -> impl Iterator<Item = Result<Segment>> {
         let mut rest = bytes;
         std::iter::from_fn(move || {
@@ -279,13 +294,14 @@ impl FrameBuffer {
         self.framer.offset()
     }
 
-    /// Counts a record whose bytes the reader could not deliver, because they do not decompress.
+    /// Counts a record whose bytes cannot be decompressed, so that the reader skipped them.
     #[doc(hidden)]
     pub fn count_lost(&mut self) {
         self.framer.record += 1;
     }
 
-    /// Looks for the next segment of the chunk.
+    /// Returns the next segment of the chunk: lost bytes, if a corrupt range is being skipped, or else records. If
+    /// there is neither, the header of the next frame decides whether more bytes are needed or a corrupt range begins.
     fn step(&mut self, ended: bool) -> Result<Step> {
         loop {
             if let Some(step) = self.lost(ended) {
@@ -317,7 +333,7 @@ impl FrameBuffer {
         Some(Records::new(chunk.bytes.clone(), spans, first, offset).detached())
     }
 
-    /// Takes lost bytes at the front of the chunk; `None` if no corrupt range is being skipped.
+    /// Takes lost bytes from the front of the chunk; `None` if no corrupt range is being skipped.
     fn lost(&mut self, ended: bool) -> Option<Step> {
         let State::Draining(chunk) = &self.state else { return None };
         let (count, is_last) = match self.loss.as_mut()?.extent(chunk.rest(), ended, self.framer.record_bytes()) {
@@ -325,13 +341,13 @@ impl FrameBuffer {
             Extent::Part(0) => return Some(Step::Need(None)),
             Extent::Part(count) => (count, false),
             Extent::Unsure { before, .. } if before >= MAX_PENDING_LOSS => (before, false),
-            // A little more, so that the next position that looks like a record does not need more bytes again.
+            // An eighth more, so that not each further position that looks like a record needs more bytes.
             Extent::Unsure { need, .. } => return Some(Step::Need(Some(need + need / 8))),
         };
         self.lose(count, is_last).map(|lost| Step::Segment(Segment::Lost(lost)))
     }
 
-    /// Takes `count` lost bytes, with which the corrupt range ends if `is_last`.
+    /// Takes `count` lost bytes from the front of the chunk. `is_last` says that the corrupt range ends with them.
     fn lose(&mut self, count: usize, is_last: bool) -> Option<Lost> {
         let State::Draining(chunk) = &mut self.state else { return None };
         let loss = self.loss.as_mut()?;
@@ -436,7 +452,8 @@ mod tests {
     use super::*;
     use crate::frame::{self, FOOTER, HEADER, records::SPARSE};
 
-    /// A stream of `count` records that fill a chunk each, and cuts it with `keep` chunks held. Returns where each lay.
+    /// Reads a stream of `count` records that fill a chunk each, while the last `keep` chunks are held. Returns the
+    /// address of each record.
     fn places(count: u8, keep: usize) -> Vec<*const u8> {
         let mut stream = Vec::new();
         for record in 0..count {
@@ -462,12 +479,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_free_is_filled_again() {
+    fn memory_of_dropped_records_is_used_again() {
         let places = places(20, 1);
         assert!(places[10..].iter().all(|place| places[..10].contains(place)));
     }
 
-    /// Bytes of memory that the records of a stream with one record of 1 KiB in each 64 KiB of it hold together.
+    /// Reads a stream with a record of 1 KiB in every 64 KiB. Returns the number of records, and the bytes of memory
+    /// that they hold together.
     fn held_by_sparse_records(junk: &[u8]) -> (usize, usize) {
         let (mut stream, payload) = (Vec::new(), [7; 1024]);
         for _ in 0..100 {
@@ -489,14 +507,14 @@ mod tests {
     }
 
     #[test]
-    fn records_among_junk_hold_no_more_memory_than_their_bytes_need() {
+    fn sparse_records_hold_a_bounded_multiple_of_their_bytes() {
         let (records, held) = held_by_sparse_records(&[0xa5; 63 << 10]);
         assert_eq!(records, 100);
         assert!(held <= SPARSE * 100 * (1024 + HEADER + FOOTER), "{held}");
     }
 
     #[test]
-    fn memory_that_is_held_is_not() {
+    fn memory_of_held_records_is_not_used_again() {
         let mut places = places(20, 20);
         places.sort();
         places.dedup();

@@ -1,4 +1,13 @@
-//! The loop that goes from header to header.
+//! The framing loop, which goes from header to header.
+//!
+//! ```text
+//! bytes   │ header │ payload     │ footer │ header │ payload │ footer │ head..
+//!         └ at                            └ at += 12 + length + 4     └ at: more bytes needed
+//! spans             start, len                      start, len
+//! ```
+//!
+//! It reads nothing but headers: the CRC of a payload is checked where the record is decoded, by
+//! [`Records`](super::Records).
 
 use std::ops::Range;
 
@@ -38,6 +47,7 @@ pub struct Framer {
     pub(super) record: u64,
     /// Number of bytes of the stream before the next frame.
     pub(super) offset: u64,
+    /// The limits, of which `record_bytes` is at most [`MOST_RECORD_BYTES`].
     limits: Limits,
 }
 
@@ -69,12 +79,13 @@ impl Framer {
     /// one.
     ///
     /// # Errors
-    /// As [`cut_while`](Self::cut_while).
+    /// The errors of [`cut_while`](Self::cut_while).
     pub(super) fn cut(&mut self, bytes: &[u8], start: usize, spans: &mut Vec<Span>) -> Result<usize> {
         self.cut_while(bytes, start, spans, |_| true)
     }
 
-    /// As [`cut`](Self::cut), up to the first frame whose length in bytes `accept` refuses.
+    /// Appends frames to `spans` as [`cut`](Self::cut) does, up to the first frame whose length in bytes `accept`
+    /// refuses.
     ///
     /// # Errors
     /// A length whose CRC does not match or that exceeds the limit. The frames before it were appended to `spans`.
@@ -121,7 +132,7 @@ impl Framer {
     /// ```
     ///
     /// # Errors
-    /// As [`cut_while`](Self::cut_while).
+    /// The errors of [`cut_while`](Self::cut_while).
     pub fn cut_at(&mut self, part: &[u8], offset: u64, spans: &mut Vec<Span>) -> Result<usize> {
         let start = self.index_in(part, offset);
         let end = self.cut(part, start, spans)?;
@@ -186,6 +197,7 @@ impl Framer {
         )
     }
 
+    /// Makes an error at the next frame.
     #[cold]
     fn error(&self, kind: ErrorKind) -> Error {
         Error::at(kind, self.record, self.offset)
@@ -204,7 +216,7 @@ mod tests {
     use crate::frame::{begin, length, write};
 
     #[test]
-    fn cuts_what_it_wrote() {
+    fn frames_that_are_written_are_found() {
         let mut bytes = Vec::new();
         for data in [&b"one"[..], b"", b"three"] {
             write(data, &mut bytes);
@@ -223,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn believes_no_length_before_its_crc() {
+    fn a_length_with_another_crc_is_an_error() {
         let mut bytes = Vec::new();
         write(b"data", &mut bytes);
         bytes[5] ^= 1;
@@ -233,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_record_past_the_limit() {
+    fn a_record_above_the_limit_is_refused() {
         let mut bytes = Vec::new();
         write(&[0; 100], &mut bytes);
         let limits = Limits { record_bytes: 99, ..Limits::default() };
@@ -246,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn no_limit_lets_a_record_pass_that_32_bits_do_not_count() {
+    fn records_of_2_gib_are_refused_whatever_the_limit() {
         let limits = Limits { record_bytes: 8 << 30, ..Limits::default() };
         for (length, is_refused) in [(1 << 31, true), ((1 << 31) - 1, false), (5 << 30, true)] {
             let mut header = Vec::new();

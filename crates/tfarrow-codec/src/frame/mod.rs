@@ -41,8 +41,8 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// Returns the length in bytes of the payload of the frame that `bytes` begins with, or `None` if `bytes` is shorter
 /// than a header or the CRC of the length does not match.
 ///
-/// Use it to tell a TFRecord file from other files: the format has no magic number, and one of 2^32 random headers
-/// passes.
+/// Use it to distinguish a TFRecord file from other files: the format has no magic number, and one of 2^32 random
+/// headers passes.
 pub fn length(bytes: &[u8]) -> Option<u64> {
     let header = bytes.first_chunk::<HEADER>()?;
     let (length, expected, found) = split(header);
@@ -98,8 +98,16 @@ pub fn frames(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     spans.into_iter().filter_map(|span| Some((bytes.get(span.frame())?, bytes.get(span.payload())?)))
 }
 
-/// Appends a record as a frame to `out`. The payload may have any length; readers refuse more than
-/// [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES).
+/// Appends a record as a frame to `out`: header, payload and footer. The payload may have any length; readers refuse
+/// more than [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES).
+///
+/// ```
+/// use tfarrow_codec::frame;
+/// let mut out = Vec::new();
+/// frame::write(b"payload", &mut out);
+/// assert_eq!(out.len(), frame::HEADER + 7 + frame::FOOTER);
+/// assert_eq!(frame::length(&out), Some(7));
+/// ```
 pub fn write(payload: &[u8], out: &mut Vec<u8>) {
     begin(payload.len(), out);
     out.extend_from_slice(payload);

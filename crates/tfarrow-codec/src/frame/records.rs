@@ -12,7 +12,9 @@ use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, Position, Result, Verif
 /// [`from_payloads`](Self::from_payloads) of payloads from anywhere else.
 #[derive(Clone, Debug)]
 pub struct Records {
+    /// The memory that the frames are in.
     chunk: Buffer,
+    /// The payload of each record, as a range of the chunk.
     spans: Vec<Span>,
     /// Number of the first record in its shard.
     first: u64,
@@ -36,7 +38,7 @@ impl Records {
     /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or
     /// records of another container format.
     ///
-    /// The payloads are copied once, and get the frames that [`write`](super::write) makes. The first record has the
+    /// The payloads are copied once, and get the frames that [`frame::write`](super::write()) makes. The first record has the
     /// number 0 and the offset 0.
     ///
     /// ```
@@ -92,7 +94,8 @@ impl Records {
         Ok(Self::new(chunk, spans, 0, 0))
     }
 
-    /// Creates records that all lie in the same place, which no stream has: many bytes of payloads in little memory.
+    /// Creates records that are all at the same place of memory, which no stream has: many bytes of payloads in little
+    /// memory, for tests of limits.
     #[cfg(test)]
     pub(crate) fn repeated(payload: &[u8], count: usize) -> Self {
         let mut frame = Vec::new();
@@ -140,7 +143,8 @@ impl Records {
         self.spans.iter().map(|span| HEADER + span.len + FOOTER).sum()
     }
 
-    /// Payload of the record at `index`, counted from the first of these records; `None` if there are not so many.
+    /// Payload of the record at `index`, counted from the first of these records; `None` if `index` is not below
+    /// [`len`](Self::len).
     pub fn data(&self, index: usize) -> Option<&[u8]> {
         self.chunk.get(self.spans.get(index)?.payload())
     }
@@ -156,13 +160,24 @@ impl Records {
         self.spans.iter().map(|span| self.slice(span.start, span.start + span.len))
     }
 
-    /// Bytes of the chunk, whose spans are checked when the records are made.
+    /// Bytes of the chunk. The spans are checked when the records are made.
     fn slice(&self, start: usize, end: usize) -> &[u8] {
         debug_assert!(start <= end && end <= self.chunk.len(), "a record ends after its chunk");
         self.chunk.get(start..end).unwrap_or_default()
     }
 
     /// Splits the records in two without a copy: the first `count`, or all if there are fewer, and the others.
+    ///
+    /// ```
+    /// use tfarrow_codec::Records;
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// let records = Records::from_payloads([b"a".as_slice(), b"bb", b"ccc"])?;
+    /// // As many records as have at most 2 rows and 100 bytes of payload.
+    /// let count = records.fit(2, 100);
+    /// let (first, others) = records.split_at(count);
+    /// assert_eq!((first.len(), others.len(), others.first()), (2, 1, 2));
+    /// # Ok(()) }
+    /// ```
     pub fn split_at(mut self, count: usize) -> (Self, Self) {
         let rest = self.spans.split_off(count.min(self.spans.len()));
         let first = self.first + self.spans.len() as u64;
@@ -170,8 +185,9 @@ impl Records {
         (self, rest)
     }
 
-    /// Returns how many of the first records have at most `rows` records and `bytes` bytes of payload; at least 1 if
-    /// there is a record. Use it with [`split_at`](Self::split_at) to bound the size of a batch.
+    /// Returns the number of records at the front that are at most `rows` records and have at most `bytes` bytes of
+    /// payload together; at least 1 if there is a record. Use it with [`split_at`](Self::split_at) to bound the size of
+    /// a batch.
     pub fn fit(&self, rows: usize, bytes: usize) -> usize {
         let mut sum = 0usize;
         let fits = |span: &&Span| {
@@ -195,7 +211,7 @@ impl Records {
     /// Checks the CRC of the payload of the record at `index`.
     ///
     /// # Errors
-    /// [`ErrorKind::DataCrc`] if the CRC does not match.
+    /// [`ErrorKind::DataCrc`] with the position of the record if the CRC does not match.
     #[inline]
     pub fn check_crc(&self, index: usize) -> Result<()> {
         let Some(span) = self.spans.get(index) else { return Ok(()) };
