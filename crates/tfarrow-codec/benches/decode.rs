@@ -42,7 +42,7 @@ fn list(values: ArrayRef, len: usize) -> ArrayRef {
     Arc::new(ListArray::new(field, offsets, values, None))
 }
 
-/// Numbers that look random and are the same in every run.
+/// Returns pseudorandom numbers, which are the same in every run.
 fn numbers(count: usize) -> impl Iterator<Item = u64> {
     (0..count as u64).map(|i| (i ^ 0x9e37).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20)
 }
@@ -72,7 +72,7 @@ fn corpora() -> Vec<Corpus> {
     ]
 }
 
-/// Measures `run` over a corpus, in bytes of its frames and in its rows.
+/// Measures `run` over a corpus, in bytes of its frames and in rows.
 fn measure(group: &mut BenchmarkGroup<'_, WallTime>, corpus: &Corpus, mut run: impl FnMut()) {
     group.throughput(Throughput::Bytes(corpus.bytes.len() as u64));
     group.bench_function(format!("{}/bytes", corpus.name), |b| b.iter(&mut run));

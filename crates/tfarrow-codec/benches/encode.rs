@@ -10,7 +10,7 @@ use arrow_array::{
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tfarrow_codec::{EncoderBuilder, RecordType};
 
-/// The same numbers in every run.
+/// Returns pseudorandom numbers, which are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {

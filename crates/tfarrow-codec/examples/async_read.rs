@@ -1,7 +1,7 @@
-//! The async loop around the codec: batches as they come from anything that can be read asynchronously.
+//! The loop around the push decoder for asynchronous sources: a stream of batches from any `AsyncRead`.
 //!
-//! `cargo run --example async_read -- FILE` prints the rows of each batch. The codec knows no runtime: here it is the
-//! smallest there is, and the reader of tokio or any other takes its place with the same loop.
+//! `cargo run --example async_read -- FILE` prints the rows of each batch. The codec depends on no runtime.
+//! This example uses the executor of the crate `futures`; the loop is the same with the reader of tokio.
 #![expect(clippy::print_stdout, reason = "an example is a program")]
 
 use std::{env, error::Error, fs::File};
@@ -13,10 +13,10 @@ use futures::{
 };
 use tfarrow_codec::{Decoder, DecoderBuilder, Layout, infer::infer_schema};
 
-/// Bytes that are asked of the reader at once.
+/// Number of bytes of one read.
 const READ_BYTES: usize = 256 << 10;
 
-/// The batches of a TFRecord stream. Nothing is read unless it is polled; dropping it ends the reading.
+/// Returns the batches of a TFRecord stream. Bytes are read only while the stream is polled.
 fn batches<R>(
     reader: R,
     schema: SchemaRef,
@@ -32,7 +32,7 @@ where
 struct Loop<R> {
     reader: R,
     decoder: Decoder,
-    /// What was read, and which part of it the decoder has not taken yet.
+    /// The bytes of the last read, and the range of them that the decoder has not taken yet.
     buffer: Vec<u8>,
     start: usize,
     end: usize,

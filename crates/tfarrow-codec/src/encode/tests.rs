@@ -1,4 +1,5 @@
-//! Expected bytes are written by hand; users' types are held against the canonical column that they stand for.
+//! Expected bytes are written by hand. Columns of other types are compared with the canonical column of the same
+//! values.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -31,7 +32,7 @@ fn floats(rows: &[Option<&[f32]>]) -> ArrayRef {
     array(ListArray::from_iter_primitive::<Float32Type, _, _>(rows))
 }
 
-/// Lists of these values, cut at these offsets.
+/// Returns lists of these values, with these offsets.
 fn lists(values: ArrayRef, offsets: &[i32], valid: &[bool]) -> ArrayRef {
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     let offsets = OffsetBuffer::new(offsets.to_vec().into());
@@ -51,7 +52,7 @@ fn field(name: &str, column: &ArrayRef) -> Field {
     Field::new(name, column.data_type().clone(), true)
 }
 
-/// A batch of columns without metadata.
+/// Returns a batch of columns without metadata.
 fn plain(columns: &[(&str, ArrayRef)]) -> RecordBatch {
     let columns = columns.iter().map(|(name, column)| (field(name, column), Arc::clone(column)));
     batch(columns.collect(), None)
@@ -74,7 +75,7 @@ fn encode_with(builder: EncoderBuilder, batch: &RecordBatch) -> Result<(Vec<u8>,
     Ok((out, encoder))
 }
 
-/// Holds the payloads of a batch against these, and its frames against their CRCs.
+/// Checks the payloads of an encoded batch, and the CRCs of its frames.
 #[track_caller]
 fn check_with(builder: EncoderBuilder, batch: &RecordBatch, payloads: &[&[u8]]) {
     let (out, _) = encode_with(builder, batch).unwrap();
@@ -88,7 +89,7 @@ fn check(batch: &RecordBatch, payloads: &[&[u8]]) {
     check_with(EncoderBuilder::new(), batch, payloads);
 }
 
-/// A column of a user's, and one of the canonical type: the same bytes, also of a slice.
+/// Checks that a column and one of the canonical type encode to the same bytes, also as slices.
 #[track_caller]
 fn same(users: ArrayRef, canonical: ArrayRef) {
     let (users, canonical) = (plain(&[("x", users)]), plain(&[("x", canonical)]));
@@ -112,7 +113,7 @@ fn refused(column: ArrayRef, message: &str) -> Error {
     refused_with(EncoderBuilder::new(), &plain(&[("x", column)]), message)
 }
 
-/// A lossy encoder writes the column as the canonical one, and counts.
+/// Checks that a lossy encoder writes a column as the canonical one, and counts the changes.
 #[track_caller]
 fn lossy(column: ArrayRef, canonical: ArrayRef, what: &str, times: u64) {
     let (out, encoder) = encode_with(EncoderBuilder::new().with_lossy(true), &plain(&[("x", column)])).unwrap();
@@ -122,14 +123,14 @@ fn lossy(column: ArrayRef, canonical: ArrayRef, what: &str, times: u64) {
     assert_eq!(exact.losses().count(), 0);
 }
 
-/// A length-delimited field, shorter than 128 bytes.
+/// Returns a length-delimited field, shorter than 128 bytes.
 fn part(tag: u8, bodies: &[Vec<u8>]) -> Vec<u8> {
     let body = bodies.concat();
     assert!(body.len() < 128);
     [&[tag, body.len() as u8], &body[..]].concat()
 }
 
-/// A map's entry.
+/// Returns an entry of a map.
 fn entry(key: &str, value: &[u8]) -> Vec<u8> {
     part(0x0a, &[part(0x0a, &[key.into()]), part(0x12, &[value.to_vec()])])
 }
@@ -142,7 +143,7 @@ fn check_entries(batch: &RecordBatch, entries: &[Vec<u8>]) {
 }
 
 #[test]
-fn every_byte_of_a_file() {
+fn every_byte_of_a_file_is_as_expected() {
     // As TensorFlow's TFRecordWriter writes Example { features { feature { key: "x" value { int64_list { value: [7] }}}}}.
     let (out, encoder) =
         encode_with(EncoderBuilder::new(), &plain(&[("x", array(Int64Array::from(vec![7])))])).unwrap();
@@ -154,7 +155,7 @@ fn every_byte_of_a_file() {
 }
 
 #[test]
-fn scalars_of_each_kind() {
+fn scalars_of_each_kind_are_encoded() {
     let batch = plain(&[
         ("b", array(BinaryArray::from_opt_vec(vec![Some(b"hi"), Some(b""), None]))),
         ("f", array(Float32Array::from(vec![Some(1.5), None, None]))),
@@ -171,7 +172,7 @@ fn scalars_of_each_kind() {
 }
 
 #[test]
-fn lists_absent_empty_and_full() {
+fn absent_empty_and_other_lists_are_encoded() {
     let texts = lists(array(StringArray::from(vec!["a", "bc"])), &[0, 0, 0, 2], &[false, true, true]);
     let batch = plain(&[
         ("", floats(&[None, Some(&[]), Some(&[1.0, -2.0])])),
@@ -188,7 +189,7 @@ fn lists_absent_empty_and_full() {
 }
 
 #[test]
-fn lengths_of_two_bytes_at_every_level() {
+fn lengths_may_take_two_bytes_at_every_level() {
     // Around 127 each length grows by a byte, one after the other.
     for (name_len, count) in (0..300).flat_map(|len| [(1, len), (len, 1), (len, len)]) {
         let name = "n".repeat(name_len);
@@ -214,7 +215,7 @@ fn a_feature_without_a_kind_has_an_empty_value() {
 }
 
 #[test]
-fn what_is_unset_has_no_value() {
+fn a_feature_named_as_unset_must_have_no_value() {
     let a = ints(&[None, Some(&[7])]);
     let batch = batch(vec![(field("a", &a), a), unset(&[None, Some(&["a", "b"])])], None);
     let message = "feature \"_tfarrow_unset\": row 1 has the name \"a\", of a feature that has a value; null one of the two, or \
@@ -230,7 +231,7 @@ fn what_is_unset_has_no_value() {
 }
 
 #[test]
-fn sequence_examples() {
+fn sequence_examples_are_encoded() {
     // Steps: [1] and one without a kind; then none; then an empty one; then no feature list at all.
     let inner = ints(&[Some(&[1]), None, Some(&[])]);
     let steps = lists(inner, &[0, 2, 2, 3, 3], &[true, true, true, false]);
@@ -258,7 +259,7 @@ fn a_context_feature_and_a_feature_list_of_one_name() {
     let metadata = HashMap::from([(ROLE.to_owned(), "sequence".to_owned()), (FEATURE.to_owned(), "a".to_owned())]);
     let columns =
         vec![(field("a", &context), context), (field("feature_lists/a", &steps).with_metadata(metadata), steps)];
-    // The columns' metadata alone says what the records are.
+    // The metadata of the columns alone determines the record type.
     let batch = batch(columns, None);
     let payload = [
         part(0x0a, &[entry("a", b"\x1a\x03\x0a\x01\x01")]),
@@ -268,7 +269,7 @@ fn a_context_feature_and_a_feature_list_of_one_name() {
 }
 
 #[test]
-fn raw_records_are_written_as_they_are() {
+fn raw_records_are_written_unchanged() {
     let records = array(BinaryArray::from(vec![&b"any"[..], b""]));
     let raw = batch(vec![(field("record", &records), Arc::clone(&records))], Some(RecordType::Raw));
     check(&raw, &[b"any", b""]);
@@ -295,7 +296,7 @@ fn rows_without_columns_are_empty_records() {
 }
 
 #[test]
-fn integers_of_every_width() {
+fn integers_of_every_width_become_int64() {
     let wide = || array(Int64Array::from(vec![Some(1), None, Some(100)]));
     same(array(Int8Array::from(vec![Some(1), None, Some(100)])), wide());
     same(array(Int16Array::from(vec![Some(1), None, Some(100)])), wide());
@@ -312,7 +313,7 @@ fn integers_of_every_width() {
 }
 
 #[test]
-fn floats_of_every_width() {
+fn floats_of_every_width_become_float32() {
     let narrow = || array(Float32Array::from(vec![Some(0.5), None, Some(f32::NEG_INFINITY), Some(-0.0)]));
     let half = |value| Some(f16::from_f32(value));
     same(array(Float16Array::from(vec![half(0.5), None, half(f32::NEG_INFINITY), half(-0.0)])), narrow());
@@ -321,7 +322,7 @@ fn floats_of_every_width() {
 }
 
 #[test]
-fn bytes_and_text_of_every_sort() {
+fn all_types_of_bytes_and_text_become_bytes() {
     let values = vec![Some(&b"a"[..]), None, Some(b"longer than a view has room for"), Some(b"")];
     let binary = || array(BinaryArray::from_opt_vec(values.clone()));
     same(array(LargeBinaryArray::from_opt_vec(values.clone())), binary());
@@ -336,12 +337,12 @@ fn bytes_and_text_of_every_sort() {
 }
 
 #[test]
-fn dictionaries() {
+fn dictionaries_become_their_values() {
     let texts: DictionaryArray<Int32Type> = vec![Some("b"), None, Some("a"), Some("b")].into_iter().collect();
     same(array(texts), array(StringArray::from(vec![Some("b"), None, Some("a"), Some("b")])));
     let keys = || UInt16Array::from(vec![Some(1), Some(0), None, Some(1)]);
     let dictionary = |values| array(DictionaryArray::<UInt16Type>::new(keys(), values));
-    // The dictionary's own null is one as well.
+    // A null among the values of the dictionary is a null as well.
     let longs = dictionary(array(Int64Array::from(vec![None, Some(5)])));
     same(longs, array(Int64Array::from(vec![Some(5), None, None, Some(5)])));
     let doubles = dictionary(array(Float64Array::from(vec![0.25, 0.5])));
@@ -353,20 +354,20 @@ fn dictionaries() {
         dictionary(array(LargeBinaryArray::from(vec![&b"ab"[..], b"cd"]))),
         array(BinaryArray::from_opt_vec(expected)),
     );
-    // An entry that no row has does no harm.
+    // A value that no row refers to does not count.
     let unused = DictionaryArray::<Int8Type>::new(Int8Array::from(vec![0]), array(Float64Array::from(vec![0.5, 0.1])));
     same(array(unused), array(Float32Array::from(vec![0.5])));
 }
 
 #[test]
-fn lists_of_every_sort() {
+fn all_types_of_lists_become_lists() {
     let canonical = || ints(&[Some(&[1, 2]), None, Some(&[]), Some(&[3])]);
     let rows = || [Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3)])].into_iter();
     same(array(LargeListArray::from_iter_primitive::<Int64Type, _, _>(rows())), canonical());
     let narrow =
         rows().map(|row| row.map(|values| values.into_iter().map(|value| value.map(|v| v as i8)).collect::<Vec<_>>()));
     same(array(ListArray::from_iter_primitive::<Int8Type, _, _>(narrow)), canonical());
-    // Views in another order than their values, sharing some; a null one that points at nothing.
+    // Views in another order than their values, which share some; the null one refers to none.
     let field = Arc::new(Field::new_list_field(DataType::Int32, true));
     let values = array(Int32Array::from(vec![3, 1, 2]));
     let (offsets, sizes) = (ScalarBuffer::from(vec![1, 0, 0, 0]), ScalarBuffer::from(vec![2, 1, 0, 1]));
@@ -381,7 +382,7 @@ fn lists_of_every_sort() {
 }
 
 #[test]
-fn a_null_list_may_have_values_that_nobody_reads() {
+fn the_values_of_a_null_list_do_not_count() {
     let values = array(Float64Array::from(vec![Some(0.5), Some(0.1), None, Some(0.25)]));
     same(lists(values, &[0, 1, 3, 4], &[true, false, true]), floats(&[Some(&[0.5]), None, Some(&[0.25])]));
     let unsigned = UInt64Array::new(vec![u64::MAX, 1].into(), Some(NullBuffer::from(vec![false, true])));
@@ -389,7 +390,7 @@ fn a_null_list_may_have_values_that_nobody_reads() {
 }
 
 #[test]
-fn columns_of_nothing() {
+fn columns_of_the_type_null_have_no_values() {
     let nothing = || array(NullArray::new(2));
     check_entries(&plain(&[("x", nothing())]), &[vec![], vec![]]);
     let empty = lists(array(NullArray::new(0)), &[0, 0, 0], &[false, true]);
@@ -403,14 +404,14 @@ fn columns_of_nothing() {
     frame::write(&part(0x0a, &[entry("x", b"")]), &mut expected);
     assert_eq!(out, expected);
     assert_eq!(encoder.losses().map(|(_, _, times)| times).collect::<Vec<_>>(), [1]);
-    // The metadata may say the kind.
+    // The metadata may have the kind.
     let metadata = HashMap::from([(KIND.to_owned(), "float_list".to_owned())]);
     let typed = batch(vec![(field("x", &empty).with_metadata(metadata), empty)], None);
     check_entries(&typed, &[vec![], entry("x", b"\x12\x00")]);
 }
 
 #[test]
-fn integers_past_int64() {
+fn integers_above_int64_are_refused_or_wrapped() {
     let column = || array(UInt64Array::from(vec![Some(1), None, Some(1 << 63)]));
     let message = "feature \"x\": row 2 has 9223372036854775808, past the end of int64; write it as text or as float, with \
                    CAST, or allow the change with --lossy";
@@ -426,7 +427,7 @@ fn integers_past_int64() {
 }
 
 #[test]
-fn doubles_that_are_no_floats() {
+fn doubles_that_are_not_exact_are_refused_or_rounded() {
     let column = || array(Float64Array::from(vec![Some(0.5), Some(0.1), None, Some(1e300)]));
     let message = "feature \"x\": row 1 has 0.1, which float32 cannot hold exactly; round it with CAST(.. AS FLOAT), or allow \
                    the change with --lossy";
@@ -436,7 +437,7 @@ fn doubles_that_are_no_floats() {
 }
 
 #[test]
-fn times_and_decimals() {
+fn times_and_decimals_are_refused_or_converted() {
     let times = || array(TimestampMicrosecondArray::from(vec![Some(7), None]));
     let message = "feature \"x\": a feature holds no Timestamp(\u{b5}s); convert it: SELECT CAST(\"x\" AS BIGINT) AS \"x\" .., or allow \
                    it to be written as int64 microseconds with --lossy";
@@ -453,7 +454,7 @@ fn times_and_decimals() {
 }
 
 #[test]
-fn nulls_inside_lists() {
+fn nulls_inside_lists_are_refused_or_dropped() {
     let column = || {
         let rows = vec![Some(vec![Some(1), None, Some(2), None]), None, Some(vec![Some(3)]), Some(vec![None])];
         array(ListArray::from_iter_primitive::<Int64Type, _, _>(rows))
@@ -469,7 +470,7 @@ fn nulls_inside_lists() {
 }
 
 #[test]
-fn structs_maps_and_deep_lists() {
+fn structs_maps_and_deep_lists_are_refused() {
     let fields = vec![
         (Arc::new(Field::new("a", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
         (Arc::new(Field::new("b'\"", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
@@ -488,7 +489,7 @@ fn structs_maps_and_deep_lists() {
 }
 
 #[test]
-fn two_columns_of_one_feature() {
+fn two_columns_of_one_feature_are_refused() {
     let column = || array(Int64Array::from(vec![1]));
     let metadata = HashMap::from([(FEATURE.to_owned(), "a".to_owned())]);
     let columns = vec![(field("a", &column()), column()), (field("b", &column()).with_metadata(metadata), column())];
@@ -497,7 +498,7 @@ fn two_columns_of_one_feature() {
 }
 
 #[test]
-fn a_record_of_two_gigabytes() {
+fn a_record_of_two_gigabytes_is_refused() {
     // Views share their bytes, so that this takes little memory.
     let mut views = arrow_array::builder::BinaryViewBuilder::new();
     let block = views.append_block(vec![0; 1 << 20].into());

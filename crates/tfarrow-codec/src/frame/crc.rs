@@ -14,8 +14,8 @@
 //! records of a few hundred bytes (`crc and walk` of the bench `decode`).
 //!
 //! # CRCs as polynomials
-//! A CRC32C is the remainder of a polynomial over GF(2), whose coefficients are the bits of the data, modulo
-//! `x^32 + x^28 + x^27 + .. + 1` (RFC 3720, section 12.1). Two properties follow, on which [`shifted`] and [`hardware`] rely:
+//! A CRC32C is the remainder of a polynomial over GF(2), whose coefficients are the bits of the data, modulo `x^32 +
+//! x^28 + x^27 + .. + 1` (RFC 3720, section 12.1). Two properties follow, on which [`shifted`] and [`hardware`] rely:
 //!
 //! - CRCs are linear: those of parts of the data are combined by XOR.
 //! - `n` bytes after a part multiply its remainder by `x^(8 n)`. The product is computed from a table of powers, in a

@@ -38,8 +38,8 @@ impl Records {
     /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or
     /// records of another container format.
     ///
-    /// The payloads are copied once, and get the frames that [`frame::write`](super::write()) makes. The first record has the
-    /// number 0 and the offset 0.
+    /// The payloads are copied once, and get the frames that [`frame::write`](super::write()) makes. The first record
+    /// has the number 0 and the offset 0.
     ///
     /// ```
     /// use arrow_array::{cast::AsArray, types::Int64Type};

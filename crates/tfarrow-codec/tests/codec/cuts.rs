@@ -1,4 +1,4 @@
-//! Cutting the input elsewhere never changes the output.
+//! The positions at which the input is cut never change the output.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tfarrow_testkit::{
 
 use crate::support::{WAYS, chunks, decode, finish, push, schema_of, small};
 
-/// Decodes a file that comes in pieces.
+/// Decodes a file that arrives in pieces.
 fn decode_pieces(pieces: &[&[u8]], builder: DecoderBuilder) -> Vec<RecordBatch> {
     let mut decoder = builder.build().unwrap();
     let mut batches: Vec<_> = pieces.iter().flat_map(|piece| push(&mut decoder, piece).unwrap()).collect();
@@ -71,7 +71,7 @@ proptest! {
             let bytes: usize = rest.iter().sum();
             prop_assert!((1..=batch_size).contains(&batch.num_rows()));
             prop_assert!(bytes <= batch_bytes || batch.num_rows() == 1, "{bytes} bytes in {} rows", batch.num_rows());
-            // No batch ends before it has to.
+            // No batch ends earlier than necessary.
             let fits = next.first().is_some_and(|next| bytes + next <= batch_bytes);
             prop_assert!(batch.num_rows() == batch_size || !fits, "{bytes} bytes in {} rows", batch.num_rows());
             rest = next;
@@ -80,7 +80,7 @@ proptest! {
         prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), set.rows);
     }
 
-    /// `flush` is legal at any time, also inside a frame.
+    /// `flush` may be called at any time, also inside a frame.
     #[test]
     fn a_flush_anywhere_loses_nothing(set in generate::data_sets(), sizes in piece_sizes()) {
         let file = set.file();
@@ -110,9 +110,9 @@ fn every_two_halves_give_the_same_batches() {
     }
 }
 
-/// However long the input is, and however much of it comes at once.
+/// For any length of the input, and any size of its parts.
 #[test]
-fn batches_have_the_rows_that_were_asked_for() {
+fn batches_have_the_configured_number_of_rows() {
     let record = small(false).payloads().remove(0);
     let file = tfarrow_testkit::frame::file(vec![&record; 20_000]);
     assert!(file.len() > 1 << 20);
@@ -124,9 +124,9 @@ fn batches_have_the_rows_that_were_asked_for() {
     }
 }
 
-/// The documented loop does not ask for the capacity: a decoder takes nothing only where there is something to flush.
+/// The documented loop does not call `capacity`: a decoder takes no bytes only if a batch can be flushed.
 #[test]
-fn no_bytes_are_taken_only_where_the_batch_is_full() {
+fn no_bytes_are_taken_only_if_the_batch_is_full() {
     let file = tfarrow_testkit::frame::file([&b""[..]; 10]);
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
     let mut decoder = DecoderBuilder::new(schema).with_batch_size(4).build().unwrap();
@@ -139,7 +139,7 @@ fn no_bytes_are_taken_only_where_the_batch_is_full() {
     assert_eq!(decoder.flush().unwrap().map(|batch| batch.num_rows()), Some(4));
 }
 
-/// Each row of a column takes memory, also where a record has nothing.
+/// Each row of a column takes memory, also if the record does not have the feature.
 #[test]
 fn wide_batches_have_few_rows() {
     let columns = 10_000;
@@ -150,14 +150,14 @@ fn wide_batches_have_few_rows() {
     let rows: Vec<_> = batches.iter().map(RecordBatch::num_rows).collect();
     assert_eq!(rows, [104, 104, 92]);
     assert!(rows.iter().all(|rows| rows * columns <= BATCH_CELLS));
-    // Columns that are not asked for take none.
+    // Columns outside of the projection take none.
     let batches = decode(&file, DecoderBuilder::new(schema).with_projection(vec![7])).unwrap();
     assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [300]);
 }
 
-/// The records before a corrupt length come out first, as one batch.
+/// The records before a corrupt length are returned first, as one batch.
 #[test]
-fn records_before_damage_are_flushed_before_the_error() {
+fn records_before_a_corrupt_length_are_flushed_before_the_error() {
     let mut file = small(false).file();
     let at = crate::support::offsets(&small(false).payloads())[2] as usize;
     file[at] ^= 1;
@@ -181,7 +181,7 @@ fn an_empty_stream_has_no_batches() {
 }
 
 #[test]
-fn records_know_their_places_wherever_they_are_split() {
+fn records_have_the_same_positions_after_any_split() {
     let set = small(false);
     let records = chunks(&set.file(), 1 << 20).unwrap().remove(0);
     let (first, rest) = records.clone().split_at(1);

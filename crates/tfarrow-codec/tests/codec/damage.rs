@@ -1,4 +1,4 @@
-//! Damage is an error that fits it, and never other data. Nothing panics.
+//! Corrupt input is an error of the right kind, never other data and never a panic.
 
 use arrow_array::RecordBatch;
 use proptest::{collection::vec, prelude::*};
@@ -15,7 +15,7 @@ use tfarrow_testkit::{
 
 use crate::support::{WAYS, chunks, finish, offsets, push, record_type, schema_of, small, summary};
 
-/// Decodes one record a batch until something is wrong.
+/// Decodes one record a batch until the first error.
 fn decode_all(file: &[u8], builder: DecoderBuilder) -> (Vec<RecordBatch>, Result<(), Error>) {
     let mut decoder = builder.with_batch_size(1).build().unwrap();
     let mut batches = Vec::new();
@@ -32,7 +32,7 @@ fn drive(decoder: &mut Decoder, file: &[u8], batches: &mut Vec<RecordBatch>) -> 
             batches.extend(decoder.flush()?);
         }
     }
-    // The end is declared first and heeded last: what came before the damage can still be taken.
+    // The end is checked first and its error returned last, since the records before it can still be flushed.
     let end = decoder.finish();
     while let Some(batch) = decoder.flush()? {
         batches.push(batch);
@@ -41,7 +41,7 @@ fn drive(decoder: &mut Decoder, file: &[u8], batches: &mut Vec<RecordBatch>) -> 
 }
 
 #[test]
-fn any_flipped_bit_is_found() {
+fn any_flipped_bit_is_an_error() {
     for sequence in [false, true] {
         let set = small(sequence);
         let (file, offsets) = (set.file(), offsets(&set.payloads()));
@@ -67,7 +67,7 @@ fn any_flipped_bit_is_found() {
 }
 
 #[test]
-fn any_cut_is_found() {
+fn any_truncation_is_an_error() {
     for sequence in [false, true] {
         let set = small(sequence);
         let (file, offsets) = (set.file(), offsets(&set.payloads()));
@@ -95,7 +95,7 @@ fn any_cut_is_found() {
 }
 
 #[test]
-fn crcs_are_checked_when_asked() {
+fn crcs_are_checked_as_configured() {
     let set = small(false);
     let (file, offsets) = (set.file(), offsets(&set.payloads()));
     let builder = DecoderBuilder::new(schema_of(&file, false, WAYS[0]).unwrap());
@@ -111,7 +111,7 @@ fn crcs_are_checked_when_asked() {
         let (_, result) = decode_all(file, builder.clone().with_verify_crc(verify));
         assert_eq!(result.is_err(), found, "{verify:?}");
     }
-    // The tag of the first record's only field: it parses no more, and this is damage.
+    // The tag of the first record's only field. The record no longer parses, and its CRC shows that it is corrupt.
     let unreadable = flip(&file, 12 * 8);
     let (_, result) = decode_all(&unreadable, builder.clone().with_verify_crc(VerifyCrc::OnParseFailure));
     assert!(matches!(result.unwrap_err().kind(), ErrorKind::DataCrc { .. }));
@@ -120,7 +120,7 @@ fn crcs_are_checked_when_asked() {
 }
 
 #[test]
-fn a_long_length_takes_no_memory_before_its_bytes_come() {
+fn a_long_length_takes_no_memory_before_its_bytes_arrive() {
     let builder = DecoderBuilder::new(schema_of(&small(false).file(), false, WAYS[0]).unwrap());
     for (length, category) in
         [(1u64 << 30, Category::Truncated), (1 << 31, Category::Limit), (u64::MAX, Category::Limit)]
@@ -130,7 +130,7 @@ fn a_long_length_takes_no_memory_before_its_bytes_come() {
         let (_, result) = decode_all(&file, builder.clone());
         assert_eq!(result.unwrap_err().category(), category);
     }
-    // A chunk grows as bytes come in, and no faster.
+    // A chunk grows no faster than bytes arrive.
     let length = (1u64 << 30).to_le_bytes();
     let mut buffer = FrameBuffer::new(1 << 16, Limits::default());
     let (mut taken, header) = (0, [&length[..], &frame::masked(&length).to_le_bytes()].concat());
@@ -151,7 +151,7 @@ fn a_long_length_takes_no_memory_before_its_bytes_come() {
 }
 
 #[test]
-fn names_past_the_limit_are_not_remembered() {
+fn names_above_the_limit_are_not_kept() {
     let file = small(false).file();
     let records = &chunks(&file, 1 << 20).unwrap()[0];
     for limits in [Limits { features: 2, ..Limits::default() }, Limits { name_bytes: 2, ..Limits::default() }] {
@@ -160,7 +160,7 @@ fn names_past_the_limit_are_not_remembered() {
     }
 }
 
-/// Changes to the bytes of one payload: each sets a byte, takes some out, or puts some in.
+/// Changes to the bytes of one payload: each sets a byte, removes bytes, or inserts bytes.
 fn edits() -> impl Strategy<Value = Vec<(usize, u8, u8)>> {
     vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..4)
 }
@@ -185,7 +185,7 @@ proptest! {
     #![proptest_config(config(1000))]
 
     #[test]
-    fn random_bytes_are_no_file(bytes in vec(any::<u8>(), 1..300)) {
+    fn random_bytes_are_not_a_file(bytes in vec(any::<u8>(), 1..300)) {
         prop_assert!(summary(&bytes).is_err());
         let builder = DecoderBuilder::new(schema_of(&small(true).file(), true, WAYS[0]).unwrap());
         prop_assert!(decode_all(&bytes, builder).1.is_err());
@@ -202,7 +202,7 @@ proptest! {
         }
     }
 
-    /// A record that was changed and whose CRC holds all the same: it is refused, or read as `prost` reads it.
+    /// A changed record with a matching CRC is refused, or read as `prost` reads it.
     #[test]
     fn a_changed_payload_is_read_as_prost_reads_it(
         set in generate::data_sets(),
@@ -217,7 +217,7 @@ proptest! {
         let summary = summary(&file).unwrap();
         let read = if set.sequence { oracle::row_from_sequence_example } else { oracle::row_from_example };
         if let (Some((_, error)), true) = (summary.first_unparsable(), set.sequence && read(&payload).is_ok()) {
-            // Long tags are all that `prost` reads and TensorFlow does not.
+            // `prost` reads long tags, which TensorFlow refuses. There is no other difference.
             prop_assert_eq!(error, WireError::LongVarint);
         }
         match (summary.schema(WAYS[way].0, Some(record_type(set.sequence))), read(&payload)) {
@@ -234,7 +234,7 @@ proptest! {
         }
     }
 
-    /// What inference could read, decoding can, and the other way round.
+    /// Inference and decoding accept the same records.
     #[test]
     fn inference_and_decoding_refuse_the_same(set in generate::data_sets(), edits in edits()) {
         let Some(payload) = set.payloads().into_iter().max_by_key(Vec::len) else { return Ok(()) };
@@ -250,7 +250,7 @@ proptest! {
 }
 
 #[test]
-fn a_decoder_reads_on_after_a_record_that_does_not_fit() {
+fn a_decoder_can_be_used_after_a_record_that_does_not_fit() {
     let set = small(false);
     let records = &chunks(&set.file(), 1 << 20).unwrap()[0];
     let bad = frame::file([&b"\x0a\x02\x0a\x09"[..]]);
@@ -263,7 +263,7 @@ fn a_decoder_reads_on_after_a_record_that_does_not_fit() {
 }
 
 #[test]
-fn errors_are_found_once_the_good_records_are_out() {
+fn errors_are_returned_after_the_records_before_them() {
     let set = small(false);
     let file = flip(&set.file(), (set.file().len() - 1) * 8);
     let mut decoder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap()).build().unwrap();

@@ -1,4 +1,4 @@
-//! What `prost` wrote decodes to what `prost` reads.
+//! Files that `prost` wrote decode to the values that `prost` reads.
 
 use arrow_array::Array;
 use arrow_schema::{DataType, Field, Schema};
@@ -29,7 +29,7 @@ proptest! {
     }
 
     #[test]
-    fn the_schema_is_what_the_records_ask_for(set in generate::data_sets()) {
+    fn the_schema_follows_from_the_records(set in generate::data_sets()) {
         let file = set.file();
         for way in WAYS {
             check_schema(&schema_of(&file, set.sequence, way).unwrap(), &set, way)?;
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn the_record_type_is_told_by_what_is_there(set in generate::data_sets()) {
+    fn the_record_type_follows_from_the_records(set in generate::data_sets()) {
         let has_value = set.rows.iter().any(|row| !row.is_empty());
         let has_lists = set.rows.iter().flatten().any(|((side, _), _)| *side == Side::Lists);
         let expected = match (has_value, has_lists) {
@@ -52,9 +52,9 @@ proptest! {
     }
 }
 
-/// Names of columns are no names that records have brought: no limit makes a column lose its values, or get another's.
+/// The limits for names apply to features without a column, so that they never change the values of a column.
 #[test]
-fn a_schema_may_have_more_columns_than_are_remembered() {
+fn a_schema_may_have_more_columns_than_the_limit() {
     let record = proto::example((0..9).map(|i| (format!("feature {i}"), proto::Kind::ints([i]))));
     let kinds = proto::example((0..9).map(|i| (format!("feature {i}"), proto::Kind::bytes(format!("{i}")))));
     let file = frame::file([record, kinds]);
@@ -78,7 +78,7 @@ fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool))
         schema.fields().iter().partition(|field| arrow::feature_of(field).is_none());
     prop_assert_eq!(!ours.is_empty(), oracle::has_unset(&set.rows));
     prop_assert!(ours.len() <= 1 && columns.len() + ours.len() == schema.fields().len());
-    prop_assert!(ours.is_empty() || schema.fields().last() == ours.first().copied(), "our own column comes last");
+    prop_assert!(ours.is_empty() || schema.fields().last() == ours.first().copied(), "the virtual column comes last");
     prop_assert!(columns.windows(2).all(|pair| pair[0].name() < pair[1].name()), "columns are sorted, and differ");
     prop_assert_eq!(columns.len(), expected.len());
     for column in columns {
@@ -91,7 +91,7 @@ fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool))
     Ok(())
 }
 
-/// Whether a feature's own name cannot be its column's.
+/// Returns whether the name of a feature cannot be that of its column.
 fn is_taken((side, name): &(Side, String), set: &DataSet) -> bool {
     let plain = |((other, other_name), _): (&(Side, String), _)| *other == Side::Features && other_name == name;
     let looks_renamed = name.starts_with("feature_lists/") || name.starts_with("features/");

@@ -1,4 +1,4 @@
-//! Records are compared by what they hold: held to the model.
+//! Comparison of records by their features, compared with the model.
 
 use proptest::prelude::*;
 use tfarrow_codec::{
@@ -15,19 +15,19 @@ proptest! {
     #![proptest_config(config(400))]
 
     #[test]
-    fn forms_of_the_wire_are_no_difference(set in generate::mixed(), tape in tapes(), other in tapes()) {
+    fn forms_of_the_wire_make_no_difference(set in generate::mixed(), tape in tapes(), other in tapes()) {
         let mut differ = Differ::new(RecordType::SequenceExample, Limits::default());
         let (mut one, mut other) = (Choices::new(&tape), Choices::new(&other));
         for row in &set.rows {
             let (left, right) = (record(row, set.sequence, &mut one), record(row, set.sequence, &mut other));
             let found = differ.compare(&left, &right).unwrap();
-            // Fields that no Example has may stand beside the features.
+            // Unknown fields may differ beside the features.
             prop_assert!(found.iter().all(|it| it.what == DifferenceKind::Bytes), "{:?}", found);
         }
     }
 
     #[test]
-    fn those_features_differ_whose_values_do(set in generate::mixed(), tape in tapes()) {
+    fn features_differ_if_their_values_do(set in generate::mixed(), tape in tapes()) {
         let mut differ = Differ::new(RecordType::SequenceExample, Limits::default());
         let payloads = set.odd_payloads(&mut Choices::new(&tape));
         for (one, left) in set.rows.iter().zip(&payloads) {
@@ -47,14 +47,14 @@ proptest! {
     }
 }
 
-/// `Example { features: { "x": .. } }` with this feature.
+/// Returns `Example { features: { "x": feature } }`.
 fn example(feature: &[u8]) -> Vec<u8> {
     let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();
     field(0x0a, &field(0x0a, &[field(0x0a, b"x"), field(0x12, feature)].concat()))
 }
 
 #[test]
-fn the_first_value_that_differs_is_told() {
+fn the_first_value_that_differs_is_reported() {
     let differ = |one: &[u8], other: &[u8]| {
         let found = Differ::new(RecordType::SequenceExample, Limits::default())
             .compare(&example(one), &example(other))
@@ -69,14 +69,14 @@ fn the_first_value_that_differs_is_told() {
     assert_eq!(differ(&int(&[1, 2]), &int(&[1])), DifferenceKind::Lengths(2, 1));
     assert!(matches!(differ(&int(&[1]), &[]), DifferenceKind::Kinds(Some(_), None)));
     assert!(matches!(differ(&int(&[]), &[0x12, 0]), DifferenceKind::Kinds(Some(_), Some(_))));
-    // 0.0 and -0.0 are two.
+    // 0.0 and -0.0 differ.
     let values = [Value::Float(0), Value::Float(1 << 31)];
     let zeros = [&[0x12, 6, 0x0a, 4, 0, 0, 0, 0][..], &[0x12, 6, 0x0a, 4, 0, 0, 0, 0x80]];
     assert_eq!(differ(zeros[0], zeros[1]), DifferenceKind::Values { step: None, index: 0, values });
 }
 
 #[test]
-fn what_does_not_parse_is_told() {
+fn records_that_do_not_parse_are_reported() {
     let mut differ = Differ::new(RecordType::SequenceExample, Limits::default());
     assert!(matches!(differ.compare(b"\x0a", b"\x0a\x00"), Err(Incomparable::Left(_))));
     assert!(matches!(differ.compare(b"\x0a\x00", b"\x0a"), Err(Incomparable::Right(_))));

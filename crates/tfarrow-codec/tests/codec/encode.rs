@@ -1,4 +1,4 @@
-//! What was decoded encodes to the same records: same features, kinds, states and values, to the bit.
+//! Decoded batches encode to the same records: the same features, kinds, states and values, to the bit.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use tfarrow_testkit::{
 
 use crate::support::{WAYS, decode, decode_way, record_type, schema_of, small, summary, testdata};
 
-/// Encodes batches of one schema; no batches make no file.
+/// Encodes batches of one schema; without batches, the file is empty.
 fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(first) = batches.first() {
@@ -27,7 +27,7 @@ fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What `prost` reads in a file.
+/// Returns the records of a file as `prost` reads them.
 fn rows(file: &[u8], sequence: bool) -> Vec<Row> {
     let read = if sequence { oracle::row_from_sequence_example } else { oracle::row_from_example };
     frame::read(file).unwrap().into_iter().map(|payload| read(payload).unwrap()).collect()
@@ -37,20 +37,20 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn every_record_comes_back(set in generate::data_sets(), tape in tapes(), batch_size in 1..20usize) {
+    fn every_record_has_a_round_trip(set in generate::data_sets(), tape in tapes(), batch_size in 1..20usize) {
         let file = set.odd_file(&mut Choices::new(&tape));
         for way in WAYS {
             let schema = schema_of(&file, set.sequence, way).unwrap();
             let batches = decode(&file, DecoderBuilder::new(schema).with_batch_size(batch_size)).unwrap();
             let encoded = encode(&batches).unwrap();
             prop_assert_eq!(rows(&encoded, set.sequence), &set.rows[..], "{:?}", way);
-            // .. and from there the same way once more.
+            // A second round trip starts from the encoded file.
             let again = decode_way(&encoded, set.sequence, way).unwrap();
             prop_assert_eq!(arrow::rows_from_batches(&again).unwrap(), &set.rows[..]);
         }
     }
 
-    /// Features of several kinds have a column for each, from which each record comes back as it was.
+    /// Features of several kinds have a column for each kind, from which each record is restored.
     #[test]
     fn kinds_that_were_split_are_joined(set in generate::mixed(), tape in tapes(), batch_size in 1..20usize) {
         let file = set.odd_file(&mut Choices::new(&tape));
@@ -61,7 +61,7 @@ proptest! {
             let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_batch_size(batch_size);
             let batches = decode(&file, builder.clone()).unwrap();
             prop_assert_eq!(rows(&encode(&batches).unwrap(), set.sequence), &set.rows[..], "{:?}", layout);
-            // Each column alone is what it is beside the others.
+            // Each column decodes alone to the same values as with the others.
             for column in 0..schema.fields().len() {
                 let alone = decode(&file, builder.clone().with_projection(vec![column])).unwrap();
                 for (alone, all) in alone.iter().zip(&batches) {
@@ -71,9 +71,9 @@ proptest! {
         }
     }
 
-    /// Neither layout, nor views, nor where batches end, nor how often it is done.
+    /// The bytes do not depend on the layout, on views, on the ends of batches, or on earlier calls.
     #[test]
-    fn nothing_but_the_records_decides_the_bytes(set in generate::data_sets(), batch_size in 1..20usize) {
+    fn the_bytes_depend_on_the_records_alone(set in generate::data_sets(), batch_size in 1..20usize) {
         let file = set.file();
         let expected = encode(&decode_way(&file, set.sequence, WAYS[0]).unwrap()).unwrap();
         for way in WAYS {
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn slices_encode_as_what_they_show(set in generate::data_sets(), from in 0..5usize, count in 0..5usize) {
+    fn slices_encode_as_copies_of_their_rows(set in generate::data_sets(), from in 0..5usize, count in 0..5usize) {
         for way in WAYS {
             for batch in decode_way(&set.file(), set.sequence, way).unwrap() {
                 let from = from.min(batch.num_rows());
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn raw_records_come_back(payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..5)) {
+    fn raw_records_have_a_round_trip(payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..5)) {
         let file = frame::file(&payloads);
         for values in [Values::Binary, Values::BinaryView] {
             let batches = decode(&file, DecoderBuilder::new(schema::raw_schema(values))).unwrap();
@@ -126,7 +126,7 @@ fn every_length_is_written_as_tensorflow_writes_it() {
 #[track_caller]
 fn check_lengths(name: &str, lengths: &[usize]) {
     let values = |length: usize| {
-        // Integers of one byte, and of all sorts; one long value, and several.
+        // Integers of one byte and of all lengths; one long value, and several.
         let sorts = (0..length as i64 / 5).map(|i| i64::MAX >> (i % 64)).collect();
         let thirds = vec![vec![b'x'; length / 3]; 3];
         [
@@ -151,14 +151,14 @@ fn check_lengths(name: &str, lengths: &[usize]) {
 }
 
 #[test]
-fn the_encoder_knows_what_it_writes() {
+fn the_encoder_has_the_record_type_of_the_schema() {
     for sequence in [false, true] {
         let schema = schema_of(&small(sequence).file(), sequence, WAYS[0]).unwrap();
         assert_eq!(EncoderBuilder::new().build(schema).unwrap().record_type(), record_type(sequence));
     }
 }
 
-/// The codec's goldens but those of odd forms, which no writer has to write again.
+/// Returns the golden files, without those of unusual wire forms, which an encoder does not write.
 fn goldens() -> impl Iterator<Item = Golden> {
     let odd = ["wire", "wire_disputed", "compressed"].map(|folder| testdata().join(folder));
     golden::below(&testdata())
@@ -168,13 +168,13 @@ fn goldens() -> impl Iterator<Item = Golden> {
 }
 
 #[test]
-fn what_tensorflow_wrote_is_written_again() {
+fn files_of_tensorflow_have_a_round_trip() {
     for Golden { path, sequence, rows: expected } in goldens() {
         let file = fs::read(&path).unwrap();
         for way in WAYS {
             let encoded = encode(&decode_way(&file, sequence, way).unwrap()).unwrap();
             assert_eq!(rows(&encoded, sequence), expected, "{}: {way:?}", path.display());
-            // An empty context or no feature lists need not be there at all.
+            // An empty context and empty feature lists may be left out.
             assert!(encoded.len() <= file.len(), "{}: more bytes than TensorFlow takes", path.display());
         }
     }
@@ -183,7 +183,7 @@ fn what_tensorflow_wrote_is_written_again() {
 /// Where the keys are sorted as columns are (Python's are not where one name begins with another), not a bit is
 /// different.
 #[test]
-fn what_tensorflow_wrote_in_order_is_the_same_file() {
+fn files_of_tensorflow_with_sorted_keys_are_byte_identical() {
     let sorted = ["scalar", "ragged", "text", "shards", "tfds", "magic"];
     let mut same = 0;
     for Golden { path, sequence, .. } in goldens() {

@@ -1,4 +1,4 @@
-//! With the column `_tfarrow_exact`, what was decoded encodes to the same bytes.
+//! With the column `_tfarrow_exact`, decoded batches encode to the same bytes.
 
 use std::{fs, sync::Arc};
 
@@ -40,13 +40,13 @@ proptest! {
     #![proptest_config(config(600))]
 
     #[test]
-    fn the_same_bytes_come_back(set in generate::data_sets(), tape in tapes()) {
+    fn all_bytes_have_a_round_trip(set in generate::data_sets(), tape in tapes()) {
         let file = set.odd_file(&mut Choices::new(&tape));
         for way in WAYS {
             let schema = schema_of(&file, set.sequence, way).unwrap();
             let batches = exact(&chunks(&file, 1 << 20).unwrap(), &schema).unwrap();
             prop_assert!(encode(&batches) == file, "{:?}", way);
-            // What the encoder has written has nothing to add.
+            // Records that the encoder has written have empty differences.
             let schema = schema_of(&file, set.sequence, way).unwrap();
             let mut decoder = DecoderBuilder::new(Arc::clone(&schema)).build_batch_decoder().unwrap();
             for records in chunks(&file, 1 << 20).unwrap() {
@@ -60,9 +60,9 @@ proptest! {
         }
     }
 
-    /// A difference may come from anywhere: it is refused, or gives some record, and takes no more memory than that.
+    /// A difference may come from any file: it is refused, or restores some record, and takes no more memory than that.
     #[test]
-    fn differences_from_strangers_are_refused(
+    fn any_difference_is_refused_or_restores_a_record(
         set in generate::data_sets(),
         strange in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..40)), 1..9),
     ) {
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn tensorflows_own_files_come_back() {
+fn files_of_tensorflow_are_restored() {
     for folder in ["", "wire", "wire_disputed"] {
         for golden in golden::files(&testdata().join(folder)).unwrap() {
             let file = fs::read(golden).unwrap();
@@ -100,7 +100,7 @@ fn tensorflows_own_files_come_back() {
     }
 }
 
-/// An order costs what its number takes; that the same form is told in few bytes is what makes a column of them small.
+/// An order takes the bytes of its number. Small differences keep the column small.
 #[test]
 fn forms_take_few_bytes() {
     let entry = |name: &str, list: &[u8]| {
@@ -125,10 +125,10 @@ fn forms_take_few_bytes() {
     // Begin, three entries, end.
     let unpacked = entry("b", &[0x1a, 2, 0x08, 7]);
     assert_eq!(difference(&record(&[int("a"), unpacked, int("c")])), Some(vec![1, 0x0c, 0x01, 0x0a, 0x11, 0x05]));
-    // .. and a key that is given twice.
+    // A key that is given twice.
     let twice = difference(&record(&[int("a"), int("a"), int("b")])).unwrap();
     assert_eq!(twice, [1, 0x0c, 0x01, 0x01, 0x09, 0x05]);
-    // A map that is there and empty.
+    // An empty map.
     assert_eq!(difference(&[0x0a, 0]), Some(vec![2, 0x0a, 0]));
 }
 

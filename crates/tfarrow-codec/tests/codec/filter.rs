@@ -1,4 +1,4 @@
-//! What a filter keeps decodes to the same as everything does, and is filtered then.
+//! Decoding the records that a filter keeps gives the same rows as filtering after decoding.
 
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn rows_that_are_kept_are_those_of_all(
+    fn kept_rows_equal_those_of_the_complete_batch(
         set in generate::data_sets(),
         tape in tapes(),
         choices in prop::collection::vec(any::<Option<bool>>(), 1..6),
@@ -38,7 +38,7 @@ proptest! {
 }
 
 #[test]
-fn raw_records_and_columns_of_none_are_filtered_too() {
+fn raw_records_and_virtual_columns_are_filtered() {
     let file = small(false).file();
     let records = &chunks(&file, 1 << 20).unwrap()[0];
     let mask = BooleanArray::from(vec![true, false, true]);
@@ -51,9 +51,9 @@ fn raw_records_and_columns_of_none_are_filtered_too() {
     assert_eq!(none.build_batch_decoder().unwrap().decode_where(records, &mask).unwrap().num_rows(), 2);
 }
 
-/// A record that is dropped cannot be blamed, and one that is kept is blamed under its own number.
+/// A record that the filter drops causes no error. An error has the number of the record, not that of the row.
 #[test]
-fn an_error_names_the_record_and_not_the_row() {
+fn an_error_has_the_number_of_the_record() {
     let file = small(false).file();
     let whole = schema_of(&file, false, WAYS[0]).unwrap();
     let wrong = whole.fields().iter().map(|field| match field.name().as_str() {
@@ -68,7 +68,7 @@ fn an_error_names_the_record_and_not_the_row() {
         let decoded = decoder.decode_where(records, &BooleanArray::from(mask.to_vec()));
         decoded.err().map(|error| error.position().record)
     };
-    // The lists have two values, none, and one, which alone is what the column takes.
+    // The lists have two values, none, and one. The column accepts only the last.
     assert_eq!(blamed(&mut decoder, [true; 3]), Some(0));
     assert_eq!(blamed(&mut decoder, [false, true, true]), Some(1));
     assert_eq!(blamed(&mut decoder, [false, false, true]), None);

@@ -1,4 +1,4 @@
-//! The ways in and out that a user of arrow-csv expects: [`Reader`], [`Writer`], and payloads without frames.
+//! The API that a user of arrow-csv expects: [`Reader`], [`Writer`], and payloads without frames.
 
 use std::{io, sync::Arc};
 
@@ -9,7 +9,7 @@ use tfarrow_codec::{
     frame,
 };
 
-/// A batch of the integers in `values`, and a file of it.
+/// Returns a batch of the integers in `values`, and its file.
 fn numbers(values: std::ops::Range<i64>) -> (RecordBatch, Vec<u8>) {
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
     let batch = RecordBatch::try_from_iter([("x", column)]).unwrap();
@@ -100,9 +100,9 @@ fn payloads_without_frames_become_records() {
     assert_eq!(empty.iter().collect::<Vec<_>>(), [b"", b""]);
 }
 
-/// The memory of the payload is never touched: its length is refused before it is copied.
+/// The payload takes no memory, since its length is refused before its bytes are read.
 #[test]
-fn a_payload_past_the_limit_is_refused_with_its_number() {
+fn a_payload_above_the_limit_is_refused_with_its_number() {
     let long = vec![0; MOST_RECORD_BYTES + 1];
     let error = Records::from_payloads([&b"one"[..], &long]).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Limit { limit, .. } if *limit == MOST_RECORD_BYTES as u64), "{error}");
@@ -110,7 +110,7 @@ fn a_payload_past_the_limit_is_refused_with_its_number() {
 }
 
 #[test]
-fn frames_are_refused_that_are_incomplete_or_past_the_limit() {
+fn incomplete_frames_and_frames_above_the_limit_are_refused() {
     let (_, bytes) = numbers(0..2);
     let truncated = Records::from_frames(bytes[..bytes.len() - 1].to_vec(), Limits::default()).unwrap_err();
     assert_eq!((truncated.category(), truncated.position().record), (Category::Truncated, 1));

@@ -1,4 +1,4 @@
-//! TensorFlow's own files hold what TensorFlow reads in them.
+//! Files that TensorFlow wrote decode to the values that TensorFlow reads.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use tfarrow_testkit::{
 
 use crate::support::{WAYS, chunks, decode, decode_way, record_type, schema_of, summary, testdata};
 
-/// The files that the codec can read alone: all but the compressed ones.
+/// Returns the files that are not compressed, which the codec reads by itself.
 fn goldens() -> Vec<Golden> {
     let mut goldens = golden::below(&testdata()).unwrap();
     goldens.retain(|golden| !golden.path.components().any(|part| part.as_os_str() == "compressed"));
@@ -23,7 +23,7 @@ fn is_below(path: &Path, folder: &str) -> bool {
 }
 
 #[test]
-fn every_file_holds_what_tensorflow_reads() {
+fn every_file_decodes_to_the_values_of_tensorflow() {
     let mut whole = 0;
     for Golden { path, sequence, rows } in
         goldens().into_iter().filter(|golden| !is_below(&golden.path, "wire_disputed"))
@@ -43,9 +43,9 @@ fn every_file_holds_what_tensorflow_reads() {
     assert!(whole >= 50, "only {whole} files were read whole");
 }
 
-/// Record by record, since some of the odd files hold one feature in several kinds.
+/// Record by record, since some files have one feature in several kinds.
 #[test]
-fn every_record_is_what_tensorflow_reads() {
+fn every_record_decodes_to_the_values_of_tensorflow() {
     let mut records = 0;
     for Golden { path, sequence, rows } in goldens() {
         let file = fs::read(&path).unwrap();
@@ -74,7 +74,7 @@ fn every_record_is_what_tensorflow_reads() {
 }
 
 #[test]
-fn inference_tells_examples_from_sequence_examples() {
+fn inference_distinguishes_examples_and_sequence_examples() {
     let odd = ["wire", "wire_disputed"];
     for Golden { path, sequence, .. } in goldens() {
         if !odd.iter().any(|folder| is_below(&path, folder)) {
@@ -93,7 +93,7 @@ fn inference_tells_examples_from_sequence_examples() {
 /// Both in inference, which reads all, and in decoding by a schema from elsewhere, where the field that is wrong is one
 /// that the schema asks for.
 #[test]
-fn what_tensorflow_refuses_is_refused() {
+fn records_that_tensorflow_refuses_are_refused() {
     let files = golden::files(&testdata().join("wire_bad")).unwrap();
     let files: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|end| end == "tfrecord")).collect();
     assert!(files.len() >= 40);
@@ -115,7 +115,7 @@ fn what_tensorflow_refuses_is_refused() {
     assert!(read.is_empty(), "{read:#?}");
 }
 
-/// Whether a record is refused by a schema that has a column `x` (or a list `l`), of one kind or another.
+/// Returns whether a record is refused by a schema that has a column `x` (or a list `l`), of one kind or another.
 fn is_refused(name: &str, file: &[u8]) -> bool {
     let sequence = name.starts_with("sequence_");
     let like = if sequence { "wire/sequence_unknown.tfrecord" } else { "wire/nonminimal_tag_2.tfrecord" };
@@ -130,10 +130,10 @@ fn is_refused(name: &str, file: &[u8]) -> bool {
     errors.iter().any(|error| matches!(error.kind(), ErrorKind::Wire(_)))
 }
 
-/// Where TensorFlow's parsers differ, this is whom tfarrow follows: the C++ one in what a map entry may hold, upb in
-/// how long a length may be and in the bits of a tag.
+/// TensorFlow's parsers differ in a few forms. tfarrow follows the C++ parser for the fields of a map entry, and upb
+/// for the size of a length and the bits of a tag.
 #[test]
-fn disputed_forms_are_read_one_way() {
+fn forms_on_which_parsers_differ_are_read_one_way() {
     let disputed =
         |name: &str| fs::read(testdata().join("wire_disputed").join(name).with_extension("tfrecord")).unwrap();
     for name in ["unknown_in_entry", "wrong_type_map_key", "wrong_type_map_value", "sequence_unknown_in_entry"] {
@@ -159,7 +159,7 @@ fn disputed_forms_are_read_one_way() {
 }
 
 #[test]
-fn kinds_that_differ_between_shards_are_both_placed() {
+fn an_error_about_kinds_has_the_place_of_each() {
     let mut merged = tfarrow_codec::Summary::new(0);
     for shard in 0..2 {
         let path = testdata().join(format!("mixed_kinds/part-{shard:05}-of-00002.tfrecord"));
@@ -175,9 +175,9 @@ fn kinds_that_differ_between_shards_are_both_placed() {
     }
 }
 
-/// Each damaged file, the record that is to blame, and how.
+/// Each corrupt file, its corrupt record, and the error.
 #[test]
-fn damaged_files_say_what_is_wrong() {
+fn corrupt_files_have_the_expected_errors() {
     let good = fs::read(testdata().join("corrupt/good.tfrecord")).unwrap();
     let builder = DecoderBuilder::new(schema_of(&good, false, WAYS[0]).unwrap());
     for (name, record, message) in [

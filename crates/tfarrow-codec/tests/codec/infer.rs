@@ -1,4 +1,4 @@
-//! Inference counts what a plain count over the model counts.
+//! The counts of inference are compared with a plain count over the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,25 +145,25 @@ fn check_type(payloads: &[&[u8]], expected: RecordType) {
 }
 
 #[test]
-fn payloads_tell_what_they_are() {
+fn the_record_type_follows_from_the_payloads() {
     const EXAMPLE: &[u8] = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
     const LISTS: &[u8] = b"\x12\x07\x0a\x05\x0a\x01l\x12\x00";
     check_type(&[EXAMPLE, b""], RecordType::Example);
     check_type(&[b"", EXAMPLE, LISTS], RecordType::SequenceExample);
-    // There are feature lists, of which this record has none.
+    // The field `feature_lists` is present and empty.
     check_type(&[EXAMPLE, b"\x12\x00"], RecordType::SequenceExample);
-    // A feature with no kind has an empty value, and this is a value all the same.
+    // A feature without a kind has an empty value, which counts as a value.
     check_type(&[b"\x0a\x07\x0a\x05\x0a\x01x\x12\x00"], RecordType::Example);
     check_type(&[], RecordType::Raw);
     check_type(&[b""], RecordType::Raw);
-    // No value, a field of neither message, and no message at all.
+    // No value, an unknown field, and bytes that do not parse.
     check_type(&[b"\x0a\x05\x0a\x03\x0a\x01x"], RecordType::Raw);
     check_type(&[EXAMPLE, b"\x1a\x01x"], RecordType::Raw);
     check_type(&[EXAMPLE, b"\xff"], RecordType::Raw);
 }
 
 #[test]
-fn what_does_not_parse_is_counted_and_placed() {
+fn records_that_do_not_parse_are_counted_with_their_place() {
     let good = DataSet {
         sequence: false,
         rows: vec![Row::from([((Side::Features, "x".into()), Cell::One(Value::Int64(vec![7])))])],
@@ -178,7 +178,7 @@ fn what_does_not_parse_is_counted_and_placed() {
     assert_eq!((&*x.name, x.present), ("x", 2));
 }
 
-/// The limits that just allow the names of these records.
+/// Returns the lowest limits that allow the names of these records.
 fn exact_limits(rows: &[Row]) -> Limits {
     let names = |side: Side| {
         let names: BTreeSet<_> = rows.iter().flat_map(Row::keys).filter(|(of, _)| *of == side).collect();
@@ -201,7 +201,7 @@ fn interleave(good: &[Vec<u8>], bad: &[Vec<u8>], order: &[bool]) -> (Vec<Vec<u8>
     all.into_iter().unzip()
 }
 
-/// Adds records, and passes over those that are errors, as a reader does that skips them.
+/// Adds records, and skips those that are errors, as a reader with `OnError::Skip` does.
 fn observe_good(summary: &mut Summary, records: Records, verify: VerifyCrc) -> u64 {
     let (mut rest, mut skipped) = (records, 0);
     while let Err(error) = summary.observe(&rest, verify) {
@@ -216,7 +216,7 @@ fn observe_good(summary: &mut Summary, records: Records, verify: VerifyCrc) -> u
 proptest! {
     #![proptest_config(config(600))]
 
-    /// Neither where such records are counted, nor where their CRC tells that they are damaged.
+    /// Neither if such records are counted, nor if their CRC shows that they are corrupt.
     #[test]
     fn a_record_that_does_not_parse_leaves_no_trace(
         set in generate::mixed(),
@@ -233,7 +233,7 @@ proptest! {
                 file = flip(&file, *end as usize * 8 - 1);
             }
         }
-        // No name more than the good records have may count.
+        // Only the names of the records that parse count.
         let limits = exact_limits(&set.rows);
         let mut all = Summary::with_limits(0, limits);
         for records in chunks(&file, 4096).unwrap() {
@@ -260,25 +260,25 @@ proptest! {
     }
 }
 
-/// One record that is cut off inside its feature lists among ten Examples.
+/// One record that is truncated inside its feature lists, among ten Examples.
 #[test]
-fn a_record_that_does_not_parse_has_no_say_in_the_type() {
+fn a_record_that_does_not_parse_does_not_decide_the_type() {
     const EXAMPLE: &[u8] = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
     let file = frame::file([EXAMPLE; 10].into_iter().chain([&b"\x12\x00\xff"[..]]));
     let mut summary = summary(&file).unwrap();
     assert_eq!(summary.record_type(), RecordType::Raw);
     assert_eq!(summary.drop_unparsable().map(|(strays, ..)| strays), Some(1));
     assert_eq!(summary.record_type(), RecordType::Example);
-    // Nor is its value one of all records: the others have none.
+    // Its value does not count either: the other records have none.
     let file = frame::file([&b""[..], &[EXAMPLE, b"\xff"].concat()]);
     let mut summary = crate::support::summary(&file).unwrap();
     summary.drop_unparsable();
     assert_eq!((summary.record_type(), summary.features().count()), (RecordType::Raw, 0));
 }
 
-/// What a limit forbids may be an Example: it is not counted, and its names are not either.
+/// A record above a limit may be an Example. It is not counted, and its names are not kept.
 #[test]
-fn a_record_past_a_limit_is_not_counted() {
+fn a_record_above_a_limit_is_not_counted() {
     let limits = Limits { values: 2, features: 1, ..Limits::default() };
     let row = |name: &str, values| Row::from([((Side::Features, name.to_owned()), Cell::One(Value::Int64(values)))]);
     let set = DataSet { sequence: false, rows: vec![row("long", vec![1, 2, 3]), row("x", vec![1])] };

@@ -1,4 +1,4 @@
-//! The codec, held against the test kit's slow twin: a module a theme.
+//! Tests of the codec against the reference implementation of the test kit, one module for each subject.
 
 #[cfg(test)]
 mod cuts;

@@ -1,4 +1,5 @@
-//! A record that does not fit the schema is an error that names it; one that does is decoded. Nothing is nulled or cut.
+//! A record that does not fit the schema is an error with its position, and a record that fits is decoded. No value
+//! becomes null or is truncated.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use tfarrow_testkit::{
 
 use crate::support::{WAYS, chunks, finish, offsets, push, schema_of, small};
 
-/// Why a cell does not fit a column, if it does not.
+/// Returns whether a cell does not fit a column.
 fn misfit(field: &Field, cell: &Cell) -> bool {
     cell.values().iter().any(|value| value.kind().is_some() && !fits(field, value))
 }
@@ -41,7 +42,7 @@ pub(crate) fn misfits(schema: &Schema, row: &Row) -> Vec<String> {
     schema.fields().iter().filter(misfit).filter_map(|field| Some(arrow::feature_of(field)?.1)).collect()
 }
 
-/// What of a row the schema has room for.
+/// Returns the features of a row that have a column.
 pub(crate) fn kept(schema: &Schema, row: &Row) -> Row {
     let has = |key: &(Side, String)| schema.fields().iter().any(|field| arrow::feature_of(field).as_ref() == Some(key));
     let keeps_unset = schema.fields().iter().any(|field| field.name() == "_tfarrow_unset");
@@ -133,13 +134,13 @@ fn each_misfit_has_its_own_kind_of_error() {
     assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 2 }), "{error}");
     let error = second(text(), Value::Bytes(vec![vec![0xff]]));
     assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
-    // Bytes that are text only together: a character cut in two is no text.
+    // Bytes that are text only when they are concatenated: a character is split between two values.
     let error = second(Value::Bytes(vec![b"a".to_vec(), b"b".to_vec()]), Value::Bytes(vec![vec![0xc3], vec![0xa9]]));
     assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
 }
 
 #[test]
-fn kinds_of_steps_are_held_to_the_column_too() {
+fn kinds_of_steps_must_be_that_of_the_column() {
     let list = |steps| Row::from([((Side::Lists, "l".to_owned()), Cell::Steps(steps))]);
     let rows = vec![list(vec![Value::Int64(vec![1])]), list(vec![Value::Unset, Value::Float(vec![1])])];
     let set = generate::DataSet { sequence: true, rows };
@@ -151,9 +152,9 @@ fn kinds_of_steps_are_held_to_the_column_too() {
     assert_eq!((error.position().record, error.position().feature.as_deref()), (1, Some("l")));
 }
 
-/// Protobuf skips what a message has not: an Example has no field 2, whatever a SequenceExample may have there.
+/// Protobuf skips unknown fields. Field 2 of an Example is one, although a SequenceExample has it.
 #[test]
-fn field_2_of_an_example_is_any_other() {
+fn field_2_of_an_example_is_an_unknown_field() {
     const X: &[u8] = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
     let schema = schema_of(&frame::file([X]), false, WAYS[0]).unwrap();
     let file = frame::file([[X, b"\x12\x02\xff\xff"].concat(), [b"\x12\x03xyz", X].concat()]);
@@ -166,7 +167,7 @@ fn field_2_of_an_example_is_any_other() {
 }
 
 #[test]
-fn fields_of_no_such_record_are_counted() {
+fn unknown_fields_are_counted() {
     let set = small(true);
     let schema = schema_of(&set.file(), false, WAYS[0]).unwrap();
     let [records] = &chunks(&set.file(), 1 << 20).unwrap()[..] else { panic!() };
@@ -178,10 +179,10 @@ fn fields_of_no_such_record_are_counted() {
     assert_eq!(decoder.foreign_fields(), Some((2, 4)));
 }
 
-/// Two records of 1.1 GB are more than the offsets of one array can count: none of them is to blame, and none is
-/// skipped. Nothing touches their bytes, so that they take no memory.
+/// Two records of 1.1 GB exceed the offsets of one array. The error names no single record, and none is skipped. Their
+/// bytes are never written, so that they take no memory.
 #[test]
-fn a_batch_that_arrow_cannot_count_blames_no_record() {
+fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
     let varint = |mut value: usize| {
         let mut bytes = Vec::new();
         while value >= 0x80 {
@@ -191,7 +192,7 @@ fn a_batch_that_arrow_cannot_count_blames_no_record() {
         [bytes, vec![value as u8]].concat()
     };
     let value = 1_100_000_000;
-    // Of a message whose last field is long: what stands before that.
+    // The start of a message whose last field is long.
     let begin = |before: &[u8], tag: u8, len: usize| [before, &[tag][..], &varint(len)].concat();
     let (mut head, mut len) = (Vec::new(), value);
     for (before, tag) in [(&b""[..], 0x0a), (b"", 0x0a), (b"\x0a\x01x", 0x12), (b"", 0x0a), (b"", 0x0a)] {
@@ -226,8 +227,8 @@ fn a_batch_that_arrow_cannot_count_blames_no_record() {
     }
 }
 
-/// Two records of 2 GiB put a third beyond 4 GiB, where places of 32 bits would begin again. Nothing touches the bytes
-/// of the long ones, so that they take no memory.
+/// Two records of 2 GiB put a third one beyond 4 GiB, where 32-bit positions overflow. The bytes of the long records
+/// are never written, so that they take no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn records_beyond_4_gib_of_memory_are_refused() {

@@ -1,4 +1,4 @@
-//! Whatever form the wire has, the record is the same.
+//! A record decodes to the same values in every form of the wire.
 
 use arrow_array::cast::AsArray;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ proptest! {
         for way in WAYS {
             let batches = decode_way(&odd, set.sequence, way).unwrap();
             prop_assert_eq!(arrow::rows_from_batches(&batches).unwrap(), &set.rows[..], "{:?}", way);
-            // Also what the model does not show, as the order of the names in `_tfarrow_unset`.
+            // Also properties that the model does not have, such as the order of the names in `_tfarrow_unset`.
             prop_assert_eq!(batches, decode_way(&plain, set.sequence, way).unwrap());
         }
     }
@@ -33,7 +33,7 @@ proptest! {
         }
     }
 
-    /// The columns are known from elsewhere, and each record is read by a decoder that has seen others before it.
+    /// The schema is given, and each record is read by a decoder that has read other records before.
     #[test]
     fn odd_and_plain_records_mix(set in generate::data_sets(), tape in tapes(), odd in any::<u64>()) {
         let mut choices = Choices::new(&tape);
@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// Writers shuffle features: what is written back must not depend on that.
+/// Writers shuffle features. The encoded bytes must not depend on their order.
 #[test]
 fn unset_features_are_named_in_order() {
     const B_THEN_A: &[u8] = b"\x0a\x0e\x0a\x05\x0a\x01b\x12\x00\x0a\x05\x0a\x01a\x12\x00";

@@ -1,4 +1,4 @@
-//! The columns that say where a record stands, and that hold it as it is.
+//! The virtual columns with the number, the offset and the bytes of each record.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn with_places(schema: &SchemaRef) -> SchemaRef {
 }
 
 #[test]
-fn each_record_is_where_its_row_says() {
+fn virtual_columns_have_the_position_of_each_record() {
     let set = small(false);
     let (file, payloads) = (set.file(), set.payloads());
     let offsets = offsets(&payloads);

@@ -1,4 +1,4 @@
-//! Any choice of columns decodes to the same arrays as all of them.
+//! Any projection decodes to the same arrays as the complete schema.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// The first values of each list, or the array itself where it has none.
+/// Returns the first values of each list, or the array itself if it has no lists.
 fn cut(array: &ArrayRef, most: usize) -> ArrayRef {
     let DataType::List(field) = array.data_type() else { return Arc::clone(array) };
     if matches!(field.data_type(), DataType::List(_)) {
@@ -77,9 +77,9 @@ proptest! {
     }
 }
 
-/// Lists of more values than have a length of one byte.
+/// Lists whose length in bytes takes more than one byte.
 #[test]
-fn the_first_values_of_long_lists() {
+fn the_first_values_of_long_lists_are_decoded() {
     let ints = Int64Array::from_iter_values((0..3000).map(|i| (i * i * i - 5000) << (i % 40)));
     let floats = Float32Array::from_iter_values((0..3000).map(|i| i as f32));
     let list = |values: ArrayRef| {
@@ -97,7 +97,7 @@ fn the_first_values_of_long_lists() {
 }
 
 #[test]
-fn no_column_is_a_count() {
+fn a_batch_without_columns_has_the_number_of_rows() {
     let set = small(false);
     let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap()).with_projection(vec![]);
     let batches = decode(&set.file(), builder).unwrap();
@@ -105,7 +105,7 @@ fn no_column_is_a_count() {
 }
 
 #[test]
-fn a_column_may_be_asked_for_twice() {
+fn a_column_may_be_projected_twice() {
     let set = small(false);
     let builder = DecoderBuilder::new(schema_of(&set.file(), false, WAYS[0]).unwrap());
     let all = decode(&set.file(), builder.clone()).unwrap();
@@ -114,13 +114,13 @@ fn a_column_may_be_asked_for_twice() {
 }
 
 #[test]
-fn a_column_that_is_not_there_is_refused() {
+fn a_missing_column_is_refused() {
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
     assert!(DecoderBuilder::new(schema).with_projection(vec![99]).build().is_err());
 }
 
 #[test]
-fn features_without_a_column_are_told_by_name() {
+fn features_without_a_column_are_counted_by_name() {
     let set = small(true);
     let (few, all) = (schema_of(&small(false).file(), false, WAYS[0]).unwrap(), set.file());
     let keep: Vec<_> = few.fields().iter().filter(|field| field.name() != "f").cloned().collect();
@@ -133,6 +133,6 @@ fn features_without_a_column_are_told_by_name() {
     decoder.decode(records).unwrap();
     let mut unknown: Vec<_> = decoder.unknown_features().map(|(name, _)| name).collect();
     unknown.sort_unstable();
-    // `u` never has a kind, and so no column in any schema.
+    // `u` never has a kind, so that no schema has a column for it.
     assert_eq!(unknown, ["f", "i", "t"]);
 }

@@ -43,7 +43,7 @@ fn the_examples_read_ten_megabytes() {
     }
 }
 
-/// An Example of one text, of so many bytes in all, fewer than 128.
+/// Returns an Example of one text with `length` bytes in total, fewer than 128.
 fn payload(length: usize) -> Vec<u8> {
     let text = vec![b'x'; length - 13];
     let field = |tag: u8, body: &[u8]| [&[tag, body.len() as u8], body].concat();

@@ -1,10 +1,10 @@
-//! Reading on behind damage: held to a model that looks at every byte, at any cut of the stream.
+//! Skipping of corrupt ranges, compared with a model that tries every byte, for any division of the stream into parts.
 
 use proptest::{collection::vec, prelude::*};
 use tfarrow_codec::{ErrorKind, FrameBuffer, Limits, OnError, Segment};
 use tfarrow_testkit::{config, frame};
 
-/// What a stream is made of: a record's data, or bytes that none can be made of; and where it begins.
+/// A part of a stream with its offset: the payload of a record, or bytes that contain no record.
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
     Record(usize, Vec<u8>),
@@ -14,22 +14,22 @@ enum Piece {
 const HEADER: usize = 12;
 const FOOTER: usize = 4;
 
-/// The length in the header at `at`, where its CRC holds.
+/// Returns the length in the header at `at`, if its CRC matches.
 fn length(bytes: &[u8], at: usize) -> Option<u64> {
     let header = bytes.get(at..at + HEADER)?;
     let crc = u32::from_le_bytes(header[8..].try_into().unwrap());
     (frame::masked(&header[..8]) == crc).then(|| u64::from_le_bytes(header[..8].try_into().unwrap()))
 }
 
-/// The end of the frame at `at`, where both its CRCs hold.
-fn whole(bytes: &[u8], at: usize, most: u64) -> Option<usize> {
+/// Returns the end of the frame at `at`, if both of its CRCs match.
+fn complete(bytes: &[u8], at: usize, most: u64) -> Option<usize> {
     let length = length(bytes, at).filter(|length| *length <= most.min(bytes.len() as u64))? as usize;
     let end = at + HEADER + length + FOOTER;
     let data = bytes.get(at + HEADER..end)?;
     (frame::masked(&data[..length]).to_le_bytes() == data[length..]).then_some(end)
 }
 
-/// What reading on means, byte by byte.
+/// Returns the pieces of a stream by the definition of resynchronization, byte by byte.
 fn model(bytes: &[u8], most: u64) -> Vec<Piece> {
     let (mut pieces, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -44,14 +44,14 @@ fn model(bytes: &[u8], most: u64) -> Vec<Piece> {
             }
             Some(length) => at = (at as u64).saturating_add(length).saturating_add(16).min(bytes.len() as u64) as usize,
             None if bytes.len() - at < HEADER => at = bytes.len(),
-            None => at = (at + 1..bytes.len()).find(|at| whole(bytes, *at, most).is_some()).unwrap_or(bytes.len()),
+            None => at = (at + 1..bytes.len()).find(|at| complete(bytes, *at, most).is_some()).unwrap_or(bytes.len()),
         }
         pieces.push(Piece::Lost(start, bytes[start..at].to_vec()));
     }
     pieces
 }
 
-/// Copies the beginning of `input` into the buffer, and returns the number of bytes that had room.
+/// Copies the beginning of `input` into the buffer, and returns the number of bytes copied.
 fn fill(buffer: &mut FrameBuffer, input: &[u8]) -> usize {
     let spare = buffer.spare();
     let count = spare.len().min(input.len());
@@ -60,7 +60,7 @@ fn fill(buffer: &mut FrameBuffer, input: &[u8]) -> usize {
     count
 }
 
-/// What the codec makes of a stream that comes in parts of these sizes.
+/// Returns the pieces that the codec finds in a stream that arrives in parts of these sizes.
 fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
     let mut buffer = FrameBuffer::new(0, limits).with_on_error(OnError::Skip);
     let (mut pieces, mut rest) = (Vec::new(), bytes);
@@ -72,11 +72,11 @@ fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
         }
         Segment::Lost(lost) => match (&lost.error, pieces.last_mut()) {
             (None, Some(Piece::Lost(at, bytes))) => {
-                assert_eq!(*at + bytes.len(), lost.offset as usize, "the parts of a stretch join");
+                assert_eq!(*at + bytes.len(), lost.offset as usize, "the parts of a range are adjacent");
                 bytes.extend_from_slice(&lost.bytes);
             }
             (error, _) => {
-                let error = error.as_ref().expect("a stretch begins with what is wrong");
+                let error = error.as_ref().expect("a range begins with its error");
                 assert_eq!(error.position().offset, lost.offset);
                 pieces.push(Piece::Lost(lost.offset as usize, lost.bytes.to_vec()));
             }
@@ -87,7 +87,7 @@ fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
         let part = parts.next().unwrap_or(1).clamp(1, rest.len());
         let taken = fill(&mut buffer, &rest[..part]);
         rest = &rest[taken..];
-        // Whether all is taken that is there, or one thing at a time, is the caller's choice.
+        // Takes all available segments, or one or two.
         let most = parts.next().unwrap_or(1) % 3;
         let mut taken = 0;
         while (most == 0 || taken < most)
@@ -103,7 +103,7 @@ fn read(bytes: &[u8], parts: &[usize], limits: Limits) -> Vec<Piece> {
     pieces
 }
 
-/// Payloads, of which some hold frames themselves.
+/// Payloads, some of which contain frames.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let plain = prop_oneof![4 => vec(any::<u8>(), 0..40), 1 => vec(any::<u8>(), 3000..9000)];
     let framed = vec(vec(any::<u8>(), 0..20), 0..4);
@@ -117,7 +117,7 @@ enum Damage {
     Insert(prop::sample::Index, Vec<u8>),
     Delete(prop::sample::Index, usize),
     CutOff(prop::sample::Index),
-    /// A header that is sound, and tells of this many bytes.
+    /// A valid header of this length.
     Header(prop::sample::Index, u64),
 }
 
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(config(1000))]
 
     #[test]
-    fn behind_damage_records_go_on_where_both_crcs_hold(
+    fn records_continue_where_both_crcs_match(
         payloads in vec(payload(), 0..12),
         damages in vec(damage(), 0..5),
         parts in vec(1..5000_usize, 1..4),
@@ -183,24 +183,24 @@ proptest! {
             Piece::Record(_, data) => data.len() + HEADER + FOOTER,
             Piece::Lost(_, bytes) => bytes.len(),
         }).sum();
-        prop_assert_eq!(total, bytes.len(), "the model loses no byte");
+        prop_assert_eq!(total, bytes.len(), "the pieces of the model are the complete stream");
         prop_assert_eq!(read(&bytes, &parts, limits), expect);
     }
 
-    /// Where lengths of files stay the same, nothing is lost but what was hit.
+    /// Overwriting bytes loses only the records that they are in.
     #[test]
-    fn no_record_is_lost_that_was_not_hit(
+    fn only_overwritten_records_are_lost(
         payloads in vec(payload(), 1..12),
         hits in vec((any::<prop::sample::Index>(), vec(any::<u8>(), 1..60)), 0..5),
     ) {
         let mut bytes = frame::file(payloads.iter().map(Vec::as_slice));
-        let sound = bytes.clone();
+        let original = bytes.clone();
         hits.iter().for_each(|(at, new)| apply(&mut bytes, &Damage::Overwrite(*at, new.clone())));
         let found = read(&bytes, &[4096], Limits::default());
         let mut at = 0;
         for payload in &payloads {
             let end = at + HEADER + payload.len() + FOOTER;
-            if bytes[at..end] == sound[at..end] {
+            if bytes[at..end] == original[at..end] {
                 prop_assert!(found.contains(&Piece::Record(at, payload.clone())), "the record at {}", at);
             }
             at = end;
@@ -209,39 +209,39 @@ proptest! {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn lost_bytes_have_their_error_and_position() {
     let mut bytes = frame::file([&b"one"[..], b"two", b"three"]);
     bytes[19] ^= 1;
     bytes.truncate(bytes.len() - 1);
     let mut buffer = FrameBuffer::new(1 << 20, Limits::default()).with_on_error(OnError::Skip);
     fill(&mut buffer, &bytes);
-    let mut told = Vec::new();
+    let mut found = Vec::new();
     while let Some(segment) = buffer.next(true).unwrap() {
         if let Segment::Lost(lost) = segment {
             let error = lost.error.unwrap();
             let is_length = matches!(error.kind(), ErrorKind::LengthCrc { .. });
-            told.push((error.position().record, error.position().offset, lost.bytes.len(), is_length));
+            found.push((error.position().record, error.position().offset, lost.bytes.len(), is_length));
         }
     }
-    // The last record is cut short: with the length of the second there is nothing sound behind the first.
-    assert_eq!(told, [(1, 19, bytes.len() - 19, true)]);
+    // The last record is truncated, so that no valid record follows the corrupt length of the second one.
+    assert_eq!(found, [(1, 19, bytes.len() - 19, true)]);
     assert_eq!(bytes.len(), 19 + 19 + 20);
 }
 
-/// Each place looks like the beginning of a long record: what each costs must not grow with its length.
+/// Every position looks like the beginning of a long record. The cost of each must not grow with its length.
 #[test]
-fn bytes_that_begin_records_everywhere_are_read_in_time() {
+fn many_overlapping_candidates_take_linear_time() {
     let length = (1_u64 << 20).to_le_bytes();
     let header = [&length[..], &frame::masked(&length).to_le_bytes()].concat();
     let mut bytes = vec![0xff];
     bytes.extend(header.repeat((4 << 20) / HEADER));
-    bytes.extend(frame::file([&b"sound"[..]]));
+    bytes.extend(frame::file([&b"valid"[..]]));
     let found = read(&bytes, &[1 << 16], Limits::default());
-    assert_eq!(found.last(), Some(&Piece::Record(bytes.len() - 21, b"sound".to_vec())));
+    assert_eq!(found.last(), Some(&Piece::Record(bytes.len() - 21, b"valid".to_vec())));
     assert_eq!(found.len(), 2);
 }
 
-/// A sound header of a length that no sum may be made with: all that follows is lost with it.
+/// A valid header of a length that would overflow any sum: all bytes after it are lost.
 #[test]
 fn the_longest_length_does_not_overflow() {
     let length = u64::MAX.to_le_bytes();

@@ -1,4 +1,4 @@
-//! A settled summary of some records has the schema of all records that fit it.
+//! The schema of a settled summary is also that of all larger data sets whose records fit it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tfarrow_testkit::{
 
 use crate::support::{chunks, summary};
 
-/// Whether a strict decoder reads all these records, and loses nothing.
+/// Returns whether a strict decoder reads all of these records without losses.
 fn fits(payloads: &[Vec<u8>], schema: SchemaRef, limits: Limits) -> bool {
     let builder = DecoderBuilder::new(schema).with_strict(true).with_limits(limits);
     let mut decoder = builder.build_batch_decoder().unwrap();
@@ -20,14 +20,14 @@ fn fits(payloads: &[Vec<u8>], schema: SchemaRef, limits: Limits) -> bool {
     reads && decoder.unknown_features().next().is_none() && decoder.excess_features() + decoder.lost_unset() == 0
 }
 
-/// Records that change what a data set is.
+/// Records that change the schema of a data set.
 const STRAYS: [&[u8]; 6] = [b"", b"\xff", b"\x1a\x01x", b"\x12\x00", b"\x12\x07\x0a\x05\x0a\x01l\x12\x00", b"\x0a\x00"];
 
 proptest! {
     #![proptest_config(config(500))]
 
     #[test]
-    fn what_fits_a_settled_schema_has_that_schema(
+    fn records_that_fit_a_settled_schema_have_that_schema(
         set in prop_oneof![3 => generate::data_sets(), 1 => generate::mixed()],
         tape in tapes(),
         stray in prop::option::weighted(0.2, (select(&STRAYS[..]), any::<prop::sample::Index>())),
@@ -49,7 +49,7 @@ proptest! {
     }
 }
 
-/// `x` with a list of this kind (field number) and body.
+/// Returns an Example of `x` with a list of this kind (field number) and body.
 fn x(kind: u8, list: &[u8]) -> Vec<u8> {
     entry(b"x", &[&[kind << 3 | 2, list.len() as u8], list].concat())
 }
@@ -69,17 +69,17 @@ fn check(head: &[u8], layout: Layout, settled: bool) {
 }
 
 #[test]
-fn what_may_still_change_is_not_settled() {
+fn a_schema_that_may_change_is_not_settled() {
     check(&x(INT64, b"\x0a\x01\x07"), Layout::Auto, true);
     check(&x(BYTES, b"\x0a\x01t"), Layout::Auto, true);
-    // Text or not: no value has told yet.
+    // No value decides between text and bytes.
     check(&x(BYTES, b""), Layout::Auto, false);
     check(&x(BYTES, b""), Layout::List, true);
     check(&x(BYTES, b"\x0a\x01\xff"), Layout::Auto, true);
-    // Control characters are binary until a value has more.
+    // Values of control characters are binary until another value has printable characters.
     check(&x(BYTES, b"\x0a\x01\x03"), Layout::Auto, false);
     check(&x(BYTES, b"\x0a\x02\x03t"), Layout::Auto, true);
-    // No kind: a feature gets its column with its kind; a feature list has one before.
+    // Without a kind, a feature has no column, but a feature list has one.
     check(&entry(b"x", b""), Layout::Auto, true);
     check(b"\x12\x07\x0a\x05\x0a\x01l\x12\x00", Layout::Auto, false);
     // Nothing at all may become anything. What is no Example stays that, but which record is to blame may change.
@@ -93,14 +93,14 @@ fn what_may_still_change_is_not_settled() {
     assert!(summary(&mixed).unwrap().is_settled(Layout::Auto, Some(RecordType::Raw)));
 }
 
-/// Whether `later` fits the schema of a first record.
+/// Returns whether `later` fits the schema of a first record.
 fn later_fits(head: &[u8], later: &[u8]) -> bool {
     let schema = summary(&frame::file([head])).unwrap().schema(Layout::Auto, None).unwrap();
     fits(&[later.to_vec()], schema, Limits::default())
 }
 
 #[test]
-fn what_changes_the_schema_does_not_fit_it() {
+fn records_that_change_the_schema_do_not_fit_it() {
     let one = x(INT64, b"\x0a\x01\x07");
     assert!(later_fits(&one, &one) && later_fits(&one, b""));
     assert!(!later_fits(&one, &x(INT64, b"\x0a\x02\x07\x08")), "a list of two");
@@ -115,7 +115,7 @@ fn what_changes_the_schema_does_not_fit_it() {
 }
 
 #[test]
-fn a_name_too_many_does_not_fit() {
+fn a_name_above_the_limit_does_not_fit() {
     let one = x(INT64, b"\x0a\x01\x07");
     let schema = summary(&frame::file([&one])).unwrap().schema(Layout::Auto, None).unwrap();
     let limits = Limits { features: 1, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! A decoder that skips: what is bad is left out and counted, and everything else is there.
+//! A decoder that skips records: bad records are left out and counted, all others are decoded.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::{
 proptest! {
     #![proptest_config(config(600))]
 
-    /// The schema is inferred from the first records alone, some records are damaged, and a filter keeps some.
+    /// The schema is inferred from the first records alone, some records are corrupt, and a filter keeps some.
     #[test]
-    fn all_but_what_is_bad_is_decoded(
+    fn all_records_except_bad_ones_are_decoded(
         set in generate::mixed(),
         tape in tapes(),
         sampled in any::<Index>(),
@@ -35,7 +35,7 @@ proptest! {
         let payloads = set.odd_payloads(&mut Choices::new(&tape));
         let sampled = sampled.index(payloads.len() + 1);
         let Ok(schema) = schema_of(&frame::file(&payloads[..sampled]), set.sequence, WAYS[way]) else { return Ok(()) };
-        // Where there is no column, no record is looked at.
+        // Without columns, no record is parsed.
         prop_assume!(!schema.fields().is_empty());
         let (offsets, mut file) = (offsets(&payloads), frame::file(&payloads));
         let is_damaged = |record: usize| damaged[record % damaged.len()];
@@ -73,7 +73,7 @@ fn decoder(file: &[u8], projection: Vec<usize>) -> BatchDecoder {
 }
 
 #[test]
-fn where_no_column_is_wanted_damage_alone_is_bad() {
+fn without_columns_only_corrupt_records_are_bad() {
     let set = small(false);
     let file = set.file();
     let last_bit = 8 * file.len() - 1;
@@ -83,7 +83,7 @@ fn where_no_column_is_wanted_damage_alone_is_bad() {
         assert_eq!(decoder.decode(&records[0]).unwrap().num_rows(), set.rows.len() - 1);
         assert_eq!(decoder.take_skipped().errors.first().map(|error| error.category()), Some(Category::Corrupt));
     }
-    // What is no Example is a record all the same.
+    // A payload that is not an Example counts as a record.
     let mut odd = Vec::new();
     tfarrow_codec::frame::write(b"\xff", &mut odd);
     tfarrow_codec::frame::write(b"", &mut odd);
@@ -91,9 +91,9 @@ fn where_no_column_is_wanted_damage_alone_is_bad() {
     assert_eq!(decoder(&file, vec![]).decode(&records[0]).unwrap().num_rows(), 2);
 }
 
-/// Names that a record brings which is left out are no loss, and take no share of the limit of names.
+/// The names of a skipped record are not reported as lost, and do not count toward the limit of names.
 #[test]
-fn a_record_that_does_not_parse_is_no_loss() {
+fn the_names_of_a_skipped_record_do_not_count() {
     let row = |names: &[(&str, Value)]| {
         let cell = |(name, value): &(&str, Value)| ((Side::Features, (*name).to_owned()), Cell::One(value.clone()));
         names.iter().map(cell).collect::<Row>()
@@ -105,7 +105,7 @@ fn a_record_that_does_not_parse_is_no_loss() {
     let known = payload(row(&[("other", int()), ("x", int())]));
     let schema = schema_of(&frame::file([&good]), false, WAYS[0]).unwrap();
     let foreign = b"\x1a\x01x";
-    // One that parses, but is of another type, keeps its names.
+    // A record that parses, but is of another type, keeps its names.
     for (end, features) in [(&[foreign, &b"\xff"[..]].concat()[..], 2), (foreign, 4)] {
         let file = frame::file([&good, &[&bad, end].concat(), &known]);
         let limits = Limits { features, ..Limits::default() };

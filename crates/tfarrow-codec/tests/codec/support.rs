@@ -1,4 +1,4 @@
-//! The ways in which all themes drive the codec.
+//! Functions that all tests use to drive the codec.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,27 @@ use tfarrow_codec::{
 };
 use tfarrow_testkit::generate::DataSet;
 
-/// The ways in which a data set can be decoded: each layout, with views and without.
+/// The combinations of options for decoding: each layout, with and without views.
 pub(crate) const WAYS: [(Layout, bool); 4] =
     [(Layout::List, false), (Layout::List, true), (Layout::Auto, false), (Layout::Auto, true)];
 
-/// TensorFlow's own files.
+/// Returns the folder of files that TensorFlow wrote.
 pub(crate) fn testdata() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "..", "..", "testdata"].iter().collect()
 }
 
-/// What the records of a data set are.
+/// Returns the record type of a data set.
 pub(crate) fn record_type(sequence: bool) -> RecordType {
     if sequence { RecordType::SequenceExample } else { RecordType::Example }
 }
 
-/// The records of a complete file, in chunks of about `target` bytes.
+/// Returns the records of a complete file, in chunks of about `target` bytes.
 pub(crate) fn chunks(file: &[u8], target: usize) -> Result<Vec<Records>> {
     let segments = FrameBuffer::new(target, Limits::default()).segments(file);
     segments.map(|segment| segment.map(|segment| segment.into_records().unwrap())).collect()
 }
 
-/// What is in a whole file.
+/// Returns the summary of a complete file.
 pub(crate) fn summary(file: &[u8]) -> Result<Summary> {
     let mut summary = Summary::new(0);
     for records in chunks(file, 1 << 20)? {
@@ -38,13 +38,13 @@ pub(crate) fn summary(file: &[u8]) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The schema that holds a whole file.
+/// Returns the schema that is inferred from a complete file.
 pub(crate) fn schema_of(file: &[u8], sequence: bool, (layout, views): (Layout, bool)) -> Result<SchemaRef> {
     let schema = summary(file)?.schema(layout, Some(record_type(sequence)))?;
     Ok(schema::with_views(&schema, views))
 }
 
-/// Decodes a whole file.
+/// Decodes a complete file.
 pub(crate) fn decode(file: &[u8], builder: DecoderBuilder) -> Result<Vec<RecordBatch>> {
     let mut decoder = builder.build()?;
     let mut batches = push(&mut decoder, file)?;
@@ -52,7 +52,7 @@ pub(crate) fn decode(file: &[u8], builder: DecoderBuilder) -> Result<Vec<RecordB
     Ok(batches)
 }
 
-/// Hands the decoder some bytes, and takes the batches that are full.
+/// Pushes bytes into the decoder, and returns the batches that are full.
 pub(crate) fn push(decoder: &mut Decoder, mut bytes: &[u8]) -> Result<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     while !bytes.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn push(decoder: &mut Decoder, mut bytes: &[u8]) -> Result<Vec<Record
     Ok(batches)
 }
 
-/// Ends the decoder's input, and takes what is left.
+/// Ends the input of the decoder, and returns the remaining batches.
 pub(crate) fn finish(decoder: &mut Decoder) -> Result<Vec<RecordBatch>> {
     decoder.finish()?;
     let mut batches = Vec::new();
@@ -77,12 +77,12 @@ pub(crate) fn finish(decoder: &mut Decoder) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// Decodes a whole file in one of the ways, by the schema that is inferred from it.
+/// Decodes a complete file with one combination of options, by the schema that is inferred from it.
 pub(crate) fn decode_way(file: &[u8], sequence: bool, way: (Layout, bool)) -> Result<Vec<RecordBatch>> {
     decode(file, DecoderBuilder::new(schema_of(file, sequence, way)?))
 }
 
-/// Where each record of a data set's file begins, and where the file ends.
+/// Returns the offset of each record in the file of a data set, and the length of the file.
 pub(crate) fn offsets<P: AsRef<[u8]>>(payloads: &[P]) -> Vec<u64> {
     let mut offsets = vec![0];
     for payload in payloads {
@@ -91,7 +91,7 @@ pub(crate) fn offsets<P: AsRef<[u8]>>(payloads: &[P]) -> Vec<u64> {
     offsets
 }
 
-/// A file of three records with something of everything, small enough to try each of its bits.
+/// Returns three records with all kinds and shapes, small enough to try each bit of their file.
 pub(crate) fn small(sequence: bool) -> DataSet {
     use tfarrow_testkit::oracle::{Cell, Row, Side, Value};
     let feature = |name: &str, value| ((Side::Features, name.to_owned()), Cell::One(value));

@@ -1,4 +1,4 @@
-//! What the codec must not have, which no code of it could show.
+//! Rules about the sources and the dependencies of the codec.
 
 use std::{fs, path::Path, process::Command};
 
@@ -20,12 +20,12 @@ fn depends_on_no_runtime_engine_or_compressor() {
 }
 
 #[test]
-fn knows_no_file_network_thread_clock_or_environment() {
+fn uses_no_file_network_thread_clock_or_environment() {
     let sources = golden::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
     assert!(sources.len() > 10);
     for source in sources {
         let text = fs::read_to_string(&source).unwrap();
-        // These two are given a source or an output by their caller, and know nothing of it but the trait.
+        // These two take a source or an output from their caller, of which they use only the trait.
         let wraps = [("reader.rs", "usestd::{io::BufRead,sync::Arc};"), ("writer.rs", "usestd::io::Write;")];
         let wraps = wraps.into_iter().find(|(name, _)| source.ends_with(Path::new("src").join(name)));
         let text = wraps.map_or(code(&text), |(_, trait_)| code(&text).replace(trait_, ""));
@@ -61,13 +61,13 @@ fn has_one_framing_loop() {
     assert_eq!(loops, 1);
 }
 
-/// Code without comments and white space.
+/// Returns code without comments and white space.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
 }
 
-/// The modules of the standard library that code names, by path or in a group.
+/// Returns the modules of the standard library that code names, by path or in a group.
 fn std_modules(text: &str) -> Vec<String> {
     let code = code(text);
     let mut modules = Vec::new();
@@ -79,7 +79,7 @@ fn std_modules(text: &str) -> Vec<String> {
     modules
 }
 
-/// The first name of each path in a group, up to its closing brace.
+/// Returns the first name of each path in a group, up to its closing brace.
 fn first_names(group: &str) -> Vec<String> {
     let mut names = vec![name(group)];
     let mut depth = 0;
@@ -100,7 +100,7 @@ fn name(path: &str) -> String {
 }
 
 #[test]
-fn finds_what_it_looks_for() {
+fn modules_are_found_in_paths_and_groups() {
     let text = "// std::fs\nuse std::{\n    collections::{HashMap, hash_map::Entry},\n    env,\n    time::Instant,\n};\nstd::thread::sleep(x);";
     assert_eq!(std_modules(text), ["collections", "env", "time", "", "thread"]);
 }

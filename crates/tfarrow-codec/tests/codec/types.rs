@@ -1,4 +1,4 @@
-//! What users have in Parquet: every Arrow type that a feature can hold, and the refusal of every one that it cannot.
+//! Arrow types as users have them in Parquet: every type that a feature can hold, and the refusal of every other.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn encode(builder: EncoderBuilder, batch: &RecordBatch) -> Result<(Vec<u8>, u64)
     Ok((bytes, losses))
 }
 
-/// The feature `x` of each record.
+/// Returns the feature `x` of each record.
 fn features(file: &[u8]) -> Vec<Option<Value>> {
     let rows = frame::read(file).unwrap().into_iter().map(|payload| oracle::row_from_example(payload).unwrap());
     rows.map(|mut row| match row.remove(&(Side::Features, "x".to_owned()))? {
@@ -37,7 +37,7 @@ fn features(file: &[u8]) -> Vec<Option<Value>> {
     .collect()
 }
 
-/// Holds a column to the features that it becomes, whole and in slices.
+/// Checks the features that a column is encoded to, completely and in slices.
 #[track_caller]
 fn check(array: impl Array + 'static, expected: &[Option<Value>]) {
     let batch = batch("x", Arc::new(array));
@@ -50,13 +50,14 @@ fn check(array: impl Array + 'static, expected: &[Option<Value>]) {
     }
 }
 
-/// Holds a column to being refused for its value in row 1, and to what it becomes where loss is allowed.
+/// Checks that a column is refused for its value in row 1, and the features that it is encoded to if losses are
+/// allowed.
 #[track_caller]
 fn check_lossy(array: impl Array + 'static, expected: &[Option<Value>], losses: u64) {
     let batch = batch("x", Arc::new(array));
     let mut encoder = EncoderBuilder::new().build(batch.schema()).unwrap();
     let mut file = Vec::new();
-    // Record 0 is written, and of what follows nothing.
+    // Record 0 is written, and nothing after it.
     encoder.encode(&batch.slice(0, 1), &mut file).unwrap();
     let error = encoder.encode(&batch.slice(1, batch.num_rows() - 1), &mut file).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Lossy(_)), "{error}");
@@ -67,7 +68,7 @@ fn check_lossy(array: impl Array + 'static, expected: &[Option<Value>], losses: 
     assert_eq!(counted, losses);
 }
 
-/// Holds a column to being refused for its type, in words that have these in them.
+/// Checks that a column is refused for its type, with a message that contains `words`.
 #[track_caller]
 fn check_refused(array: impl Array + 'static, words: &[&str]) {
     let batch = batch("an \"x\"", Arc::new(array));
@@ -123,7 +124,7 @@ fn a_value_under_a_null_does_not_count() {
 }
 
 #[test]
-fn floats_become_float32_where_they_can() {
+fn floats_become_float32_if_exact() {
     check(
         Float32Array::from(vec![Some(-0.0), None, Some(f32::INFINITY)]),
         &[floats(&[-0.0]), None, floats(&[f32::INFINITY])],
@@ -167,7 +168,7 @@ fn dictionaries_become_their_values() {
     check(array, &[texts(&["b"]), None, texts(&["a"]), texts(&["b"])]);
     let values: ArrayRef = Arc::new(UInt64Array::from(vec![Some(7), None, Some(u64::MAX)]));
     let keys = UInt8Array::from(vec![Some(0), Some(1), None]);
-    // A value that no key stands for does not count.
+    // A value without a key does not count.
     check(DictionaryArray::<UInt8Type>::new(keys, Arc::clone(&values)), &[ints(&[7]), None, None]);
     let keys = UInt8Array::from(vec![0, 2, 2]);
     check_lossy(DictionaryArray::<UInt8Type>::new(keys, values), &[ints(&[7]), ints(&[-1]), ints(&[-1])], 2);
@@ -178,7 +179,7 @@ fn dictionaries_become_their_values() {
 }
 
 #[test]
-fn lists_of_all_sorts_become_lists() {
+fn all_types_of_lists_become_lists() {
     let rows = || vec![Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3)])];
     let expected = [ints(&[1, 2]), None, ints(&[]), ints(&[3])];
     check(ListArray::from_iter_primitive::<Int32Type, _, _>(rows()), &expected);
@@ -186,7 +187,7 @@ fn lists_of_all_sorts_become_lists() {
     let fixed = vec![Some(vec![Some(1), Some(2)]), None, Some(vec![Some(3), Some(4)])];
     let fixed = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(fixed, 2);
     check(fixed, &[ints(&[1, 2]), None, ints(&[3, 4])]);
-    // Views may lie in any order, share values, and leave some out.
+    // Views may be in any order, share values, and leave values out.
     let field = Arc::new(Field::new_list_field(DataType::Int64, true));
     let items: ArrayRef = Arc::new(Int64Array::from(vec![9, 1, 2, 3]));
     let nulls = Some(NullBuffer::from(vec![true, false, true, true]));
@@ -211,7 +212,7 @@ fn a_null_in_a_list_is_refused_or_dropped() {
 }
 
 #[test]
-fn a_column_of_nulls_is_no_feature() {
+fn a_column_of_nulls_becomes_no_feature() {
     check(NullArray::new(2), &[None, None]);
 }
 
@@ -231,7 +232,7 @@ fn times_are_refused_by_their_type() {
 }
 
 #[test]
-fn structs_and_maps_are_refused_with_what_helps() {
+fn structs_and_maps_are_refused_with_a_remedy() {
     let field = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
     let part: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let array = StructArray::from(vec![(field("a"), Arc::clone(&part)), (field("b's"), part)]);
@@ -242,7 +243,7 @@ fn structs_and_maps_are_refused_with_what_helps() {
 }
 
 #[test]
-fn lists_of_lists_have_to_be_asked_for() {
+fn lists_of_lists_need_the_record_type_sequence_example() {
     let mut lists = builder::ListBuilder::new(builder::ListBuilder::new(builder::Int16Builder::new()));
     lists.values().append_value([Some(1), Some(2)]);
     lists.values().append_null();
