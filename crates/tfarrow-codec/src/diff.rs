@@ -16,10 +16,12 @@ use std::{collections::BTreeSet, fmt};
 
 use crate::{
     Kind, Limits, RecordType, Role, WireError,
-    keys::Keys,
-    tape::{Slot, State, slot},
-    walk::{self, Numbers, Side, Visitor},
-    wire,
+    example::{
+        keys::Keys,
+        tape::{Slot, State, slot},
+        walk::{self, Numbers, Side, Visitor},
+        wire,
+    },
 };
 
 /// A difference between two records.

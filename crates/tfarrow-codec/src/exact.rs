@@ -36,7 +36,7 @@ use std::collections::HashMap;
 
 use crate::{
     MOST_RECORD_BYTES,
-    wire::{self, LEN, varint_len},
+    example::wire::{self, LEN, varint_len},
 };
 
 /// First byte of a difference in parts.

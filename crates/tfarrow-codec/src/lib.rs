@@ -6,8 +6,10 @@
 //! ```
 //!
 //! - **FRAME** ([`frame`]) finds the complete records of a chunk by going from header to header.
-//! - **WALK** reads one record's protobuf wire once and notes, for each wanted column, where its value lies.
-//! - **COLUMNS** turns the values of one column of a batch into one Arrow array.
+//! - **WALK** (`example`) reads the protobuf wire of a record once and notes, for each wanted column, where its value is.
+//! - **COLUMNS** (`decode`, `encode`) turns the values of one column of a batch into one Arrow array, and back.
+//!
+//! [`infer`] makes the schema, which [`schema`] describes; [`diff`] compares records.
 //!
 //! [`Reader`] and [`Writer`] are the shortest way, as in arrow-csv and arrow-json:
 //!
@@ -64,42 +66,27 @@
 //! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and
 //! the feature, if the error is in one. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
 
-mod check;
-mod column;
 mod decode;
-mod decoder;
 pub mod diff;
-pub mod encode;
+mod encode;
 mod error;
 mod exact;
+mod example;
 pub mod frame;
 pub mod infer;
-mod keys;
 mod limits;
 mod named_value;
-mod names;
-mod parse_error;
-mod reader;
 pub mod schema;
-mod skipped;
-mod tape;
-mod walk;
-mod wire;
-mod writer;
 
-#[doc(hidden)]
-pub use check::Validator;
-pub use decode::BatchDecoder;
-pub use decoder::{Decoder, DecoderBuilder};
-pub use encode::{Encoder, EncoderBuilder, ExactColumn};
+pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader, Skipped};
+pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
+#[doc(hidden)]
+pub use example::Validator;
 pub use frame::{FrameBuffer, Lost, Records, Segment};
 pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
 #[doc(hidden)]
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
 pub use named_value::{NamedValue, UnknownName, parse_name};
-pub use reader::Reader;
 pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values, with_exact};
-pub use skipped::Skipped;
-pub use writer::Writer;

@@ -20,7 +20,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! docs/mapping.md lists all types. A new type must also be added to `column::build` (decode) and to `encode`; the
+//! docs/mapping.md lists all types. A new type must also be added to `build` in `decode/column/` and to `encode/`; the
 //! compiler finds both places, since they match [`Values`] exhaustively.
 
 use std::{

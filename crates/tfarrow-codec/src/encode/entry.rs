@@ -11,8 +11,8 @@
 //!          0a 05 ..     the body, which the column writes
 //! ```
 
-use super::out::{BlockWriter, PIECE, put_at};
-use crate::{Kind, wire::varint_len};
+use super::block_writer::{BlockWriter, PIECE, put_at};
+use crate::{Kind, example::wire::varint_len};
 
 /// Size of the buffer for the start of a short entry: at most 129 bytes, and those by which the last piece exceeds it.
 const SHORT: usize = 160;

@@ -10,9 +10,9 @@
 use std::collections::HashMap;
 
 use super::{
+    block_writer::BlockWriter,
     entry::{field_len, tag},
     feature::FeatureColumn,
-    out::BlockWriter,
     plan::ColumnPlan,
 };
 use crate::frame;

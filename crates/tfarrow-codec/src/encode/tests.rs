@@ -4,19 +4,22 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
     FixedSizeBinaryArray, FixedSizeListArray, Float16Array, Float32Array, Float64Array, Int8Array, Int16Array,
     Int32Array, Int64Array, LargeBinaryArray, LargeListArray, LargeStringArray, ListArray, ListViewArray, NullArray,
-    RecordBatchOptions, StringArray, StringViewArray, StructArray, TimestampMicrosecondArray, UInt8Array, UInt16Array,
-    UInt32Array, UInt64Array,
+    RecordBatch, RecordBatchOptions, StringArray, StringViewArray, StructArray, TimestampMicrosecondArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
     types::{Float32Type, Float64Type, Int8Type, Int32Type, Int64Type, UInt16Type, UInt64Type},
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
 
-use super::*;
-use crate::schema::{FEATURE, KIND, ROLE, UNSET_COLUMN, with_record_type};
+use super::{Encoder, EncoderBuilder};
+use crate::{
+    Error, RecordType, Result, frame,
+    schema::{FEATURE, KIND, ROLE, UNSET_COLUMN, with_record_type},
+};
 
 fn array<A: Array + 'static>(array: A) -> ArrayRef {
     Arc::new(array)

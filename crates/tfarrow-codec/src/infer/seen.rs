@@ -6,7 +6,10 @@
 //! steps                                                         [ListTraits { len: 1, .. }, ListTraits { len: 0, .. }]
 //! ```
 
-use crate::{schema::Kind, tape::Slot, walk::Side};
+use crate::{
+    example::{tape::Slot, walk::Side},
+    schema::Kind,
+};
 
 /// A feature of the current record, of which nothing is counted yet: the rest of the record may not parse. Without
 /// indirection, so that it is written once and not copied.

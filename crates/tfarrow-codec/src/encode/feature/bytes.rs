@@ -19,8 +19,8 @@ use super::ValueEncoder;
 use crate::{
     Kind,
     encode::{
+        block_writer::BlockWriter,
         entry::{field_len, tag},
-        out::BlockWriter,
     },
 };
 

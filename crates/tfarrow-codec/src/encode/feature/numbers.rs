@@ -18,10 +18,10 @@ use super::ValueEncoder;
 use crate::{
     Kind,
     encode::{
+        block_writer::{BlockWriter, put_at, put_varint},
         entry::tag,
-        out::{BlockWriter, put_at, put_varint},
     },
-    wire::varint_len,
+    example::wire::varint_len,
 };
 
 /// Writes 32-bit floats with their bits, NaNs included: four bytes each, little-endian.

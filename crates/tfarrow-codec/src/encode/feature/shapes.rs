@@ -13,9 +13,9 @@ use arrow_buffer::NullBuffer;
 
 use super::{FeatureColumn, Steps, ValueEncoder};
 use crate::encode::{
+    block_writer::BlockWriter,
     entry::{Entry, field_len, kind_tag, tag},
     lists::Lists,
-    out::BlockWriter,
 };
 
 /// The length that marks a row without the feature.

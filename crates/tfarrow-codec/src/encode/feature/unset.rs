@@ -10,7 +10,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::FeatureColumn;
-use crate::encode::{entry::Entry, out::BlockWriter};
+use crate::encode::{block_writer::BlockWriter, entry::Entry};
 
 /// The column of features without a kind, with an entry for each name.
 #[derive(Default)]

@@ -17,7 +17,10 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
 use super::{Size, ValueDecoder};
-use crate::{schema::Kind, walk, wire};
+use crate::{
+    example::{walk, wire},
+    schema::Kind,
+};
 
 /// Decodes `bytes_list` to `Binary` or `Utf8`.
 ///

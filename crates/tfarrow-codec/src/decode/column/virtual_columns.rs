@@ -17,7 +17,7 @@ use arrow_array::{
 };
 
 use super::{ColumnError, Result, within_offsets};
-use crate::{Records, schema::Values, tape::Unset};
+use crate::{Records, example::tape::Unset, schema::Values};
 
 /// Builds the column `record`: the payload of each record. A view array refers to the chunk; others copy the payloads.
 ///

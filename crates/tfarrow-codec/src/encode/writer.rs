@@ -12,7 +12,8 @@ use std::io::Write;
 use arrow_array::{RecordBatch, RecordBatchWriter};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use crate::{Encoder, EncoderBuilder, Result};
+use super::{Encoder, EncoderBuilder};
+use crate::Result;
 
 /// Writes batches as TFRecord bytes, as arrow-csv's `Writer` does as CSV.
 ///

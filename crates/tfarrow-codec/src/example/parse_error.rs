@@ -3,7 +3,8 @@
 //! A [`WireError`] is small, since it passes through the hot loops. The numbers that a message needs are determined
 //! here, by reading the record again.
 
-use crate::{Error, ErrorKind, Limit, Limits, Records, WireError, walk};
+use super::walk;
+use crate::{Error, ErrorKind, Limit, Limits, Records, WireError};
 
 impl Records {
     /// Returns the error that the record at `index` does not parse or exceeds one of `limits`, with its position and,

@@ -27,8 +27,8 @@
 
 mod bytes;
 mod numbers;
-pub(crate) mod own;
 mod views;
+pub(super) mod virtual_columns;
 
 use std::sync::Arc;
 
@@ -43,9 +43,11 @@ use self::{
 };
 use crate::{
     ErrorKind, WireError,
+    example::{
+        tape::{self, Places, Slot, State},
+        walk, wire,
+    },
     schema::{Kind, Shape, Values},
-    tape::{self, Places, Slot, State},
-    walk, wire,
 };
 
 /// An error while building a column. The caller adds the position of the record and the name of the feature.

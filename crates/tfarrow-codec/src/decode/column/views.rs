@@ -22,9 +22,11 @@ use arrow_schema::ArrowError;
 
 use super::{Size, ValueDecoder};
 use crate::{
+    example::{
+        tape::{Places, offset_in},
+        walk, wire,
+    },
     schema::Kind,
-    tape::{Places, offset_in},
-    walk, wire,
 };
 
 /// Smallest length of values that stay in the chunk. Shorter ones are copied, so that a small result does not keep

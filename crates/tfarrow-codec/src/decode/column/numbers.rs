@@ -21,9 +21,11 @@ use arrow_schema::ArrowError;
 
 use super::{Size, ValueDecoder};
 use crate::{
+    example::{
+        walk::{self, Numbers},
+        wire,
+    },
     schema::Kind,
-    walk::{self, Numbers},
-    wire,
 };
 
 /// Decodes `int64_list` to `Int64`. Varints are the 64 bits of the value, so that a negative one takes ten bytes.

@@ -3,12 +3,12 @@
 //! `repair` and `verify` use it for records that they do not decode. A record is valid if a decoder of all its features
 //! would read it without an error, in any of the forms that protobuf allows.
 
-use crate::{
-    Limits, RecordType, WireError,
+use super::{
     keys::Keys,
     walk::{self, Side, Visitor},
     wire,
 };
+use crate::{Limits, RecordType, WireError};
 
 /// Validates records of one type. Reuse it: it learns the order of keys from the records that it reads.
 ///

@@ -8,22 +8,24 @@
 //! ```
 //!
 //! Numbers are counted without decoding them, and text is validated at most until a value of the feature is not UTF-8.
-//! Values are decoded only for an observer that asks for them (`values.rs`).
+//! Values are decoded only for an observer that asks for them (`observer.rs`).
 
 use std::marker::PhantomData;
 
 use super::{
     FeatureSummary, KindSummary, Place, SideSummary,
+    observer::{NumberBuffers, RecordObserver, SeenRecord, place_of},
     seen::{ListTraits, Seen},
-    values::{NumberBuffers, RecordObserver, SeenRecord, place_of},
 };
 use crate::{
     Limits, WireError,
-    keys::Keys,
+    example::{
+        keys::Keys,
+        tape::Slot,
+        walk::{self, Numbers, Side, Visitor},
+        wire,
+    },
     schema::{Kind, Role},
-    tape::Slot,
-    walk::{self, Numbers, Side, Visitor},
-    wire,
 };
 
 /// Properties of a record, or of all records of a summary, besides its features.

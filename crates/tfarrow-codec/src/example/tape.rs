@@ -1,5 +1,5 @@
 //! The tape: for each wanted column and each record of a batch, the place of the value's bytes. The walk (`walk.rs`)
-//! fills it, the column builders (`column/`) read it.
+//! fills it, the column builders (`decode/column/`) read it.
 //!
 //! Slots are stored column by column, one a record, so that a builder reads one column in order:
 //!
@@ -22,12 +22,14 @@ use std::{collections::HashMap, mem};
 
 use arrow_buffer::Buffer;
 
-use crate::{
-    Limits, WireError,
+use super::{
     keys::Keys,
-    schema::{Column, Kind, Role},
     walk::{self, Side, Visitor},
     wire,
+};
+use crate::{
+    Limits, WireError,
+    schema::{Column, Kind, Role},
 };
 
 /// The state of one column in one record.

@@ -13,7 +13,7 @@
 //! A copy of a constant number of bytes is one or two instructions; one of a variable number is a call of `memcpy`. The
 //! block bounds what may be overwritten, and is copied to the caller's bytes when it is full.
 
-use crate::wire::{LENS, MORE, highest, look_up};
+use crate::example::wire::{LENS, MORE, highest, look_up};
 
 /// Size of the block in bytes.
 const BLOCK: usize = 8 << 10;
@@ -209,7 +209,7 @@ fn spread(x: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::varint_len;
+    use crate::example::wire::varint_len;
 
     /// A varint by the definition in the specification.
     fn plain_varint(mut value: u64) -> Vec<u8> {

@@ -26,7 +26,8 @@
 
 use std::collections::HashMap;
 
-use crate::{Limits, error::WireError, wire};
+use super::wire;
+use crate::{Limits, WireError};
 
 /// Number of guesses that are tried from the predicted one on before a key is hashed: a record may well leave out a few
 /// features.

@@ -11,10 +11,12 @@
 use super::{Place, SideSummary, seen::Seen};
 use crate::{
     WireError,
+    example::{
+        tape::{Slot, State, slot},
+        walk::{self, Numbers, Side},
+        wire,
+    },
     schema::{Kind, Role},
-    tape::Slot,
-    walk::{self, Numbers, Side},
-    wire,
 };
 
 /// Receives each record that parses, after all of it has parsed.
@@ -221,5 +223,5 @@ fn parsed(walked: wire::Result<()>) {
 
 /// Makes a slot of a message, which an observer reads later.
 pub(super) fn place_of(message: &[u8], data: &[u8], joined: &mut Vec<u8>) -> Slot {
-    crate::tape::slot(crate::tape::State::Absent, message, data, joined)
+    slot(State::Absent, message, data, joined)
 }

@@ -11,7 +11,8 @@ use std::{io::BufRead, sync::Arc};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use crate::{Decoder, DecoderBuilder, Result, Skipped};
+use super::{Decoder, DecoderBuilder, Skipped};
+use crate::Result;
 
 /// Reads batches from TFRecord bytes, as arrow-csv's `Reader` does from CSV: an iterator, and a [`RecordBatchReader`].
 ///

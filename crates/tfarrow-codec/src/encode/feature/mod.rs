@@ -38,7 +38,7 @@ use self::{
     numbers::{FloatEncoder, Int64Encoder},
     shapes::{ListColumn, ScalarColumn, StepsColumn, StepsPart},
 };
-use super::{entry::Entry, lists::Lists, out::BlockWriter};
+use super::{block_writer::BlockWriter, entry::Entry, lists::Lists};
 use crate::{Kind, Values};
 
 /// Writes the values of one kind as the body of a list.

@@ -22,11 +22,14 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 use arrow_select::{filter::filter_record_batch, take::take};
 
-use crate::{
-    Error, ErrorKind, Limits, OnError, Records, Result, Skipped, VerifyCrc, WireError,
+use super::{
+    Skipped,
     column::{self, ColumnError},
+};
+use crate::{
+    Error, ErrorKind, Limits, OnError, Records, Result, VerifyCrc, WireError,
+    example::tape::Tape,
     schema::{self, Column, RecordType, Role, Shape},
-    tape::Tape,
 };
 
 /// The options of decoding, which a [`DecoderBuilder`](crate::DecoderBuilder) sets.
@@ -376,16 +379,16 @@ impl BatchDecoder {
                     (None, None) => column::build(column.shape, column.values, slots, places),
                 }
             }
-            Role::Record => column::own::record(column.values, records).and_then(|all| chosen(all, rows)),
-            Role::Index => chosen(column::own::index(records), rows),
-            Role::Offset => chosen(column::own::offset(records), rows),
+            Role::Record => column::virtual_columns::record(column.values, records).and_then(|all| chosen(all, rows)),
+            Role::Index => chosen(column::virtual_columns::index(records), rows),
+            Role::Offset => chosen(column::virtual_columns::offset(records), rows),
             // `Column::try_new` refuses schemas with this role.
             Role::Exact => {
                 Err(ColumnError::Row { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) })
             }
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
-                column::own::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
+                column::virtual_columns::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
             }
         }
     }

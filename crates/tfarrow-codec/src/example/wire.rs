@@ -14,7 +14,7 @@
 //! width of a value are dropped; and a known field with an unexpected wire type is an unknown field. docs/mapping.md
 //! lists these rules.
 
-use crate::error::WireError;
+use crate::WireError;
 
 /// The result of reading wire bytes.
 pub(crate) type Result<T> = std::result::Result<T, WireError>;

@@ -7,10 +7,11 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::{
-    BATCH_CELLS, BatchDecoder, Limits, OnError, Result, Skipped, VerifyCrc, decode::DecodeOptions,
-    frame::FrameCollector,
+use super::{
+    Skipped,
+    batch_decoder::{BatchDecoder, DecodeOptions},
 };
+use crate::{BATCH_CELLS, Limits, OnError, Result, VerifyCrc, frame::FrameCollector};
 
 /// Default number of rows of a batch, as in DataFusion.
 const BATCH_SIZE: usize = 8192;

@@ -22,13 +22,11 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    Limits,
-    error::WireError,
+use super::{
     keys::Keys,
-    schema::Kind,
     wire::{self, LEN, Result},
 };
+use crate::{Limits, WireError, schema::Kind};
 
 /// Tag of a length-delimited field 1 of any message.
 const FIELD_1: u8 = 0x0a;

@@ -1,42 +1,15 @@
-//! Encoding batches as framed records.
-//!
-//! ```text
-//! schema ─▶ plan                                   once: what each column becomes, or why it is refused
-//! batch  ─▶ lists, normalize ─▶ feature ─▶ record  for each batch: convert, measure, write
-//!           └ losses                 └ entry, out
-//! ```
-//!
-//! - `plan` decides for each column of the schema what it becomes, and refuses columns that no record can hold.
-//! - `lists` and `normalize` convert Arrow types to the types of features; `losses` counts values that change.
-//! - `feature` measures a column for all rows of the batch, and writes it row by row. `entry` writes the start of a map
-//!   entry, `out` buffers the output.
-//!
-//! Everything is measured before anything is written, so that memory is allocated once, and a batch that is refused
-//! writes nothing.
-
-mod columns;
-mod entry;
-mod exact_column;
-mod feature;
-mod lists;
-mod losses;
-mod normalize;
-mod out;
-mod plan;
-mod record;
-#[cfg(test)]
-mod tests;
+//! The encoder of batches, and its builder.
 
 use std::{mem, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, SchemaRef};
 
-pub use self::exact_column::ExactColumn;
-use self::{
+use super::{
+    columns, feature,
     losses::{Ledger, Loss},
-    plan::ColumnPlan,
-    record::Message,
+    plan::{self, ColumnPlan},
+    record::{self, Message},
 };
 use crate::{Error, ErrorKind, MOST_RECORD_BYTES, RecordType, Result, Role, exact, frame};
 
