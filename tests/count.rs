@@ -9,7 +9,7 @@ fn prints_one_bare_number() {
     // What a folder lacks is told besides.
     let run = tfarrow(&["count", "testdata/compressed/", "testdata/raw.tfrecord"]);
     assert_eq!(run.stdout, "125\n");
-    assert!(run.ends(0).contains("2 of 3 shards are not there, the first testdata/compressed/gzip-00000-of-00003"));
+    assert!(run.ends(0).contains("2 of 3 shards are missing, the first testdata/compressed/gzip-00000-of-00003"));
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn verify_tells_what_it_did_not_look_at() {
     }
     fs::write(path("notes.md"), "of no known format").unwrap();
     let said = tfarrow(&["verify", text(folder.path())]).ends(0);
-    assert!(said.contains("1 of 4 shards is not there, the first ") && said.contains("train-00002-of-00004"), "{said}");
+    assert!(said.contains("1 of 4 shards is missing, the first ") && said.contains("train-00002-of-00004"), "{said}");
     assert!(said.contains("passed over: 1 of no known format (such as "), "{said}");
     let said = tfarrow(&["convert", text(folder.path()), &path("out/")]).ends(0);
     assert!(said.contains("1 of 4 shards is not there"), "{said}");

@@ -1,12 +1,12 @@
-//! What reading files takes if nothing is decoded: the floor under a scan.
+//! Time to read files without decoding them: the lower bound for a scan.
 //!
 //! ```sh
 //! cargo bench -p tfarrow-dataset --bench floor -- shards/*.tfrecord
 //! ```
 //!
-//! Plain files are read in blocks by all cores, with `pread` into buffers that are used again, and each block's CRC32C is
-//! computed. Compressed files are inflated, each by one core, for a gzip member has no place to begin in its middle. Says
-//! the best of several runs: seconds, and megabytes of the files (inflated, where they are compressed) a second.
+//! Plain files are read in blocks by all cores, with `pread` into buffers that are reused, and the CRC32C of each block is
+//! computed. Compressed files are decompressed by one core each, because decompression cannot start in the middle of a gzip
+//! member. Prints the best of several runs: seconds, and decompressed megabytes per second.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::indexing_slicing, reason = "a benchmark for the terminal")]
 
 use std::{
@@ -20,9 +20,9 @@ use std::{
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use tfarrow_dataset::Compression;
 
-/// Bytes of a block.
+/// Size of a block in bytes.
 const BLOCK: u64 = 1 << 20;
-/// Runs, of which the best counts.
+/// Number of runs, of which the best is printed.
 const RUNS: usize = 5;
 
 /// A piece of work for one core.
@@ -34,7 +34,7 @@ enum Piece {
 fn main() {
     let paths: Vec<_> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     if paths.is_empty() {
-        // `cargo bench` runs all benches; this one is about files that are named.
+        // `cargo bench` runs all benchmarks, and this one needs arguments.
         return;
     }
     let files: Vec<_> = paths.iter().map(|path| File::open(path).unwrap()).collect();
@@ -92,7 +92,7 @@ fn block(file: &File, offset: u64, buffer: &mut [u8]) -> usize {
     count
 }
 
-/// Reads a file from its beginning, whoever else does.
+/// Reads a file from its start, with an offset of its own.
 struct Cursor<'a>(&'a File, u64);
 
 impl Read for Cursor<'_> {

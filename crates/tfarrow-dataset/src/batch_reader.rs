@@ -10,8 +10,8 @@ use crate::{Error, Result, ShardReader, SkippedRecords};
 
 /// Reads a shard as batches: an iterator, and a [`RecordBatchReader`].
 ///
-/// A batch has at most as many rows as [`DecoderBuilder::with_batch_size`] says, and ends at the latest where a chunk of
-/// the shard does, so that no record is copied. With [`OnError::Skip`] in the options of the [`ShardReader`] corrupt bytes
+/// A batch has at most [`DecoderBuilder::with_batch_size`] rows, and ends at the latest where a chunk of the shard ends, so
+/// that no record is copied. With [`OnError::Skip`] in the options of the [`ShardReader`] corrupt bytes
 /// are skipped, and with [`OnError::Skip`] in the builder records that are corrupt or do not fit the schema.
 ///
 /// ```

@@ -1,6 +1,6 @@
-//! Encoded images: their headers, and decoding within a limit of memory.
+//! Encoded images: reading headers, and decoding within a memory limit.
 //!
-//! Reading a header decodes no pixel and inflates no profile: it takes no more memory than a copy of the image.
+//! Reading a header decodes no pixels and inflates no color profile, and takes no more memory than a copy of the image.
 
 use std::io::Cursor;
 
@@ -9,12 +9,12 @@ use png::{Decoded, Info, StreamingDecoder, chunk::IDAT};
 
 use crate::guard;
 
-/// Bytes that a decoder may take for the metadata of one image, such as its color profile.
+/// Maximum memory in bytes for the metadata of one image, such as its color profile.
 const METADATA_BYTES: u64 = 4 << 20;
 
-/// The largest side of a block that JPEG and WebP decode at once, in pixels: their buffers are whole blocks.
+/// Largest side of a block of JPEG and WebP, in pixels. Buffers consist of complete blocks.
 const BLOCK: u32 = 32;
-/// Rows that a PNG decoder buffers besides the image.
+/// Number of rows that a PNG decoder buffers in addition to the image.
 const PNG_ROWS: u64 = 8;
 
 /// The header of an encoded image.
@@ -22,25 +22,26 @@ const PNG_ROWS: u64 = 8;
 pub struct ImageHeader {
     /// The format: BMP, GIF, JPEG, PNG, TIFF or WebP.
     pub format: ImageFormat,
-    /// Pixels of a row.
+    /// Number of pixels per row.
     pub width: u32,
-    /// Rows.
+    /// Number of rows.
     pub height: u32,
-    /// Channels of a pixel, an alpha channel included. A GIF has 3: only its frames say whether they are transparent.
+    /// Number of channels per pixel, including alpha. 3 for GIF, because only its frames define transparency.
     pub channels: u8,
-    /// Bytes that decoding the image takes at most, all buffers included.
+    /// Maximum memory in bytes for decoding the image, including all buffers.
     pub decoding_bytes: u64,
 }
 
 impl ImageHeader {
-    /// Reads the header of `image`. `None` if the format is none of those listed, or the header is truncated or corrupt.
+    /// Reads the header of `image`. `None` if it has another format than those of [`format`](Self::format), or if the header
+    /// is truncated or corrupt.
     pub fn read(image: &[u8]) -> Option<Self> {
         let format = image::guess_format(image).ok()?;
-        // A panic of a library at a corrupt header is an image that cannot be read.
+        // Libraries panic on some corrupt headers.
         guard(|| match format {
             ImageFormat::Png => png(image),
             ImageFormat::Bmp | ImageFormat::Gif | ImageFormat::Jpeg | ImageFormat::Tiff | ImageFormat::WebP => {
-                other(image, format)
+                not_png(image, format)
             }
             _ => None,
         })
@@ -48,15 +49,15 @@ impl ImageHeader {
     }
 }
 
-/// Decodes an image that takes at most `most_bytes` of memory, all buffers included; of an animation, the first frame.
-/// `None` if it would take more, or is truncated or corrupt.
+/// Decodes an image, or the first frame of an animation. `None` if that would take more than `most_bytes` of memory,
+/// including all buffers, or if the image is truncated or corrupt.
 pub fn decode_image(image: &[u8], most_bytes: u64) -> Option<DynamicImage> {
     let header = ImageHeader::read(image).filter(|header| header.decoding_bytes <= most_bytes)?;
-    // A panic of a library at corrupt pixels is an image that cannot be read.
+    // Libraries panic on some corrupt images.
     guard(|| {
         let mut decoder = decoder(image, header.format, METADATA_BYTES + 8 * u64::from(header.width))?;
         let mut limits = Limits::no_limits();
-        // Besides the image that is returned. A frame of a GIF may be larger than its canvas.
+        // In addition to the image that is returned. A frame of a GIF may be larger than its canvas.
         limits.max_alloc = Some(METADATA_BYTES + header.decoding_bytes.saturating_sub(decoder.total_bytes()));
         decoder.set_limits(limits).ok()?;
         DynamicImage::from_decoder(decoder).ok()
@@ -64,7 +65,7 @@ pub fn decode_image(image: &[u8], most_bytes: u64) -> Option<DynamicImage> {
     .ok()?
 }
 
-/// A decoder that takes at most so many bytes for metadata and, of a PNG, for a row.
+/// Creates a decoder that takes at most `most_bytes` for metadata and, for PNG, a row.
 fn decoder(image: &[u8], format: ImageFormat, most_bytes: u64) -> Option<impl ImageDecoder> {
     let mut reader = ImageReader::with_format(Cursor::new(image), format);
     let mut limits = Limits::no_limits();
@@ -73,7 +74,8 @@ fn decoder(image: &[u8], format: ImageFormat, most_bytes: u64) -> Option<impl Im
     reader.into_decoder().ok()
 }
 
-/// Reads the chunks of a PNG up to its pixels, without those that are compressed: a small profile inflates to any size.
+/// Reads the chunks of a PNG up to its pixels, and ignores compressed chunks, because a small color profile may inflate to
+/// any size.
 fn png(image: &[u8]) -> Option<ImageHeader> {
     let mut decoder = StreamingDecoder::new();
     decoder.set_ignore_text_chunk(true);
@@ -104,7 +106,8 @@ fn png_header(info: &Info<'_>) -> Option<ImageHeader> {
     Some(ImageHeader { format: ImageFormat::Png, width, height, channels, decoding_bytes })
 }
 
-fn other(image: &[u8], format: ImageFormat) -> Option<ImageHeader> {
+/// Reads the header of an image of another format than PNG.
+fn not_png(image: &[u8], format: ImageFormat) -> Option<ImageHeader> {
     let decoder = decoder(image, format, METADATA_BYTES)?;
     let (width, height) = decoder.dimensions();
     let channels = match format {
@@ -112,33 +115,33 @@ fn other(image: &[u8], format: ImageFormat) -> Option<ImageHeader> {
         _ => decoder.original_color_type().channel_count(),
     };
     let decoding_bytes = match format {
-        // Coefficients of a progressive image take 2 bytes each, pixels 1 a channel.
+        // A channel of a pixel takes 2 bytes for the coefficient of a progressive image, and 1 byte for the value.
         ImageFormat::Jpeg => blocks(width, height)?.checked_mul(3 * u64::from(channels.max(3)))?,
-        // Planes or transforms of a frame, the frame, its alpha channel and the canvas.
+        // Planes or transforms of a frame, the frame, its alpha channel, and the canvas.
         ImageFormat::WebP => webp_pixels(image, blocks(width, height)?)?.checked_mul(14)?,
-        // A frame and the canvas.
+        // A frame, and the canvas.
         ImageFormat::Gif => blocks(width, height)?.checked_mul(8)?,
-        // The image, and once more where its channels are stored one after another.
+        // The image, twice if its channels are stored one after the other.
         _ => decoder.total_bytes().checked_mul(2)?,
     };
     Some(ImageHeader { format, width, height, channels, decoding_bytes })
 }
 
-/// Pixels of an image of whole blocks.
+/// Returns the number of pixels of an image that is extended to complete blocks.
 fn blocks(width: u32, height: u32) -> Option<u64> {
     let whole = |side: u32| Some(u64::from(side.checked_next_multiple_of(BLOCK)?));
     whole(width)?.checked_mul(whole(height)?)
 }
 
-/// Pixels of the largest frame of a WebP, or of its canvas. A decoder finds a frame larger than the canvas to be wrong
-/// after it has decoded the frame.
+/// Returns the number of pixels of the largest frame of a WebP, or of its canvas if that is larger. A decoder rejects a frame
+/// that is larger than the canvas only after decoding it.
 fn webp_pixels(image: &[u8], canvas: u64) -> Option<u64> {
     let mut most = canvas;
     for (name, body) in riff_chunks(image.get(12..)?) {
         let frame = if name == b"ANMF" { body.get(16..).unwrap_or_default() } else { &[] };
         let frames = riff_chunks(frame).chain([(name, body)]).filter(|(name, _)| *name == b"VP8 ");
         for (_, frame) in frames {
-            // A frame tag of 3 bytes, a start code of 3, and the sides in 14 bits each.
+            // A frame tag of 3 bytes, a start code of 3 bytes, and the width and height in 14 bits each.
             let &[_, _, _, _, _, _, a, b, c, d, ..] = frame else { continue };
             let [width, height] = [[a, b], [c, d]].map(|side| u32::from(u16::from_le_bytes(side) & 0x3fff));
             most = most.max(blocks(width, height)?);
@@ -147,7 +150,7 @@ fn webp_pixels(image: &[u8], canvas: u64) -> Option<u64> {
     Some(most)
 }
 
-/// The chunks of a RIFF file: their names and bodies, the last one cut where it is truncated.
+/// Returns the names and bodies of the chunks of a RIFF file. The body of a truncated last chunk is as long as the file.
 fn riff_chunks(mut rest: &[u8]) -> impl Iterator<Item = (&[u8; 4], &[u8])> {
     std::iter::from_fn(move || {
         let (name, after) = rest.split_first_chunk::<4>()?;

@@ -1,19 +1,22 @@
-//! Where the shards of a data set are, and how their bytes come and go.
+//! Data sets of shards: finding, reading, inferring and writing TFRecord files, on disk and in object stores.
 //!
 //! ```text
-//! sources ─▶ resolve ─▶ Shard ─▶ ShardReader ─▶ Records            files, folders, globs, standard input
-//!                         └────▶ infer ───────▶ Inferred           one summary, all cores
-//! frames ─▶ ShardWriter ─▶ OutputFile ─▶ a file that appears whole
+//! files, folders, globs, URLs ─▶ source ─▶ Shard ─┬▶ read ──────────▶ Records, RecordBatch    one shard
+//!                                                 └▶ infer, verify ─▶ Inferred, Verified      a data set, all cores
+//! frames of the codec ─▶ write ─▶ files and objects that appear when they are complete
 //! ```
 //!
-//! - [`resolve`] finds the shards that sources name, in an order that never varies. Objects in stores are shards too.
-//! - [`ShardReader`] reads one shard, plain or compressed, and cuts it into [`Records`](tfarrow_codec::Records).
-//!   [`SharedReader`] does so for several threads, and [`ShardBatchReader`] returns Arrow batches.
-//! - [`infer`] sums up what a data set holds, and [`count`] how many records a shard has.
-//!   [`verify`] finds what is wrong with it.
-//! - [`OutputFile`] and [`ShardWriter`] write; [`names`] says under which name.
+//! These modules use `sharding` (one shard, and numbered sets of shards), `format` (recognition and decompression) and
+//! `store` (object stores).
 //!
-//! Compression and contents are told by a file's bytes, never by its name. Every [`Error`] names the file.
+//! - [`resolve`] finds the shards that sources name (files, folders, globs, URLs, standard input), in a fixed order.
+//! - [`ShardReader`] reads one shard, plain or compressed, as [`Records`](tfarrow_codec::Records).
+//!   [`SharedReader`] reads one shard with several threads, and [`ShardBatchReader`] returns Arrow batches.
+//! - [`infer()`] infers the schema of a data set, [`count()`] counts the records of a shard, and [`verify()`] reports all
+//!   damage.
+//! - [`OutputFile`] and [`ShardWriter`] write; [`file_names`] derives the names of outputs.
+//!
+//! Formats and compressions are recognized by the bytes of a file, not by its name. Each [`Error`] names the file.
 //!
 //! ```
 //! use tfarrow_dataset::{ReadOptions, ShardReader, resolve};
@@ -35,55 +38,63 @@
 
 mod batch_reader;
 mod compression;
-mod contents;
 mod count;
-mod credentials;
 mod error;
 mod fault;
-mod glob;
+pub mod file_names;
+mod format;
 mod guard;
 mod images;
 mod infer;
-mod inflate;
 mod lock;
-mod looks;
-mod missing;
-pub mod names;
-mod natural;
-mod payload;
+mod read;
 mod reader;
-mod remote;
-mod shard;
+mod sharding;
 mod shared;
 mod skipped;
 mod source;
-mod spec;
+mod store;
 mod system;
-mod upload;
 mod verify;
-mod writer;
+mod write;
 
 pub use batch_reader::ShardBatchReader;
 pub use compression::Compression;
-pub use contents::Contents;
 pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
 pub use fault::{Fault, FaultKind, Faults, Losses};
+pub use file_names as names;
+pub use format::{payload::Payload, sniff::Contents};
+#[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
+#[doc(hidden)]
+pub use infer::place_in;
 pub use infer::{
     InferOptions, Inferred, NotASample, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled,
-    infer, infer_observed, infer_with, place_in,
+    infer, infer_observed, infer_with,
 };
-pub use missing::MissingShards;
-pub use payload::{Payload, check_one_payload};
+pub use read::same_payload::check_one_payload;
 pub use reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader};
-pub use remote::{is_remote, look_into, store_of};
-pub use shard::{Shard, remove_copies};
+pub use sharding::{
+    missing::MissingShards,
+    shard::{Shard, remove_copies},
+    spec::is_shard_spec,
+};
 pub use shared::{SharedReader, Taken};
 pub use skipped::SkippedRecords;
-pub use source::{Resolved, Wanted, resolve, resolve_wanted};
-pub use spec::is_shard_spec;
-pub use upload::{existing, names_in};
+pub use source::{Resolved, Wanted, look_into, resolve, resolve_wanted};
+pub use store::{
+    location::{is_remote, store_of},
+    upload::{existing, names_in},
+};
 pub use verify::{Verified, verify};
-pub use writer::{OutputFile, ShardWriter, UNFINISHED, WholeFile};
+pub use write::{
+    output_file::{OutputFile, UNFINISHED, WholeFile},
+    shard_writer::ShardWriter,
+};
+
+// Earlier paths of these modules, for the modules that still import them.
+use format::magic as looks;
+use read::same_payload as payload;
+use sharding::shard;

@@ -1,4 +1,4 @@
-//! Batches of shards: of any compression, with and without damage.
+//! Batches of shards of all compressions, with and without damage.
 
 use std::{io::Cursor, sync::Arc};
 
@@ -7,7 +7,7 @@ use arrow_schema::ArrowError;
 use tfarrow_codec::{DecoderBuilder, OnError, Writer};
 use tfarrow_dataset::{Compression, Error, ReadOptions, ShardBatchReader, ShardReader, ShardWriter};
 
-/// A shard of the integers from 0 to 999, compressed so, and a batch of them.
+/// Returns a shard of the integers from 0 to 999 with this compression, and a batch of them.
 fn shard(compression: Compression) -> (Vec<u8>, RecordBatch) {
     let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
     let batch = RecordBatch::try_from_iter_with_nullable([("x", column, true)]).unwrap();
@@ -28,7 +28,7 @@ fn values(batch: &RecordBatch) -> Vec<i64> {
 }
 
 #[test]
-fn batches_of_any_compression_have_all_rows_and_no_more_than_were_asked_for() {
+fn batches_of_all_compressions_have_all_rows_and_at_most_the_batch_size() {
     for compression in Compression::ALL {
         let (bytes, batch) = shard(compression);
         let reader = reader(bytes, &batch, OnError::Fail);

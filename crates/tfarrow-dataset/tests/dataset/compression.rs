@@ -1,4 +1,4 @@
-//! Compression is told by content, undone whole, and damage in it is told with its place.
+//! Compression is recognized by content, decompression is complete, and damage is reported with its position.
 
 use std::io::{self, Read};
 
@@ -29,8 +29,8 @@ fn noise(len: usize, mut seed: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_valid_header_comes_before_any_magic_number() {
-    // These lengths, as they stand in the file, are the magic numbers of gzip and of zlib.
+fn a_valid_header_takes_precedence_over_a_magic_number() {
+    // The bytes of these lengths are the magic numbers of gzip and of zlib.
     for (len, magic) in [(35_615, [0x1f, 0x8b, 0x00]), (559_903, [0x1f, 0x8b, 0x08]), (40_056, [0x78, 0x9c, 0x00])] {
         let records = vec![noise(len, 7), b"after".to_vec()];
         let bytes = frames(&records);
@@ -43,7 +43,7 @@ fn a_valid_header_comes_before_any_magic_number() {
 }
 
 #[test]
-fn large_shards_come_through_whole() {
+fn large_shards_are_read_completely() {
     let records: Vec<_> = (0..300).map(|i| noise(i * 97, i as u32 + 1)).collect();
     let bytes = frames(&records);
     check_whole(&bytes, Compression::None, &records);
@@ -53,7 +53,7 @@ fn large_shards_come_through_whole() {
 }
 
 #[test]
-fn gzip_may_have_several_members_cut_anywhere() {
+fn gzip_may_have_several_members_split_at_any_byte() {
     let records: Vec<_> = (0..40).map(|i| noise(i * 11, 99 + i as u32)).collect();
     let bytes = frames(&records);
     for size in [1, 5, 12, 700, bytes.len() - 1] {
@@ -65,7 +65,7 @@ fn gzip_may_have_several_members_cut_anywhere() {
     check_whole(&with_empty, Compression::Gzip, &records);
 }
 
-/// Gives one byte at a time, as no file and many a pipe does.
+/// Returns one byte at a time, as pipes may do.
 struct Drip(io::Cursor<Vec<u8>>);
 
 impl Read for Drip {
@@ -76,7 +76,7 @@ impl Read for Drip {
 }
 
 #[test]
-fn the_source_may_give_a_byte_at_a_time() {
+fn the_source_may_return_one_byte_at_a_time() {
     let records = [b"one".to_vec(), vec![], noise(500, 3)];
     let bytes = frames(&records);
     let members = [compressed(&bytes[..9], Compression::Gzip), compressed(&bytes[9..], Compression::Gzip)].concat();
@@ -91,7 +91,7 @@ fn the_source_may_give_a_byte_at_a_time() {
 }
 
 #[test]
-fn nothing_is_a_shard_of_no_records() {
+fn an_empty_source_is_a_shard_without_records() {
     check_whole(b"", Compression::None, &[]);
     for compression in COMPRESSED {
         check_whole(&compressed(b"", compression), compression, &[]);
@@ -99,7 +99,7 @@ fn nothing_is_a_shard_of_no_records() {
 }
 
 #[test]
-fn a_cut_is_told_wherever_it_is() {
+fn truncation_is_reported_at_any_byte() {
     let records = [b"one".to_vec(), noise(60, 5), b"three".to_vec()];
     let bytes = frames(&records);
     let ends = [0, 19, 95, bytes.len()];
@@ -117,7 +117,7 @@ fn a_cut_is_told_wherever_it_is() {
 }
 
 #[test]
-fn a_cut_in_compressed_data_is_told_wherever_it_is() {
+fn truncation_of_compressed_data_is_reported_at_any_byte() {
     let records = [b"one".to_vec(), noise(60, 5), b"three".to_vec()];
     let bytes = frames(&records);
     for compression in COMPRESSED {
@@ -133,7 +133,7 @@ fn a_cut_in_compressed_data_is_told_wherever_it_is() {
         }
         let (_, _, error) = read(&stored[..1], &ReadOptions::default());
         assert!(error.is_some(), "{compression} cut at 1");
-        // Without its checksum alone, everything is there and yet not known to be right.
+        // If only the checksum is missing, the data is complete but not verified.
         let (data, _, error) = read(&stored[..stored.len() - 1], &ReadOptions::default());
         assert_eq!(data, records);
         assert_eq!(
@@ -144,7 +144,7 @@ fn a_cut_in_compressed_data_is_told_wherever_it_is() {
 }
 
 #[test]
-fn a_cut_between_and_in_members_is_told() {
+fn truncation_in_members_is_reported_and_between_them_is_not() {
     let first = compressed(&frames(&[b"one"]), Compression::Gzip);
     let second = compressed(&frames(&[b"two"]), Compression::Gzip);
     let both = [first.clone(), second].concat();
@@ -162,7 +162,7 @@ fn a_cut_between_and_in_members_is_told() {
 }
 
 #[test]
-fn what_follows_compressed_data_is_told() {
+fn bytes_after_compressed_data_are_reported() {
     let bytes = frames(&[b"one"]);
     for compression in COMPRESSED {
         let stored = compressed(&bytes, compression);
@@ -181,7 +181,7 @@ fn what_follows_compressed_data_is_told() {
 }
 
 #[test]
-fn flipped_bits_in_compressed_data_are_told() {
+fn flipped_bits_in_compressed_data_are_reported() {
     let records: Vec<_> = (0..20).map(|i| noise(i, i as u32 + 50)).collect();
     for compression in COMPRESSED {
         let stored = compressed(&frames(&records), compression);
@@ -190,7 +190,7 @@ fn flipped_bits_in_compressed_data_are_told() {
                 let mut flipped = stored.clone();
                 flipped[at] ^= 1 << bit;
                 let (data, _, error) = read(&flipped, &ReadOptions::default());
-                // Some bits mean nothing: the time in gzip's header, the code of a symbol that is not used.
+                // Some bits have no effect: the time in gzip's header, the code of a symbol that is not used.
                 assert!(error.is_some() || data == records, "{compression}: byte {at} bit {bit}");
             }
         }
@@ -233,11 +233,11 @@ fn files_that_tensorflow_wrote() {
 }
 
 #[test]
-fn count_is_what_reading_gives() {
+fn count_is_the_number_of_records_read() {
     let folder = tempfile::tempdir().unwrap();
     let small: Vec<_> = (0..5000).map(|i| noise(i % 50, i as u32 + 1)).collect();
     let large: Vec<_> = (0..20).map(|i| noise(100_000 + i * 1000, i as u32 + 1)).collect();
-    // What begins with large records and goes on with small ones, and what ends with an empty one.
+    // Large records before small ones, and an empty record at the end.
     let mixed: Vec<_> = large.iter().chain(&small).cloned().chain([vec![]]).collect();
     for (name, records) in [("small", &small), ("large", &large), ("mixed", &mixed), ("none", &Vec::new())] {
         for compression in Compression::ALL {
@@ -253,7 +253,7 @@ fn count_is_what_reading_gives() {
 }
 
 #[test]
-fn count_tells_what_reading_tells() {
+fn count_reports_the_errors_of_reading() {
     let folder = tempfile::tempdir().unwrap();
     let large: Vec<_> = (0..10).map(|i| noise(200_000, i as u32 + 1)).collect();
     let bytes = frames(&large);

@@ -1,4 +1,4 @@
-//! Reading on behind damage, and finding it: every bit of a file, every fault of a set.
+//! Detection of damage, and reading after it: every bit of a file, every fault of a data set.
 
 use std::{
     fs,
@@ -13,13 +13,13 @@ use tfarrow_dataset::{Compression, FaultKind, PartialTail, ReadOptions, Segment,
 
 use crate::{compressed, frames, read, shard_of};
 
-fn on() -> ReadOptions {
+fn skip() -> ReadOptions {
     ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() }
 }
 
-/// Whether anything is wrong with these bytes.
+/// Returns whether reading these bytes reports damage.
 fn is_damaged(bytes: Vec<u8>) -> bool {
-    let Ok(mut reader) = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &on()) else { return true };
+    let Ok(mut reader) = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &skip()) else { return true };
     loop {
         match reader.segment() {
             Ok(Some(Segment::Records(records))) if records.verify(VerifyCrc::Always).is_ok() => {}
@@ -30,7 +30,7 @@ fn is_damaged(bytes: Vec<u8>) -> bool {
 }
 
 #[test]
-fn every_flip_of_a_bit_is_found() {
+fn every_flipped_bit_is_detected() {
     let mut state = 1_u64;
     let mut payloads: Vec<Vec<u8>> = Vec::new();
     let mut size = 0;
@@ -61,7 +61,7 @@ fn every_flip_of_a_bit_is_found() {
 }
 
 #[test]
-fn faults_come_in_the_order_of_the_set_whoever_finds_them() {
+fn faults_have_the_order_of_the_data_set_for_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let payloads: Vec<Vec<u8>> = (0..5000_u32).map(|i| i.to_le_bytes().repeat(20)).collect();
     let sound = frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -75,7 +75,7 @@ fn faults_come_in_the_order_of_the_set_whoever_finds_them() {
     }
     let shards = resolve(&[folder.path()]).unwrap();
     let find = |jobs, chunk_bytes, most| {
-        let read = ReadOptions { chunk_bytes, ..on() };
+        let read = ReadOptions { chunk_bytes, ..skip() };
         verify(&shards, None, jobs, read, most, &|_, _| ControlFlow::Continue(())).unwrap()
     };
     let (one, all) = (find(1, 1 << 20, 1000), find(8, 5000, 1000));
@@ -88,15 +88,15 @@ fn faults_come_in_the_order_of_the_set_whoever_finds_them() {
     assert!(one.counts[&FaultKind::Length] > 0 && one.counts[&FaultKind::Data] > 0);
     let total: u64 = one.counts.values().sum();
     assert_eq!(total, one.faults.len() as u64);
-    // Those that are kept are the first, and all are counted.
+    // The first faults are kept, and all are counted.
     let few = find(8, 5000, 7);
     assert_eq!(places(&few.faults), &places(&one.faults)[..7]);
     assert_eq!(few.counts, one.counts);
 }
 
-/// Where compressed bytes no longer inflate, what follows is handed on as it is stored.
+/// The bytes after a position at which decompression fails are returned as they are stored.
 #[test]
-fn what_does_not_inflate_is_handed_on_as_it_is() {
+fn bytes_that_do_not_decompress_are_returned_as_stored() {
     let payloads: Vec<Vec<u8>> =
         (0..60_000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(9)).collect();
     let sound = frames(&payloads.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -104,7 +104,7 @@ fn what_does_not_inflate_is_handed_on_as_it_is() {
         let stored = compressed(&sound, compression);
         assert!(stored.len() > 300_000);
         let mut broken = stored.clone();
-        // An impossible block, in the middle.
+        // An invalid block in the middle.
         broken[stored.len() / 2..][..20].fill(0xff);
         let mut checksum = stored.clone();
         *checksum.last_mut().unwrap() ^= 1;
@@ -114,7 +114,7 @@ fn what_does_not_inflate_is_handed_on_as_it_is() {
         for (name, bytes, least) in
             [("broken", broken, 100_000), ("checksum", checksum, 0), ("followed", followed, 1000), ("cut", cut, 0)]
         {
-            let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &on()).unwrap();
+            let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &skip()).unwrap();
             let (mut records, mut rest, mut errors) = (0, Vec::new(), 0);
             while let Some(segment) = reader.segment().unwrap() {
                 match segment {
@@ -135,64 +135,64 @@ fn what_does_not_inflate_is_handed_on_as_it_is() {
     }
 }
 
-/// A first length that is the magic number of another format, and whose CRC does not hold.
+/// The bytes of the first length are the magic number of another format, and its CRC is corrupt.
 #[test]
-fn records_behind_a_damaged_length_that_looks_like_another_format_are_read() {
+fn records_after_a_corrupt_length_that_looks_like_another_format_are_read() {
     let damaged = |length: usize| {
         let payloads = [vec![7; length], vec![8; 3000], vec![9; 3000]];
         let mut bytes = frames(&payloads);
         bytes[9] ^= 4;
         (payloads, bytes)
     };
-    // zlib, gzip, two Python pickles, and lengths whose lowest bytes are zlib's.
+    // zlib, gzip, two Python pickles, and lengths whose lowest bytes are those of zlib.
     for length in [40_056, 559_903, 640, 896, 40_056 + 65_536, 40_056 + 5 * 65_536, 0x0178] {
         let (payloads, bytes) = damaged(length);
-        let (data, compression, error) = read(&bytes, &on());
+        let (data, compression, error) = read(&bytes, &skip());
         assert!(error.is_none(), "{length}: {error:?}");
         assert!(data == payloads[1..] && compression == Some(Compression::None), "{length}");
         let (_, _, error) = read(&bytes, &ReadOptions::default());
         assert!(error.unwrap().is_damage(), "{length}");
     }
-    // No record is in the first 4 MiB of this one, which begins like bzip2.
+    // This file begins like bzip2, and has no sound record in its first 4 MiB.
     let (_, bytes) = damaged(6_838_850);
-    let (_, _, error) = read(&bytes, &on());
+    let (_, _, error) = read(&bytes, &skip());
     assert!(error.unwrap().to_string().contains("starts like bzip2"));
 }
 
-/// What is compressed in truth stays so, wherever it is damaged.
+/// A damaged compressed file is not taken for a plain file.
 #[test]
-fn a_damaged_first_member_is_no_plain_shard() {
+fn a_damaged_first_member_is_not_a_plain_shard() {
     let sound = frames(&vec![vec![7; 1000]; 50]);
     for level in [0, 6] {
         let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::new(level));
         encoder.write_all(&sound).unwrap();
         let member = encoder.finish().unwrap();
         let mut bytes = member.repeat(3);
-        // An impossible block.
+        // An invalid block.
         bytes[10] = 0xff;
-        let (data, compression, _) = read(&bytes, &on());
+        let (data, compression, _) = read(&bytes, &skip());
         assert_eq!((data.len(), compression), (100, Some(Compression::Gzip)), "level {level}");
     }
 }
 
-/// Long records are counted by their headers alone. Bytes that are lost before them count as well.
+/// Long records are counted by their headers. Lost bytes before them count toward the file offset.
 #[test]
-fn records_behind_damage_are_counted_once_also_where_they_are_long() {
+fn long_records_after_damage_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tfrecord");
     let mut bytes = frames(&vec![vec![7; 70_000]; 100]);
     bytes[8] ^= 1;
     fs::write(&path, bytes).unwrap();
-    assert_eq!(count(&shard_of(&path), &on()).unwrap(), 99);
+    assert_eq!(count(&shard_of(&path), &skip()).unwrap(), 99);
     assert!(count(&shard_of(&path), &ReadOptions::default()).is_err());
 }
 
-/// Junk between gzip members ends a chunk early each time.
+/// Other bytes between gzip members end a chunk early each time.
 #[test]
-fn records_between_gaps_of_gzip_hold_no_more_memory_than_their_bytes_need() {
+fn records_between_damaged_members_hold_no_more_memory_than_they_need() {
     let member = compressed(&frames(&[b"a record"]), Compression::Gzip);
     let bytes = [member.as_slice(), b"junk"].concat().repeat(300);
-    let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &on()).unwrap();
+    let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes)), "x", &skip()).unwrap();
     let mut all = Vec::new();
     while let Some(segment) = reader.segment().unwrap() {
         if let Segment::Records(records) = segment {
@@ -206,9 +206,9 @@ fn records_between_gaps_of_gzip_hold_no_more_memory_than_their_bytes_need() {
     assert!(held < 300 * 256, "300 records of 24 bytes hold {held} bytes");
 }
 
-/// Of a gzip file in several members, damage costs the member that it hits, wherever that is.
+/// In a gzip file with several members, only records of the damaged member are lost.
 #[test]
-fn the_members_behind_a_damaged_one_are_read() {
+fn the_members_after_a_damaged_one_are_read() {
     let payload = |i: u32| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(3 + i as usize % 50);
     let member = |number: u32| {
         let payloads: Vec<_> = (number * 5..number * 5 + 5).map(payload).collect();
@@ -223,16 +223,16 @@ fn the_members_behind_a_damaged_one_are_read() {
             at < end
         })
     };
-    // The magic number of the first tells what the file is.
+    // The magic number of the first member identifies the format of the file.
     for at in (10..sound.len()).step_by(7) {
         for damage in [1, 0x80, 0xff] {
             let mut bytes = sound.clone();
             bytes[at] ^= damage;
             let hit = of_member(at).unwrap() as u32;
-            let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &on()).unwrap();
+            let mut reader = ShardReader::from_read(Box::new(Cursor::new(bytes.clone())), "x", &skip()).unwrap();
             let (mut found, mut faults, mut places, mut read) = (Vec::new(), 0, Vec::new(), 0);
             while let Some(segment) = reader.segment().unwrap() {
-                assert!(reader.bytes_read() >= read, "it is read on");
+                assert!(reader.bytes_read() >= read, "the position does not decrease");
                 read = reader.bytes_read();
                 match segment {
                     Segment::Records(records) => found.extend(
@@ -255,22 +255,22 @@ fn the_members_behind_a_damaged_one_are_read() {
             let lost: Vec<_> = others.filter(|payload| !data.contains(payload)).collect();
             assert!(lost.is_empty(), "byte {at} ^ {damage:#x}, of member {hit}: {} records lost", lost.len());
             assert!(numbers.is_sorted_by(|one, next| one < next) && places.is_sorted(), "byte {at}");
-            // The name, the time and the system in a member's header are not checked by anybody.
+            // The name, the time and the operating system in the header of a member have no checksum.
             assert!(faults <= 4 && (faults > 0 || data.len() == 200), "byte {at} ^ {damage:#x}: {faults} faults");
         }
     }
-    // One that is wrong at its very end, and one that was cut short and has taken the last for its own.
+    // A member whose checksum is wrong, and a truncated member, whose decoder continues in the last one.
     let mut wrong = members[0].clone();
     let at = wrong.len() - 6;
     wrong[at] ^= 1;
     for cut in 20..members[1].len() - 8 {
         let bytes = [&wrong[..], &members[1][..cut], &members[2]].concat();
-        let (found, _) = found_in(&bytes, usize::MAX, &on());
+        let (found, _) = found_in(&bytes, usize::MAX, &skip());
         assert!((0..5).chain(10..15).all(|i| found.contains(&payload(i))), "{cut}");
     }
-    // A file that was cut short, and another behind it.
+    // A truncated file, and another file after it.
     let cut = [&members[0][..], &members[1][..members[1].len() / 2], &members[2], &members[3]].concat();
-    let mut reader = ShardReader::from_read(Box::new(Cursor::new(cut)), "x", &on()).unwrap();
+    let mut reader = ShardReader::from_read(Box::new(Cursor::new(cut)), "x", &skip()).unwrap();
     let found: Vec<_> = std::iter::from_fn(|| reader.next().unwrap())
         .flat_map(|some| some.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())
         .collect();
@@ -278,7 +278,7 @@ fn the_members_behind_a_damaged_one_are_read() {
     assert_eq!(reader.lost().stretches, 1);
 }
 
-/// The records that are found in these bytes, read so many at once, and how many places are lost.
+/// Returns the records found in `bytes`, of which `at_once` are read at once, and the number of lost ranges.
 fn found_in(bytes: &[u8], at_once: usize, options: &ReadOptions) -> (Vec<Vec<u8>>, u64) {
     let source = Box::new(Slowly(Cursor::new(bytes.to_vec()), at_once));
     let mut reader = ShardReader::from_read(source, "x", options).unwrap();
@@ -290,6 +290,7 @@ fn found_in(bytes: &[u8], at_once: usize, options: &ReadOptions) -> (Vec<Vec<u8>
     (found, reader.lost().stretches)
 }
 
+/// A source that returns at most this many bytes at once.
 struct Slowly(Cursor<Vec<u8>>, usize);
 
 impl Read for Slowly {
@@ -299,7 +300,7 @@ impl Read for Slowly {
     }
 }
 
-/// Bytes that look like nothing, of which all or half the bits say something.
+/// Returns pseudo-random bytes of which `bits` bits are random.
 fn noise(state: &mut u64, length: usize, bits: u32) -> Vec<u8> {
     let mut next = || {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -314,13 +315,13 @@ fn member(payloads: &[Vec<u8>], level: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A member that was cut short takes the next for its own, as far as it inflates: all of the next comes, once and in order,
-/// wherever the first was cut and however it is read.
+/// The decoder of a truncated member continues in the next member as long as that inflates. All records of the next member
+/// are returned once and in order, wherever the first is truncated, and for all sizes of reads.
 #[test]
-fn a_member_that_runs_over_the_next_takes_it_not_with_it() {
+fn the_member_after_a_truncated_one_is_read_completely() {
     let mut state = 7_u64;
-    // Noise is stored as it is, so that the records of one member stand in the output of another; of half of it, the codes
-    // of one member fall into step with the other's.
+    // Random bytes are stored uncompressed, so that the records of one member appear in the output of another. With half of
+    // the bits random, the codes of one member synchronize with those of the other.
     for (length, count, bits, level) in
         [(5_000, 60, 8, 6), (700, 200, 8, 6), (40_000, 8, 8, 6), (50, 300, 8, 0), (3_000, 100, 4, 6), (900, 300, 5, 9)]
     {
@@ -329,79 +330,83 @@ fn a_member_that_runs_over_the_next_takes_it_not_with_it() {
         for part in 1..20 {
             let cut = first.len() * part / 20;
             let bytes = [&first[..cut], &second, &second].concat();
-            let (found, lost) = found_in(&bytes, usize::MAX, &on());
+            let (found, lost) = found_in(&bytes, usize::MAX, &skip());
             let before = found.len().saturating_sub(2 * count);
-            assert!(found.ends_with(&[&two[..], &two].concat()), "{length}, {bits}, {part}: all of the others");
-            assert!(found[..before] == one[..before], "{length}, {bits}, {part}: what stands before the cut");
+            assert!(
+                found.ends_with(&[&two[..], &two].concat()),
+                "{length}, {bits}, {part}: all records of the other members"
+            );
+            assert!(found[..before] == one[..before], "{length}, {bits}, {part}: the records before the cut");
             assert!(before + 2 + (64 << 10) / length >= count * part / 20, "{length}, {bits}, {part}: {before}");
             assert_eq!(lost, 1, "{length}, {bits}, {part}");
             for at_once in [1000, 65_536] {
-                assert_eq!(found_in(&bytes, at_once, &on()), (found.clone(), lost), "{length}, {part}, {at_once}");
+                assert_eq!(found_in(&bytes, at_once, &skip()), (found.clone(), lost), "{length}, {part}, {at_once}");
             }
         }
-        // Nothing is lost in silence where the file ends with it, and a tail is not minded.
+        // A truncated member before others is reported even if a truncated end of the file is ignored.
         let bytes = [&second[..], &first[..first.len() / 2], &second].concat();
-        let ignore = ReadOptions { partial_tail: PartialTail::Ignore, ..on() };
+        let ignore = ReadOptions { partial_tail: PartialTail::Ignore, ..skip() };
         let (found, lost) = found_in(&bytes, usize::MAX, &ignore);
         assert!(found.starts_with(&two) && found.ends_with(&two) && lost == 1, "{length}: {} {lost}", found.len());
     }
 }
 
-/// Records that another member has as well are no copies: a sound member comes whole behind one that is damaged.
+/// A sound member after a damaged one is returned completely, even if both contain the same records.
 #[test]
-fn what_is_the_same_in_two_members_comes_twice() {
+fn records_that_are_equal_in_two_members_are_returned_twice() {
     let mut state = 3_u64;
     let payloads: Vec<_> = (0..300).map(|_| noise(&mut state, 50, 8)).collect();
     let sound = member(&payloads, 0);
     for missing in [1, 4, 5, 6, 20] {
         let at = 15 + 66 * 10 + 30;
         let bytes = [&sound[..at], &sound[at + missing..], &sound].concat();
-        let (found, lost) = found_in(&bytes, usize::MAX, &on());
+        let (found, lost) = found_in(&bytes, usize::MAX, &skip());
         assert!(found.ends_with(&payloads) && lost > 0, "{missing}: {lost}");
         assert!(found.len() >= 2 * 300 - 3, "{missing}: {}", found.len());
     }
-    // The frame in which the first was cut ends where a frame of the second does.
+    // The frame in which the first member is truncated ends where a frame of the second one does.
     let other: Vec<_> = (0..300).map(|_| noise(&mut state, 50, 8)).collect();
     let bytes = [&sound[..15 + 66 * 101 - 15], &member(&other, 0)].concat();
-    let (found, lost) = found_in(&bytes, usize::MAX, &on());
+    let (found, lost) = found_in(&bytes, usize::MAX, &skip());
     assert!(found == [&payloads[..100], &other].concat() && lost == 1, "{}, {lost}", found.len());
-    // The second is damaged as well.
+    // The second member is damaged as well.
     let mut second = member(&other, 0);
     second[15 + 66 * 50] ^= 1;
     let bytes = [&sound[..15 + 66 * 100 + 30], &second].concat();
-    let (found, lost) = found_in(&bytes, usize::MAX, &on());
+    let (found, lost) = found_in(&bytes, usize::MAX, &skip());
     assert!(found == [&payloads[..100], &other[..50], &other[51..]].concat(), "{}, {lost}", found.len());
 }
 
-/// What a member holds is its own, also where that is a file of members, and whatever is wrong at the member's end.
+/// Members that a member contains as data are not read as members of the file, whatever is wrong at the end of the outer
+/// one.
 #[test]
-fn what_stands_in_a_member_is_its_own() {
+fn members_inside_of_a_member_are_data() {
     let inner = member(&[b"nested".to_vec(), b"records".to_vec()], 6);
     let payloads = vec![b"one".to_vec(), inner.clone(), vec![7; 300], inner.clone(), b"three".to_vec()];
     for level in [0, 6] {
         let sound = member(&payloads, level);
         let next = member(&[b"next".to_vec()], 6);
-        assert_eq!(found_in(&[&sound[..], &next].concat(), usize::MAX, &on()).1, 0);
+        assert_eq!(found_in(&[&sound[..], &next].concat(), usize::MAX, &skip()).1, 0);
         for at in 1..=8 {
             let mut bytes = sound.clone();
             let length = bytes.len();
             bytes[length - at] ^= 1;
             for tail in [&[][..], &next, b"something else"] {
-                let (found, lost) = found_in(&[&bytes[..], tail].concat(), 1000, &on());
+                let (found, lost) = found_in(&[&bytes[..], tail].concat(), 1000, &skip());
                 let expect =
                     if tail == next { [&payloads[..], &[b"next".to_vec()]].concat() } else { payloads.clone() };
                 assert!(found == expect && lost == 1, "{level}, {at}: {} {lost}", found.len());
             }
         }
-        // One that is still being written, up to behind what it holds.
-        let ignore = ReadOptions { partial_tail: PartialTail::Ignore, ..on() };
-        // Where that ends just there, nobody can tell whose it is.
+        // A file that is still being written, up to a position after the inner member.
+        let ignore = ReadOptions { partial_tail: PartialTail::Ignore, ..skip() };
+        // If the file ends with the inner member, the two cases cannot be distinguished.
         for cut in (1..sound.len() - 100).filter(|cut| !sound[..*cut].ends_with(&inner)) {
             let (found, lost) = found_in(&sound[..cut], usize::MAX, &ignore);
             assert!(payloads.starts_with(&found) && lost == 0, "{level}, {cut}: {} {lost}", found.len());
         }
     }
-    // Hit behind what it holds: two members, and one that stands in two blocks.
+    // Damage after the data: two inner members, and one that extends over two blocks.
     let two = [&inner[..], &inner].concat();
     let large = member(&[noise(&mut 5, 60_000, 8), b"nested".to_vec()], 6);
     for held in [two, large] {
@@ -410,48 +415,48 @@ fn what_stands_in_a_member_is_its_own() {
         let sound = member(&payloads, 0);
         for at in [sound.len() / 2, sound.len() - 3000] {
             let mut bytes = sound.clone();
-            // Without this byte the block ends one too late.
+            // Without this byte the block ends one byte too late.
             bytes.remove(at);
-            let (found, _) = found_in(&bytes, usize::MAX, &on());
+            let (found, _) = found_in(&bytes, usize::MAX, &skip());
             assert!(!found.contains(&b"nested".to_vec()) && found.starts_with(&payloads[..20]), "{}", found.len());
         }
     }
-    // Many are held, and what holds them is cut short.
+    // Many inner members in a truncated one.
     let many = member(&(0..100).map(|i| member(&[vec![i]], 6)).collect::<Vec<_>>(), 0);
-    let behind = member(&[b"behind".to_vec()], 6);
-    let bytes = [&many[..many.len() - 30], &behind, &behind].concat();
-    assert_eq!(found_in(&bytes, usize::MAX, &on()).0[99..], vec![b"behind".to_vec(); 2]);
+    let next = member(&[b"next".to_vec()], 6);
+    let bytes = [&many[..many.len() - 30], &next, &next].concat();
+    assert_eq!(found_in(&bytes, usize::MAX, &skip()).0[99..], vec![b"next".to_vec(); 2]);
     let followed = [&member(&payloads, 0)[..], b"something else"].concat();
-    assert_eq!(found_in(&followed, usize::MAX, &on()), (payloads, 1));
+    assert_eq!(found_in(&followed, usize::MAX, &skip()), (payloads, 1));
 }
 
-/// Empty records without end, and members that hold each other, cost no more than others.
+/// Many empty records, and members that contain each other, take no more time than others.
 #[test]
-fn what_comes_again_and_again_is_soon_read() {
+fn repeated_members_are_read_in_linear_time() {
     let empty = frames(&[&b""[..]; 32_000]);
     let mut broken = compressed(&[&empty[..], &[1; 12], &empty].concat(), Compression::Gzip);
     broken.truncate(broken.len() - 4);
-    let (found, _) = found_in(&broken.repeat(2), usize::MAX, &on());
+    let (found, _) = found_in(&broken.repeat(2), usize::MAX, &skip());
     assert!(found.len() >= 2 * 63_990, "{}", found.len());
-    // Each second member is stored, and takes up to 64 KiB of what follows for its own.
+    // Each second member is stored, and its decoder continues in up to 64 KiB of the following members.
     let tiny = member(&[b"x".to_vec()], 6);
     let stored = &member(&[vec![0; 65_000]], 0)[..60];
     let start = std::time::Instant::now();
-    let (found, lost) = found_in(&[&tiny, stored].concat().repeat(5_000), usize::MAX, &on());
+    let (found, lost) = found_in(&[&tiny, stored].concat().repeat(5_000), usize::MAX, &skip());
     assert!(found.len() >= 400 && lost >= 1, "{} {lost}", found.len());
     let most = if cfg!(debug_assertions) { 200 } else { 20 };
     assert!(start.elapsed().as_secs() < most, "{:?}", start.elapsed());
 }
 
-/// Bytes that look like members at each place cost no more than others.
+/// Bytes that look like the start of a member at every position take no more time than others.
 #[test]
-fn what_looks_like_many_members_is_soon_read() {
+fn false_starts_of_members_are_read_in_linear_time() {
     let sound = compressed(&frames(&[b"one"]), Compression::Gzip);
     let name = b"\x1f\x8b\x08\x08AAAA".repeat(1 << 16);
     let both = b"\x1f\x8b\x08\x0aAAAA".repeat(1 << 16);
     for tail in [name, both] {
         let start = std::time::Instant::now();
-        let (found, lost) = found_in(&[&sound[..], &tail].concat(), usize::MAX, &on());
+        let (found, lost) = found_in(&[&sound[..], &tail].concat(), usize::MAX, &skip());
         assert_eq!((found.len(), lost), (1, 1));
         let most = if cfg!(debug_assertions) { 100 } else { 10 };
         assert!(start.elapsed().as_secs() < most, "{:?}", start.elapsed());
@@ -459,7 +464,7 @@ fn what_looks_like_many_members_is_soon_read() {
 }
 
 #[test]
-fn a_tail_is_ignored_however_the_file_is_compressed() {
+fn a_truncated_end_is_ignored_with_and_without_compression() {
     let folder = tempfile::tempdir().unwrap();
     let payloads: Vec<Vec<u8>> =
         (0..2000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes().repeat(20)).collect();
@@ -478,6 +483,6 @@ fn a_tail_is_ignored_however_the_file_is_compressed() {
         let mut patient =
             ShardReader::open(&shard_of(&path), &ReadOptions { on_error: OnError::Skip, ..ignore }).unwrap();
         while patient.next().unwrap().is_some() {}
-        assert!(patient.lost().is_empty(), "{name}: what is not written yet is not lost");
+        assert!(patient.lost().is_empty(), "{name}: the truncated end is not counted as lost");
     }
 }

@@ -1,4 +1,4 @@
-//! Headers of images, and decoding within a limit of memory, of images that are made to take much of it.
+//! Headers of images, and decoding within a memory limit, also of images that are made to exceed it.
 
 use std::io::{Cursor, Write};
 
@@ -21,7 +21,7 @@ fn chunk(name: &[u8; 4], body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_be_bytes(), name.as_slice(), body, &crc.sum().to_be_bytes()].concat()
 }
 
-/// A PNG of this size, bit depth, color type and interlace method, with other chunks before its pixels.
+/// Returns a PNG with this size, bit depth, color type and interlace method, with other chunks before its pixels.
 fn png([width, height]: [u32; 2], [depth, color, interlace]: [u8; 3], others: &[Vec<u8>], pixels: &[u8]) -> Vec<u8> {
     let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[depth, color, 0, 0, interlace]].concat();
     let start = [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &header)].concat();
@@ -32,7 +32,7 @@ fn size(image: &[u8]) -> Option<[u32; 2]> {
     ImageHeader::read(image).map(|header| [header.width, header.height])
 }
 
-/// An image of each enabled format.
+/// Returns an image of each enabled format.
 fn samples() -> impl Iterator<Item = (ImageFormat, Vec<u8>)> {
     use ImageFormat::{Bmp, Gif, Jpeg, Png, Tiff, WebP};
     [Bmp, Gif, Jpeg, Png, Tiff, WebP].into_iter().map(|format| {
@@ -55,7 +55,7 @@ fn headers_of_all_formats_are_read() {
 }
 
 #[test]
-fn truncated_headers_have_no_size_and_no_panic() {
+fn truncated_headers_have_no_size_and_do_not_panic() {
     for (format, image) in samples() {
         assert_eq!(size(&image[..8]), None, "{format:?}");
         for end in 0..image.len() {
@@ -68,7 +68,7 @@ fn truncated_headers_have_no_size_and_no_panic() {
 }
 
 #[test]
-fn a_profile_that_inflates_to_much_is_not_inflated() {
+fn color_profiles_are_not_inflated() {
     let zeros = zlib(std::iter::repeat_n(vec![0; 1 << 20], 64));
     let profile = chunk(b"iCCP", &[b"x\0\0".as_slice(), &zeros].concat());
     let text = chunk(b"zTXt", &[b"x\0\0".as_slice(), &zeros].concat());
@@ -80,9 +80,9 @@ fn a_profile_that_inflates_to_much_is_not_inflated() {
 }
 
 #[test]
-fn buffers_of_rows_samples_and_passes_count() {
+fn buffers_count_toward_the_memory_limit() {
     let pixels = zlib([vec![0; 1000]]);
-    // One row, 16 bits a sample, interlaced: each takes several times the memory of pixels of a byte.
+    // A single row, 16 bits per sample, interlacing: each takes several times the memory of one byte per pixel.
     for (sides, kind, least) in [
         ([10_000_000, 1], [8, 2, 0], 200 * MIB),
         ([1_000_000, 16], [16, 6, 0], 180 * MIB),
@@ -99,7 +99,7 @@ fn buffers_of_rows_samples_and_passes_count() {
 }
 
 #[test]
-fn palettes_and_transparency_are_channels() {
+fn palettes_and_transparency_count_as_channels() {
     let pixels = zlib([vec![0; 8]]);
     let (palette, transparent) = (chunk(b"PLTE", &[0; 6]), chunk(b"tRNS", &[0, 0]));
     for (color, others, channels) in [
@@ -117,7 +117,7 @@ fn palettes_and_transparency_are_channels() {
 }
 
 #[test]
-fn a_frame_larger_than_its_canvas_counts() {
+fn a_frame_larger_than_its_canvas_counts_toward_the_memory_limit() {
     let chunk = |name: &[u8; 4], body: &[u8]| [name, &(body.len() as u32).to_le_bytes()[..], body].concat();
     let frame = chunk(b"VP8 ", &[0x10, 0, 0, 0x9d, 0x01, 0x2a, 0xff, 0x3f, 0xff, 0x3f]);
     let still = frame.clone();

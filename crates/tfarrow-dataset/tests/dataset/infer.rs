@@ -1,4 +1,4 @@
-//! Inference over shards: the same whatever the threads, and with the place of what is wrong.
+//! Inference over shards: results for any number of threads, and the positions of errors.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ fn field(number: u8, data: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, data.len() as u8], data].concat()
 }
 
-/// An Example with one feature, whose value is this `tf.train.Feature`.
+/// Returns an Example with one feature, whose value is this `tf.train.Feature`.
 fn example(name: &str, feature: &[u8]) -> Vec<u8> {
     let entry = [field(1, name.as_bytes()), field(2, feature)].concat();
     field(1, &field(1, &entry))
@@ -42,7 +42,7 @@ fn described(inferred: &Inferred) -> String {
 }
 
 #[test]
-fn the_outcome_does_not_depend_on_threads() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let one =
         |shard: u8| (0..20_000u32).map(|i| example(&format!("f{}", i % 7), &int64((i as u8 ^ shard) & 0x7f))).collect();
@@ -53,7 +53,7 @@ fn the_outcome_does_not_depend_on_threads() {
         for _ in 0..5 {
             assert_eq!(described(&infer(&shards, Sample::All, jobs, &quiet).unwrap()), expect, "{jobs} threads");
         }
-        // One large shard keeps them all busy.
+        // All threads read the one large shard.
         let first = infer(&shards[..1], Sample::All, jobs, &quiet).unwrap();
         assert_eq!(first.summary.records(), 20_000);
         assert_eq!(first.sampled, None);
@@ -78,7 +78,7 @@ fn progress_adds_up() {
 }
 
 #[test]
-fn mixed_kinds_are_told_with_both_places() {
+fn mixed_kinds_are_reported_with_both_positions() {
     let folder = tempfile::tempdir().unwrap();
     let ints = vec![example("x", &int64(1)); 20];
     let mut floats = vec![example("y", &int64(1)); 17];
@@ -103,7 +103,7 @@ fn mixed_kinds_are_told_with_both_places() {
 }
 
 #[test]
-fn mixed_kinds_in_a_set_that_tensorflow_wrote() {
+fn mixed_kinds_in_a_data_set_of_tensorflow() {
     let shards = resolve(&[testdata("mixed_kinds")]).unwrap();
     let error = infer(&shards, Sample::All, 2, &quiet).unwrap().schema(Layout::List, None).unwrap_err().to_string();
     for part in ["has two kinds", "part-00000-of-00002.tfrecord: record ", "part-00001-of-00002.tfrecord: record "] {
@@ -112,7 +112,7 @@ fn mixed_kinds_in_a_set_that_tensorflow_wrote() {
 }
 
 #[test]
-fn the_first_error_is_told_whatever_the_threads() {
+fn the_first_error_is_reported_for_any_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<_> = (0..30_000).map(|_| example("x", &int64(1))).collect();
     let bytes = frames(&records);
@@ -155,7 +155,7 @@ fn a_sample_is_bounded_and_spread() {
 }
 
 #[test]
-fn a_sample_of_large_records_ends_at_its_bytes() {
+fn a_sample_of_large_records_ends_at_the_limit_of_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let records = vec![vec![0u8; 1 << 20]; 12];
     let path = write_file(folder.path(), "large", &frames(&records));
@@ -165,12 +165,12 @@ fn a_sample_of_large_records_ends_at_its_bytes() {
 }
 
 #[test]
-fn a_sample_looks_on_where_it_found_nothing() {
+fn a_sample_continues_with_other_shards_if_its_own_are_empty() {
     let folder = tempfile::tempdir().unwrap();
     let mut set = vec![Vec::new(); 40];
     set[20] = vec![example("x", &int64(1)); 3];
     for (i, records) in set.iter().enumerate() {
-        // Compressed nothing is not an empty file.
+        // A compressed shard without records is not an empty file.
         write_file(folder.path(), &format!("s{i}"), &compressed(&frames(records), Compression::Gzip));
     }
     let shards = resolve(&[folder.path()]).unwrap();
@@ -179,7 +179,7 @@ fn a_sample_looks_on_where_it_found_nothing() {
 }
 
 #[test]
-fn a_set_of_nothing_is_raw() {
+fn a_data_set_without_records_is_raw() {
     let shards = resolve(&[testdata("empty.tfrecord")]).unwrap();
     let inferred = infer(&shards, Sample::All, 2, &quiet).unwrap();
     assert_eq!(inferred.summary.records(), 0);

@@ -1,4 +1,4 @@
-//! The crate from outside: files are made, found, read, summed up and written.
+//! The public interface of the crate: finding, reading, inferring and writing shards.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod batch_reader;
@@ -20,7 +20,7 @@ use std::{
 use tfarrow_codec::frame;
 use tfarrow_dataset::{Compression, Contents, Error, ReadOptions, Shard, ShardReader, ShardWriter};
 
-/// The frames of records with this data.
+/// Returns the frames of records with this data.
 fn frames<D: AsRef<[u8]>>(records: &[D]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for data in records {
@@ -35,7 +35,7 @@ fn compressed(bytes: &[u8], compression: Compression) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// Everything that a reader gives: the records' data, how the shard is compressed, and the error at the end.
+/// Reads a shard. Returns the data of its records, its compression, and the error at the end.
 fn read(bytes: &[u8], options: &ReadOptions) -> (Vec<Vec<u8>>, Option<Compression>, Option<Error>) {
     let source = std::io::Cursor::new(bytes.to_vec());
     let mut reader = match ShardReader::from_read(Box::new(source), "x", options) {
@@ -54,7 +54,7 @@ fn read(bytes: &[u8], options: &ReadOptions) -> (Vec<Vec<u8>>, Option<Compressio
             }
         }
     }
-    assert!(matches!(reader.next(), Ok(None)), "a reader stays at its end");
+    assert!(matches!(reader.next(), Ok(None)), "a reader returns nothing after its end");
     (data, Some(reader.compression()), error)
 }
 

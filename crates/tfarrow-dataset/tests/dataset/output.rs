@@ -1,4 +1,4 @@
-//! Outputs appear whole or not at all.
+//! Outputs appear when they are complete, or not at all.
 
 use std::{fs, io::Write, path::Path};
 
@@ -14,7 +14,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_file_appears_when_it_is_whole() {
+fn a_file_appears_when_it_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("new/folders/a.tfrecord");
     let mut file = OutputFile::create(&target, false).unwrap();
@@ -28,7 +28,7 @@ fn a_file_appears_when_it_is_whole() {
 }
 
 #[test]
-fn a_file_that_is_dropped_leaves_nothing() {
+fn the_temporary_file_of_a_dropped_output_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut file = OutputFile::create(folder.path().join("a"), true).unwrap();
     file.write_all(b"half").unwrap();
@@ -37,7 +37,7 @@ fn a_file_that_is_dropped_leaves_nothing() {
 }
 
 #[test]
-fn an_existing_file_is_kept_unless_it_may_be_overwritten() {
+fn an_existing_file_is_kept_without_overwrite() {
     let folder = tempfile::tempdir().unwrap();
     let target = write_file(folder.path(), "a", b"old");
     let error = OutputFile::create(&target, false).unwrap_err();
@@ -51,7 +51,7 @@ fn an_existing_file_is_kept_unless_it_may_be_overwritten() {
 }
 
 #[test]
-fn a_file_that_comes_in_between_is_kept() {
+fn a_file_that_appears_during_writing_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("a");
     let file = OutputFile::create(&target, false).unwrap();
@@ -73,7 +73,7 @@ fn folders_and_devices_are_not_replaced() {
 
 #[test]
 #[cfg(unix)]
-fn the_file_is_as_open_as_any_other() {
+fn permissions_are_those_of_other_new_files() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let plain = write_file(folder.path(), "plain", b"");
@@ -84,7 +84,7 @@ fn the_file_is_as_open_as_any_other() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_shards_are_read_again() {
     let bytes = frames(&[&b"one"[..], b"", &[7; 100_000]]);
     for compression in Compression::ALL {
         let mut writer = ShardWriter::new(Vec::new(), compression);
@@ -95,6 +95,6 @@ fn what_is_written_is_read_again() {
         let (data, found, error) = read(&stored, &ReadOptions::default());
         assert!(error.is_none());
         assert_eq!((data.len(), found), (3, Some(compression)));
-        assert_eq!(stored, compressed(&bytes, compression), "the same whenever it is written");
+        assert_eq!(stored, compressed(&bytes, compression), "the bytes do not depend on the sizes of writes");
     }
 }

@@ -1,4 +1,4 @@
-//! What is no TFRecord is refused in words that help.
+//! Errors for files that are not TFRecord.
 
 use tfarrow_dataset::{Compression, Contents, ErrorKind, ReadOptions, ShardReader};
 
@@ -17,7 +17,7 @@ fn check(bytes: &[u8], expect: &str) {
 }
 
 #[test]
-fn other_formats_are_called_by_their_names() {
+fn other_formats_are_named() {
     check(
         b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0\0\0\0\0",
         "starts like ArrayRecord (a Riegeli file); read it with the array_record package, and write its records as TFRecord",
@@ -30,7 +30,7 @@ fn other_formats_are_called_by_their_names() {
     check(b"\x89HDF\r\n\x1a\n\0\0\0\0", "starts like HDF5");
     check(
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-        "starts like a pointer of Git LFS, which stands where the file should be; fetch the file itself with `git lfs pull`",
+        "starts like a Git LFS pointer instead of the file; fetch the file with `git lfs pull`",
     );
     check(
         b"\xdd\x04\0\0\x4d\xe1\xe9\x67\xd3\x3b\x33\xb4\x0a",
@@ -39,7 +39,7 @@ fn other_formats_are_called_by_their_names() {
 }
 
 #[test]
-fn so_are_those_that_are_compressed() {
+fn compressed_files_of_other_formats_are_named() {
     let text = b"a,b,c\n1,2,3\n4,5,6\n";
     check(&compressed(text, Compression::Gzip), "gzip, and what is compressed starts like text");
     check(&compressed(text, Compression::Zlib), "zlib, and what is compressed starts like text");
@@ -52,7 +52,7 @@ fn so_are_those_that_are_compressed() {
 }
 
 #[test]
-fn what_begins_like_zlib_by_chance_is_no_damaged_zlib() {
+fn files_that_begin_like_zlib_by_chance_are_not_damaged_zlib() {
     check(b"x^2 + y^2 = z^2\n", "starts like text");
     check(
         b"hC\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
@@ -61,7 +61,7 @@ fn what_begins_like_zlib_by_chance_is_no_damaged_zlib() {
 }
 
 #[test]
-fn damage_in_the_first_length_is_told_as_such() {
+fn a_corrupt_first_length_is_reported_with_its_bytes() {
     let mut bytes = frames(&[b"data"]);
     bytes[2] ^= 0x10;
     let (_, _, error) = read(&bytes, &ReadOptions::default());
@@ -70,7 +70,7 @@ fn damage_in_the_first_length_is_told_as_such() {
 }
 
 #[test]
-fn corrupt_files_that_tensorflow_refuses() {
+fn corrupt_files_of_tensorflow_are_errors() {
     for (name, records, expect) in [
         ("length", 1, "record 1 (byte 72): the length's CRC"),
         ("length_high", 1, "record 1 (byte 72): the length's CRC"),
@@ -118,7 +118,7 @@ fn errors_keep_their_cause() {
 }
 
 #[test]
-fn contents_are_told_by_content() {
+fn formats_are_recognized_by_content() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[b"a record"]);
     let tfrecord = Some(Contents::TfRecord);

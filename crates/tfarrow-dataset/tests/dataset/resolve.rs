@@ -1,4 +1,4 @@
-//! Sources: which files they name, in which order, under which names.
+//! Sources: the files that they name, the order, and the names.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use tfarrow_dataset::{Contents, Error, ErrorKind, ReadOptions, Shard, ShardReade
 
 use crate::{compressed, frames, write_file};
 
-/// A folder with these files; what a file holds is told by the word after its name.
+/// Creates a folder with these files. The word after a name is the content of the file.
 fn folder(files: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for file in files {
@@ -70,9 +70,9 @@ fn folders_are_searched_by_content_in_natural_order() {
     check(&folder, "a", &["y.bin", "z"]);
 }
 
-/// Whatever its name is: a sound record behind a damaged one tells.
+/// The sound record after the damaged one identifies the format, whatever the file's name.
 #[test]
-fn a_shard_whose_first_record_is_damaged_is_not_passed_over() {
+fn a_shard_whose_first_record_is_damaged_is_not_skipped() {
     let whole = frames(&[b"one", b"two"]);
     for bit in 0..96 {
         let folder = folder(&["a.records"]);
@@ -85,7 +85,7 @@ fn a_shard_whose_first_record_is_damaged_is_not_passed_over() {
 }
 
 #[test]
-fn a_damaged_shard_is_not_passed_over() {
+fn damaged_files_with_names_of_shards_are_not_skipped() {
     let folder = folder(&[
         "train-00000-of-00003",
         "train-00001-of-00003 text",
@@ -98,7 +98,7 @@ fn a_damaged_shard_is_not_passed_over() {
 }
 
 #[test]
-fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted() {
+fn columnar_files_are_found_without_tfrecord_files_or_if_they_are_requested() {
     let folder = folder(&["t/a", "t/b.parquet parquet", "c/b.parquet parquet", "c/a.arrow arrow", "c/x text"]);
     check(&folder, "c", &["a.arrow", "b.parquet"]);
     check(&folder, "t", &["a"]);
@@ -109,7 +109,7 @@ fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted(
     assert_eq!(contents(Wanted::TfRecord), [Contents::TfRecord]);
     assert_eq!(contents(Wanted::All), [Contents::Arrow, Contents::Parquet, Contents::TfRecord, Contents::Parquet]);
     assert_eq!(contents(Wanted::Columnar), [Contents::Arrow, Contents::Parquet, Contents::Parquet]);
-    // A glob means what it names.
+    // A glob also names files of other formats.
     check(&folder, "t/*", &["a", "b.parquet"]);
     check(&folder, "*", &["t/a"]);
     let error = resolve_wanted(&[folder.path().join("c")], Wanted::TfRecord).unwrap_err();
@@ -119,22 +119,22 @@ fn columnar_files_are_found_where_there_is_no_tfrecord_or_where_they_are_wanted(
 }
 
 #[test]
-fn an_empty_shard_is_one_of_no_records() {
+fn an_empty_file_is_a_shard_without_records() {
     let folder =
         folder(&["t/a.tfrecord", "t/b-00000-of-00001 empty", "t/c empty", "p/a.tfrecord empty", "p/b parquet"]);
     check(&folder, "t", &["a.tfrecord", "b-00000-of-00001"]);
-    // .. and says nothing of what else a folder holds.
+    // Empty TFRecord files do not hide Parquet files.
     check(&folder, "p", &["b"]);
     let found = resolve_wanted(&[folder.path().join("p"), folder.path().join("t")], Wanted::Any).unwrap();
     assert!(found.passed_over.may_matter());
     assert_eq!(found.passed_over.to_string(), "passed over: 2 empty");
-    // So it is where a glob names it.
+    // The same holds for globs.
     check(&folder, "p/*", &["b"]);
     assert!(!resolve_wanted(&[folder.path().join("t/a*")], Wanted::Any).unwrap().passed_over.may_matter());
 }
 
 #[test]
-fn what_is_called_otherwise_is_told_by_what_it_holds() {
+fn sidecars_are_shards_if_their_content_is() {
     let folder = folder(&["a.json", "b.txt", "c.index gzip", "d.json text", "e.txt empty", "_f"]);
     check(&folder, "", &["a.json", "b.txt", "c.index"]);
     let found = resolve_wanted(&[folder.path()], Wanted::Any).unwrap();
@@ -143,7 +143,7 @@ fn what_is_called_otherwise_is_told_by_what_it_holds() {
 
 #[test]
 #[cfg(unix)]
-fn what_cannot_be_opened_is_told_in_its_turn_to_who_verifies() {
+fn files_that_cannot_be_opened_are_returned_for_verify() {
     let folder = folder(&["a.tfrecord", "c.tfrecord"]);
     std::os::unix::fs::symlink("nowhere", folder.path().join("b.tfrecord")).unwrap();
     for sources in [
@@ -155,12 +155,12 @@ fn what_cannot_be_opened_is_told_in_its_turn_to_who_verifies() {
         assert_eq!(names(&found.shards), ["a.tfrecord", "b.tfrecord", "c.tfrecord"]);
         assert!(ShardReader::open(&found.shards[1], &ReadOptions::default()).is_err());
     }
-    // A name that is nobody's is mistyped.
+    // A source that does not exist is an error.
     assert!(resolve_wanted(&[folder.path().join("d.tfrecord")], Wanted::ToVerify).is_err());
 }
 
 #[test]
-fn a_file_that_is_called_tfrecord_is_not_passed_over_in_silence() {
+fn files_with_an_extension_of_tfrecord_are_not_skipped() {
     let folder = folder(&["a.tfrecord", "b.tfrecord text", "c.tfrecord-00000-of-00001.gz text", "d text"]);
     check(&folder, "", &["a.tfrecord", "b.tfrecord", "c.tfrecord-00000-of-00001.gz"]);
     let shards = resolve(&[folder.path()]).unwrap();
@@ -168,7 +168,7 @@ fn a_file_that_is_called_tfrecord_is_not_passed_over_in_silence() {
 }
 
 #[test]
-fn a_file_is_taken_by_its_name_whatever_it_holds() {
+fn a_file_that_is_named_is_read_whatever_its_format() {
     let folder = folder(&["_x.json", "empty empty", "text text", "p parquet", "a*b", "[x]"]);
     for name in ["_x.json", "empty", "text", "p", "a*b", "[x]"] {
         check(&folder, name, &[name]);
@@ -180,7 +180,7 @@ fn a_file_is_taken_by_its_name_whatever_it_holds() {
 }
 
 #[test]
-fn globs_match_as_shells_do() {
+fn globs_match_like_those_of_shells() {
     let folder = folder(&[
         "d/train/a-1.tf",
         "d/train/a-10.tf",
@@ -205,18 +205,18 @@ fn globs_match_as_shells_do() {
     );
     check(&folder, "d/train/_*", &["_a.tf"]);
     check(&folder, "d/train/.*", &[".a.tf"]);
-    // A folder that matches is searched like one that is named.
+    // A folder that matches is searched like a folder that is named.
     check(&folder, "d/t*", &["test/deep/a-1.tf", "top.tf", "train/a-1.tf", "train/a-2.tf.gz", "train/a-10.tf"]);
 }
 
 #[test]
-fn a_glob_takes_files_of_other_formats_so_that_they_are_told() {
+fn files_of_unknown_format_that_match_a_glob_are_not_skipped() {
     let folder = folder(&["a.tf", "b.tf text"]);
     check(&folder, "*.tf", &["a.tf", "b.tf"]);
 }
 
 #[test]
-fn sources_that_name_nothing_say_where_it_was_looked() {
+fn errors_of_sources_without_shards_name_the_place_and_the_skipped_files() {
     let folder = folder(&["d/_x", "d/y text", "d/z empty", "e/f/.keep", "g/a", "g/b", "g/c.json text"]);
     refused(
         &folder,
@@ -236,7 +236,7 @@ fn sources_that_name_nothing_say_where_it_was_looked() {
         "F/g/*.json: nothing to read: of 1 files that match in F/g, none is TFRecord, Parquet or Arrow; passed over: 1 for \
          the name",
     );
-    refused(&folder, "h/*.tf", "F/h/*.tf: nothing to read: F/h is no folder");
+    refused(&folder, "h/*.tf", "F/h/*.tf: nothing to read: F/h is not a folder");
     let error = refused(&folder, "h", "F/h: No such file or directory (os error 2)");
     assert!(matches!(error.kind(), ErrorKind::Io(_)));
     let error = refused(&folder, "g/[", "F/g/[: error parsing glob '[': unclosed character class; missing ']'");
@@ -246,12 +246,12 @@ fn sources_that_name_nothing_say_where_it_was_looked() {
 }
 
 #[test]
-fn several_sources_are_one_set_in_order() {
+fn several_sources_are_one_data_set_in_order() {
     let folder = folder(&["b/1", "a/10", "a/9"]);
     let source = |name: &str| folder.path().join(name);
     let shards = resolve(&[source("b"), source("a/10"), source("a")]).unwrap();
     assert_eq!(names(&shards), ["1", "10", "9"]);
-    // A file by two names is one file.
+    // A file with two names is returned once.
     let shards = resolve(&[source("a"), source("a/../a/*"), source("a/9")]).unwrap();
     assert_eq!(names(&shards), ["9", "10"]);
     let shards = resolve(&["-", "-"]).unwrap();
@@ -260,7 +260,7 @@ fn several_sources_are_one_set_in_order() {
 
 #[test]
 #[cfg(unix)]
-fn links_are_followed_and_do_not_loop() {
+fn links_are_followed_without_loops() {
     use std::os::unix::fs::symlink;
     let folder = folder(&["d/a", "d/sub/b", "other/c", "blob"]);
     let d = folder.path().join("d");
@@ -268,7 +268,7 @@ fn links_are_followed_and_do_not_loop() {
     symlink("..", d.join("sub/up")).unwrap();
     symlink("sub", d.join("latest")).unwrap();
     symlink("../other", d.join("elsewhere")).unwrap();
-    // A store that keeps equal files once.
+    // Links represent equal files that are stored once.
     symlink("../blob", d.join("x")).unwrap();
     symlink("../blob", d.join("y")).unwrap();
     check(&folder, "d", &["a", "elsewhere/c", "sub/b", "x", "y"]);
@@ -286,7 +286,7 @@ fn links_are_followed_and_do_not_loop() {
 
 #[test]
 #[cfg(unix)]
-fn names_may_be_odd() {
+fn names_may_contain_any_bytes() {
     use std::os::unix::ffi::OsStrExt;
     let folder = folder(&["ü", "new\nline", "a'b\"c", "-"]);
     let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe.tfrecord");
@@ -306,7 +306,7 @@ fn names_may_be_odd() {
 
 #[test]
 #[cfg(unix)]
-fn pipes_are_read_once_and_only_where_they_are_named() {
+fn pipes_are_read_once_and_only_if_they_are_named() {
     let folder = folder(&["a"]);
     let pipe = folder.path().join("pipe");
     let status = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -338,7 +338,7 @@ fn pipes_are_read_once_and_only_where_they_are_named() {
 }
 
 #[test]
-fn a_shard_spec_names_all_shards_and_nothing_else() {
+fn a_shard_spec_names_all_shards_and_no_other_files() {
     let folder = folder(&[
         "d/train-00000-of-00003.tfrecord",
         "d/train-00001-of-00003.tfrecord.gz gzip",
@@ -361,20 +361,20 @@ fn a_shard_spec_names_all_shards_and_nothing_else() {
         "F/d/test@12: nothing to read: of 12 shards 11 are missing, the first test-00000-of-00012",
     );
     let error = resolve(&[folder.path().join("d/train@2")]).unwrap_err().to_string();
-    assert!(error.contains("are the same shard; name what they end in"), "{error}");
+    assert!(error.contains("are the same shard; add their extension to the source"), "{error}");
     let error = resolve(&[folder.path().join("gone/train@2")]).unwrap_err().to_string();
     assert!(error.contains("gone: No such file"), "{error}");
 }
 
 #[test]
-fn names_stay_inside() {
+fn names_are_relative_without_parent_folders() {
     let folder = folder(&["d/sub/a", "d/b"]);
     for source in ["d/../d", "d/sub/..", "d/sub/../*", "d/./sub//*"] {
         for shard in resolve(&[folder.path().join(source)]).unwrap() {
             assert!(shard.name.components().all(|part| matches!(part, std::path::Component::Normal(_))), "{source}");
         }
     }
-    // Tests are run in the crate's folder.
+    // The current folder of tests is that of the crate.
     for source in [
         "../../testdata/shards",
         "./../../testdata/shards/",

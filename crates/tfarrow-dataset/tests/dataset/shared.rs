@@ -1,4 +1,4 @@
-//! What several threads read together is what one reads alone.
+//! Several threads that read one shard return the records and errors that one thread does.
 
 use std::{
     fs,
@@ -13,10 +13,10 @@ use tfarrow_dataset::{Compression, ReadOptions, ShardReader, SharedReader};
 
 use super::{compressed, frames, shard_of, testdata, write_file};
 
-/// Each record with its place, and the error at the end, if any.
+/// Each record with its position, and the error at the end, if there is one.
 type Found = (Vec<(Position, Vec<u8>)>, Option<String>);
 
-/// What so many threads find together.
+/// Reads a shard with several threads.
 fn found(path: &Path, chunk_bytes: usize, threads: usize) -> Found {
     let options = ReadOptions { chunk_bytes, ..ReadOptions::default() };
     let reader = match SharedReader::open(&shard_of(path), &options) {
@@ -53,7 +53,7 @@ fn found(path: &Path, chunk_bytes: usize, threads: usize) -> Found {
     found.into_inner().unwrap()
 }
 
-/// What one reader finds alone.
+/// Reads a shard with one thread.
 fn found_alone(path: &Path) -> Found {
     let mut found = Found::default();
     match ShardReader::open(&shard_of(path), &ReadOptions::default()) {
@@ -84,7 +84,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn every_test_file_is_read_alike() {
+fn every_test_file_is_read_equally() {
     let mut files = 0;
     for folder in ["", "shards", "corrupt"] {
         for entry in fs::read_dir(testdata(folder)).unwrap() {
@@ -99,7 +99,7 @@ fn every_test_file_is_read_alike() {
 }
 
 #[test]
-fn records_of_all_lengths_are_found_whatever_the_pieces() {
+fn records_of_all_lengths_are_found_for_all_sizes_of_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<Vec<u8>> = (0..200usize).map(|i| vec![i as u8; (i * 37) % 101 * (1 + i % 7 / 6 * 90)]).collect();
     let bytes = frames(&records);
@@ -109,7 +109,7 @@ fn records_of_all_lengths_are_found_whatever_the_pieces() {
 }
 
 #[test]
-fn a_file_that_is_cut_anywhere_says_so() {
+fn truncation_is_reported_at_any_byte() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[&b"one"[..], b"", &[7; 100], b"four"]);
     for end in 0..=bytes.len() {
@@ -118,7 +118,7 @@ fn a_file_that_is_cut_anywhere_says_so() {
 }
 
 #[test]
-fn a_byte_that_is_changed_anywhere_is_found_at_its_place() {
+fn a_changed_byte_is_reported_at_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[&b"one"[..], &[7; 30], b"four"]);
     for place in 0..bytes.len() {
@@ -128,9 +128,9 @@ fn a_byte_that_is_changed_anywhere_is_found_at_its_place() {
     }
 }
 
-/// Who has its turn may wait for another, as a scan does whose queue is full; and that one asks what was passed over.
+/// The thread whose turn it is may wait for another one, as in a scan whose queue is full, which calls `lost` meanwhile.
 #[test]
-fn what_was_passed_over_is_told_while_another_has_its_turn() {
+fn lost_does_not_wait_for_the_turn_of_another_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let mut bytes = frames(&[&b"one"[..], b"two", b"three"]);

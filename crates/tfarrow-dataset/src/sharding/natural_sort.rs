@@ -1,8 +1,8 @@
-//! The order of shards: as people count, so that `part-10` comes after `part-9`.
+//! Natural sort order of paths: `part-10` after `part-9`.
 
 use std::{cmp::Ordering, path::Path};
 
-/// Compares paths component by component, runs of digits by their value.
+/// Compares paths by component, and sequences of digits in a component by their value.
 pub(crate) fn compare(a: &Path, b: &Path) -> Ordering {
     let mut left = a.components();
     let mut right = b.components();
@@ -19,7 +19,7 @@ pub(crate) fn compare(a: &Path, b: &Path) -> Ordering {
     }
 }
 
-/// Compares two names; those that differ in leading zeros alone are as equal as numbers, and then ordered by bytes.
+/// Compares two names. Names that differ only in leading zeros of numbers are compared by their bytes.
 fn names(a: &[u8], b: &[u8]) -> Ordering {
     let (mut left, mut right) = (a, b);
     loop {
@@ -43,7 +43,7 @@ fn names(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// The digits that `bytes` begins with, less leading zeros, and what follows them.
+/// Splits the digits at the start of `bytes`, without leading zeros, from the rest.
 fn digits(bytes: &[u8]) -> (&[u8], &[u8]) {
     let end = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
     let (digits, rest) = bytes.split_at(end);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_as_people_do() {
+    fn numbers_are_compared_by_value() {
         let sorted = [
             "a",
             "a/x",

@@ -1,8 +1,13 @@
-//! What a file that is no TFRecord file looks like, in words that help whoever named it.
+//! Other formats, recognized by their magic numbers, and the message for a file of one of them.
+//!
+//! ```text
+//! a.zip: not TFRecord: starts like zip; unpack it first
+//!                                 name   next step
+//! ```
 
 use std::{fs::File, io::Read, path::Path};
 
-/// What a format's files begin with, its name, and what to do about it.
+/// Known formats: the magic number, the name, and the next step for the user, if there is one.
 const MAGICS: &[(&[u8], &str, &str)] = &[
     (
         b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f",
@@ -22,11 +27,11 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
     (b"SQLite format 3\0", "SQLite", ""),
     (b"PK\x03\x04", "zip", "unpack it first"),
     (b"PK\x05\x06", "zip", "it is empty"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "decompress it first: TFRecord knows gzip and zlib alone"),
-    (b"BZh", "bzip2", "decompress it first: TFRecord knows gzip and zlib alone"),
-    (b"\xfd7zXZ\0", "xz", "decompress it first: TFRecord knows gzip and zlib alone"),
-    (b"\x04\x22\x4d\x18", "lz4", "decompress it first: TFRecord knows gzip and zlib alone"),
-    (b"\xff\x06\0\0sNaPpY", "Snappy", "decompress it first: TFRecord knows gzip and zlib alone"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "decompress it first: TFRecord supports gzip and zlib only"),
+    (b"BZh", "bzip2", "decompress it first: TFRecord supports gzip and zlib only"),
+    (b"\xfd7zXZ\0", "xz", "decompress it first: TFRecord supports gzip and zlib only"),
+    (b"\x04\x22\x4d\x18", "lz4", "decompress it first: TFRecord supports gzip and zlib only"),
+    (b"\xff\x06\0\0sNaPpY", "Snappy", "decompress it first: TFRecord supports gzip and zlib only"),
     (b"\x1f\x8b", "gzip", "decompress it once"),
     (b"\x89PNG", "a PNG image", ""),
     (b"\xff\xd8\xff", "a JPEG image", ""),
@@ -37,44 +42,40 @@ const MAGICS: &[(&[u8], &str, &str)] = &[
     (b"\x80\x03", "a Python pickle", ""),
     (b"\x80\x04\x95", "a Python pickle", ""),
     (b"\x80\x05\x95", "a Python pickle", ""),
-    (
-        b"version https://git-lfs",
-        "a pointer of Git LFS, which stands where the file should be",
-        "fetch the file itself with `git lfs pull`",
-    ),
+    (b"version https://git-lfs", "a Git LFS pointer instead of the file", "fetch the file with `git lfs pull`"),
 ];
 
-/// Magic numbers that are no longer may as well be the length of a record.
+/// Length in bytes of magic numbers that occur by chance in the length of a record.
 const SHORT_MAGIC: usize = 2;
-/// The fewest bytes that are called text: any shorter file may as well be the rest of another.
+/// Minimum number of bytes of text: shorter heads are too often the rest of another file.
 const TEXT_BYTES: usize = 4;
-/// Where a tar archive says that it is one.
+/// Offset and magic number of a tar archive.
 const TAR: (usize, &[u8]) = (257, b"ustar");
-/// Bytes of a file that are looked at.
+/// Number of bytes at the start of a file that identify its format.
 pub(crate) const HEAD_BYTES: u64 = 512;
-/// How many bytes of a file that looks like nothing known are shown.
+/// Number of bytes that the message for an unknown format shows.
 const SHOWN: usize = 12;
 
-/// The format that `head` is the beginning of, in words, and what to do about it.
+/// Returns the message for a file of a known format that begins with `head`: the name and the next step.
 pub(crate) fn known(head: &[u8]) -> Option<String> {
     let (name, step) = magic(head).or_else(|| tar(head)).or_else(|| text(head))?;
     Some(if step.is_empty() { format!("starts like {name}") } else { format!("starts like {name}; {step}") })
 }
 
-/// Whether `head` is the beginning of a known format, and no damaged record of TFRecord begins so.
+/// Returns whether `head` is the start of a known format, and not by chance that of a corrupt record.
 pub(crate) fn is_surely_known(head: &[u8]) -> bool {
     let is_short = |(magic, ..): &&(&[u8], &str, &str)| magic.len() <= SHORT_MAGIC;
     let by_magic = MAGICS.iter().find(|(magic, ..)| head.starts_with(magic));
     known(head).is_some() && !by_magic.is_some_and(|magic| is_short(&magic))
 }
 
-/// Whether `head` is the beginning of an archive, which may hold whole TFRecord files.
+/// Returns whether `head` is the start of an archive, which may contain complete TFRecord files.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || tar(head).is_some()
 }
 
-/// The format that the file at `path` is of, in words, where it is a known one. A pipe is not looked into: that
-/// could wait forever.
+/// Returns the message for the file at `path` if it has a known format. Pipes are not opened, because reading them could
+/// block.
 pub(crate) fn known_file(path: &Path) -> Option<String> {
     if !path.is_file() {
         return None;
@@ -84,11 +85,11 @@ pub(crate) fn known_file(path: &Path) -> Option<String> {
     known(&head)
 }
 
-/// What a file looks like that begins with `head`, is `size` bytes long where that is known, and is called `path`.
+/// Returns the message for the file at `path` that begins with `head`, of any format. `size` is its size in bytes, if known.
 pub(crate) fn looks_like(head: &[u8], size: Option<u64>, path: &Path) -> String {
     known(head).unwrap_or_else(|| {
         let size = size.map_or_else(String::new, |size| format!("the file is {size} bytes and "));
-        let hint = if says_recordio(path) { "; the name says RecordIO, which is another format" } else { "" };
+        let hint = if is_named_recordio(path) { "; the file name says RecordIO, which is another format" } else { "" };
         format!("{size}begins with {}, where a first record's length and its CRC should be{hint}", hex(head))
     })
 }
@@ -102,7 +103,7 @@ fn tar(head: &[u8]) -> Option<(&'static str, &'static str)> {
 }
 
 fn text(head: &[u8]) -> Option<(&'static str, &'static str)> {
-    // A character may be cut in two where the head ends.
+    // The head may end inside of a character.
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
@@ -114,12 +115,12 @@ fn text(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     Some(match text.chars().next() {
         Some('{' | '[') => ("JSON", ""),
-        Some('<') => ("HTML or XML", "if it was downloaded, look at what the server said"),
+        Some('<') => ("HTML or XML", "if it was downloaded, the server may have sent an error page"),
         _ => ("text", ""),
     })
 }
 
-fn says_recordio(path: &Path) -> bool {
+fn is_named_recordio(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().to_ascii_lowercase().contains("recordio"))
 }
 
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_it_knows() {
+    fn known_formats_are_named() {
         check(
             b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f\0\0\0\0",
             "digits.array_record",
@@ -159,17 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn shows_the_bytes_of_what_it_does_not_know() {
+    fn the_first_bytes_of_an_unknown_format_are_shown() {
         check(
             b"\xdd\x04\0\0\x4d\xe1\xe9\x67\xd3\x3b\x33\xb4\x0a",
             "data.recordio",
             "the file is 323 bytes and begins with dd 04 00 00 4d e1 e9 67 d3 3b 33 b4, where a first record's \
-             length and its CRC should be; the name says RecordIO, which is another format",
+             length and its CRC should be; the file name says RecordIO, which is another format",
         );
     }
 
     #[test]
-    fn short_rests_are_not_called_text() {
+    fn short_heads_are_not_text() {
         assert_eq!(known(b"abc"), None);
         assert_eq!(known(b""), None);
         assert_eq!(known(b"ab\0c"), None);

@@ -1,22 +1,34 @@
-//! Under which names outputs go: those of their shards, with another ending.
+//! File names of shards, and the names of the outputs that are made of them.
 //!
-//! TensorFlow puts a shard's number before the suffix or after it (`train-00000-of-00004.tfrecord`,
-//! `mnist-train.tfrecord-00000-of-00001`), TFDS and others leave the suffix away. All of them become
-//! `NAME-00000-of-00004.parquet`; the way back takes the name that the Parquet file remembers.
+//! TensorFlow writes the number of a shard before the extension or after it, TFDS and others write no extension:
+//!
+//! ```text
+//! train-00000-of-00004.tfrecord         ─▶  train-00000-of-00004.parquet
+//! mnist-train.tfrecord-00000-of-00001   ─▶  mnist-train-00000-of-00001.parquet
+//! train-00000-of-00004                  ─▶  train-00000-of-00004.parquet
+//! ```
+//!
+//! A Parquet file stores the name of its TFRecord file, which the conversion back to TFRecord restores.
 
 use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
-use crate::Compression;
+use crate::{Compression, compression::strip_ending};
 
-/// What the names of TFRecord files end in, before a compression's suffix.
+/// The source that is standard input.
+pub(crate) const STDIN: &str = "-";
+
+/// Extensions of TFRecord files, before the ending of a compression.
 const TFRECORD: &[&str] = &[".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record"];
-/// What the names of the files end in that TFRecord is turned into.
+/// Extensions of Parquet and Arrow files.
 const COLUMNAR: &[&str] = &[".parquet", ".arrow"];
-/// The name of the output made of the shard `name`: in the same folder, with its suffixes replaced by `extension`
-/// (`parquet`, `tfrecord.gz`; no dot before it).
+/// Extensions of files that are usually next to shards, and no shards.
+const SIDECARS: &[&str] = &["json", "txt", "index"];
+
+/// Returns the path of the output made of the shard `name`: in the same folder, with its extensions replaced by `extension`,
+/// which has no dot before it, such as `parquet` or `tfrecord.gz`.
 ///
 /// ```
 /// use std::path::Path;
@@ -33,12 +45,13 @@ pub fn output_name(name: &Path, extension: &str) -> PathBuf {
     name.with_file_name(os_string(output))
 }
 
-/// The name of shard `index` of `count`, as TensorFlow counts them: `train-00000-of-00004.tfrecord`.
+/// Returns the file name of shard `index` of `count` as TensorFlow writes it: `train-00000-of-00004.tfrecord`.
 pub fn tf_shard_name(stem: &str, index: usize, count: usize, extension: &str) -> String {
     format!("{stem}-{index:05}-of-{count:05}.{extension}")
 }
 
-/// The index and the count in a name that [`tf_shard_name`] gives for this stem and extension; `None` in another.
+/// Returns the index and the count in a name that [`tf_shard_name`] returns for this stem and extension; `None` for another
+/// name.
 ///
 /// ```
 /// use tfarrow_dataset::names::tf_shard_number;
@@ -51,7 +64,8 @@ pub fn tf_shard_number(name: &str, stem: &str, extension: &str) -> Option<(usize
     Some((index.parse().ok()?, count.parse().ok()?))
 }
 
-/// What the shards of a set have in common: `name` without its suffixes and its number, as [`tf_shard_name`] takes it.
+/// Returns the stem that the shards of a set have in common, for [`tf_shard_name`]: the file name without extensions and
+/// number.
 pub fn set_name(name: &Path) -> String {
     let stem = stem(file_name(name));
     let (head, _) = split_number(&stem);
@@ -59,10 +73,11 @@ pub fn set_name(name: &Path) -> String {
     String::from_utf8_lossy(head).into_owned()
 }
 
-/// The name that the way back gives to the output made of `name`, where its shard was once called `original`.
+/// Returns the path of the TFRecord output made of `name`, a file that was once made of the TFRecord file `original`.
 ///
-/// The folder is that of `name`: of the original path only the file's name is believed. Where the compression `was`
-/// another than the output's, the name's suffix follows it. `None` where `original` cannot be a file's name.
+/// The folder is that of `name`; of `original`, which a file may contain with any content, only the file name is used. If
+/// the compression of the output differs from that of the original, `was`, the ending is replaced. `None` if `original` is
+/// not a valid file name.
 ///
 /// ```
 /// use std::path::Path;
@@ -72,7 +87,7 @@ pub fn set_name(name: &Path) -> String {
 /// assert_eq!(name.as_deref(), Some(Path::new("b/a.tfrecord")));
 /// ```
 pub fn original_name(name: &Path, original: &str, was: Compression, output: Compression) -> Option<PathBuf> {
-    // Windows' separator is none on other systems, but a name from there may hold it.
+    // A file written on Windows may store a path with the separator of Windows.
     let original = original.rsplit(['/', '\\']).next()?;
     if matches!(original, "" | "." | "..") || original.contains('\0') {
         return None;
@@ -84,7 +99,7 @@ pub fn original_name(name: &Path, original: &str, was: Compression, output: Comp
     Some(name.with_file_name(format!("{plain}{}", output.suffix())))
 }
 
-/// The set that a numbered shard is of, in its folder; its number and how many there are, as the name has them.
+/// Splits the path of a numbered shard into the path of its set, its index, and the number of shards, the last two as text.
 pub(crate) fn set_member(name: &Path) -> Option<(PathBuf, String, String)> {
     let stem = stem(file_name(name));
     let (head, number) = split_number(&stem);
@@ -92,12 +107,12 @@ pub(crate) fn set_member(name: &Path) -> Option<(PathBuf, String, String)> {
     Some((name.with_file_name(os_string(head.to_vec())), index.to_owned(), of.to_owned()))
 }
 
-/// Whether a file is called as shards are: TFRecord, or numbered.
+/// Returns whether a file has the name of a shard: an extension of TFRecord, or a shard number.
 pub fn is_called_shard(name: &Path) -> bool {
     says_tfrecord(name) || is_bare_shard(name)
 }
 
-/// Whether the name says that the file is TFRecord, compressed or not, numbered or not.
+/// Returns whether a file has an extension of TFRecord, with or without the ending of a compression and a shard number.
 pub fn says_tfrecord(name: &Path) -> bool {
     let (plain, _) = Compression::of_name_bytes(file_name(name));
     let (head, number) = split_number(plain);
@@ -105,18 +120,24 @@ pub fn says_tfrecord(name: &Path) -> bool {
     strip(head, TFRECORD).1
 }
 
-/// Whether a file without an extension is numbered as TensorFlow numbers shards: `train-00000-of-00004`, also compressed.
-/// With another extension it is something else's shard, such as a checkpoint's `variables.data-00000-of-00001`.
+/// Returns whether a file has a shard number and no extension, except that of a compression: `train-00000-of-00004`. With
+/// another extension it is not a shard, such as `variables.data-00000-of-00001` of a checkpoint.
 fn is_bare_shard(name: &Path) -> bool {
     let (head, number) = split_number(Compression::of_name_bytes(file_name(name)).0);
     !number.is_empty() && !head.contains(&b'.')
 }
 
+/// Returns whether a file has the extension of files that are usually next to shards, such as `dataset_info.json`.
+pub(crate) fn is_sidecar(path: &Path) -> bool {
+    path.extension().is_some_and(|own| SIDECARS.iter().any(|suffix| own.eq_ignore_ascii_case(suffix)))
+}
+
+/// Returns the file name of a path, which need not be UTF-8; `records` if it has none.
 pub(crate) fn file_name(name: &Path) -> &[u8] {
     name.file_name().unwrap_or(OsStr::new("records")).as_encoded_bytes()
 }
 
-/// A file's name without the suffixes of formats and compressions, at most one of each before and after its number.
+/// Returns a file name without the extensions of formats and compressions, at most one of each before and after its number.
 fn stem(name: &[u8]) -> Vec<u8> {
     let plain = strip_suffixes(name);
     let (head, number) = split_number(plain);
@@ -132,19 +153,13 @@ fn strip_suffixes(name: &[u8]) -> &[u8] {
     if stripped { name } else { strip(name, COLUMNAR).0 }
 }
 
-/// `name` without the one of `endings` that it has, and whether there is one.
+/// Returns `name` without the one of `endings` that it has, and whether it has one.
 fn strip<'a>(name: &'a [u8], endings: &[&str]) -> (&'a [u8], bool) {
     let stem = endings.iter().find_map(|ending| strip_ending(name, ending));
     (stem.unwrap_or(name), stem.is_some())
 }
 
-/// `name` without this ending, in whatever case. Nothing is stripped to nothing.
-pub(crate) fn strip_ending<'a>(name: &'a [u8], ending: &str) -> Option<&'a [u8]> {
-    let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
-    (!stem.is_empty() && end.eq_ignore_ascii_case(ending.as_bytes())).then_some(stem)
-}
-
-/// Parts a name before a shard's number, `-00000-of-00004`, where it ends in one; else the second part is empty.
+/// Splits a name before the shard number at its end, `-00000-of-00004`; without one, the second part is empty.
 fn split_number(name: &[u8]) -> (&[u8], &[u8]) {
     let number = |name: &[u8]| {
         let rest = strip_digits(name)?.strip_suffix(b"-of-")?;
@@ -153,7 +168,7 @@ fn split_number(name: &[u8]) -> (&[u8], &[u8]) {
     name.split_at(number(name).unwrap_or(name.len()))
 }
 
-/// `name` without the digits at its end; `None` where there are none.
+/// Returns `name` without the digits at its end; `None` if there are none.
 fn strip_digits(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     name.get(..name.len() - digits).filter(|_| digits > 0)
@@ -268,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_say_tfrecord() {
+    fn names_with_and_without_an_extension_of_tfrecord() {
         for name in
             ["a.tfrecord", "a.TFRECORDS", "a.tfrec.gz", "m.tfrecord-00000-of-00001", "a.tfrecord-0-of-1.gz", "a.record"]
         {

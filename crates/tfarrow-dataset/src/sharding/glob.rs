@@ -1,13 +1,18 @@
-//! Globs: `* ? [..] {a,b} **`, matched against the paths below their fixed part.
+//! Globs: `* ? [..] {a,b} **`.
+//!
+//! ```text
+//! data/train/part-*/[0-9]*.tfrecord
+//! prefix    │pattern, matched against paths below the prefix
+//! ```
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern, parted in the folder where it begins and what is matched against the paths below.
+/// A glob, split into the folder to search and the pattern for paths below it.
 #[derive(Debug)]
 pub(crate) struct Glob {
-    /// The leading folders in which no character of the pattern stands; empty for the current one.
+    /// The leading folders without characters of a pattern; empty for the current folder.
     pub(crate) prefix: PathBuf,
     matcher: GlobMatcher,
     pattern: String,
@@ -15,15 +20,15 @@ pub(crate) struct Glob {
 }
 
 impl Glob {
-    /// Whether `source` has a character that means something in a glob.
+    /// Returns whether `source` contains a character with a meaning in globs.
     pub(crate) fn is_glob(source: &str) -> bool {
         source.contains(['*', '?', '[', '{'])
     }
 
-    /// Understands a glob.
+    /// Parses a glob.
     ///
     /// # Errors
-    /// Unbalanced brackets and braces.
+    /// The glob has unbalanced brackets or braces.
     pub(crate) fn new(source: &str) -> Result<Self, globset::Error> {
         let mut prefix = PathBuf::from(if source.starts_with('/') { "/" } else { "" });
         let mut parts = source.split('/').filter(|part| !matches!(*part, "" | ".")).peekable();
@@ -35,23 +40,23 @@ impl Glob {
         Ok(Self { prefix, matcher: glob.compile_matcher(), deep: pattern.contains("**"), pattern })
     }
 
-    /// Whether the path below the fixed part matches.
+    /// Returns whether a path, relative to the prefix, matches.
     pub(crate) fn matches(&self, below: &Path) -> bool {
         self.matcher.is_match(below)
     }
 
-    /// Whether the pattern goes to any depth.
+    /// Returns whether the pattern contains `**`, which matches folders of any depth.
     pub(crate) fn is_deep(&self) -> bool {
         self.deep
     }
 
-    /// How deep below the fixed part a match can lie; with braces perhaps less deep.
+    /// Maximum number of components of a path that matches, relative to the prefix. With braces it may be too large.
     pub(crate) fn depth(&self) -> usize {
         if self.deep { usize::MAX } else { self.pattern.split('/').count() }
     }
 
-    /// Whether a part of the pattern asks for names that begin with `first`, which else are passed over.
-    pub(crate) fn asks_for(&self, first: char) -> bool {
+    /// Returns whether a component of the pattern begins with `first`. Otherwise names that begin with it are skipped.
+    pub(crate) fn names_prefix(&self, first: char) -> bool {
         self.pattern.split('/').any(|part| part.starts_with(first))
     }
 }
@@ -73,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_as_shells_do() {
+    fn patterns_match_like_those_of_shells() {
         check("*.tfrecord", "", &["a.tfrecord"], &["a/b.tfrecord", "a.tfrecord.gz"]);
         check("/data/x/*", "/data/x", &["a", "a.b"], &["a/b"]);
         check("../d/a?.t", "../d", &["a1.t"], &["a.t", "a12.t"]);
@@ -88,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn knows_how_deep_it_goes() {
+    fn depth_and_prefixes_are_those_of_the_pattern() {
         assert_eq!(Glob::new("a/b*/c").unwrap().depth(), 2);
         assert_eq!(Glob::new("a/**").unwrap().depth(), usize::MAX);
         assert!(Glob::new("a/[").is_err());
-        assert!(Glob::new("a/*/_x*").unwrap().asks_for('_'));
-        assert!(!Glob::new("_a/*").unwrap().asks_for('_'));
+        assert!(Glob::new("a/*/_x*").unwrap().names_prefix('_'));
+        assert!(!Glob::new("_a/*").unwrap().names_prefix('_'));
     }
 }

@@ -1,4 +1,4 @@
-//! Outputs in stores: what is there already, and how a file that is whole becomes an object.
+//! Outputs in object stores: existing objects, and uploads of complete files.
 
 use std::{
     fs::File,
@@ -15,52 +15,65 @@ use futures::{
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, path::Path as Key};
 use tokio::sync::Semaphore;
 
-use crate::{
-    Error, ErrorKind, Result,
-    remote::{AHEAD, LOOKS, Location, PART, is_remote, key, meta, usage, wait},
+use super::{
+    AHEAD, OBJECTS_AT_ONCE, PART,
+    location::{Location, invalid_source, is_remote, parse_key},
+    object::head,
+    wait,
 };
+use crate::{Error, ErrorKind, Result};
 
-/// Parts that an object is put together of, at most: S3 takes 10,000.
+/// Maximum number of parts of an object. S3 allows 10,000.
 const MAX_PARTS: u64 = 9_000;
 
-/// Requests with parts in them that are on their way at once, of all uploads: each is in memory, and all share one line.
-static TURNS: Semaphore = Semaphore::const_new(2 * AHEAD);
+/// Permits for requests with parts, of all uploads together: each part is in memory, and all share one connection.
+static PERMITS: Semaphore = Semaphore::const_new(2 * AHEAD);
 
-/// An object: the store, and its key there.
-pub(crate) type Object = (Arc<dyn ObjectStore>, Key);
+/// The place of an object that may not exist yet: its store, and its key there.
+pub(crate) type OutputObject = (Arc<dyn ObjectStore>, Key);
 
-/// Where in a store an output is, or a folder of outputs; `None` where it is on this machine.
+/// Returns the location of an output, or of a folder of outputs, in a store; `None` if it is a path of this machine.
+///
+/// # Errors
+/// The URL is not UTF-8, or that of a web server.
 fn location(target: &Path) -> Result<Option<Location<'_>>> {
     if !is_remote(&target.to_string_lossy()) {
         return Ok(None);
     }
     let Some(location) = target.to_str().and_then(Location::parse) else {
-        return Err(usage(target, "a name that is no UTF-8 is no object's"));
+        return Err(invalid_source(target, "the name of an object must be UTF-8"));
     };
     if location.is_http() {
-        return Err(usage(target, "a web server takes no files: name a folder on this machine, or in a store"));
+        return Err(invalid_source(
+            target,
+            "cannot write to a web server: name a folder on this machine, or in an object store",
+        ));
     }
     Ok(Some(location))
 }
 
-/// The object that an output is; `None` where it is a file.
-pub(crate) fn object(target: &Path) -> Result<Option<Object>> {
+/// Returns the place of the object that an output is; `None` if it is a file.
+///
+/// # Errors
+/// The URL cannot be that of an object, or its store cannot be used.
+pub(crate) fn output_object(target: &Path) -> Result<Option<OutputObject>> {
     let Some(location) = location(target)? else { return Ok(None) };
     if location.path.is_empty() {
-        return Err(usage(target, "names a store, and no object in it"));
+        return Err(invalid_source(target, "names a store without an object in it"));
     }
-    let key = key(location.path).map_err(|error| Error::io(target, error))?;
+    let key = parse_key(location.path).map_err(|error| Error::io(target, error))?;
     Ok(Some((location.store()?, key)))
 }
 
-/// The outputs, files or objects, that are there already.
+/// Returns those of `outputs`, files or objects, that exist.
 ///
 /// # Errors
-/// What a store says.
+/// A URL cannot be that of an object, or a request failed.
+#[doc(hidden)]
 pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
     let (mut found, mut paths, mut objects) = (Vec::new(), Vec::new(), Vec::new());
     for output in outputs {
-        match object(output)? {
+        match output_object(output)? {
             Some(object) => {
                 paths.push(*output);
                 objects.push(object);
@@ -72,8 +85,8 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
     if objects.is_empty() {
         return Ok(found);
     }
-    let ask = |(store, key): Object| async move { is_there(&store, &key).await };
-    let answers = wait(stream::iter(objects).map(ask).buffered(LOOKS).collect::<Vec<_>>());
+    let ask = |(store, key): OutputObject| async move { exists(&store, &key).await };
+    let answers = wait(stream::iter(objects).map(ask).buffered(OBJECTS_AT_ONCE).collect::<Vec<_>>());
     let answers = answers.map_err(|error| Error::io("object store", error))?;
     for (path, answer) in paths.into_iter().zip(answers) {
         if answer.map_err(|error| Error::io(path, error.into()))? {
@@ -83,10 +96,11 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
     Ok(found)
 }
 
-/// The names of what stands in a folder, of files or of objects; nothing where there is no such folder.
+/// Returns the names of the files or objects in a folder; none if there is no such folder.
 ///
 /// # Errors
-/// What the system or the store says.
+/// An IO error, or a request failed.
+#[doc(hidden)]
 pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error| Error::io(folder, error);
     let Some(location) = location(folder)? else {
@@ -96,17 +110,17 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
         };
         return entries.map(|entry| Ok(PathBuf::from(entry.map_err(failed)?.file_name()))).collect();
     };
-    let (store, key) = (location.store()?, key(location.path).map_err(failed)?);
+    let (store, key) = (location.store()?, parse_key(location.path).map_err(failed)?);
     let listed = wait(async move { store.list_with_delimiter(Some(&key)).await });
     let listed = listed.and_then(|listed| Ok(listed?)).map_err(failed)?;
     Ok(listed.objects.iter().filter_map(|object| object.location.filename().map(PathBuf::from)).collect())
 }
 
-/// Makes the file at `path` this object, whose URL is `target`, and which appears whole.
+/// Uploads the file at `path` as an object, whose URL is `target`. The object appears when it is complete.
 ///
 /// # Errors
-/// [`ErrorKind::Exists`] where it is there and may not be overwritten; what the system or the store says.
-pub(crate) fn upload(path: &Path, target: &Path, (store, key): Object, overwrite: bool) -> Result<()> {
+/// [`ErrorKind::Exists`] if the object exists and `overwrite` is `false`, an IO error, or a request failed.
+pub(crate) fn upload(path: &Path, target: &Path, (store, key): OutputObject, overwrite: bool) -> Result<()> {
     let failed = |error| Error::io(target, error);
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     match wait(async move { put_new(&store, &key, file, overwrite).await }).and_then(|put| put).map_err(failed)? {
@@ -115,16 +129,16 @@ pub(crate) fn upload(path: &Path, target: &Path, (store, key): Object, overwrite
     }
 }
 
-/// Whether the object was put: not where it is there and may not be overwritten. Of two who put a new object of several
-/// parts at the same moment, the last wins: stores know no condition there.
+/// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is `false`. If two programs put
+/// a new object of several parts at the same time, the last one wins, because stores have no condition for that.
 async fn put_new(store: &Arc<dyn ObjectStore>, key: &Key, file: File, overwrite: bool) -> io::Result<bool> {
-    if !overwrite && is_there(store, key).await? {
+    if !overwrite && exists(store, key).await? {
         return Ok(false);
     }
     let mode = if overwrite { PutMode::Overwrite } else { PutMode::Create };
     match put(store.as_ref(), key, &file, mode).await {
         Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-        // The store does not know the condition.
+        // The store does not support the condition of PutMode::Create.
         Err(object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }) if !overwrite => {
             put(store.as_ref(), key, &file, PutMode::Overwrite).await?;
             Ok(true)
@@ -133,16 +147,16 @@ async fn put_new(store: &Arc<dyn ObjectStore>, key: &Key, file: File, overwrite:
     }
 }
 
-async fn is_there(store: &Arc<dyn ObjectStore>, key: &Key) -> object_store::Result<bool> {
-    Ok(meta(store.as_ref(), key).await?.is_some())
+async fn exists(store: &Arc<dyn ObjectStore>, key: &Key) -> object_store::Result<bool> {
+    Ok(head(store.as_ref(), key).await?.is_some())
 }
 
-/// Puts the file there in one request, or in parts where it is large.
+/// Puts a file in one request, or in parts if it is large.
 async fn put(store: &dyn ObjectStore, key: &Key, file: &File, mode: PutMode) -> object_store::Result<()> {
     let size = file.metadata().map_err(generic)?.len();
     let part = PART.max(size.div_ceil(MAX_PARTS));
     if size <= part {
-        let _turn = TURNS.acquire().await;
+        let _permit = PERMITS.acquire().await;
         store.put_opts(key, read(file, 0, size).await?.into(), mode.into()).await?;
         return Ok(());
     }
@@ -150,7 +164,7 @@ async fn put(store: &dyn ObjectStore, key: &Key, file: &File, mode: PutMode) -> 
     match put_parts(upload.as_mut(), file, size, part).await {
         Ok(()) => upload.complete().await.map(drop),
         Err(error) => {
-            // Parts of an object that never comes to be are paid for. The error at hand says more than a second one.
+            // Stores charge for parts of an upload that is not aborted. The first error is more useful than a second one.
             upload.abort().await.ok();
             Err(error)
         }
@@ -161,15 +175,15 @@ async fn put_parts(upload: &mut dyn MultipartUpload, file: &File, size: u64, par
     let mut sent = FuturesUnordered::new();
     let mut from = 0;
     while from < size {
-        let turn = TURNS.acquire().await;
+        let permit = PERMITS.acquire().await;
         let bytes = read(file, from, part.min(size - from)).await?;
         from += part;
         let put = upload.put_part(bytes.into());
         sent.push(async move {
-            let _turn = turn;
+            let _permit = permit;
             put.await
         });
-        // Parts are on their way while others are waited for alone: what is done makes room, at most `AHEAD` are left.
+        // Requests make progress only while they are polled here. At most `AHEAD` are left for the next loop.
         while sent.len() >= AHEAD {
             sent.try_next().await?;
         }
@@ -178,7 +192,7 @@ async fn put_parts(upload: &mut dyn MultipartUpload, file: &File, size: u64, par
     Ok(())
 }
 
-/// Bytes of the file, read on a thread that may block.
+/// Reads bytes of a file on a thread that may block.
 async fn read(file: &File, from: u64, count: u64) -> object_store::Result<Bytes> {
     let mut file = file.try_clone().map_err(generic)?;
     let read = move || {
@@ -204,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_becomes_an_object_whatever_its_size() {
+    fn files_of_all_sizes_are_uploaded() {
         let (store, key): (Arc<dyn ObjectStore>, _) = (Arc::new(InMemory::new()), Key::from("a/b"));
         for size in [0, 1, PART, PART + 1, 2 * PART, 2 * PART + 5] {
             let bytes: Vec<u8> = (0..size).map(|i| (i / 7) as u8).collect();
@@ -216,27 +230,27 @@ mod tests {
                 wait(async move { put_new(&store, &key, file, overwrite).await }).unwrap().unwrap()
             };
             assert!(put(true));
-            assert!(!put(false), "it is there");
+            assert!(!put(false), "the object exists");
             let stored = block_on(async { store.get(&key).await.unwrap().bytes().await.unwrap() });
             assert!(stored == bytes, "{size}");
         }
     }
 
     #[test]
-    fn what_can_be_no_object_is_refused() {
+    fn urls_that_cannot_be_objects_are_refused() {
         for target in ["s3://bucket", "s3://bucket.parquet", "https://host/a.parquet"] {
-            let error = object(Path::new(target)).unwrap_err().to_string();
-            assert!(error.contains("no object in it") || error.contains("takes no files"), "{error}");
+            let error = output_object(Path::new(target)).unwrap_err().to_string();
+            assert!(error.contains("without an object") || error.contains("to a web server"), "{error}");
         }
         #[cfg(unix)]
         {
             let target: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"s3://bucket/\xff");
-            assert!(existing(&[Path::new(target)]).unwrap_err().to_string().contains("no UTF-8"));
+            assert!(existing(&[Path::new(target)]).unwrap_err().to_string().contains("must be UTF-8"));
         }
     }
 
     #[test]
-    fn files_that_are_there() {
+    fn existing_files_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
         std::fs::write(&old, b"x").unwrap();

@@ -1,4 +1,5 @@
-//! TensorFlow's short name of a whole set of shards: `train@10` for `train-00000-of-00010` to `train-00009-of-00010`.
+//! Shard specs, TensorFlow's short names of complete sets of shards: `train@10` for `train-00000-of-00010` to
+//! `train-00009-of-00010`.
 
 use std::{
     collections::BTreeMap,
@@ -6,57 +7,65 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, ErrorKind, PassedOver, Result, source::stands_beside};
+use crate::{Error, ErrorKind, PassedOver, Result, file_names::is_sidecar};
 
-/// A set of shards by the name and the number of them.
+/// A parsed shard spec.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ShardSpec<'a> {
     folder: &'a Path,
     stem: &'a str,
     count: usize,
-    /// What names end in after their number; where it is empty, anything that begins with a dot may.
+    /// The extension of the files, including the dot. If it is empty, any extension matches.
     suffix: &'a str,
 }
 
-/// Whether `source` has the form of a shard spec, such as `train@10` or `train@10.tfrecord`.
+/// Returns whether `source` has the form of a shard spec, such as `train@10` or `train@10.tfrecord`.
 pub fn is_shard_spec(source: &str) -> bool {
     ShardSpec::parse(source).is_some()
 }
 
 impl<'a> ShardSpec<'a> {
+    /// Parses a shard spec; `None` if `source` has another form.
     pub(crate) fn parse(source: &'a str) -> Option<Self> {
         let path = Path::new(source);
         let (stem, rest) = path.file_name()?.to_str()?.rsplit_once('@')?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (count, suffix) = rest.split_at_checked(digits)?;
         let count = count.parse().ok().filter(|count| *count > 0)?;
-        let is_whole = !stem.is_empty() && (suffix.is_empty() || suffix.starts_with('.'));
-        is_whole.then_some(Self { folder: path.parent()?, stem, count, suffix })
+        let is_spec = !stem.is_empty() && (suffix.is_empty() || suffix.starts_with('.'));
+        is_spec.then_some(Self { folder: path.parent()?, stem, count, suffix })
     }
 
-    /// The files of all shards.
+    /// Returns the paths of all shards, in the order of their numbers.
+    ///
+    /// # Errors
+    /// A shard is missing or exists twice, or an IO error.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         let here = Path::new(".");
         let folder = if self.folder.as_os_str().is_empty() { here } else { self.folder };
         let mut files = Vec::new();
         for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
             let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
-            // A shard's name is text, so that one which is none is no shard.
+            // The name of a shard in a spec is UTF-8, so that other names do not match.
             files.extend(name.to_str().map(|text| (text.to_owned(), self.folder.join(&name))));
         }
         self.choose(files)
     }
 
-    /// The shards among the files of their folder, which come with their names, in their order.
+    /// Returns the shards among `files`, which are given with their names, in the order of their numbers.
+    ///
+    /// # Errors
+    /// A shard is missing, or exists twice.
     pub(crate) fn choose<T>(&self, files: impl IntoIterator<Item = (String, T)>) -> Result<Vec<T>> {
         let mut shards = BTreeMap::new();
         for (name, file) in files {
             let Some(index) = self.index_of(&name) else { continue };
             if let Some((other, _)) = shards.insert(index, (name.clone(), file)) {
-                return Err(self.missing(format!("{name} and {other} are the same shard; name what they end in")));
+                return Err(
+                    self.missing(format!("{name} and {other} are the same shard; add their extension to the source"))
+                );
             }
         }
-        // As long as none is missing, each stands at its number.
         match (0..self.count).find(|index| !shards.contains_key(index)) {
             None => Ok(shards.into_values().map(|(_, file)| file).collect()),
             Some(first) => {
@@ -67,25 +76,24 @@ impl<'a> ShardSpec<'a> {
         }
     }
 
-    /// The name of a shard, as [`tf_shard_name`](crate::names::tf_shard_name) gives it, up to what it ends in.
+    /// Returns the file name of a shard, as [`tf_shard_name`](crate::file_names::tf_shard_name) does.
     fn name(&self, index: usize) -> String {
         format!("{}-{index:05}-of-{:05}{}", self.stem, self.count, self.suffix)
     }
 
-    /// The number of the shard that a file is.
+    /// Returns the number of the shard with this file name; `None` if it is not a shard of the set.
     fn index_of(&self, name: &str) -> Option<usize> {
         let rest = name.strip_prefix(self.stem)?.strip_prefix('-')?;
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let index = rest.get(..digits)?.parse().ok().filter(|index| *index < self.count)?;
         let end = name.strip_prefix(&self.name(index))?;
-        let is_shard =
-            end.is_empty() || self.suffix.is_empty() && end.starts_with('.') && !stands_beside(Path::new(name));
+        let is_shard = end.is_empty() || self.suffix.is_empty() && end.starts_with('.') && !is_sidecar(Path::new(name));
         is_shard.then_some(index)
     }
 
-    fn missing(&self, looked: String) -> Error {
+    fn missing(&self, searched: String) -> Error {
         let spec = self.folder.join(format!("{}@{}{}", self.stem, self.count, self.suffix));
-        Error::new(spec, ErrorKind::NoShards { looked, passed_over: PassedOver::default() })
+        Error::new(spec, ErrorKind::NoShards { looked: searched, passed_over: PassedOver::default() })
     }
 }
 
@@ -101,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_has_a_stem_a_number_and_perhaps_an_ending() {
+    fn a_spec_has_a_stem_a_number_and_an_optional_extension() {
         check("train@10", Some(("", "train", 10, "")));
         check("/a/b/train@4.tfrecord.gz", Some(("/a/b", "train", 4, ".tfrecord.gz")));
         check("a@b/c.tfrecord@1", Some(("a@b", "c.tfrecord", 1, "")));
@@ -111,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_is_known_by_its_number_and_ending() {
+    fn a_file_name_matches_by_number_and_extension() {
         let bare = ShardSpec::parse("train@12").unwrap();
         assert_eq!(bare.index_of("train-00003-of-00012"), Some(3));
         assert_eq!(bare.index_of("train-00011-of-00012.tfrecord.gz"), Some(11));

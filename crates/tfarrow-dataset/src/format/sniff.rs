@@ -1,0 +1,162 @@
+//! The format of a file, recognized by its first bytes; if these are damaged, by its last bytes or its name.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use bytes::{Buf, Bytes};
+use tfarrow_codec::frame::length;
+
+use super::{
+    magic,
+    payload::Payload,
+    stream::{Failure, Stream, contains_record},
+};
+use crate::{Compression, Error, Result};
+
+/// Number of bytes after a damaged first record in which another record is searched for.
+const SEARCHED: u64 = 1 << 20;
+
+/// Number of bytes at the end of a file that identify its format.
+pub(crate) const TAIL: u64 = 6;
+
+/// Magic number at the start and at the end of a Parquet file.
+const PARQUET: &[u8] = b"PAR1";
+/// Magic number at the start and at the end of an Arrow IPC file.
+const ARROW: &[u8] = b"ARROW1";
+
+/// Properties of a shard, besides its format, that its first bytes show.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeadInfo {
+    /// The compression, if a sound record follows, or nothing.
+    pub(crate) compression: Option<Compression>,
+    /// The kind of the first records.
+    pub(crate) payload: Payload,
+}
+
+impl HeadInfo {
+    fn of(stream: &Stream) -> Self {
+        let compression = stream.begins_sound().then(|| stream.compression());
+        Self { compression, payload: Payload::of(stream.head()) }
+    }
+}
+
+/// Format of a shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Contents {
+    /// TFRecord, compressed or not.
+    TfRecord,
+    /// Parquet.
+    Parquet,
+    /// An Arrow IPC file.
+    Arrow,
+}
+
+impl Contents {
+    /// Recognizes the format of the file at `path`; `None` if it has no known format.
+    ///
+    /// A compressed file is decompressed as far as needed. If it is damaged before that, it counts as TFRecord, so that
+    /// reading it reports the damage. A file with unknown first bytes counts as Parquet or Arrow if it ends like one,
+    /// or has the name of one.
+    ///
+    /// # Errors
+    /// An IO error.
+    pub fn of(path: &Path) -> Result<Option<Self>> {
+        Self::sniff(path).map(|(format, _)| format)
+    }
+
+    /// Recognizes the format of the file at `path` as [`of`](Self::of) does, and returns the properties that its first
+    /// bytes show.
+    pub(crate) fn sniff(path: &Path) -> Result<(Option<Self>, HeadInfo)> {
+        let wrap = |error| Error::io(path, error);
+        let mut file = File::open(path).map_err(wrap)?;
+        let head = file.try_clone().map_err(wrap)?;
+        let stream = Stream::new(Box::new(head), usize::MAX).map_err(|failure| match failure {
+            Failure::Io(error) => wrap(error),
+            Failure::Damage(_) => wrap(std::io::ErrorKind::InvalidData.into()),
+        })?;
+        if let Some(known) = Self::of_stream(&stream) {
+            return Ok((Some(known), HeadInfo::of(&stream)));
+        }
+        let len = file.seek(SeekFrom::End(0)).map_err(wrap)?;
+        let mut tail = Vec::new();
+        file.seek(SeekFrom::Start(len.saturating_sub(TAIL))).map_err(wrap)?;
+        file.read_to_end(&mut tail).map_err(wrap)?;
+        Ok((Self::of_tail(&tail).or_else(|| Self::of_name(path)), HeadInfo::default()))
+    }
+
+    /// Recognizes Parquet and Arrow by the last bytes of a file.
+    pub(crate) fn of_tail(tail: &[u8]) -> Option<Self> {
+        if tail.ends_with(PARQUET) { Some(Self::Parquet) } else { tail.ends_with(ARROW).then_some(Self::Arrow) }
+    }
+
+    /// Recognizes Parquet and Arrow by the extension of a file, for files whose first and last bytes are damaged.
+    pub(crate) fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "parquet" => Some(Self::Parquet),
+            "arrow" => Some(Self::Arrow),
+            _ => None,
+        }
+    }
+
+    /// Recognizes an uncompressed Parquet or Arrow file by its first bytes.
+    pub(crate) fn columnar_of_head(head: &[u8]) -> Option<Self> {
+        if head.starts_with(PARQUET) { Some(Self::Parquet) } else { head.starts_with(ARROW).then_some(Self::Arrow) }
+    }
+
+    /// Returns whether a file with unknown first bytes contains a sound record after a damaged first one. Searches as many
+    /// bytes as records usually take.
+    ///
+    /// # Errors
+    /// An IO error.
+    pub(crate) fn has_record_after_damage(path: &Path) -> Result<bool> {
+        let wrap = |error| Error::io(path, error);
+        let mut file = File::open(path).map_err(wrap)?;
+        let mut head = Vec::new();
+        file.by_ref().take(magic::HEAD_BYTES).read_to_end(&mut head).map_err(wrap)?;
+        if magic::is_surely_known(&head) {
+            return Ok(false);
+        }
+        file.take(SEARCHED).read_to_end(&mut head).map_err(wrap)?;
+        Ok(contains_record(&head))
+    }
+
+    /// Recognizes the format of a file by its first bytes, as [`sniff`](Self::sniff) does.
+    pub(crate) fn of_head(head: Bytes) -> (Option<Self>, HeadInfo) {
+        let stream = Stream::new(Box::new(head.reader()), usize::MAX).ok();
+        stream.map_or_else(Default::default, |stream| (Self::of_stream(&stream), HeadInfo::of(&stream)))
+    }
+
+    fn of_stream(stream: &Stream) -> Option<Self> {
+        let head = stream.head();
+        if length(head).is_some() {
+            return Some(Self::TfRecord);
+        }
+        match stream.compression() {
+            Compression::None => Self::columnar_of_head(head),
+            // A compressed file without bytes is a shard without records.
+            _ if head.is_empty() && !stream.failed() => Some(Self::TfRecord),
+            // The magic number of zlib is too short to assume a damaged zlib file.
+            Compression::Gzip if stream.failed() && magic::known(head).is_none() => Some(Self::TfRecord),
+            Compression::Gzip | Compression::Zlib => None,
+        }
+    }
+
+    /// The name of the format in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TfRecord => "TFRecord",
+            Self::Parquet => "Parquet",
+            Self::Arrow => "Arrow",
+        }
+    }
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,3 @@
+//! Reading of shards.
+
+pub(crate) mod same_payload;

@@ -1,0 +1,73 @@
+//! Refusal of data sets whose shards contain different kinds of records.
+
+use crate::{Error, ErrorKind, Payload, ReadOptions, Result, Shard, ShardReader, error::shown};
+
+/// Checks that all shards contain the same kind of records, as far as the first bytes of each determine it.
+///
+/// # Errors
+/// [`ErrorKind::MixedRecords`], with the number of files of each kind, and one file of each.
+pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
+    let known = [Payload::Examples, Payload::Events, Payload::Other];
+    let kinds: Vec<_> = known.into_iter().filter_map(|payload| describe(shards, payload)).collect();
+    let is_other = |shard: &&Shard| shard.payload() == Payload::Other;
+    // A long record whose first bytes are damaged also counts as another kind, until its CRC is checked.
+    let has_others = || shards.iter().filter(is_other).any(begins_with_sound_record);
+    let is_mixed = match kinds.len() {
+        0 | 1 => false,
+        2 => !shards.iter().any(|shard| is_other(&shard)) || has_others(),
+        _ => true,
+    };
+    if !is_mixed {
+        return Ok(());
+    }
+    Err(Error::general(ErrorKind::MixedRecords(format!(
+        "two kinds of records in one data set: {}; name the files of one kind, such as with a glob, or read all records as \
+         they are with the record type raw",
+        kinds.join(", and ")
+    ))))
+}
+
+/// Returns whether the CRC of a shard's first record matches.
+fn begins_with_sound_record(shard: &Shard) -> bool {
+    let reader = ShardReader::open(shard, &ReadOptions::default());
+    let first = reader.and_then(|mut reader| reader.next()).ok().flatten();
+    first.is_some_and(|records| records.check_crc(0).is_ok())
+}
+
+/// Describes how many files contain one kind of records, with the first of them; `None` if there is none.
+fn describe(shards: &[Shard], payload: Payload) -> Option<String> {
+    let mut of_kind = shards.iter().filter(|shard| shard.payload() == payload);
+    let first = of_kind.next()?;
+    let count = 1 + of_kind.count();
+    let s = if count == 1 { "" } else { "s" };
+    Some(format!("{count} file{s} of {payload} (such as {})", shown(&first.path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tfarrow_codec::frame::{self, HEADER};
+
+    use super::*;
+
+    /// `{"x": [1, 2]}`.
+    const EXAMPLE: &[u8] = b"\x0a\x0d\x0a\x0b\x0a\x01x\x12\x06\x1a\x04\x0a\x02\x01\x02";
+
+    #[test]
+    fn a_damaged_first_record_is_not_another_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        for is_damaged in [false, true] {
+            let (mut bytes, mut long) = (Vec::new(), EXAMPLE.to_vec());
+            frame::write(EXAMPLE, &mut bytes);
+            std::fs::write(folder.path().join("sound.tfrecord"), &bytes).unwrap();
+            long.resize(5000, b'a');
+            long[0] ^= 1;
+            bytes.clear();
+            frame::write(&long, &mut bytes);
+            bytes[HEADER + 4999] ^= u8::from(is_damaged);
+            std::fs::write(folder.path().join("long.tfrecord"), &bytes).unwrap();
+            let shards = crate::resolve(&[folder.path()]).unwrap();
+            assert_eq!(shards.iter().map(Shard::payload).collect::<Vec<_>>(), [Payload::Other, Payload::Examples]);
+            assert_eq!(check_one_payload(&shards).is_ok(), is_damaged);
+        }
+    }
+}

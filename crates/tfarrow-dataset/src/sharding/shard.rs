@@ -1,0 +1,173 @@
+//! One shard of a data set.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, Read},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tempfile::{NamedTempFile, TempPath};
+
+// The earlier path of the constant, for the modules that still import it.
+pub(crate) use crate::file_names::STDIN;
+use crate::{Compression, Contents, Error, Payload, Result, format::sniff::HeadInfo, store::object::Object};
+
+/// The temporary copies that this program has made of streams and objects. Some may have been removed already.
+static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the temporary copies of streams and objects: for a program that exits immediately, such as after a signal, so that
+/// [`Shard`] is not dropped.
+#[doc(hidden)]
+pub fn remove_copies() {
+    for copy in COPIES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let _ = fs::remove_file(copy);
+    }
+}
+
+/// One shard of a data set: a file, an object in a store, a pipe, or standard input.
+#[derive(Clone, Debug)]
+pub struct Shard {
+    /// The path of the file or the URL of the object; `-` for standard input.
+    pub path: PathBuf,
+    /// The name in the data set: the path below the folder that is read, or below the fixed part of a glob. It is relative,
+    /// without `..`.
+    pub name: PathBuf,
+    /// Size in bytes as stored; 0 for a stream, whose size is not known.
+    pub size: u64,
+    /// The format. A file that was named itself, and has no known format, counts as TFRecord: reading it reports the error.
+    pub contents: Contents,
+    head: HeadInfo,
+    /// Set if the source can be read only once.
+    stream: bool,
+    /// The temporary copy, if there is one.
+    spool: Option<Arc<TempPath>>,
+    /// The object, for a shard in a store.
+    object: Option<Object>,
+}
+
+impl Shard {
+    /// Creates a shard that is a file.
+    pub fn file(path: PathBuf, name: PathBuf, size: u64, contents: Contents) -> Self {
+        let head = HeadInfo::default();
+        Self { path, name, size, contents, head, stream: false, spool: None, object: None }
+    }
+
+    /// Creates a shard that can be read only once: standard input, a pipe, a device.
+    pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
+        Self { stream: true, ..Self::file(path, name, 0, Contents::TfRecord) }
+    }
+
+    /// Creates a shard that is an object in a store, whose URL is `path`.
+    pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, contents: Contents, object: Object) -> Self {
+        Self { object: Some(object), ..Self::file(path, name, size, contents) }
+    }
+
+    /// Returns the shard with properties that its first bytes show.
+    pub(crate) fn with_head(self, head: HeadInfo) -> Self {
+        Self { head, ..self }
+    }
+
+    /// Sets the properties that the first bytes show.
+    pub(crate) fn set_head(&mut self, head: HeadInfo) {
+        self.head = head;
+    }
+
+    /// The compression, if the first bytes were read, and a sound record follows, or nothing.
+    pub fn compression(&self) -> Option<Compression> {
+        self.head.compression
+    }
+
+    /// The kind of the records, as far as the first bytes were read and determine it.
+    pub fn payload(&self) -> Payload {
+        self.head.payload
+    }
+
+    /// The object whose first bytes were not read, if the shard is one.
+    pub(crate) fn unread_object(&self) -> Option<&Object> {
+        self.object.as_ref().filter(|_| self.is_remote() && self.head.compression.is_none())
+    }
+
+    /// Returns whether the shard is in a store, without a local copy.
+    pub fn is_remote(&self) -> bool {
+        self.object.is_some() && self.spool.is_none()
+    }
+
+    /// Returns whether the shard is standard input, with or without a local copy.
+    pub fn is_stdin(&self) -> bool {
+        self.path == Path::new(STDIN)
+    }
+
+    /// Returns whether the shard can be read only once and from its start: standard input or a pipe, without a local copy.
+    pub fn is_stream(&self) -> bool {
+        self.stream && self.spool.is_none()
+    }
+
+    /// Returns whether the shard is a file of a web server that cannot be read in parts, or by its path alone, because the
+    /// server supports no ranges or the URL has a query; without a local copy.
+    #[doc(hidden)]
+    pub fn is_odd_object(&self) -> bool {
+        self.spool.is_none() && self.object.as_ref().is_some_and(|object| !object.is_plain())
+    }
+
+    /// The path to open: that of the local copy that [`spool`](Self::spool) made, or else [`path`](Self::path). It is not
+    /// a file's path if the shard [is a stream](Self::is_stream) or [is remote](Self::is_remote).
+    pub fn local_path(&self) -> &Path {
+        self.spool.as_ref().map_or(self.path.as_path(), |temp| temp.as_ref())
+    }
+
+    /// Copies the shard to a temporary file if it can be read only once, or cannot be read in parts, and determines its
+    /// format and size. Does nothing for other shards. The copy is removed when the last clone of the shard is dropped.
+    ///
+    /// # Errors
+    /// An IO error.
+    pub fn spool(&mut self) -> Result<()> {
+        if self.is_stream() || self.is_odd_object() { self.copy() } else { Ok(()) }
+    }
+
+    fn copy(&mut self) -> Result<()> {
+        let wrap = |error| Error::io(&self.path, error);
+        let mut source = self.open().map_err(wrap)?;
+        let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
+        COPIES.lock().unwrap_or_else(PoisonError::into_inner).push(copy.path().to_owned());
+        self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
+        let copy = copy.into_temp_path();
+        let by_name = || Contents::of_name(&self.path);
+        let (format, head) = Contents::sniff(&copy)?;
+        self.contents = format.or_else(by_name).unwrap_or(Contents::TfRecord);
+        self.head = head;
+        self.spool = Some(Arc::new(copy));
+        Ok(())
+    }
+
+    /// Copies the shard to a temporary file if it is Parquet or Arrow, which cannot be read from start to end, and is
+    /// standard input or remote. Does nothing for other shards.
+    ///
+    /// # Errors
+    /// An IO error.
+    pub fn spool_columnar(&mut self) -> Result<()> {
+        if self.is_remote() && self.contents != Contents::TfRecord {
+            return self.copy();
+        }
+        if !self.is_stdin() || !self.is_stream() {
+            return Ok(());
+        }
+        let mut stdin = io::stdin().lock();
+        let head = stdin.fill_buf().map_err(|error| Error::io(&self.path, error))?;
+        let is_columnar = Contents::columnar_of_head(head).is_some();
+        // The bytes stay in the buffer of standard input for the next reader.
+        drop(stdin);
+        if is_columnar { self.spool() } else { Ok(()) }
+    }
+
+    /// Opens the shard for reading from its start.
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        if self.is_stdin() && self.is_stream() {
+            return Ok(Box::new(io::stdin()));
+        }
+        match &self.object {
+            Some(object) if self.spool.is_none() => Ok(object.open()),
+            _ => Ok(Box::new(File::open(self.local_path())?)),
+        }
+    }
+}

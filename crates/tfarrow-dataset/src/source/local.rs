@@ -1,0 +1,310 @@
+//! Shards in files and folders of this machine.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, Metadata},
+    io,
+    path::{Path, PathBuf},
+};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::resolved::{Resolved, Wanted};
+use crate::{
+    Contents, Error, ErrorKind, Result, Shard,
+    file_names::{is_called_shard, is_sidecar},
+    format::{magic, sniff::HeadInfo},
+    sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
+};
+
+/// Returns the shards of a shard spec.
+///
+/// # Errors
+/// A shard is missing, or an IO error.
+pub(super) fn find_by_spec(spec: &ShardSpec<'_>, wanted: Wanted) -> Result<Resolved> {
+    let file = |path: PathBuf| {
+        let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
+        named_file(&path, &metadata, wanted)
+    };
+    Ok(Resolved::of(spec.files()?.into_iter().map(file).collect::<Result<Vec<_>>>()?))
+}
+
+/// Returns the shard that a file is, whatever its format. A pipe or a device is a stream.
+///
+/// # Errors
+/// An IO error.
+pub(super) fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard> {
+    let name = file_name(path);
+    if !metadata.is_file() {
+        return Ok(Shard::stream(path.to_owned(), name));
+    }
+    match Contents::sniff(path) {
+        Ok((format, head)) => {
+            let format = format.unwrap_or(Contents::TfRecord);
+            Ok(Shard::file(path.to_owned(), name, metadata.len(), format).with_head(head))
+        }
+        Err(error) if wanted == Wanted::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns a shard for a file that cannot be opened: reading it reports the error.
+pub(super) fn unreadable(path: &Path) -> Shard {
+    unreadable_as(path, file_name(path))
+}
+
+fn unreadable_as(path: &Path, name: PathBuf) -> Shard {
+    Shard::file(path.to_owned(), name, 0, Contents::TfRecord)
+}
+
+fn file_name(path: &Path) -> PathBuf {
+    path.file_name().map_or_else(|| "records".into(), PathBuf::from)
+}
+
+/// Finds the shards in a folder and below it.
+///
+/// # Errors
+/// There is no shard, or an IO error.
+pub(super) fn find_in_folder(folder: &Path, wanted: Wanted) -> Result<Resolved> {
+    let mut search = Search::new(folder, wanted);
+    search.folder(folder)?;
+    let searched = format!("no {} file in this folder or below it", wanted.name());
+    let found = search.finish(folder, searched)?;
+    Ok(Resolved { missing: missing_shards(&found.shards), ..found })
+}
+
+/// Finds the shards that match a glob.
+///
+/// # Errors
+/// The glob is invalid, there is no shard, or an IO error.
+pub(super) fn find_by_glob(pattern: &str, wanted: Wanted) -> Result<Resolved> {
+    let glob = Glob::new(pattern).map_err(|error| Error::new(pattern, ErrorKind::Glob(error)))?;
+    let mut search = Search::new(&glob.prefix, wanted);
+    let start = if glob.prefix.as_os_str().is_empty() { Path::new(".") } else { &glob.prefix };
+    if !start.is_dir() {
+        let searched = format!("{} is not a folder", start.display());
+        return search.finish(Path::new(pattern), searched);
+    }
+    search.glob(start, &glob)?;
+    let place = if start == Path::new(".") { "this folder".to_owned() } else { start.display().to_string() };
+    let searched = match (search.files, search.matches) {
+        (0, _) => format!("{place} contains no files"),
+        (files, 0) => format!("none of {files} files in {place} matches"),
+        (_, matches) => format!("of {matches} files that match in {place}, none is {}", wanted.name()),
+    };
+    search.finish(Path::new(pattern), searched)
+}
+
+/// The kind of source that a file was found by.
+#[derive(Clone, Copy, PartialEq)]
+enum FoundBy {
+    Folder,
+    Glob,
+}
+
+/// The search for the shards of one source.
+struct Search {
+    /// The folder to which names of shards are relative.
+    base: PathBuf,
+    wanted: Wanted,
+    resolved: Resolved,
+    /// Number of files below the fixed part of the glob.
+    files: u64,
+    /// Number of these files that match the glob.
+    matches: u64,
+    /// Set if a file that matches the glob has another format than TFRecord.
+    names_others: bool,
+}
+
+impl Search {
+    fn new(base: &Path, wanted: Wanted) -> Self {
+        Self {
+            base: without_dot(base),
+            wanted,
+            resolved: Resolved::default(),
+            files: 0,
+            matches: 0,
+            names_others: false,
+        }
+    }
+
+    /// Adds the shards in a folder and below it.
+    fn folder(&mut self, folder: &Path) -> Result<()> {
+        let root = fs::canonicalize(folder).map_err(|error| Error::io(folder, error))?;
+        let mut walk = walk(folder, usize::MAX);
+        while let Some(entry) = self.next_entry(&mut walk, |path| !is_hidden(path) && !is_sidecar(path))? {
+            if entry.depth() == 0 {
+                continue;
+            }
+            if is_hidden(entry.path()) {
+                self.skip_by_name(&entry, &mut walk);
+            } else if !entry.file_type().is_dir() {
+                self.file(&entry, FoundBy::Folder)?;
+            } else if entry.path_is_symlink() && leads_into(entry.path(), &root)? {
+                walk.skip_current_dir();
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the files that match below `start`, and the shards in folders that match.
+    fn glob(&mut self, start: &Path, glob: &Glob) -> Result<()> {
+        let hides = |first| !glob.names_prefix(first);
+        let (underscore, dot) = (hides('_'), hides('.'));
+        let mut walk = walk(start, glob.depth());
+        let below = |path: &Path| path.strip_prefix(start).unwrap_or(path).to_owned();
+        while let Some(entry) = self.next_entry(&mut walk, |path| glob.matches(&below(path)))? {
+            let below = below(entry.path());
+            if entry.depth() == 0 {
+                continue;
+            }
+            let name = entry.file_name();
+            if underscore && begins_with(name, '_') || dot && begins_with(name, '.') {
+                self.skip_by_name(&entry, &mut walk);
+            } else if entry.file_type().is_dir() {
+                if !glob.is_deep() && glob.matches(&below) {
+                    walk.skip_current_dir();
+                    self.folder(&without_dot(entry.path()))?;
+                }
+            } else {
+                self.files += 1;
+                if glob.matches(&below) {
+                    self.matches += 1;
+                    self.file(&entry, FoundBy::Glob)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_by_name(&mut self, entry: &DirEntry, walk: &mut walkdir::IntoIter) {
+        self.resolved.passed_over.by_name += 1;
+        if entry.file_type().is_dir() {
+            walk.skip_current_dir();
+        }
+    }
+
+    /// Adds a file if it is a shard, and counts it as skipped if not.
+    fn file(&mut self, entry: &DirEntry, found_by: FoundBy) -> Result<()> {
+        let path = without_dot(entry.path());
+        let skipped = &mut self.resolved.passed_over;
+        // Reading a pipe or a device to determine its format could block.
+        if !entry.file_type().is_file() {
+            skipped.other(path);
+            return Ok(());
+        }
+        let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();
+        let (format, head) = match sniff(&path, size, found_by, self.wanted) {
+            Ok((Some(format), head)) => (format, head),
+            Ok((None, _)) => {
+                match size {
+                    _ if is_sidecar(&path) => skipped.by_name += 1,
+                    0 => skipped.empty += 1,
+                    _ => skipped.other(path),
+                }
+                return Ok(());
+            }
+            Err(error) if self.wanted == Wanted::ToVerify && !error.is_machine() => {
+                (Contents::TfRecord, HeadInfo::default())
+            }
+            Err(error) => return Err(error),
+        };
+        self.names_others |= found_by == FoundBy::Glob && format != Contents::TfRecord;
+        if self.wanted.accepts(format) {
+            let name = self.name(&path);
+            self.resolved.shards.push(Shard::file(path, name, size, format).with_head(head));
+        } else {
+            skipped.unwanted(path);
+        }
+        Ok(())
+    }
+
+    /// The name of a file in the data set.
+    fn name(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.base).unwrap_or(path).to_owned()
+    }
+
+    /// Returns the next entry of a walk. Skips links back to a folder that is being walked, whose files are found without
+    /// them, and broken links, unless `is_relevant` returns `true` for the path.
+    ///
+    /// # Errors
+    /// An IO error, unless the entry becomes a shard whose reading reports it.
+    fn next_entry(
+        &mut self,
+        walk: &mut walkdir::IntoIter,
+        is_relevant: impl Fn(&Path) -> bool,
+    ) -> Result<Option<DirEntry>> {
+        loop {
+            let error = match walk.next() {
+                None => return Ok(None),
+                Some(Ok(entry)) => return Ok(Some(entry)),
+                Some(Err(error)) => error,
+            };
+            let path = without_dot(error.path().unwrap_or(Path::new("")));
+            let is_broken = error.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound);
+            if error.loop_ancestor().is_some() || is_broken && !is_relevant(error.path().unwrap_or(&path)) {
+                continue;
+            }
+            let error = walk_error(&path, error);
+            if self.wanted != Wanted::ToVerify || error.is_machine() {
+                return Err(error);
+            }
+            let name = self.name(&path);
+            self.resolved.shards.push(unreadable_as(&path, name));
+        }
+    }
+
+    fn finish(self, source: &Path, searched: String) -> Result<Resolved> {
+        let mut found = self.resolved;
+        self.wanted.prefer(&mut found, self.names_others);
+        found.remove_events();
+        found.passed_over.looks_like = found.passed_over.example.as_deref().and_then(magic::known_file);
+        found.or_none(source, searched)
+    }
+}
+
+/// Determines the format of a file in a folder or glob; `None` if it is not a shard.
+fn sniff(path: &Path, size: u64, found_by: FoundBy, wanted: Wanted) -> Result<(Option<Contents>, HeadInfo)> {
+    let is_named = is_called_shard(path);
+    let tfrecord = Some(Contents::TfRecord);
+    match (wanted, size) {
+        (Wanted::Files, _) => Ok((tfrecord.filter(|_| size > 0), HeadInfo::default())),
+        // Valid Parquet and Arrow files are never empty; empty ones are left by a full disk or a crash.
+        (_, 0) => Ok((Contents::of_name(path).or(tfrecord.filter(|_| is_named)), HeadInfo::default())),
+        _ => {
+            let (known, head) = Contents::sniff(path)?;
+            let is_tfrecord = known.is_none()
+                && !is_sidecar(path)
+                && (found_by == FoundBy::Glob || is_named || Contents::has_record_after_damage(path)?);
+            Ok((if is_tfrecord { tfrecord } else { known }, head))
+        }
+    }
+}
+
+fn walk(root: &Path, depth: usize) -> walkdir::IntoIter {
+    WalkDir::new(root).follow_links(true).max_depth(depth).sort_by_file_name().into_iter()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| begins_with(name, '_') || begins_with(name, '.'))
+}
+
+fn walk_error(path: &Path, error: walkdir::Error) -> Error {
+    // Only the error of a loop has no IO error as its cause.
+    let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
+    Error::io(path, error)
+}
+
+fn begins_with(name: &OsStr, first: char) -> bool {
+    name.as_encoded_bytes().first().is_some_and(|byte| char::from(*byte) == first)
+}
+
+fn leads_into(link: &Path, root: &Path) -> Result<bool> {
+    let target = fs::canonicalize(link).map_err(|error| Error::io(link, error))?;
+    Ok(target.starts_with(root))
+}
+
+/// Returns `path` without a leading `.` component.
+fn without_dot(path: &Path) -> PathBuf {
+    path.strip_prefix(".").unwrap_or(path).to_owned()
+}

@@ -1,0 +1,290 @@
+//! Shards in object stores and on web servers.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt, stream};
+use object_store::{ObjectStore, path::Path as Key};
+
+use super::resolved::{Resolved, Wanted};
+use crate::{
+    Contents, Error, ErrorKind, Result, Shard,
+    file_names::{is_called_shard, is_sidecar},
+    format::sniff::{HeadInfo, TAIL},
+    sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
+    store::{
+        OBJECTS_AT_ONCE,
+        location::{Location, UNKNOWN_URL, invalid_source},
+        object::Object,
+        wait,
+    },
+    system::is_store_failure,
+};
+
+/// Number of bytes at the start of an object that identify its format.
+const HEAD: u64 = 4 << 10;
+
+/// Finds the shards that a URL names: an object, all objects below a folder, those that match a glob, or those of a shard
+/// spec; on a web server, one file.
+///
+/// # Errors
+/// There is no shard, or a request failed.
+pub(super) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
+    let location = Location::parse(source).ok_or_else(|| invalid_source(source, UNKNOWN_URL))?;
+    if location.is_http() {
+        return find_http(source, &location, wanted).map(|shard| Resolved::of([shard]));
+    }
+    let store = location.store()?;
+    if Glob::is_glob(location.path) {
+        return find_by_glob(source, &location, &store, wanted);
+    }
+    let failed = |error: io::Error| Error::io(source, error);
+    let key = location.path.trim_end_matches('/');
+    if !key.is_empty()
+        && key == location.path
+        && let Some(object) = Object::find(&store, key).map_err(failed)?
+    {
+        return Ok(Resolved::of([named_object(&location, object, wanted).map_err(failed)?]));
+    }
+    if let Some(spec) = ShardSpec::parse(source) {
+        let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
+        let objects = Object::list(&store, folder).map_err(failed)?;
+        let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
+        let objects = spec.choose(objects.into_iter().filter_map(below))?;
+        let shards = objects.into_iter().map(|object| named_object(&location, object, wanted).map_err(failed));
+        return Ok(Resolved::of(shards.collect::<Result<Vec<_>>>()?));
+    }
+    let objects = Object::list(&store, key).map_err(failed)?;
+    let count = objects.len();
+    let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
+    let found = select(&location, key, objects, &is_visible, false, wanted).map_err(failed)?;
+    let found = Resolved { missing: missing_shards(&found.shards), ..found };
+    found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))
+}
+
+fn find_by_glob(
+    source: &str,
+    location: &Location<'_>,
+    store: &Arc<dyn ObjectStore>,
+    wanted: Wanted,
+) -> Result<Resolved> {
+    let failed = |error: io::Error| Error::io(source, error);
+    let glob = Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
+    let prefix = glob.prefix.to_string_lossy().into_owned();
+    let objects = Object::list(store, &prefix).map_err(failed)?;
+    let count = objects.len();
+    let is_named = |below: &Path| {
+        let is_hidden = |first| !glob.names_prefix(first) && has_part(below, first);
+        glob.matches(below) && !is_hidden('_') && !is_hidden('.')
+    };
+    let found = select(location, &prefix, objects, &is_named, true, wanted).map_err(failed)?;
+    found.or_none(source, format!("of {count} objects there, none that is a shard matches"))
+}
+
+/// Returns the one file that the URL of a web server names.
+fn find_http(source: &str, location: &Location<'_>, wanted: Wanted) -> Result<Shard> {
+    let failed = |error: io::Error| Error::io(location.url(location.path), error);
+    if location.path.is_empty() || location.path.ends_with('/') || Glob::is_glob(location.path) {
+        return Err(invalid_source(source, "web servers cannot list files: name each file"));
+    }
+    let key = Key::from_url_path(location.path).map_err(|error| failed(object_store::Error::from(error).into()))?;
+    let (store, has_query) = (location.store()?, location.has_query());
+    let found = wait(async move { Object::find_http(&store, &key, has_query).await });
+    match found.and_then(|object| Ok(object?)).map_err(failed)? {
+        Some(object) => named_object(location, object, wanted).map_err(failed),
+        None => Err(failed(io::ErrorKind::NotFound.into())),
+    }
+}
+
+/// Returns whether a component of the path begins with `first`.
+fn has_part(path: &Path, first: char) -> bool {
+    path.iter().any(|part| part.to_string_lossy().starts_with(first))
+}
+
+/// Returns the path of an object below a folder.
+fn below(object: &Object, folder: &str) -> PathBuf {
+    let key = object.key.as_ref();
+    PathBuf::from(key.strip_prefix(folder).unwrap_or(key).trim_start_matches('/'))
+}
+
+/// Determines the format of an object by its first bytes, its last bytes and its name, as [`Contents::of`] does for files.
+async fn sniff(object: &Object) -> object_store::Result<(Option<Contents>, HeadInfo)> {
+    let (known, head) = Contents::of_head(object.first_bytes(HEAD).await?);
+    if known.is_some() {
+        return Ok((known, head));
+    }
+    let tail = match object.has_ranges {
+        true => object.bytes(object.size.saturating_sub(TAIL), object.size).await?,
+        false => Bytes::new(),
+    };
+    Ok((Contents::of_tail(&tail).or_else(|| Contents::of_name(Path::new(object.key.as_ref()))), head))
+}
+
+/// Does the same. With [`Wanted::ToVerify`], an object that cannot be read counts as TFRecord: reading it reports the error.
+async fn sniff_wanted(object: &Object, wanted: Wanted) -> object_store::Result<(Option<Contents>, HeadInfo)> {
+    match sniff(object).await {
+        Err(error) if wanted == Wanted::ToVerify && !is_store_failure(&error) => {
+            Ok((Some(Contents::TfRecord), HeadInfo::default()))
+        }
+        sniffed => sniffed,
+    }
+}
+
+/// Returns the shard that an object is, whatever its format.
+fn named_object(location: &Location<'_>, object: Object, wanted: Wanted) -> io::Result<Shard> {
+    let client = object.clone();
+    let (format, head) = wait(async move { sniff_wanted(&client, wanted).await })??;
+    let format = format.unwrap_or(Contents::TfRecord);
+    let name = object.key.filename().unwrap_or("records").into();
+    let path = PathBuf::from(location.url(object.key.as_ref()));
+    Ok(Shard::remote(path, name, object.size, format, object).with_head(head))
+}
+
+/// Reads the first bytes of the objects among `shards` that were found by name, several at once, and determines their
+/// [compression](Shard::compression) and the [kind of their records](Shard::payload).
+///
+/// # Errors
+/// The first object that cannot be read.
+#[doc(hidden)]
+pub fn look_into(shards: &mut [Shard]) -> Result<()> {
+    let unread: Vec<_> =
+        (0..).zip(shards.iter()).filter_map(|(index, it)| Some((index, it.unread_object()?.clone()))).collect();
+    let sniff = |(index, object): (usize, Object)| async move { (index, sniff(&object).await) };
+    let sniffed: Vec<_> = wait(stream::iter(unread).map(sniff).buffered(OBJECTS_AT_ONCE).collect())
+        .map_err(|error| Error::io("", error))?;
+    for (index, sniffed) in sniffed {
+        let Some(shard) = shards.get_mut(index) else { continue };
+        let (format, head) = sniffed.map_err(|error| Error::io(&shard.path, error.into()))?;
+        if format == Some(Contents::TfRecord) {
+            shard.set_head(head);
+        }
+    }
+    Ok(())
+}
+
+/// Selects the objects that are shards, of those below `prefix` whose names `is_named` accepts. The format of an object
+/// that is not named like a shard is determined by its bytes.
+fn select(
+    location: &Location<'_>,
+    prefix: &str,
+    objects: Vec<Object>,
+    is_named: &dyn Fn(&Path) -> bool,
+    by_glob: bool,
+    wanted: Wanted,
+) -> io::Result<Resolved> {
+    let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
+    let is_known = |name: &Path| wanted == Wanted::Files || is_called_shard(name);
+    let is_format = |name: &Path| is_called_shard(name) || Contents::of_name(name).is_some();
+    let is_shard = |name: &Path, object: &Object| object.size > 0 || wanted != Wanted::Files && is_format(name);
+    let (objects, empty): (Vec<_>, Vec<_>) =
+        objects.filter(|(name, _)| is_named(name)).partition(|(name, object)| is_shard(name, object));
+    let mut found = Resolved::default();
+    found.passed_over.empty = empty.len() as u64;
+    let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_known(&name), name, object)).collect();
+    let sniff = move |(is_known, name, object): (bool, PathBuf, Object)| async move {
+        let known = (Some(Contents::TfRecord), HeadInfo::default());
+        let (format, head) = if is_known { known } else { sniff_wanted(&object, wanted).await? };
+        Ok::<_, object_store::Error>((name, object, format, head))
+    };
+    let sniffed: Vec<_> = wait(stream::iter(objects).map(sniff).buffered(OBJECTS_AT_ONCE).try_collect())??;
+    for (name, object, format, head) in sniffed {
+        let path = PathBuf::from(location.url(object.key.as_ref()));
+        match format.or((by_glob && !is_sidecar(&name)).then_some(Contents::TfRecord)) {
+            None if is_sidecar(&name) => found.passed_over.by_name += 1,
+            None => found.passed_over.other(path),
+            Some(format) if !wanted.accepts(format) => found.passed_over.unwanted(path),
+            Some(format) => {
+                found.shards.push(Shard::remote(path, name, object.size, format, object).with_head(head));
+            }
+        }
+    }
+    wanted.prefer(&mut found, by_glob);
+    found.remove_events();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use object_store::{ObjectStoreExt, memory::InMemory};
+
+    use super::*;
+    use crate::Compression;
+
+    fn store(objects: &[(&str, Vec<u8>)]) -> Arc<dyn ObjectStore> {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        for (key, bytes) in objects {
+            block_on(store.put(&Key::from(*key), bytes.clone().into())).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn objects_found_by_name_are_read_together() {
+        let mut frame = Vec::new();
+        tfarrow_codec::frame::write(b"\x0a\x0a\x0a\x08\x0a\x01x\x12\x03\x1a\x01\x01", &mut frame);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+        std::io::Write::write_all(&mut gzip, &frame).unwrap();
+        let store = store(&[
+            ("d/a-00000-of-00003", frame.clone()),
+            ("d/a-00001-of-00003", gzip.finish().unwrap()),
+            ("d/a-00002-of-00003", b"damaged, and no more than that".to_vec()),
+        ]);
+        let location = Location::parse("s3://b/d").unwrap();
+        let objects = Object::list(&store, "d").unwrap();
+        let found = select(&location, "d", objects, &|_| true, false, Wanted::All).unwrap();
+        let mut shards = found.shards;
+        let compressions = |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
+        // The names identify them as shards, so that no byte was read.
+        assert_eq!(compressions(&shards), [None, None, None]);
+        look_into(&mut shards).unwrap();
+        assert_eq!(compressions(&shards), [Some(Compression::None), Some(Compression::Gzip), None]);
+        block_on(store.delete(&Key::from("d/a-00002-of-00003"))).unwrap();
+        let error = look_into(&mut shards).unwrap_err().to_string();
+        assert!(error.starts_with("s3://b/d/a-00002-of-00003: "), "{error}");
+    }
+
+    #[test]
+    fn objects_are_selected_by_the_rules_for_files() {
+        let mut frame = Vec::new();
+        tfarrow_codec::frame::write(b"x", &mut frame);
+        let store = store(&[
+            ("d/train-00000-of-00002", frame.clone()),
+            ("d/x=1/odd", frame.clone()),
+            ("d/notes", b"some text".to_vec()),
+            ("d/_hidden/a.tfrecord", frame.clone()),
+            ("d/empty.tfrecord", Vec::new()),
+            ("d/empty", Vec::new()),
+            ("d/info.json", b"{}".to_vec()),
+            // Damaged files: one is recognized by its name, one by its end.
+            ("d/zeros.parquet", vec![0; 50]),
+            ("d/hit", b"?RROW1..ARROW1".to_vec()),
+            ("d/full_disk.parquet", Vec::new()),
+            ("e/other.tfrecord", frame),
+        ]);
+        let location = Location::parse("s3://b/d").unwrap();
+        let objects = Object::list(&store, "d").unwrap();
+        assert_eq!(objects.len(), 10);
+        let visible = |below: &Path| !has_part(below, '_');
+        let found = select(&location, "d", objects, &visible, false, Wanted::All).unwrap();
+        assert_eq!(
+            found.passed_over.to_string(),
+            "passed over: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
+        );
+        let shard = |shard: &Shard| (shard.path.to_str().unwrap().to_owned(), shard.name.clone(), shard.contents);
+        let expect = [
+            ("empty.tfrecord", Contents::TfRecord),
+            ("full_disk.parquet", Contents::Parquet),
+            ("hit", Contents::Arrow),
+            ("train-00000-of-00002", Contents::TfRecord),
+            ("x=1/odd", Contents::TfRecord),
+            ("zeros.parquet", Contents::Parquet),
+        ];
+        let expect = expect.map(|(name, contents)| (format!("s3://b/d/{name}"), PathBuf::from(name), contents));
+        assert_eq!(found.shards.iter().map(shard).collect::<Vec<_>>(), expect);
+    }
+}

@@ -1,0 +1,189 @@
+//! URLs of object stores and web servers, and the clients for them.
+
+use std::{
+    collections::HashMap,
+    env,
+    ffi::OsString,
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use object_store::{ClientConfigKey, ObjectStore, http::HttpBuilder, parse_url_opts, path::Path as Key};
+use url::Url;
+
+use super::credentials::check_s3;
+use crate::{Error, Result};
+
+/// Timeout of a request, including its data, unless `AWS_TIMEOUT` or its like is set: enough for several parts at the same
+/// time over a slow connection.
+const REQUEST_TIMEOUT: &str = "180s";
+
+/// Prefix of the environment variables that configure S3.
+const S3: &str = "AWS_";
+/// Schemes of URLs, each with the prefix of the environment variables that configure its stores; empty for web servers.
+const SCHEMES: [(&str, &str); 9] = [
+    ("s3", S3),
+    ("s3a", S3),
+    ("gs", "GOOGLE_"),
+    ("az", "AZURE_"),
+    ("azure", "AZURE_"),
+    ("abfs", "AZURE_"),
+    ("abfss", "AZURE_"),
+    ("http", ""),
+    ("https", ""),
+];
+
+/// Message for a URL with another scheme.
+pub(crate) const UNKNOWN_URL: &str = "unknown URL; supported are s3://bucket/.., gs://, az://, abfs://, https://, \
+                                      http:// and file:///, and paths of files";
+
+/// Returns whether `source` is the URL of an object, or of a file on a web server.
+///
+/// ```
+/// use tfarrow_dataset::is_remote;
+/// assert!(is_remote("s3://bucket/train/*.tfrecord") && !is_remote("shards/a.tfrecord"));
+/// ```
+pub fn is_remote(source: &str) -> bool {
+    Location::parse(source).is_some()
+}
+
+/// Returns the store of a URL, configured by environment variables: `AWS_..`, `GOOGLE_..` or `AZURE_..`. A second call for
+/// the same store returns the same client, except for URLs with a query.
+///
+/// # Errors
+/// The URL has no known scheme, a variable has an invalid value, or there are no credentials for S3.
+pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
+    let location = Location::parse(url).ok_or_else(|| invalid_source(url, UNKNOWN_URL))?;
+    location.store()
+}
+
+/// The parts of a URL.
+pub(crate) struct Location<'a> {
+    scheme: &'a str,
+    /// The bucket or container, or the host of a web server.
+    authority: &'a str,
+    /// The path without its first slash. It is not percent-decoded, since `?` and `*` in it may be a glob.
+    pub(crate) path: &'a str,
+    /// The part of a web server's URL after `?`, which may contain a signature.
+    query: Option<&'a str>,
+    /// Prefix of the environment variables that configure the store; empty for a web server.
+    variables: &'static str,
+}
+
+impl<'a> Location<'a> {
+    /// Parses a URL; `None` if it has no known scheme, or no authority.
+    pub(crate) fn parse(source: &'a str) -> Option<Self> {
+        let (scheme, rest) = source.split_once("://")?;
+        let (_, variables) = SCHEMES.iter().find(|(known, _)| scheme.eq_ignore_ascii_case(known))?;
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) if variables.is_empty() => (rest, Some(query)),
+            _ => (rest, None),
+        };
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        (!authority.is_empty()).then_some(Self { scheme, authority, path, query, variables })
+    }
+
+    /// Returns whether the URL is that of a web server.
+    pub(crate) fn is_http(&self) -> bool {
+        self.variables.is_empty()
+    }
+
+    /// Returns whether the URL has a query.
+    pub(crate) fn has_query(&self) -> bool {
+        self.query.is_some()
+    }
+
+    /// The URL of a key in the same store, without the query, which is often long and secret.
+    pub(crate) fn url(&self, key: &str) -> String {
+        format!("{}://{}/{key}", self.scheme, self.authority)
+    }
+
+    /// Returns the client for the store: an existing one, unless the URL has a query.
+    ///
+    /// # Errors
+    /// A variable has an invalid value, or there are no credentials for S3.
+    pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
+        static STORES: Mutex<Option<HashMap<String, Arc<dyn ObjectStore>>>> = Mutex::new(None);
+        let base = self.url("");
+        let failed = |error| Error::io(&base, error);
+        // A query is often a signature for one file, so that its client is not kept.
+        if let Some(query) = self.query {
+            return self.connect_http(&format!("{base}?{query}")).map_err(failed);
+        }
+        let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
+        let stores = stores.get_or_insert_default();
+        if let Some(store) = stores.get(&base) {
+            return Ok(Arc::clone(store));
+        }
+        if self.variables == S3 {
+            check_s3().map_err(failed)?;
+        }
+        let store = if self.is_http() { self.connect_http(&base) } else { self.connect(&base) };
+        let store = store.map_err(failed)?;
+        stores.insert(base, Arc::clone(&store));
+        Ok(store)
+    }
+
+    fn connect_http(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
+        let server = HttpBuilder::new()
+            .with_url(base)
+            .with_config(ClientConfigKey::Timeout, REQUEST_TIMEOUT)
+            .with_config(ClientConfigKey::AllowHttp, self.scheme.eq_ignore_ascii_case("http").to_string());
+        Ok(Arc::new(server.build()?))
+    }
+
+    fn connect(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
+        let url = Url::parse(base).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Arc::from(parse_url_opts(&url, self.options())?.0))
+    }
+
+    /// The options of the store, from environment variables. An endpoint without TLS is allowed if a variable names one.
+    fn options(&self) -> Vec<(String, String)> {
+        let timeout = ("timeout".to_owned(), REQUEST_TIMEOUT.to_owned());
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        let named = env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with(self.variables));
+        // The last value of an option counts, so that a variable replaces the default.
+        let mut options = vec![timeout];
+        options.extend(named.map(|(name, value)| (name.to_ascii_lowercase(), value)));
+        if options.iter().any(|(name, value)| name.contains("endpoint") && value.starts_with("http://")) {
+            options.push(("allow_http".to_owned(), "true".to_owned()));
+        }
+        options
+    }
+}
+
+/// Returns the error that a source or an output cannot be used, with the reason.
+pub(crate) fn invalid_source(source: impl Into<PathBuf>, why: &str) -> Error {
+    Error::io(source, io::Error::new(io::ErrorKind::InvalidInput, why.to_owned()))
+}
+
+/// Parses the path of a URL into a key.
+///
+/// # Errors
+/// The path has an empty segment, or characters that keys cannot have.
+pub(crate) fn parse_key(path: &str) -> io::Result<Key> {
+    Key::parse(path).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_recognized_by_their_schemes() {
+        for url in ["s3://b/x", "gs://b", "S3://b/x*", "https://h/x?y", "abfss://c@a.dfs.core.windows.net/x"] {
+            assert!(is_remote(url), "{url}");
+        }
+        for other in ["a/b", "file:///x", "s3:/b/x", "s3:///x", "ftp://h/x", "://x"] {
+            assert!(!is_remote(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_client_of_a_signed_url_is_not_kept() {
+        let is_kept = |url| Arc::ptr_eq(&store_of(url).unwrap(), &store_of(url).unwrap());
+        assert!(is_kept("http://localhost/a"));
+        assert!(!is_kept("http://localhost/a?signature=secret"));
+    }
+}

@@ -1,0 +1,249 @@
+//! One object of a store, or one file of a web server.
+
+use std::{
+    fmt,
+    io::{self, Read},
+    sync::Arc,
+};
+
+use bytes::{Buf, Bytes};
+use futures::{
+    StreamExt, TryFutureExt, TryStreamExt,
+    executor::block_on,
+    stream::{self, BoxStream},
+};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use super::{AHEAD, PART, location::parse_key, runtime::runtime, wait};
+
+/// Number of bytes of an object's first request: often only the first records are needed.
+const FIRST_PART: u64 = 1 << 20;
+
+/// An object that exists.
+#[derive(Clone)]
+pub(crate) struct Object {
+    store: Arc<dyn ObjectStore>,
+    pub(crate) key: Key,
+    /// Size in bytes.
+    pub(crate) size: u64,
+    /// ETag of the version, so that reading fails, instead of mixing two versions, if the object is replaced.
+    tag: Option<String>,
+    /// Set if the store returns ranges of bytes. Some web servers do not.
+    pub(crate) has_ranges: bool,
+    /// Set if the URL has a query, which requests need in addition to the key.
+    has_query: bool,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl Object {
+    /// Creates an object from what its store returned about it.
+    pub(crate) fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
+        let (store, key) = (Arc::clone(store), meta.location);
+        Self { store, key, size: meta.size, tag: meta.e_tag, has_ranges: true, has_query: false }
+    }
+
+    /// Finds the object with a key; `None` if there is none.
+    ///
+    /// # Errors
+    /// The key is invalid, or the request failed.
+    pub(crate) fn find(store: &Arc<dyn ObjectStore>, key: &str) -> io::Result<Option<Self>> {
+        let key = parse_key(key)?;
+        let client = Arc::clone(store);
+        let meta = wait(async move { head(client.as_ref(), &key).await })??;
+        Ok(meta.map(|meta| Self::new(store, meta)))
+    }
+
+    /// Finds a file on a web server; `None` if there is none. Requests its first byte, and not its metadata: a signed URL
+    /// may allow only that.
+    ///
+    /// # Errors
+    /// The request failed.
+    pub(crate) async fn find_http(
+        store: &Arc<dyn ObjectStore>,
+        key: &Key,
+        has_query: bool,
+    ) -> object_store::Result<Option<Self>> {
+        let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
+        let (answer, has_ranges) = match store.get_opts(key, first).await {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            // The server does not support ranges, or the file is empty.
+            Err(_) => (store.get(key).await, false),
+            first => (first, true),
+        };
+        match answer {
+            Ok(file) => Ok(Some(Self { has_ranges, has_query, ..Self::new(store, file.meta) })),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lists the objects whose keys begin with the segments of `prefix`.
+    ///
+    /// # Errors
+    /// The prefix is invalid, or the request failed.
+    pub(crate) fn list(store: &Arc<dyn ObjectStore>, prefix: &str) -> io::Result<Vec<Self>> {
+        let key = parse_key(prefix)?;
+        let client = Arc::clone(store);
+        let metas: Vec<_> = wait(async move { client.list(Some(&key)).try_collect().await })??;
+        Ok(metas.into_iter().map(|meta| Self::new(store, meta)).collect())
+    }
+
+    /// Returns whether another program can read the object by its URL, and any part of it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.has_ranges && !self.has_query
+    }
+
+    /// Reads the bytes from `from` to `to`, without the byte at `to`.
+    ///
+    /// # Errors
+    /// The request failed, or the object was replaced.
+    pub(crate) async fn bytes(&self, from: u64, to: u64) -> object_store::Result<Bytes> {
+        // An empty range would be an error.
+        if from >= to {
+            return Ok(Bytes::new());
+        }
+        let range = Some(GetRange::Bounded(from..to));
+        let options = GetOptions { range, if_match: self.tag.clone(), ..GetOptions::default() };
+        self.store.get_opts(&self.key, options).await?.bytes().await
+    }
+
+    /// Reads at least the first `count` bytes, or all.
+    ///
+    /// # Errors
+    /// The request failed, or the object was replaced.
+    pub(crate) async fn first_bytes(&self, count: u64) -> object_store::Result<Bytes> {
+        if self.has_ranges {
+            return self.bytes(0, self.size.min(count)).await;
+        }
+        let mut head = Vec::new();
+        let mut bytes = self.complete().await?;
+        while head.len() < count as usize
+            && let Some(some) = bytes.try_next().await?
+        {
+            head.extend(some);
+        }
+        Ok(head.into())
+    }
+
+    /// Reads all bytes in one request.
+    async fn complete(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        let options = GetOptions { if_match: self.tag.clone(), ..GetOptions::default() };
+        Ok(self.store.get_opts(&self.key, options).await?.into_stream())
+    }
+
+    /// Reads all bytes in order. Several requests run at the same time.
+    async fn stream(&self) -> object_store::Result<BoxStream<'static, object_store::Result<Bytes>>> {
+        if !self.has_ranges {
+            return self.complete().await;
+        }
+        let object = self.clone();
+        let part = move |(from, to)| {
+            let object = object.clone();
+            async move { object.bytes(from, to).await }
+        };
+        Ok(stream::iter(parts(self.size)).map(part).buffered(AHEAD).boxed())
+    }
+
+    /// Opens the object for reading from its start. Requests run ahead of the reader.
+    pub(crate) fn open(&self) -> Box<dyn Read + Send> {
+        let (send, parts) = channel(1);
+        let object = self.clone();
+        runtime().spawn(async move {
+            let mut parts = object.stream().try_flatten_stream().boxed();
+            while let Some(part) = parts.next().await {
+                let is_last = part.is_err();
+                // Sending fails once the reader is dropped.
+                if send.send(part).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Box::new(ObjectReader { parts, part: Bytes::new() })
+    }
+}
+
+/// Requests the metadata of an object; `None` if there is none with this key.
+///
+/// # Errors
+/// The request failed.
+pub(super) async fn head(store: &dyn ObjectStore, key: &Key) -> object_store::Result<Option<ObjectMeta>> {
+    match store.head(key).await {
+        Ok(meta) => Ok(Some(meta)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The ranges in which an object of `size` bytes is requested.
+fn parts(size: u64) -> impl Iterator<Item = (u64, u64)> {
+    let end = |from: u64| from + if from == 0 { FIRST_PART } else { PART };
+    let starts = std::iter::successors(Some(0), move |from| Some(end(*from)));
+    starts.take_while(move |from| *from < size).map(move |from| (from, end(from).min(size)))
+}
+
+/// Reads the parts of an object in order.
+struct ObjectReader {
+    parts: Receiver<object_store::Result<Bytes>>,
+    /// The rest of the current part.
+    part: Bytes,
+}
+
+impl Read for ObjectReader {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.part.is_empty() {
+            match block_on(self.parts.recv()) {
+                Some(part) => self.part = part?,
+                None => return Ok(0),
+            }
+        }
+        let count = to.len().min(self.part.len());
+        self.part.split_to(count).copy_to_slice(to.get_mut(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    fn store(bytes: Vec<u8>) -> Arc<dyn ObjectStore> {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        block_on(store.put(&Key::from("a"), bytes.into())).unwrap();
+        store
+    }
+
+    fn open(store: &Arc<dyn ObjectStore>) -> Box<dyn Read + Send> {
+        Object::find(store, "a").unwrap().unwrap().open()
+    }
+
+    #[test]
+    fn objects_of_all_sizes_are_read_completely() {
+        for size in [0, 1, FIRST_PART - 1, FIRST_PART, FIRST_PART + 1, FIRST_PART + 2 * PART + 5] {
+            let bytes: Vec<u8> = (0..size).map(|i| (i / 7) as u8).collect();
+            let mut read = Vec::new();
+            open(&store(bytes.clone())).read_to_end(&mut read).unwrap();
+            assert!(read == bytes, "{size}");
+        }
+    }
+
+    #[test]
+    fn two_versions_of_an_object_are_not_mixed() {
+        let size = (FIRST_PART + 8 * PART) as usize;
+        let store = store(vec![1; size]);
+        let mut read = open(&store);
+        let mut first = [0; 10];
+        read.read_exact(&mut first).unwrap();
+        block_on(store.put(&Key::from("a"), vec![2; size].into())).unwrap();
+        let mut rest = Vec::new();
+        let read = read.read_to_end(&mut rest);
+        assert!(read.is_err() || rest.iter().all(|byte| *byte == 1), "two versions were mixed");
+    }
+}
