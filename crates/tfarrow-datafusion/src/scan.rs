@@ -1,14 +1,14 @@
-//! One file, from bytes to batches in the file's order.
+//! Scan of one file: bytes to record batches, in the order of the file.
 //!
 //! ```text
-//!         threads that may block, as many as the file gets cores
-//! Input ─▶ take the next records ─┬▶ a place in the queue, in order ─▶ stream
-//!                                 └▶ decode ─▶ batches, into that place
+//!         blocking threads, one per core that the file gets
+//! Input ─▶ take the next chunk ─┬▶ reserve a slot in the ordered queue ─▶ stream
+//!                               └▶ decode ─▶ send batches to that slot
 //! ```
 //!
-//! Each thread decodes what it has taken, while it is still in its core's cache. Where as many files are read as the query
-//! may have threads, each has one thread; where there are fewer, threads are added, so that the last file of a scan gets
-//! all of them. Dropping the stream closes the queue, which ends the threads.
+//! Each thread decodes the chunk that it has read, while the chunk is in the cache of its core. If a query reads at least as
+//! many files as it has threads, each file has one thread; otherwise files get more threads, so that the last file of a
+//! scan uses all of them. Dropping the stream closes the queue, which ends the threads.
 
 use std::{
     mem,
@@ -39,54 +39,54 @@ use crate::{
     decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin, source::BATCH_SIZE,
 };
 
-/// Bytes of records in a batch. One record may be longer.
+/// Maximum bytes of the records of a batch. A single longer record makes a batch of its own.
 const BATCH_BYTES: usize = 16 << 20;
-/// Chunks that are read ahead of who takes their batches, for each thread.
+/// Chunks that each thread may read ahead of the consumer of the batches.
 const AHEAD: usize = 2;
-/// Rows of a LIMIT up to which one thread reads: the first chunks have them.
+/// Largest LIMIT, in rows, for which a file is read by one thread: its first chunks contain these rows.
 const FEW_ROWS: usize = 8 * BATCH_SIZE;
 
-/// Whether a LIMIT asks for so few rows that the first chunks of one file have them.
+/// Returns whether the first chunks of one file contain all rows of this LIMIT.
 pub(crate) fn is_few(limit: usize) -> bool {
     limit <= FEW_ROWS
 }
 
-/// How the files of one partition are scanned.
+/// Configuration of a scan of the files of one partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     pub(crate) decoders: Arc<Decoders>,
     pub(crate) origin: Arc<Origin>,
     pub(crate) read: ReadOptions,
-    /// Rows of a batch.
+    /// Maximum rows of a batch.
     pub(crate) batch_size: usize,
-    /// Threads that decode at a time; `None`: as many as the runtime has workers.
+    /// Maximum number of threads that decode at the same time; `None`: one per worker of the runtime.
     pub(crate) threads: Option<usize>,
-    /// Rows after which a file need not be read on.
+    /// Rows after which reading of a file may stop.
     pub(crate) limit: Option<usize>,
-    /// Partitions that are scanned at a time.
+    /// Number of partitions that are scanned at the same time.
     pub(crate) partitions: usize,
-    /// Files that are being read, in all partitions.
+    /// Number of files that are currently read, in all partitions.
     pub(crate) active: Arc<AtomicUsize>,
     pub(crate) metrics: ScanMetrics,
 }
 
-/// Batches of one chunk: all, unless there are many columns. An error is the last of them.
+/// Batches of one chunk: all of them, unless there are many columns. An error is always the last element.
 type Batches = Vec<Result<RecordBatch>>;
-/// The place that they have in the queue before they are there.
+/// A slot of the queue, which is reserved before its batches are decoded.
 type Place = Receiver<Batches>;
 
 impl Scan {
-    /// Threads that decode at a time, in all partitions.
+    /// Maximum number of threads that decode at the same time, in all partitions.
     pub(crate) fn threads(&self) -> usize {
         self.threads.unwrap_or_else(|| Handle::current().metrics().num_workers())
     }
 
-    /// Chunks of a file that are read ahead of who takes their batches, while it is its turn.
+    /// Chunks that may be read ahead of the consumer, for the file whose batches are consumed next.
     pub(crate) fn chunks_ahead(&self) -> usize {
         (AHEAD * self.threads()).div_ceil(self.partitions.max(1)).max(AHEAD)
     }
 
-    /// The batches of `input`, which begins to be read at once, and `ahead` chunks ahead of who takes them.
+    /// Starts to read `input` immediately, up to `ahead` chunks ahead of the consumer, and returns its batches.
     pub(crate) fn start(self, input: Input, ahead: usize) -> BoxStream<'static, Result<RecordBatch>> {
         let (runtime, threads) = (Handle::current(), self.threads());
         let (queue, places) = channel(ahead);
@@ -95,7 +95,7 @@ impl Scan {
         stream::unfold(Some((places, None, thread)), next).flat_map(stream::iter).boxed()
     }
 
-    /// Reads the file to its end, or until nobody takes its batches any more.
+    /// Reads the file to its end, or until the stream is dropped.
     fn run(self, input: &Input, queue: Sender<Place>, active: Active, most: usize, runtime: &Handle) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
@@ -108,19 +108,19 @@ impl Scan {
         while reading.step(&queue, &mut memory, threads == 1) {
             if !is_short && threads < most / active.files() {
                 threads += 1;
-                // A helper may start late, or never where the runtime has no thread left: nobody waits for it.
+                // A helper may start late, or never if the runtime has no free thread, so this thread does not wait for it.
                 let (reading, queue) = (Arc::downgrade(&reading), queue.downgrade());
                 drop(runtime.spawn_blocking(move || help(&reading, &queue)));
             }
         }
-        // The decoders go before the queue closes: once the stream has ended, they have told which features they met.
+        // Drop the decoders before the queue closes: they report unknown features on drop, before the stream ends.
         drop(reading);
     }
 }
 
-/// Reads on with the others, as long as they do.
+/// Takes and decodes chunks of a file that other threads have started to read, until its end.
 fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
-    // The queue is the last to go.
+    // The queue is upgraded first, so that it is dropped last.
     let Some(queue) = queue.upgrade() else { return };
     let _alarm = Alarm(queue.clone());
     let Some(reading) = reading.upgrade() else { return };
@@ -128,8 +128,8 @@ fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
     while reading.step(&queue, &mut memory, false) {}
 }
 
-/// Says so where a helper panics, lest the end of its work be taken for the end of the file. The first thread is joined,
-/// and its panic told in the same words.
+/// Sends an error when a helper panics; otherwise the end of its chunks would look like the end of the file. The first
+/// thread is joined instead, and its panic gives the same error.
 struct Alarm(Sender<Place>);
 
 impl Drop for Alarm {
@@ -144,10 +144,10 @@ fn panicked() -> DataFusionError {
     internal_datafusion_err!("a thread that decodes records has panicked")
 }
 
-/// The queue, the place whose batches come next, and the first thread.
+/// The queue, the slot that is read next, and the first thread.
 type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>);
 
-/// The next batches in their place, or in the next; at the end, the thread's own end.
+/// Returns the next batches of the current slot, else those of the next slot; at the end of the queue, joins the first thread.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
     let (mut places, open, thread) = state?;
     if let Some(mut place) = open
@@ -162,21 +162,21 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
         };
         return Some((vec![Err(error)], None));
     };
-    // Who has panicked may have left its place empty.
+    // A thread that panicked may have left its slot empty.
     match place.recv().await {
         Some(batches) => Some((batches, Some((places, Some(place), thread)))),
         None => Some((vec![Err(panicked())], None)),
     }
 }
 
-/// Puts an error at the end of the queue. Nobody may be there to hear of it any more.
+/// Appends an error to the queue. It is lost if the stream has been dropped.
 fn send_error(queue: &Sender<Place>, error: DataFusionError) {
     let (send, place) = channel(1);
     let _ = send.try_send(vec![Err(error)]);
     let _ = queue.blocking_send(place);
 }
 
-/// Where the batches of a chunk go: into its place, which they get with the first of them if it has none yet.
+/// Sends the batches of a chunk to its slot; reserves the slot with the first batches if that has not happened yet.
 struct Output<'q> {
     queue: &'q Sender<Place>,
     active: &'q AtomicUsize,
@@ -184,7 +184,7 @@ struct Output<'q> {
 }
 
 impl Output<'_> {
-    /// Hands batches on, and waits as long as those before them are not taken. Whether anybody takes them.
+    /// Sends batches, and waits until the previous ones are consumed. Returns `false` if the stream has been dropped.
     fn give(&mut self, batches: Batches) -> bool {
         if let Some(place) = &self.place {
             return place.blocking_send(batches).is_ok();
@@ -195,7 +195,7 @@ impl Output<'_> {
         match self.queue.try_send(place) {
             Ok(()) => !self.queue.is_closed(),
             Err(TrySendError::Full(place)) => {
-                // While the only thread of a file waits, another file may have its core.
+                // While the only thread of this file waits, another file may use its core.
                 let _waiting = Waiting::new(self.active);
                 put(self.queue, place)
             }
@@ -204,7 +204,7 @@ impl Output<'_> {
     }
 }
 
-/// Batches that are missing behind others must not look like the end of their place.
+/// After a panic, missing batches must not look like the end of the slot.
 impl Drop for Output<'_> {
     fn drop(&mut self) {
         if std::thread::panicking()
@@ -215,13 +215,13 @@ impl Drop for Output<'_> {
     }
 }
 
-/// Puts a place at the end of the queue. Whether anybody takes it: one that was put while the queue closed may stay there,
-/// and whoever filled it would wait.
+/// Appends a slot to the queue. Returns `false` if the queue is closed: a slot that was appended while the queue closed is
+/// never read, and a thread that fills it would block.
 fn put(queue: &Sender<Place>, place: Place) -> bool {
     queue.blocking_send(place).is_ok() && !queue.is_closed()
 }
 
-/// Counts a file as being read as long as it lives.
+/// Counts a file as active while this guard lives.
 struct Active(Arc<AtomicUsize>);
 
 impl Active {
@@ -241,7 +241,7 @@ impl Drop for Active {
     }
 }
 
-/// Counts a file as not being read as long as it lives.
+/// Counts a file as inactive while this guard lives.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -257,20 +257,20 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// What the threads that read one file share.
+/// State that the threads that read one file share.
 struct Reading {
     scan: Scan,
     reader: SharedReader,
     path: Arc<Path>,
-    /// Rows that are still wanted.
+    /// Rows that remain before the limit is reached.
     left: AtomicUsize,
 }
 
 impl Reading {
-    /// Takes the next records and decodes them. Whether there may be more.
+    /// Takes the next chunk and decodes it. Returns `false` at the end of the file, or when the stream has been dropped.
     ///
-    /// A thread that is `alone` with the file gives its batches their place when they are there: no other could come
-    /// before it, and who takes them is woken once a chunk instead of twice.
+    /// A thread that is `alone` with the file reserves a slot only when batches are decoded: no other thread can overtake
+    /// it, and the consumer wakes up once per chunk instead of twice.
     fn step(&self, queue: &Sender<Place>, memory: &mut Option<Vec<u8>>, alone: bool) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
             return false;
@@ -286,8 +286,8 @@ impl Reading {
         true
     }
 
-    /// Gives the next records their place in the queue, but to those of a thread that is alone; `None` where they are the
-    /// end.
+    /// Reserves the slot of the next chunk, unless the thread is alone. Returns `None` after an error, or when the stream
+    /// has been dropped.
     fn enter(
         &self,
         taken: Result<Taken, Error>,
@@ -312,7 +312,8 @@ impl Reading {
         put(queue, place).then_some((records, Some(send)))
     }
 
-    /// Decodes the records. Returns what still holds the memory that they lie in; `None` where nobody waits for them any more.
+    /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the chunk, for reuse; `None`
+    /// when the stream has been dropped.
     fn decode(&self, mut records: Records, output: &mut Output<'_>) -> Option<Records> {
         let columns = self.scan.decoders.columns().max(1);
         let rows = (BATCH_CELLS / columns).clamp(1, self.scan.batch_size);
@@ -322,7 +323,7 @@ impl Reading {
             let (batch, rest) = records.split_at(count);
             records = rest;
             match self.decode_batch(&batch) {
-                // Nobody has a use for a batch that the filter has left nothing of.
+                // Do not send a batch of which the filter keeps no row.
                 Ok(batch) if batch.num_rows() == 0 => {}
                 Ok(batch) => {
                     cells += count * columns;
