@@ -1,8 +1,8 @@
-//! Cancels queries that compute for long without an output.
+//! Cancellation of queries that compute for a long time without an output.
 //!
-//! Tokio stops a task where it awaits. A join of two large tables computes for minutes between two such places: it loops
-//! over pairs of rows without an output, or makes batches that the operator above it takes at once. So joins check, for
-//! each batch that they make and for each evaluation of their filter, whether their query was cancelled.
+//! Tokio can only stop a task at an await point. A join of two large tables may compute for minutes between two of them:
+//! it compares pairs of rows without an output, or makes batches that the operator above it consumes immediately. Joins
+//! therefore check for cancellation before each batch of output and before each evaluation of their filter.
 
 use std::{
     fmt,
@@ -18,51 +18,51 @@ use arrow_schema::{DataType, FieldRef, Schema};
 use datafusion::{
     common::{
         exec_err, internal_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode},
     },
     error::Result,
-    execution::{SendableRecordBatchStream, TaskContext},
+    execution::TaskContext,
     logical_expr::ColumnarValue,
     physical_plan::{
-        DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties,
+        ExecutionPlan, PhysicalExpr,
         coop::make_cooperative,
-        execution_plan::CardinalityEffect,
         joins::{
             CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
             SymmetricHashJoinExec, utils::JoinFilter,
         },
         recursive_query::RecursiveQueryExec,
-        stream::RecordBatchStreamAdapter,
         unnest::UnnestExec,
     },
 };
-use futures::StreamExt;
+use futures::{StreamExt, stream::BoxStream};
 
-/// Cancels the queries of a session: those that were planned before, and none that are planned later. A clone cancels the
-/// same queries.
+use crate::pass_through::{PassThrough, PassThroughExec};
+
+/// A handle that cancels the queries of a session: those that are already planned, and none that are planned later. Clones
+/// cancel the same queries.
 ///
-/// A query that is cancelled ends with an error. Dropping its stream, or the task that reads it, is still needed: it stops
-/// what runs elsewhere, and what waits.
+/// A cancelled query ends with an error. The caller must also drop its stream, or the task that reads it, which stops
+/// operators that wait and those that run in other tasks.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<AtomicU64>);
 
 impl Cancellation {
-    /// Cancels all queries that were planned so far.
+    /// Cancels all queries that have been planned so far.
     pub fn cancel(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The cancellation of one query.
+    /// The state of a query that is planned now.
     fn of_query(&self) -> QueryCancellation {
         QueryCancellation { session: self.clone(), at_plan: self.0.load(Ordering::Relaxed) }
     }
 }
 
-/// Tells whether one query was cancelled.
+/// Detects whether one query has been cancelled.
 #[derive(Clone, Debug)]
 struct QueryCancellation {
     session: Cancellation,
-    /// How many times queries had been cancelled when this one was planned.
+    /// Number of cancellations of the session when the query was planned.
     at_plan: u64,
 }
 
@@ -75,7 +75,7 @@ impl QueryCancellation {
     }
 }
 
-/// The plan, with checks in its joins and wherever one row makes many.
+/// Adds cancellation checks to the joins of a plan, and to other operators that make many rows of one.
 pub(crate) fn cancellable(plan: Arc<dyn ExecutionPlan>, session: &Cancellation) -> Result<Arc<dyn ExecutionPlan>> {
     let query = session.of_query();
     let checked = plan.transform_up(|node| {
@@ -83,12 +83,12 @@ pub(crate) fn cancellable(plan: Arc<dyn ExecutionPlan>, session: &Cancellation) 
             return Ok(Transformed::no(node));
         }
         let input = with_checked_filter(&node, &query)?.unwrap_or(node);
-        Ok(Transformed::yes(Arc::new(CancellableExec { input, query: query.clone() }) as _))
+        Ok(Transformed::yes(Arc::new(PassThroughExec::new(input, query.clone())) as _))
     })?;
     Ok(checked.data)
 }
 
-/// Whether an operator may make any number of rows of each of its input.
+/// Returns whether an operator may make any number of output rows per input row.
 fn multiplies(node: &dyn ExecutionPlan) -> bool {
     node.is::<NestedLoopJoinExec>()
         || node.is::<CrossJoinExec>()
@@ -99,7 +99,7 @@ fn multiplies(node: &dyn ExecutionPlan) -> bool {
         || node.is::<UnnestExec>()
 }
 
-/// A join whose filter checks before it is evaluated; `None` where there is no filter.
+/// Returns a join whose filter checks for cancellation; `None` for a join without a filter and for other operators.
 fn with_checked_filter(
     node: &Arc<dyn ExecutionPlan>,
     query: &QueryCancellation,
@@ -134,71 +134,24 @@ fn checked(filter: &JoinFilter, query: &QueryCancellation) -> JoinFilter {
     JoinFilter::new(Arc::new(expression), filter.column_indices().to_vec(), Arc::clone(filter.schema()))
 }
 
-/// An operator that checks before it hands a batch on.
-#[derive(Debug)]
-struct CancellableExec {
-    input: Arc<dyn ExecutionPlan>,
-    query: QueryCancellation,
-}
+/// Checks before each batch.
+impl PassThrough for QueryCancellation {
+    const NAME: &'static str = "CancellableExec";
 
-impl DisplayAs for CancellableExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::TreeRender => Ok(()),
-            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "CancellableExec"),
-        }
-    }
-}
-
-impl ExecutionPlan for CancellableExec {
-    fn name(&self) -> &'static str {
-        "CancellableExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
+    fn execute(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(Self { input, query: self.query.clone() })),
-            Err(children) => internal_err!("CancellableExec has one input, found {}", children.len()),
-        }
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let query = self.query.clone();
-        // It also yields now and then, so that a task that is aborted ends.
-        let batches = make_cooperative(self.input.execute(partition, context)?);
-        let checked = batches.map(move |batch| query.check().and(batch));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), checked)))
+        input: &dyn ExecutionPlan,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let query = self.clone();
+        // A cooperative stream yields regularly, so that an aborted task ends.
+        let batches = make_cooperative(input.execute(partition, context)?);
+        Ok(batches.map(move |batch| query.check().and(batch)).boxed())
     }
 }
 
-/// An expression that checks before it is evaluated.
+/// An expression that checks for cancellation before each evaluation.
 #[derive(Debug)]
 struct CancellableExpr {
     inner: Arc<dyn PhysicalExpr>,

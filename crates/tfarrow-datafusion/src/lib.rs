@@ -55,6 +55,7 @@ mod options;
 mod origin;
 mod outputs;
 mod partitions;
+mod pass_through;
 mod row_order;
 mod samples;
 mod scan;

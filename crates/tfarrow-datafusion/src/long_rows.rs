@@ -1,11 +1,11 @@
-//! Batches that hold little, where rows are long.
+//! Smaller batches for plans over long rows.
 //!
-//! DataFusion's operators gather rows by number: 8192 images of 100 kB each are most of a gigabyte in every sort, join
-//! or exchange, whatever the memory limit. So a plan over long records is run with batches of fewer rows. And its views
-//! keep every buffer alive that a row of a batch points into: a batch that a merge has made holds one of each of its
-//! inputs, until it is copied.
+//! DataFusion's operators buffer rows by count: 8192 images of 100 kB are most of a gigabyte in every sort, join or
+//! exchange, whatever the memory limit. A plan over long records therefore runs with fewer rows per batch. View arrays
+//! also keep each buffer alive that a row of the batch refers to: a batch from a merge keeps a buffer of each input
+//! alive, until its values are copied.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, GenericByteViewArray, ListArray, RecordBatch, RecordBatchOptions, cast::AsArray,
@@ -15,43 +15,42 @@ use arrow_schema::DataType;
 use datafusion::{
     common::{
         config::{ConfigOptions, ExecutionOptions},
-        internal_err,
-        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+        tree_node::{Transformed, TreeNode},
     },
     datasource::source::DataSourceExec,
     error::Result,
-    execution::{SendableRecordBatchStream, TaskContext},
+    execution::TaskContext,
     physical_optimizer::PhysicalOptimizerRule,
     physical_plan::{
-        DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, execution_plan::CardinalityEffect,
-        execution_plan::replace_children_if_necessary, sorts::sort_preserving_merge::SortPreservingMergeExec,
-        stream::RecordBatchStreamAdapter,
+        ExecutionPlan, execution_plan::replace_children_if_necessary,
+        sorts::sort_preserving_merge::SortPreservingMergeExec,
     },
 };
-use futures::StreamExt;
+use futures::{StreamExt, stream::BoxStream};
 
 use crate::{
     context::copy_of,
+    pass_through::{PassThrough, PassThroughExec},
     source::{BATCH_SIZE, TfRecordSource},
 };
 
-/// Bytes of a batch of long rows.
+/// Maximum bytes of a batch of long rows.
 ///
-/// Where a sort that has spilled merges, it holds two streams at least, two batches of each, and reserves twice what they
-/// take: half of what it has set aside, so that it can always go on.
+/// A sort that merges spilled files holds at least two streams with two batches each, and reserves twice their size. With
+/// this bound these take half of the sort's own reservation, so that it can always continue.
 fn batch_bytes(options: &ExecutionOptions) -> usize {
     options.sort_spill_reservation_bytes / 8
 }
 
-/// Bytes that a merge reserves for each of its streams of such batches.
+/// Bytes that a merge reserves for each input stream of such batches.
 pub(crate) fn merge_stream_bytes(options: &ExecutionOptions) -> usize {
     4 * batch_bytes(options)
 }
 
-/// A rule for plans over long records: where a batch of them would be too long, a plan runs with a smaller `batch_size`,
-/// and what sorts hand to a merge, which holds a batch of each, is compact.
+/// A physical optimizer rule for plans over long records: if a batch would be too large, the plan runs with a smaller
+/// `batch_size`, and the inputs of merges, which hold a batch of each input, are copied to compact arrays.
 ///
-/// [`session_context`](crate::session_context) has it. Another session's state is built with it:
+/// Sessions of [`session_context`](crate::session_context) have this rule. To add it to another session:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -78,7 +77,7 @@ impl PhysicalOptimizerRule for LongRows {
             true => compact_inputs(node, rows).map(Transformed::yes),
             false => Ok(Transformed::no(node)),
         })?;
-        Ok(Arc::new(CompactBatchesExec { input: merged.data, rows }))
+        Ok(Arc::new(PassThroughExec::new(merged.data, CompactBatches { rows })))
     }
 
     fn name(&self) -> &'static str {
@@ -91,82 +90,46 @@ impl PhysicalOptimizerRule for LongRows {
 }
 
 fn compact_inputs(node: Arc<dyn ExecutionPlan>, rows: usize) -> Result<Arc<dyn ExecutionPlan>> {
-    let compact = |input: &Arc<_>| Arc::new(CompactBatchesExec { input: Arc::clone(input), rows }) as _;
+    let compact = |input: &Arc<_>| Arc::new(PassThroughExec::new(Arc::clone(input), CompactBatches { rows })) as _;
     let inputs = node.children().into_iter().map(compact).collect();
     replace_children_if_necessary(node, inputs)
 }
 
-/// Bytes of a row of the scan that has the longest, on average.
+/// Average bytes per row of the scan with the longest rows.
 fn longest_row(plan: &dyn ExecutionPlan) -> usize {
     let scan = plan.downcast_ref::<DataSourceExec>().and_then(|scan| scan.downcast_to_file_source::<TfRecordSource>());
     let own = scan.map_or(0, |(_, source)| source.row_bytes());
     plan.children().into_iter().map(|child| longest_row(child.as_ref())).fold(own, usize::max)
 }
 
-/// Runs a plan with batches of so many rows, whatever the session says, and lets none hold much more than its rows.
-#[derive(Debug)]
-struct CompactBatchesExec {
-    input: Arc<dyn ExecutionPlan>,
+/// Executes a plan with its own `batch_size`, and bounds the memory that each batch keeps alive.
+#[derive(Clone, Debug)]
+struct CompactBatches {
+    /// Maximum rows of a batch.
     rows: usize,
 }
 
-impl DisplayAs for CompactBatchesExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::TreeRender => writeln!(f, "batch_size={}", self.rows),
-            _ => write!(f, "CompactBatchesExec: batch_size={}", self.rows),
-        }
-    }
-}
+impl PassThrough for CompactBatches {
+    const NAME: &'static str = "CompactBatchesExec";
 
-impl ExecutionPlan for CompactBatchesExec {
-    fn name(&self) -> &'static str {
-        "CompactBatchesExec"
+    fn settings(&self) -> Option<String> {
+        Some(format!("batch_size={}", self.rows))
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
+    fn execute(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(Self { input, rows: self.rows })),
-            Err(children) => internal_err!("CompactBatchesExec has one input, found {}", children.len()),
-        }
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        input: &dyn ExecutionPlan,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let config = context.session_config().clone().with_batch_size(self.rows);
         let context = copy_of(&context).with_session_config(config);
-        let batches = self.input.execute(partition, Arc::new(context))?.map(|batch| compact(&batch?));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+        let batches = input.execute(partition, Arc::new(context))?;
+        Ok(batches.map(|batch| compact(&batch?)).boxed())
     }
 }
 
-/// The batch, with copies of the values of views that hold more than twice of what they show.
+/// Copies view arrays whose buffers are more than twice as long as the values in the batch.
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(compact_array).collect::<Result<_>>()?;
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
