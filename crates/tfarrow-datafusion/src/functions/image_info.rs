@@ -1,4 +1,4 @@
-//! `image_info`: what an encoded image is, from its header alone.
+//! `image_info`: format and size of an encoded image, from its header.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use datafusion::{
 use image::ImageFormat;
 use tfarrow_dataset::ImageHeader;
 
-use super::{BYTES, bytes_of, of_one};
+use super::{BYTES, bytes_of, unary_function};
 
 /// `image_info(bytes)`: a struct of `format` (`jpeg`, `png`, `gif`, `webp`, `bmp`, `tiff`), `width`, `height` and
-/// `channels`. Null where the bytes are no such image, or its header is damaged.
+/// `channels`. Null for bytes that are not an image of these formats, and for a corrupt header.
 pub(super) fn image_info() -> ScalarUDF {
-    of_one("image_info", BYTES.to_vec(), DataType::Struct(fields()), infos)
+    unary_function("image_info", BYTES.to_vec(), DataType::Struct(fields()), infos)
 }
 
 fn fields() -> Fields {
@@ -49,7 +49,7 @@ fn infos(images: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields(), columns, Some(nulls))?))
 }
 
-/// The name of a format of which [`ImageHeader::read`] reads headers.
+/// The name of a format of [`ImageHeader::read`].
 fn name_of(format: ImageFormat) -> Option<&'static str> {
     match format {
         ImageFormat::Jpeg => Some("jpeg"),

@@ -1,4 +1,4 @@
-//! What SQL over records asks for and DataFusion's own functions do not answer: a file a function.
+//! Scalar functions for images, tensors and bytes, which DataFusion does not have.
 
 mod image_info;
 mod octet_length;
@@ -15,7 +15,7 @@ use datafusion::{
     logical_expr::{ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
 };
 
-/// All of them. One that has the name of a function of DataFusion's takes its place.
+/// All functions. `octet_length` replaces the function of DataFusion.
 pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     [
         octet_length::octet_length(),
@@ -27,36 +27,36 @@ pub(crate) fn all() -> impl Iterator<Item = ScalarUDF> {
     .into_iter()
 }
 
-/// The types of bytes, however they are stored.
+/// The types of byte strings.
 const BYTES: [DataType; 3] = [DataType::BinaryView, DataType::Binary, DataType::LargeBinary];
 
-/// A function of one argument, which is of one of these types.
-fn of_one(
+/// Creates a function of one argument, whose type is one of `types`.
+fn unary_function(
     name: &str,
     types: Vec<DataType>,
     returns: DataType,
-    answer: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
+    evaluate: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
 ) -> ScalarUDF {
     let signature = Signature::uniform(1, types, Volatility::Immutable);
     let own_name = name.to_owned();
     let call = move |args: &[ColumnarValue]| {
         let [value] = take_function_args(&own_name, args)?;
-        of_one_array(value, &answer)
+        evaluate_unary(value, &evaluate)
     };
     ScalarUDF::from(SimpleScalarUDF::new_with_signature(name, signature, returns, Arc::new(call)))
 }
 
-/// Answers a call with one argument, which may be a constant.
-fn of_one_array(value: &ColumnarValue, answer: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
+/// Evaluates a function of one argument, which may be a constant.
+fn evaluate_unary(value: &ColumnarValue, evaluate: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
     Ok(match value {
-        ColumnarValue::Array(array) => ColumnarValue::Array(answer(array)?),
+        ColumnarValue::Array(array) => ColumnarValue::Array(evaluate(array)?),
         ColumnarValue::Scalar(value) => {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&answer(&value.to_array()?)?, 0)?)
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&evaluate(&value.to_array()?)?, 0)?)
         }
     })
 }
 
-/// The bytes of such a function's argument.
+/// Casts an array of one of the types [`BYTES`] to views.
 fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
     let views = match array.data_type() {
         DataType::BinaryView => Arc::clone(array),

@@ -1,4 +1,4 @@
-//! `octet_length`: also of bytes, which DataFusion's own refuses.
+//! `octet_length` of text and bytes; DataFusion's function accepts text only.
 
 use datafusion::{
     arrow::{
@@ -10,12 +10,12 @@ use datafusion::{
     logical_expr::ScalarUDF,
 };
 
-use super::{BYTES, of_one};
+use super::{BYTES, unary_function};
 
-/// `octet_length(x)`: the length in bytes of text, as in DataFusion, and of bytes, which images and the like are.
+/// `octet_length(x)`: the length in bytes of text, as in DataFusion, or of bytes, such as an image.
 pub(super) fn octet_length() -> ScalarUDF {
     let text = [DataType::Utf8View, DataType::Utf8, DataType::LargeUtf8];
-    of_one("octet_length", text.into_iter().chain(BYTES).collect(), DataType::Int64, lengths)
+    unary_function("octet_length", text.into_iter().chain(BYTES).collect(), DataType::Int64, lengths)
 }
 
 fn lengths(array: &ArrayRef) -> Result<ArrayRef> {

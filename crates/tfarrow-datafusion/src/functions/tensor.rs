@@ -1,4 +1,4 @@
-//! `decode_tensor`, `tensor_shape` and `tensor_dtype`: what `tf.io.serialize_tensor` has put into a feature.
+//! `decode_tensor`, `tensor_shape` and `tensor_dtype`, for features that `tf.io.serialize_tensor` has written.
 
 use std::sync::Arc;
 
@@ -20,17 +20,18 @@ use datafusion::{
 use prost::bytes::Bytes;
 
 use super::{
-    BYTES, bytes_of, of_one, of_one_array,
+    BYTES, bytes_of, evaluate_unary,
     tensor_proto::{TensorError, TensorProto, TensorValues},
+    unary_function,
 };
 
-/// Values that the lists of one batch may have together: with more they would not fit in memory.
+/// Maximum number of values of all lists of a batch, which bounds memory.
 const MAX_VALUES: usize = 1 << 27;
 
 /// `decode_tensor(bytes [, type])`: the values of a tensor as a flat list, the last dimension fastest.
 ///
-/// The list is of DOUBLE, or of what `type` says: FLOAT, BIGINT, BYTEA or VARCHAR. A value that the type does not hold exactly
-/// is an error.
+/// The type of the items is DOUBLE by default, or FLOAT, BIGINT, BYTEA or VARCHAR. A value that the type cannot represent
+/// exactly is an error.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct DecodeTensor {
     signature: Signature,
@@ -47,9 +48,9 @@ impl DecodeTensor {
     }
 }
 
-/// The types that a list of values can have.
+/// The types of the items of a list.
 #[derive(Clone, Copy)]
-enum To {
+enum ItemType {
     Float,
     Double,
     BigInt,
@@ -57,7 +58,7 @@ enum To {
     Varchar,
 }
 
-impl To {
+impl ItemType {
     fn of(name: &ScalarValue) -> Result<Self> {
         let name = name.try_as_str().flatten().unwrap_or_default();
         Ok(match name.to_ascii_uppercase().as_str() {
@@ -100,9 +101,9 @@ impl ScalarUDFImpl for DecodeTensor {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let to = match args.scalar_arguments {
-            [_] => To::Double,
-            [_, Some(name)] => To::of(name)?,
-            _ => return plan_err!("decode_tensor: the type is a constant, such as 'BIGINT'"),
+            [_] => ItemType::Double,
+            [_, Some(name)] => ItemType::of(name)?,
+            _ => return plan_err!("decode_tensor: the type must be a constant, such as 'BIGINT'"),
         };
         let item = Field::new_list_field(to.data_type(), true);
         Ok(Arc::new(Field::new(self.name(), DataType::List(Arc::new(item)), true)))
@@ -110,31 +111,32 @@ impl ScalarUDFImpl for DecodeTensor {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (tensors, to) = match args.args.as_slice() {
-            [tensors] => (tensors, To::Double),
-            [tensors, ColumnarValue::Scalar(name)] => (tensors, To::of(name)?),
-            _ => return plan_err!("decode_tensor: the type is a constant, such as 'BIGINT'"),
+            [tensors] => (tensors, ItemType::Double),
+            [tensors, ColumnarValue::Scalar(name)] => (tensors, ItemType::of(name)?),
+            _ => return plan_err!("decode_tensor: the type must be a constant, such as 'BIGINT'"),
         };
-        of_one_array(tensors, |tensors| match to {
-            To::Float => lists(tensors, Float32Builder::new(), |list, values| {
+        evaluate_unary(tensors, |tensors| match to {
+            ItemType::Float => lists(tensors, Float32Builder::new(), |list, values| {
                 floats(values)?.into_iter().for_each(|value| list.append_value(value));
                 Ok(())
             }),
-            To::Double => lists(tensors, Float64Builder::new(), |list, values| {
+            ItemType::Double => lists(tensors, Float64Builder::new(), |list, values| {
                 doubles(values)?.into_iter().for_each(|value| list.append_value(value));
                 Ok(())
             }),
-            To::BigInt => lists(tensors, Int64Builder::new(), |list, values| {
+            ItemType::BigInt => lists(tensors, Int64Builder::new(), |list, values| {
                 integers(values)?.into_iter().for_each(|value| list.append_value(value));
                 Ok(())
             }),
-            To::Bytea => lists(tensors, BinaryViewBuilder::new(), |list, values| {
+            ItemType::Bytea => lists(tensors, BinaryViewBuilder::new(), |list, values| {
                 strings(values)?.iter().for_each(|value| list.append_value(value));
                 Ok(())
             }),
-            To::Varchar => lists(tensors, StringViewBuilder::new(), |list, values| {
+            ItemType::Varchar => lists(tensors, StringViewBuilder::new(), |list, values| {
                 for value in strings(values)? {
                     let text = std::str::from_utf8(&value);
-                    let not_text = |_| exec_datafusion_err!("decode_tensor: a string is not UTF-8: ask for 'BYTEA'");
+                    let not_text =
+                        |_| exec_datafusion_err!("decode_tensor: a string is not UTF-8; use decode_tensor(x, 'BYTEA')");
                     list.append_value(text.map_err(not_text)?);
                 }
                 Ok(())
@@ -143,7 +145,7 @@ impl ScalarUDFImpl for DecodeTensor {
     }
 }
 
-/// A list for each tensor.
+/// Makes a list of the values of each tensor, which `push` appends to a builder.
 fn lists<B: ArrayBuilder>(
     tensors: &ArrayRef,
     values: B,
@@ -152,7 +154,7 @@ fn lists<B: ArrayBuilder>(
     let mut lists = ListBuilder::new(values);
     for tensor in &bytes_of(tensors)? {
         if let Some(tensor) = tensor {
-            push(lists.values(), parse(tensor)?.values().map_err(refused)?)?;
+            push(lists.values(), parse(tensor)?.values().map_err(tensor_error)?)?;
             if lists.values().len() > MAX_VALUES {
                 return exec_err!("decode_tensor: more than {MAX_VALUES} values in one batch");
             }
@@ -163,60 +165,61 @@ fn lists<B: ArrayBuilder>(
 }
 
 fn parse(tensor: &[u8]) -> Result<TensorProto> {
-    TensorProto::parse(tensor).map_err(refused)
+    TensorProto::parse(tensor).map_err(tensor_error)
 }
 
-fn refused(error: TensorError) -> DataFusionError {
+fn tensor_error(error: TensorError) -> DataFusionError {
     exec_datafusion_err!("tensor: {error}")
 }
 
 fn doubles(values: TensorValues) -> Result<Vec<f64>> {
     let exact = |value: i128| match value as f64 {
         double if double as i128 == value => Ok(double),
-        _ => exec_err!("decode_tensor: {value} is no DOUBLE: ask for decode_tensor(x, 'BIGINT')"),
+        _ => exec_err!("decode_tensor: {value} is not exact as DOUBLE; use decode_tensor(x, 'BIGINT')"),
     };
     match values {
         TensorValues::Floats(values) => Ok(values),
         TensorValues::Ints(values) => values.into_iter().map(|value| exact(value.into())).collect(),
         TensorValues::Unsigned(values) => values.into_iter().map(|value| exact(value.into())).collect(),
-        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings: ask for decode_tensor(x, 'VARCHAR')"),
+        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')"),
     }
 }
 
 fn floats(values: TensorValues) -> Result<Vec<f32>> {
     let exact = |value: f64| match value as f32 {
         float if f64::from(float) == value || value.is_nan() => Ok(float),
-        _ => exec_err!("decode_tensor: {value} is no FLOAT: ask for decode_tensor(x, 'DOUBLE')"),
+        _ => exec_err!("decode_tensor: {value} is not exact as FLOAT; use decode_tensor(x, 'DOUBLE')"),
     };
     doubles(values)?.into_iter().map(exact).collect()
 }
 
 fn integers(values: TensorValues) -> Result<Vec<i64>> {
-    let fits =
-        |value: u64| i64::try_from(value).map_err(|_| exec_datafusion_err!("decode_tensor: {value} is no BIGINT"));
+    let fits = |value: u64| {
+        i64::try_from(value).map_err(|_| exec_datafusion_err!("decode_tensor: {value} is out of range of BIGINT"))
+    };
     match values {
         TensorValues::Ints(values) => Ok(values),
         TensorValues::Unsigned(values) => values.into_iter().map(fits).collect(),
-        TensorValues::Floats(_) => exec_err!("decode_tensor: found floats: ask for decode_tensor(x, 'DOUBLE')"),
-        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings: ask for decode_tensor(x, 'VARCHAR')"),
+        TensorValues::Floats(_) => exec_err!("decode_tensor: found floats; use decode_tensor(x, 'DOUBLE')"),
+        TensorValues::Strings(_) => exec_err!("decode_tensor: found strings; use decode_tensor(x, 'VARCHAR')"),
     }
 }
 
 fn strings(values: TensorValues) -> Result<Vec<Bytes>> {
     match values {
         TensorValues::Strings(values) => Ok(values),
-        _ => exec_err!("decode_tensor: found numbers: ask for decode_tensor(x, 'DOUBLE') or 'BIGINT'"),
+        _ => exec_err!("decode_tensor: found numbers; use decode_tensor(x, 'DOUBLE') or 'BIGINT'"),
     }
 }
 
-/// `tensor_shape(bytes)`: the sizes of a tensor's dimensions, a list of BIGINT; empty for a scalar.
+/// `tensor_shape(bytes)`: the dimensions of a tensor as a list of BIGINT; empty for a scalar.
 pub(super) fn tensor_shape() -> ScalarUDF {
     let returns = DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)));
-    of_one("tensor_shape", BYTES.to_vec(), returns, |tensors| {
+    unary_function("tensor_shape", BYTES.to_vec(), returns, |tensors| {
         let mut lists = ListBuilder::new(Int64Builder::new());
         for tensor in &bytes_of(tensors)? {
             if let Some(tensor) = tensor {
-                lists.values().append_slice(&parse(tensor)?.shape().map_err(refused)?);
+                lists.values().append_slice(&parse(tensor)?.shape().map_err(tensor_error)?);
             }
             lists.append(tensor.is_some());
         }
@@ -224,9 +227,9 @@ pub(super) fn tensor_shape() -> ScalarUDF {
     })
 }
 
-/// `tensor_dtype(bytes)`: TensorFlow's name of the type of a tensor's values, such as `float32`.
+/// `tensor_dtype(bytes)`: TensorFlow's name of the dtype of a tensor, such as `float32`.
 pub(super) fn tensor_dtype() -> ScalarUDF {
-    of_one("tensor_dtype", BYTES.to_vec(), DataType::Utf8View, |tensors| {
+    unary_function("tensor_dtype", BYTES.to_vec(), DataType::Utf8View, |tensors| {
         let mut names = StringViewBuilder::new();
         for tensor in &bytes_of(tensors)? {
             names.append_option(tensor.map(|tensor| parse(tensor).map(|proto| proto.dtype())).transpose()?);

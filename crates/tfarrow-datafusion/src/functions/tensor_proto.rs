@@ -1,18 +1,18 @@
-//! `tensorflow.TensorProto`, as `tf.io.serialize_tensor` writes it: the message, and its values in the order of memory.
+//! The message `tensorflow.TensorProto`, which `tf.io.serialize_tensor` writes, and its values in row-major order.
 //!
-//! Follows tensorflow/core/framework/tensor.proto, tensor_shape.proto and types.proto, and for what the fields mean
-//! `Tensor::FromProto`: the values stand in `tensor_content`, little-endian, or in the field of their type, where the last
-//! one counts for all that are not there.
+//! Follows tensorflow/core/framework/tensor.proto, tensor_shape.proto and types.proto, and the semantics of
+//! `Tensor::FromProto`: the values are in `tensor_content`, little-endian, or in the field of their type. If that field has
+//! fewer values than the shape, the last value is repeated.
 
 use std::fmt;
 
 use half::{bf16, f16};
 use prost::{Message, bytes::Bytes};
 
-/// Values that one tensor may have of which only some stand in the message: a few bytes could ask for any number.
+/// Maximum number of values of a tensor with a repeated last value, because a few bytes can describe any number of values.
 const MAX_REPEATED: usize = 1 << 24;
 
-/// The message.
+/// The message `TensorProto`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TensorProto {
     #[prost(int32, tag = "1")]
@@ -55,37 +55,40 @@ struct Dim {
     size: i64,
 }
 
-/// The values of a tensor, in a type that holds them exactly.
+/// The values of a tensor, in a type that represents them exactly.
 #[derive(Debug, PartialEq)]
 pub(super) enum TensorValues {
     Floats(Vec<f64>),
     Ints(Vec<i64>),
-    /// Past what fits in `Ints`.
+    /// Values of dtype `uint64`.
     Unsigned(Vec<u64>),
     Strings(Vec<Bytes>),
 }
 
-/// Why bytes are no tensor that can be read.
+/// An error of [`TensorProto`].
 #[derive(Debug)]
 pub(super) enum TensorError {
+    /// The bytes are not a message.
     Message(prost::DecodeError),
-    /// The dtype's number.
+    /// The dtype of this number is missing or not supported.
     Dtype(i32),
+    /// The shape is unknown, negative or too large.
     Shape,
-    /// The values that there are, and those that the shape asks for.
+    /// The number of bytes or values found, and the number that the shape requires.
     Content(usize, usize),
+    /// The number of values exceeds [`MAX_REPEATED`].
     TooMany(usize),
 }
 
 impl fmt::Display for TensorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Message(error) => write!(f, "not what tf.io.serialize_tensor writes: {error}"),
-            Self::Dtype(0) => f.write_str("not what tf.io.serialize_tensor writes: there is no dtype"),
-            Self::Dtype(number) => write!(f, "tensors of dtype {} are not read", dtype_name(*number)),
+            Self::Message(error) => write!(f, "not a tensor of tf.io.serialize_tensor: {error}"),
+            Self::Dtype(0) => f.write_str("not a tensor of tf.io.serialize_tensor: the dtype is missing"),
+            Self::Dtype(number) => write!(f, "tensors of dtype {} are not supported", dtype_name(*number)),
             Self::Shape => f.write_str("the tensor's shape is unknown, negative or too large"),
             Self::Content(found, expected) => {
-                write!(f, "the tensor's content is damaged: found {found} bytes or values, expected {expected}")
+                write!(f, "the tensor's content is corrupt: found {found} bytes or values, expected {expected}")
             }
             Self::TooMany(found) => {
                 write!(f, "the tensor repeats one value {found} times; the limit is {MAX_REPEATED}")
@@ -106,30 +109,31 @@ impl std::error::Error for TensorError {
 type Result<T> = std::result::Result<T, TensorError>;
 
 impl TensorProto {
-    /// Reads the message.
+    /// Parses the message.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let proto = Self::decode(bytes).map_err(TensorError::Message)?;
         if proto.dtype == 0 { Err(TensorError::Dtype(0)) } else { Ok(proto) }
     }
 
-    /// TensorFlow's name of the dtype.
+    /// TensorFlow's name of the dtype, such as `float32`.
     pub(super) fn dtype(&self) -> String {
         dtype_name(self.dtype)
     }
 
-    /// The sizes of the dimensions; none for a scalar.
+    /// The dimensions; empty for a scalar.
     pub(super) fn shape(&self) -> Result<Vec<i64>> {
         let Some(shape) = &self.tensor_shape else { return Ok(Vec::new()) };
         let sizes: Vec<_> = shape.dim.iter().map(|dim| dim.size).collect();
         if shape.unknown_rank || sizes.iter().any(|size| *size < 0) { Err(TensorError::Shape) } else { Ok(sizes) }
     }
 
+    /// The number of values that the shape requires.
     fn count(&self) -> Result<usize> {
         let count = self.shape()?.into_iter().try_fold(1i64, i64::checked_mul);
         count.and_then(|count| usize::try_from(count).ok()).ok_or(TensorError::Shape)
     }
 
-    /// The values, the last dimension fastest.
+    /// The values in row-major order.
     pub(super) fn values(&self) -> Result<TensorValues> {
         use TensorValues::{Floats, Ints, Strings, Unsigned};
         let f16_of = |bits: &i32| f64::from(f16::from_bits(*bits as u16));
@@ -154,7 +158,7 @@ impl TensorProto {
         })
     }
 
-    /// Values of `N` bytes each in `tensor_content`, or those of the field of their type.
+    /// Reads values of `N` bytes each from `tensor_content`, or else from the field of their type.
     fn numbers<const N: usize, T: Clone + Default, V>(
         &self,
         of_bytes: impl Fn([u8; N]) -> T,
@@ -172,27 +176,27 @@ impl TensorProto {
         Ok(words.iter().map(|word| of_bytes(*word)).collect())
     }
 
-    /// Strings in `tensor_content` are their lengths, as varints, and then all their bytes.
+    /// Reads strings. In `tensor_content`, all lengths come first, as varints, and then the bytes of all strings.
     fn strings(&self) -> Result<Vec<Bytes>> {
         let count = self.count()?;
         if self.tensor_content.is_empty() {
             return repeated(self.string_val.clone(), count);
         }
-        let damaged = || TensorError::Content(self.tensor_content.len(), count);
+        let corrupt = || TensorError::Content(self.tensor_content.len(), count);
         let mut rest = self.tensor_content.clone();
         if count > rest.len() {
-            return Err(damaged());
+            return Err(corrupt());
         }
-        let lengths = (0..count).map(|_| prost::decode_length_delimiter(&mut rest).map_err(|_| damaged()));
+        let lengths = (0..count).map(|_| prost::decode_length_delimiter(&mut rest).map_err(|_| corrupt()));
         let lengths = lengths.collect::<Result<Vec<_>>>()?;
         if lengths.iter().try_fold(0usize, |sum, length| sum.checked_add(*length)) != Some(rest.len()) {
-            return Err(damaged());
+            return Err(corrupt());
         }
         Ok(lengths.into_iter().map(|length| rest.split_to(length)).collect())
     }
 }
 
-/// As many values as there are to be: of those that are not there, each is the last one.
+/// Extends `values` to `count` values by repeating the last one; without values, the default.
 fn repeated<T: Clone + Default>(mut values: Vec<T>, count: usize) -> Result<Vec<T>> {
     if values.len() > count {
         return Err(TensorError::Content(values.len(), count));
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_bytes_cannot_ask_for_any_amount_of_memory() {
+    fn memory_is_bounded_for_large_shapes() {
         assert!(matches!(proto(1, &[1 << 40]).values(), Err(TensorError::TooMany(_))));
         assert!(matches!(proto(1, &[i64::MAX, 2]).values(), Err(TensorError::Shape)));
         assert!(matches!(proto(1, &[-1]).values(), Err(TensorError::Shape)));
@@ -258,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_other_dtypes_are_told() {
+    fn corrupt_content_and_unsupported_dtypes_are_errors() {
         let short = TensorProto { tensor_content: Bytes::from_static(&[0; 5]), ..proto(1, &[2]) };
         assert_eq!(
             short.values().unwrap_err().to_string(),
-            "the tensor's content is damaged: found 5 bytes or values, expected 8"
+            "the tensor's content is corrupt: found 5 bytes or values, expected 8"
         );
-        assert_eq!(proto(8, &[]).values().unwrap_err().to_string(), "tensors of dtype complex64 are not read");
+        assert_eq!(proto(8, &[]).values().unwrap_err().to_string(), "tensors of dtype complex64 are not supported");
         assert!(TensorProto::parse(b"").is_err() && TensorProto::parse(b"\xff").is_err());
         let lengths = TensorProto { tensor_content: Bytes::from_static(&[2, 200, 1, b'a']), ..proto(7, &[2]) };
         assert!(matches!(lengths.values(), Err(TensorError::Content(..))));
