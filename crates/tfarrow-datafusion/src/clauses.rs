@@ -1,7 +1,8 @@
-//! Clauses that DataFusion parses and then ignores: each is refused, so that no answer is that of another query.
+//! Errors for clauses that DataFusion parses and then ignores. Without them, a query would silently return the result of
+//! another query.
 //!
-//! Two of them are answered instead: `FROM x` reads all columns, and `SHOW COLUMNS FROM x` describes `x`.
-//! Optimizer hints stay ignored: they are comments, and never change an answer.
+//! Two statements are rewritten instead: `FROM x` reads all columns, and `SHOW COLUMNS FROM x` describes `x`.
+//! Optimizer hints are ignored: they are comments, and never change a result.
 
 use std::ops::ControlFlow;
 
@@ -21,17 +22,18 @@ use datafusion::{
     },
 };
 
-/// Refuses what DataFusion would ignore in the parts of one statement.
-pub(crate) struct Clauses<'a> {
+/// A visitor that refuses the clauses of one statement that DataFusion would ignore.
+pub(crate) struct ClauseChecker<'a> {
     state: &'a SessionState,
 }
 
-impl<'a> Clauses<'a> {
+impl<'a> ClauseChecker<'a> {
+    /// A checker for a session, whose functions determine which clauses a call may have.
     pub(crate) fn new(state: &'a SessionState) -> Self {
         Self { state }
     }
 
-    /// Whether a function of this name is one of rows' values, rather than an aggregate or a window function.
+    /// Returns whether a name is that of a scalar function, and not of an aggregate or window function.
     fn is_scalar(&self, name: &ObjectName) -> bool {
         let [part] = name.0.as_slice() else { return false };
         let Some(name) = part.as_ident() else { return false };
@@ -72,14 +74,14 @@ impl<'a> Clauses<'a> {
 
 const PARENTHESES: &str = "put the query in parentheses of its own";
 
-impl VisitorMut for Clauses<'_> {
+impl VisitorMut for ClauseChecker<'_> {
     type Break = DataFusionError;
 
     fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Self::Break> {
         if let Statement::ShowColumns { extended: false, full: false, show_options } = &statement
             && let Some(table_name) = shown_table(show_options)
         {
-            // DataFusion lists the columns of registered tables alone.
+            // DataFusion lists the columns of registered tables only, and not those of files.
             *statement = Statement::ExplainTable {
                 describe_alias: DescribeAlias::Describe,
                 hive_format: None,
@@ -123,7 +125,7 @@ fn refuse_if(is_there: bool, clause: &str, advice: &str) -> Result<()> {
     if is_there { plan_err!("{clause} is not supported; {advice}") } else { Ok(()) }
 }
 
-/// The table of `SHOW COLUMNS FROM table`; `None` where the statement has a clause that DataFusion refuses.
+/// The table of `SHOW COLUMNS FROM table`; `None` if the statement has a clause that DataFusion refuses itself.
 fn shown_table(options: &ShowStatementOptions) -> Option<ObjectName> {
     let ShowStatementOptions { show_in, starts_with, limit, limit_from, filter_position } = options;
     let is_plain = starts_with.is_none() && limit.is_none() && limit_from.is_none() && filter_position.is_none();
@@ -158,11 +160,11 @@ fn check_statement(statement: &Statement) -> Result<()> {
             refuse_if(!is_plain, "a clause of CREATE DATABASE besides its name", LEAVE)
         }
         Statement::Drop { object_type, cascade, restrict, purge, temporary, table, .. } => {
-            // Of a schema, CASCADE is heeded.
+            // DROP SCHEMA implements CASCADE and RESTRICT.
             let is_schema = *object_type == ObjectType::Schema;
-            refuse_if(*cascade && !is_schema, "CASCADE", "drop the views first, which keep what they were made of")?;
+            refuse_if(*cascade && !is_schema, "CASCADE", "drop dependent views first; they keep working otherwise")?;
             refuse_if(*restrict && !is_schema, "RESTRICT", LEAVE)?;
-            refuse_if(*purge, "PURGE", "remove the files yourself: DROP leaves them")?;
+            refuse_if(*purge, "PURGE", "remove the files yourself; DROP does not delete them")?;
             refuse_if(*temporary, "TEMPORARY", LEAVE)?;
             refuse_if(table.is_some(), "ON after DROP", LEAVE)
         }
@@ -184,9 +186,9 @@ fn check_query(query: &Query) -> Result<()> {
         pipe_operators,
     } = query;
     refuse_if(!locks.is_empty(), "FOR UPDATE or FOR SHARE", "leave it out: files are not locked")?;
-    refuse_if(for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "take another --format")?;
+    refuse_if(for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "use the option --format")?;
     refuse_if(settings.is_some(), "SETTINGS", "write SET name = value before the query")?;
-    refuse_if(format_clause.is_some(), "FORMAT", "take another --format, or write COPY (..) TO 'file'")?;
+    refuse_if(format_clause.is_some(), "FORMAT", "use the option --format, or write COPY (..) TO 'file'")?;
     refuse_if(fetch.is_some(), "FETCH", "write LIMIT n")?;
     let orders_all = order_by.as_ref().is_some_and(|order| matches!(order.kind, OrderByKind::All(_)));
     let is_select = matches!(**body, SetExpr::Select(_));
@@ -203,7 +205,7 @@ fn check_cte(cte: &Cte, is_recursive: bool) -> Result<()> {
     let is_materialized = matches!(materialized, Some(CteAsMaterialized::Materialized));
     refuse_if(is_materialized, "AS MATERIALIZED", "write CREATE TABLE .. AS, which keeps the rows")?;
     refuse_if(from.is_some(), "FROM after a query of WITH", "leave it out")?;
-    // Of a recursive query, the two sides of UNION alone are planned.
+    // DataFusion plans only the two sides of the UNION of a recursive query.
     if is_recursive && matches!(*query.body, SetExpr::SetOperation { .. }) {
         let has_more = query.with.is_some() || query.order_by.is_some() || query.limit_clause.is_some();
         let clauses = "WITH, ORDER BY, OFFSET or LIMIT of a query of WITH RECURSIVE";
@@ -212,7 +214,7 @@ fn check_cte(cte: &Cte, is_recursive: bool) -> Result<()> {
     check_alias(Some(alias))
 }
 
-/// INTO makes a table where it is the query's own; below UNION it is ignored.
+/// DataFusion executes INTO of a plain SELECT, and ignores it within a set operation.
 fn check_into(body: &SetExpr) -> Result<()> {
     if let SetExpr::Select(select) = body {
         let Some(into) = &select.into else { return Ok(()) };
@@ -296,8 +298,8 @@ fn check_join(join: &Join) -> Result<()> {
     refuse_if(join.global, "GLOBAL JOIN", "leave GLOBAL out")
 }
 
-/// Refuses clauses of one table, function or subquery of FROM. The planner of relations of every session calls it as
-/// well, so that a session that parses SQL itself refuses these.
+/// Refuses clauses of one table, function or subquery of FROM. The relation planner calls this function as well, so that
+/// these clauses are also refused in sessions that parse SQL without [`statements`](fn@crate::statements).
 pub(crate) fn check_relation(relation: &TableFactor) -> Result<()> {
     const UNNUMBERED: &str = "write row_number() OVER ()";
     match relation {
@@ -317,7 +319,7 @@ pub(crate) fn check_relation(relation: &TableFactor) -> Result<()> {
             refuse_if(version.is_some(), "AS OF, or another version of a table,", "name the files of that version")?;
             refuse_if(!with_hints.is_empty(), "WITH (..) after a table", "leave it out")?;
             refuse_if(*with_ordinality, "WITH ORDINALITY", UNNUMBERED)?;
-            refuse_if(!partitions.is_empty(), "PARTITION (..) after a table", "write WHERE about the folder's column")?;
+            refuse_if(!partitions.is_empty(), "PARTITION (..) after a table", "write WHERE on the partition column")?;
             refuse_if(json_path.is_some(), "a path after a table", "write it after a column")?;
             refuse_if(!index_hints.is_empty(), "USE, IGNORE or FORCE INDEX", "leave it out: files have no index")?;
             let has_settings = args.as_ref().is_some_and(|args| args.settings.is_some());
@@ -337,7 +339,7 @@ pub(crate) fn check_relation(relation: &TableFactor) -> Result<()> {
             check_joins(table_with_joins)?;
             check_alias(alias.as_ref())
         }
-        // DataFusion refuses the others.
+        // DataFusion refuses the other kinds of relations itself.
         _ => Ok(()),
     }
 }
@@ -353,12 +355,12 @@ fn check_alias(alias: Option<&TableAlias>) -> Result<()> {
     refuse_if(is_typed, "a type in the columns of an alias", "write CAST(column AS type)")
 }
 
-/// Refuses what `CREATE EXTERNAL TABLE` would ignore.
+/// Refuses clauses that `CREATE EXTERNAL TABLE` would ignore.
 pub(crate) fn check_external_table(table: &CreateExternalTable) -> Result<()> {
     table.columns.iter().try_for_each(check_column)
 }
 
-/// Refuses options of a column that would be ignored. Keys are left to the table's own format.
+/// Refuses options of a column that would be ignored. Constraints are checked by the factory of the table's format.
 fn check_column(column: &ColumnDef) -> Result<()> {
     let name = &column.name;
     check_type(&column.data_type)?;
@@ -374,7 +376,7 @@ fn check_column(column: &ColumnDef) -> Result<()> {
     })
 }
 
-/// Refuses sizes of types that would be ignored.
+/// Refuses size arguments of types, which would be ignored.
 fn check_type(data_type: &DataType) -> Result<()> {
     let advice = match data_type {
         DataType::Varchar(Some(_)) | DataType::Char(Some(_)) | DataType::String(Some(_)) => {
@@ -391,12 +393,12 @@ fn check_type(data_type: &DataType) -> Result<()> {
     plan_err!("the size of {data_type} is not supported; {advice}")
 }
 
-/// Refuses what COPY would ignore: a format that is not known, beside an ending of the file's name that is.
+/// Refuses an unknown format in STORED AS, which COPY would ignore if it knows the extension of the file's name.
 pub(crate) fn check_copy(copy: &CopyToStatement, state: &SessionState) -> Result<()> {
     match &copy.stored_as {
-        Some(format) if state.get_file_format_factory(format).is_none() => Err(plan_datafusion_err!(
-            "STORED AS {format}: there is no such format; write TFRECORD, PARQUET, ARROW, CSV or JSON"
-        )),
+        Some(format) if state.get_file_format_factory(format).is_none() => {
+            Err(plan_datafusion_err!("STORED AS {format}: unknown format; write TFRECORD, PARQUET, ARROW, CSV or JSON"))
+        }
         _ => Ok(()),
     }
 }

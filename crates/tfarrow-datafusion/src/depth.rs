@@ -1,24 +1,25 @@
-//! How deep a statement nests. DataFusion plans, copies and evaluates trees by recursion, so that a level takes stack.
+//! Nesting depth of statements. DataFusion plans, copies and evaluates trees recursively, so that each level needs stack.
 
 use std::{convert::Infallible, mem, ops::ControlFlow};
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, Select, SetExpr, Value, VisitorMut};
 
-/// Terms from which on a chain of AND or OR is made a balanced tree. Shorter ones keep the shape that EXPLAIN shows.
+/// Minimum number of terms of a chain of AND or OR that is rebuilt as a balanced tree. Shorter chains keep the shape that
+/// EXPLAIN shows.
 const LONG_CHAIN: usize = 100;
 
-/// Measures the depth of what it visits: nested expressions and queries, and operators that are planned on top of each
-/// other (set operations, joins, common table expressions, pipes).
+/// A visitor that measures the depth of nested expressions and queries, and of operators that are planned on top of each
+/// other: set operations, joins, common table expressions and pipes.
 ///
-/// On its way, it makes balanced trees of long chains of AND and OR, which means the same: 10,000 terms are 14 levels.
+/// It also rebuilds long chains of AND and OR as equivalent balanced trees: 10,000 terms then have 14 levels.
 #[derive(Debug, Default)]
-pub(crate) struct Depth {
+pub(crate) struct NestingDepth {
     level: usize,
     deepest: usize,
 }
 
-impl Depth {
-    /// Levels of the deepest place that was visited.
+impl NestingDepth {
+    /// The largest number of levels so far.
     pub(crate) fn deepest(&self) -> usize {
         self.deepest
     }
@@ -35,7 +36,7 @@ impl Depth {
     }
 }
 
-impl VisitorMut for Depth {
+impl VisitorMut for NestingDepth {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
@@ -69,7 +70,7 @@ fn levels_of_query(query: &Query) -> usize {
     1 + tables + query.pipe_operators.len() + levels_of_body(&query.body)
 }
 
-/// The set operations on the way to the deepest of a query's parts.
+/// Levels of nested set operations in a query.
 fn levels_of_body(body: &SetExpr) -> usize {
     let (mut deepest, mut bodies) = (0, vec![(body, 0)]);
     while let Some((body, level)) = bodies.pop() {
@@ -85,7 +86,7 @@ fn levels_of_select(select: &Select) -> usize {
     1 + select.from.iter().map(|from| 1 + from.joins.len()).sum::<usize>()
 }
 
-/// Makes a balanced tree of a chain `a OR b OR c ..`, which is parsed as `((a OR b) OR c) ..`.
+/// Rebuilds a long chain `a OR b OR c ..`, which is parsed as `((a OR b) OR c) ..`, as a balanced tree.
 fn balance(expr: &mut Expr) {
     let Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = expr else { return };
     let op = op.clone();
@@ -123,7 +124,7 @@ fn chain_length(mut expr: &Expr, op: &BinaryOperator) -> usize {
     terms
 }
 
-/// Joins neighbours until one is left.
+/// Combines neighbours pairwise until one expression remains; `None` without terms.
 fn tree(mut terms: Vec<Expr>, op: &BinaryOperator) -> Option<Expr> {
     while terms.len() > 1 {
         let mut joined = Vec::with_capacity(terms.len().div_ceil(2));

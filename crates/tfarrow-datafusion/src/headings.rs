@@ -1,8 +1,8 @@
-//! The headings of results: names of computed columns without the paths of the files that they are computed from.
+//! Column headings of results, without the paths of files.
 //!
-//! DataFusion names a computed column after its expression, in which every column has its table's name:
-//! `avg(shards/train.tfrecord.price)`. A name that the user gave to a table says which column is meant; a path only makes
-//! the heading long, and the column of a written file hard to name.
+//! DataFusion names a computed column after its expression, in which each column is qualified by its table:
+//! `avg(shards/train.tfrecord.price)`. A table name that the user chose identifies a column; a path only makes headings
+//! long, and columns of written files hard to refer to.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,12 +25,12 @@ use datafusion::{
     sql::utils::UNNEST_PLACEHOLDER,
 };
 
-/// The same statement, whose computed columns are named without the paths of files: `avg(price)` in place of
-/// `avg(shards/train.tfrecord.price)`.
+/// Returns the plan of a statement with computed columns renamed to names without the paths of files: `avg(price)` instead
+/// of `avg(shards/train.tfrecord.price)`.
 ///
-/// Renames the columns of a query's result, of a file that COPY writes, and of the table or view that CREATE makes of a
-/// query. Columns of a subquery keep DataFusion's names, by which the outer query refers to them. A table's alias and the
-/// name of a registered table stay, as does a name without which two columns would have the same one.
+/// Renames the columns of the result of a query, of a file that COPY writes, and of a table or view that CREATE makes from
+/// a query. Columns of subqueries keep DataFusion's names, by which the outer query refers to them. Aliases and names of
+/// registered tables stay in names, as does a path without which two columns would have equal names.
 ///
 /// ```
 /// use tfarrow_datafusion::{SessionOptions, session_context, with_headings};
@@ -47,7 +47,7 @@ use datafusion::{
 /// ```
 ///
 /// # Errors
-/// A plan that DataFusion cannot build again with other names.
+/// DataFusion cannot rebuild the plan with the new names.
 pub fn with_headings(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Copy(copy) => {
@@ -77,7 +77,7 @@ pub fn with_headings(plan: LogicalPlan, state: &SessionState) -> Result<LogicalP
     }
 }
 
-/// The query with its columns renamed, but for those in `kept`.
+/// Renames the columns of a query, except those in `kept`.
 fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result<LogicalPlan> {
     let mut headings = Headings { paths: paths(query, state)?, names: HashMap::new() };
     if headings.paths.is_empty() {
@@ -102,7 +102,7 @@ fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result
     LogicalPlanBuilder::from(query.clone()).project(columns.collect::<Vec<_>>())?.build()
 }
 
-/// The names of scanned tables that the user did not choose: those of files, and of functions such as `read_tfrecord`.
+/// The names of scanned tables that the user has not chosen: those of files, and of functions such as `read_tfrecord`.
 fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableReference>> {
     let (mut scanned, mut chosen) = (HashSet::new(), HashSet::new());
     query.apply_with_subqueries(|node| {
@@ -124,11 +124,11 @@ fn is_registered(name: &TableReference, state: &SessionState) -> bool {
     state.schema_for_ref(name.clone()).is_ok_and(|schema| schema.table_exist(name.table()))
 }
 
-/// The headings of a plan's computed columns, gathered from the leaves to the root.
+/// A visitor that collects the headings of computed columns of a plan, from the leaves to the root.
 struct Headings {
-    /// The table names to leave out.
+    /// The table names to remove.
     paths: HashSet<TableReference>,
-    /// The headings of columns by DataFusion's names for them, where the two differ.
+    /// Maps DataFusion's names of columns to headings, if the two differ.
     names: HashMap<String, String>,
 }
 
@@ -155,7 +155,7 @@ impl<'n> TreeNodeVisitor<'n> for Headings {
 }
 
 impl Headings {
-    /// The heading of the column that DataFusion calls `name`.
+    /// The heading of the column with DataFusion's name `name`.
     fn name<'a>(&'a self, name: &'a str) -> &'a str {
         self.names.get(name).map_or(name, String::as_str)
     }
@@ -164,7 +164,7 @@ impl Headings {
         exprs.into_iter().try_for_each(|expr| self.add(expr))
     }
 
-    /// Adds the heading of an expression whose name has a path.
+    /// Adds the heading of an expression if its name contains a path.
     fn add(&mut self, expr: &Expr) -> Result<()> {
         if matches!(expr, Expr::Column(_)) {
             return Ok(());
@@ -177,7 +177,7 @@ impl Headings {
         Ok(())
     }
 
-    /// Adds the headings of `unnest(x)`, which the planner replaces by an alias over a node of its own.
+    /// Adds the headings of `unnest(x)`, which the planner replaces by an alias over a separate plan node.
     fn add_unnested(&mut self, unnest: &Unnest) -> Result<()> {
         let LogicalPlan::Projection(Projection { expr, .. }) = unnest.input.as_ref() else { return Ok(()) };
         for (index, list) in &unnest.list_type_columns {
@@ -188,7 +188,7 @@ impl Headings {
         Ok(())
     }
 
-    /// The expression, whose columns are named by their headings and without paths.
+    /// Returns the expression with each column replaced by its heading, without paths.
     fn without_paths(&self, expr: &Expr) -> Result<Expr> {
         let column = |Column { relation, name, .. }: Column| {
             let relation = relation.filter(|table| !self.paths.contains(table));
@@ -214,8 +214,8 @@ impl Headings {
         Ok(transformed.data)
     }
 
-    /// The heading of an alias that the planner made: of `unnest(x)`, or of a function that is called by its other name.
-    /// `None` for an alias that the user gave.
+    /// The heading of an alias that the planner made: of `unnest(x)`, or of a function that is called by an alias of its
+    /// name. `None` for an alias that the user has chosen.
     fn of_alias(&self, alias: &Alias) -> Result<Option<String>> {
         let args = match alias.expr.as_ref() {
             Expr::Column(column) if column.name.starts_with(UNNEST_PLACEHOLDER) => {

@@ -1,4 +1,4 @@
-//! `~/` in names of files: the user's own folder, as a shell has it.
+//! Expansion of a leading `~/` in names of files to the user's home directory, as in a shell.
 
 use std::{convert::Infallible, ops::ControlFlow};
 
@@ -6,19 +6,20 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableFactor, Value, VisitorMut,
 };
 
-use crate::table_function::NAME;
+/// The name of the table function whose arguments without a name are sources, which are names of files.
+pub(crate) const READ_TFRECORD: &str = "read_tfrecord";
 
-/// Expands `~/` in the names of files that a statement has: in FROM, and as sources of `read_tfrecord`.
-pub(crate) struct Home(String);
+/// A visitor that expands `~/` in the names of files of a statement: in FROM, and in the sources of `read_tfrecord`.
+pub(crate) struct HomeDir(String);
 
-impl Home {
-    /// The folder of the user who runs the program; `None` where the system knows of none.
+impl HomeDir {
+    /// The home directory of the current user; `None` if the system has none for the user.
     pub(crate) fn of_user() -> Option<Self> {
         let folder = std::env::home_dir()?.to_str()?.trim_end_matches('/').to_owned();
         Some(Self(folder))
     }
 
-    /// Expands `~` and `~/..`. The folders of other users are not looked up.
+    /// Expands `~` and `~/..`. Home directories of other users (`~name`) are not supported.
     pub(crate) fn expand(&self, name: &mut String) {
         if let Some(rest) = name.strip_prefix('~')
             && (rest.is_empty() || rest.starts_with('/'))
@@ -27,6 +28,7 @@ impl Home {
         }
     }
 
+    /// Expands the name of a relation that has a single part.
     pub(crate) fn expand_relation(&self, relation: &mut ObjectName) {
         if let [ObjectNamePart::Identifier(name)] = relation.0.as_mut_slice() {
             self.expand(&mut name.value);
@@ -34,7 +36,7 @@ impl Home {
     }
 }
 
-impl VisitorMut for Home {
+impl VisitorMut for HomeDir {
     type Break = Infallible;
 
     fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Infallible> {
@@ -44,7 +46,7 @@ impl VisitorMut for Home {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
         if let TableFactor::Table { name, args: Some(args), .. } = factor
-            && name.to_string().eq_ignore_ascii_case(NAME)
+            && name.to_string().eq_ignore_ascii_case(READ_TFRECORD)
         {
             for arg in &mut args.args {
                 if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(source))) = arg
@@ -64,7 +66,7 @@ mod tests {
 
     #[test]
     fn only_a_leading_tilde_of_the_user_is_expanded() {
-        let home = Home("/home/me".to_owned());
+        let home = HomeDir("/home/me".to_owned());
         for (name, expanded) in
             [("~/x", "/home/me/x"), ("~", "/home/me"), ("~you/x", "~you/x"), ("a/~/x", "a/~/x"), ("", "")]
         {

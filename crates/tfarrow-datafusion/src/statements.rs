@@ -1,4 +1,8 @@
-//! The statements of a text, one after the other: parsed when they are asked for, and checked before they are planned.
+//! Parsing of SQL text into statements, one at a time, with checks before planning.
+//!
+//! ```text
+//! text ─▶ tokens ─▶ statement ─▶ NestingDepth ─▶ ClauseChecker ─▶ HomeDir ─▶ DataFusion's planner
+//! ```
 
 use std::{convert::Infallible, ops::ControlFlow, vec};
 
@@ -19,27 +23,27 @@ use datafusion::{
 };
 
 use crate::{
-    clauses::{Clauses, check_copy, check_external_table},
-    depth::Depth,
-    home::Home,
+    clauses::{ClauseChecker, check_copy, check_external_table},
+    depth::NestingDepth,
+    home::HomeDir,
 };
 
-/// EXPLAINs in one statement. DataFusion answers one, and parses them by recursion.
-const EXPLAINS: usize = 50;
-/// Bytes of stack for each token of a statement, which is at most one level of its tree.
-const STACK_OF_TOKEN: usize = 1 << 10;
-/// Bytes of stack for a statement of any length.
+/// Maximum number of EXPLAIN keywords in one statement. DataFusion executes one, and parses them recursively.
+const MAX_EXPLAINS: usize = 50;
+/// Bytes of stack per token of a statement; a token adds at most one level to the syntax tree.
+const STACK_PER_TOKEN: usize = 1 << 10;
+/// Bytes of stack that each statement needs, whatever its length.
 const STACK: usize = 1 << 20;
 
-/// Sizes above which SQL is refused before it is planned: beyond them, planning would exhaust memory, stack or patience.
+/// Limits on SQL text, which are checked before planning. Beyond them, planning could exhaust memory, stack or time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// `query_bytes`: bytes of a text, which may have several statements. 524,288 by default.
+    /// `query_bytes`: bytes of a text of one or more statements. 524,288 by default.
     pub bytes: usize,
-    /// `query_tokens`: words, numbers, operators and the like of one statement. 100,000 by default.
+    /// `query_tokens`: tokens of one statement, without white space and comments. 100,000 by default.
     pub tokens: usize,
-    /// `query_depth`: levels of one statement, which nested expressions and queries have, and long chains of operators,
-    /// set operations, joins and common table expressions. 1,000 by default.
+    /// `query_depth`: nesting levels of one statement. Nested expressions and queries, operators of a chain, set
+    /// operations, joins and common table expressions each add a level. 1,000 by default.
     pub depth: usize,
 }
 
@@ -49,8 +53,10 @@ impl Default for QueryLimits {
     }
 }
 
-/// The statements of `text` for a session to plan, in order. A clause that DataFusion would ignore is an error, as is a
-/// statement above a limit.
+/// Parses the statements of `text`, in order, for the session `context` to plan.
+///
+/// A clause that DataFusion would parse and ignore is an error, as is a statement that exceeds a limit. A leading `~/` in
+/// names of files is expanded.
 ///
 /// ```
 /// use tfarrow_datafusion::{QueryLimits, SessionOptions, session_context, statements};
@@ -67,7 +73,8 @@ impl Default for QueryLimits {
 /// ```
 ///
 /// # Errors
-/// A text that is too long, or has an unknown character or an open quote. Other errors are those of each statement.
+/// The text is longer than `limits.bytes`, contains an unknown character, or has an unterminated quote. Other errors are
+/// items of the iterator.
 pub fn statements(text: &str, context: &SessionContext, limits: QueryLimits) -> Result<Statements> {
     if text.len() > limits.bytes {
         return plan_err!(
@@ -79,7 +86,7 @@ pub fn statements(text: &str, context: &SessionContext, limits: QueryLimits) -> 
     Ok(Statements { tokens: tokens.into_iter(), context: context.clone(), limits })
 }
 
-/// The statements of a text: see [`statements`]. After an error, the next statement follows.
+/// Iterator over the statements of a text; see [`statements`]. It continues after a statement with an error.
 pub struct Statements {
     tokens: vec::IntoIter<TokenWithSpan>,
     context: SessionContext,
@@ -98,7 +105,7 @@ impl Iterator for Statements {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.tokens.as_slice().is_empty() {
             let tokens: Vec<_> = self.tokens.by_ref().take_while(|token| token.token != Token::SemiColon).collect();
-            if tokens.iter().any(is_written) {
+            if tokens.iter().any(is_significant) {
                 return self.statement(tokens).transpose();
             }
         }
@@ -106,27 +113,27 @@ impl Iterator for Statements {
     }
 }
 
-/// Whether a token is more than white space or a comment.
-fn is_written(token: &TokenWithSpan) -> bool {
+/// Returns whether a token is neither white space nor a comment.
+fn is_significant(token: &TokenWithSpan) -> bool {
     !matches!(token.token, Token::Whitespace(_) | Token::EOF)
 }
 
 impl Statements {
     fn statement(&self, tokens: Vec<TokenWithSpan>) -> Result<Option<Statement>> {
-        let count = tokens.iter().filter(|token| is_written(token)).count();
+        let count = tokens.iter().filter(|token| is_significant(token)).count();
         if count > self.limits.tokens {
             return plan_err!(
-                "a statement has {count} words and signs, more than query_tokens={}; split it, or read its values from a file",
+                "a statement has {count} tokens, more than query_tokens={}; split it, or read its values from a file",
                 self.limits.tokens
             );
         }
-        let explains =
+        let is_explain =
             |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::EXPLAIN);
-        if tokens.iter().filter(explains).count() > EXPLAINS {
+        if tokens.iter().filter(is_explain).count() > MAX_EXPLAINS {
             return plan_err!("EXPLAIN of EXPLAIN is not supported; write EXPLAIN once");
         }
-        // A tree that is too deep has to be parsed to be known as such, and takes as much stack to drop.
-        let stack = STACK + count * STACK_OF_TOKEN;
+        // The depth is only known after parsing, and parsing and dropping a deep tree need stack in proportion to it.
+        let stack = STACK + count * STACK_PER_TOKEN;
         stacker::maybe_grow(stack, stack, || {
             let Some(mut statement) = DFParserBuilder::new(tokens).build()?.parse_statements()?.pop_front() else {
                 return Ok(None);
@@ -139,7 +146,7 @@ impl Statements {
     }
 
     fn check_depth(&self, statement: &mut Statement) -> Result<()> {
-        let mut depth = Depth::default();
+        let mut depth = NestingDepth::default();
         let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut depth);
         if depth.deepest() > self.limits.depth {
             return plan_err!(
@@ -159,16 +166,16 @@ impl Statements {
             Statement::CreateExternalTable(table) => check_external_table(table)?,
             Statement::Statement(_) | Statement::Explain(_) | Statement::Reset(_) => {}
         }
-        match visit(statement, &mut Clauses::new(&state)) {
+        match visit(statement, &mut ClauseChecker::new(&state)) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }
     }
 }
 
-/// Replaces `~/` in names of files.
+/// Expands a leading `~/` in names of files.
 fn expand_home(statement: &mut Statement) {
-    let Some(mut home) = Home::of_user() else { return };
+    let Some(mut home) = HomeDir::of_user() else { return };
     match innermost(statement) {
         Statement::CopyTo(copy) => {
             home.expand(&mut copy.target);
@@ -182,7 +189,7 @@ fn expand_home(statement: &mut Statement) {
     let ControlFlow::<Infallible>::Continue(()) = visit(statement, &mut home);
 }
 
-/// The statement that EXPLAIN is about, or the statement itself.
+/// Returns the statement inside EXPLAIN, or the statement itself.
 fn innermost(mut statement: &mut Statement) -> &mut Statement {
     while let Statement::Explain(explain) = statement {
         statement = &mut explain.statement;
@@ -190,7 +197,7 @@ fn innermost(mut statement: &mut Statement) -> &mut Statement {
     statement
 }
 
-/// Visits the parts of a statement that `sqlparser` knows.
+/// Visits the parts of a statement that are syntax trees of `sqlparser`.
 fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlow<V::Break> {
     match innermost(statement) {
         Statement::Statement(statement) => statement.visit(visitor),

@@ -1,6 +1,6 @@
-//! `read_tfrecord('shards/', layout => 'list')`: a table with options of its own.
+//! The table function `read_tfrecord('shards/', layout => 'list')`: a table with its own options.
 //!
-//! DataFusion's own table functions know no named arguments, so that this is an extension of its planner.
+//! It is a relation planner, because DataFusion's table functions take no named arguments.
 
 use std::sync::Arc;
 
@@ -15,12 +15,14 @@ use datafusion::{
     sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, TableFactor},
 };
 
-use crate::{clauses::check_relation, options::TfRecordOptions, session::Shared, table::TfRecordTable};
+use crate::{
+    clauses::check_relation, home::READ_TFRECORD, options::TfRecordOptions, session::Shared, table::TfRecordTable,
+};
 
-/// The name of the function.
-pub(crate) const NAME: &str = "read_tfrecord";
+/// The name of the function, for messages.
+const NAME: &str = READ_TFRECORD;
 
-/// Plans calls of `read_tfrecord`: sources first, then options by name.
+/// Plans calls of `read_tfrecord`, whose arguments are sources first, then options by name.
 #[derive(Debug)]
 pub(crate) struct ReadTfRecord(pub(crate) Arc<Shared>);
 
@@ -54,14 +56,14 @@ impl RelationPlanner for ReadTfRecord {
         let [first, ..] = sources.as_slice() else {
             return plan_err!("{NAME} needs a source: {NAME}('shards/*.tfrecord', layout => 'list')");
         };
-        // The planner waits for nobody, so that files are looked into here, on its own thread.
+        // The planner is synchronous, so that this blocks its thread while files are listed and sampled.
         let table = self.0.adopt(TfRecordTable::open_blocking(&sources, &options)?, first);
         let plan = LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }
 }
 
-/// The text of an argument that is a constant.
+/// Evaluates an argument, which must be a constant, to text.
 fn literal(arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext) -> Result<String> {
     let FunctionArgExpr::Expr(expr) = arg else { return plan_err!("{NAME}: found {arg}, expected a constant") };
     match context.sql_to_expr(SqlExpr::clone(expr), &DFSchema::empty())? {
