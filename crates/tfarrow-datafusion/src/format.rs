@@ -1,4 +1,4 @@
-//! TFRecord as a file format of DataFusion's, for `COPY .. TO .. STORED AS TFRECORD`.
+//! TFRecord as a [`FileFormat`] of DataFusion, for `COPY .. TO .. STORED AS TFRECORD`.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -21,24 +21,26 @@ use datafusion::{
 use object_store::{ObjectMeta, ObjectStore};
 use tfarrow_dataset::{Compression, names};
 
-use crate::{columns::Columns, options::TfRecordOptions, sink::PART, sink::TfRecordSink, source::TfRecordSource};
+use crate::{
+    columns::Columns,
+    options::TfRecordOptions,
+    sink::{EXTENSIONS, PART, TfRecordSink},
+    source::TfRecordSource,
+};
 
-/// Endings of TFRecord files' names, the usual one first.
-pub(crate) const EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
-
-/// Makes [`TfRecordFormat`]s of what a statement says. DataFusion knows them by what a file's name ends in.
+/// Creates a [`TfRecordFormat`] from the options of a statement. DataFusion selects the factory by its file extension.
 #[derive(Debug)]
 pub(crate) struct TfRecordFormatFactory(&'static str);
 
 impl TfRecordFormatFactory {
-    /// One for each ending that a file's name may have.
+    /// A factory for each extension of a TFRecord file, compressed or not.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let compressed = Compression::ENDINGS.iter().map(|(ending, _)| *ending);
+        let compressed = Compression::ENDINGS.iter().map(|(extension, _)| *extension);
         EXTENSIONS.into_iter().chain(compressed).map(Self)
     }
 
-    fn format(&self, options: TfRecordOptions, says_compression: bool) -> Arc<dyn FileFormat> {
-        Arc::new(TfRecordFormat { options, says_compression, ending: self.0 })
+    fn format(&self, options: TfRecordOptions, has_compression: bool) -> Arc<dyn FileFormat> {
+        Arc::new(TfRecordFormat { options, has_compression, extension: self.0 })
     }
 }
 
@@ -50,11 +52,11 @@ impl GetExt for TfRecordFormatFactory {
 
 impl FileFormatFactory for TfRecordFormatFactory {
     fn create(&self, state: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
-        // What is DataFusion's own, as `execution.keep_partition_by_columns`, it has taken itself.
+        // DataFusion handles its own options, such as `execution.keep_partition_by_columns`.
         let given = options.iter().filter(|(name, _)| !name.starts_with("execution."));
         let given = given.map(|(name, value)| (name.as_str(), value.as_str()));
-        let says_compression = options.keys().any(|name| name.ends_with(".compression"));
-        Ok(self.format(TfRecordOptions::of(state.config()).with(given)?, says_compression))
+        let has_compression = options.keys().any(|name| name.ends_with(".compression"));
+        Ok(self.format(TfRecordOptions::of(state.config()).with(given)?, has_compression))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
@@ -62,15 +64,15 @@ impl FileFormatFactory for TfRecordFormatFactory {
     }
 }
 
-/// TFRecord files: written by statements. Those that are read are tables of our own, which need no listing of
-/// DataFusion's.
+/// The format of the TFRecord files that a statement writes. Files are read by [`TfRecordTable`](crate::TfRecordTable)
+/// instead of a listing table.
 #[derive(Debug)]
 pub(crate) struct TfRecordFormat {
     options: TfRecordOptions,
-    /// Whether the statement itself says how files are compressed.
-    says_compression: bool,
-    /// The ending that it was known by.
-    ending: &'static str,
+    /// Whether the statement has the option `compression`.
+    has_compression: bool,
+    /// The extension that DataFusion selected the format by.
+    extension: &'static str,
 }
 
 #[async_trait]
@@ -83,7 +85,7 @@ impl FileFormat for TfRecordFormat {
         Ok(self.get_ext())
     }
 
-    /// None that DataFusion knows: zlib is not among them.
+    /// None, because DataFusion has no zlib.
     fn compression_type(&self) -> Option<FileCompressionType> {
         None
     }
@@ -95,8 +97,8 @@ impl FileFormat for TfRecordFormat {
         _objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
         not_impl_err!(
-            "TFRecord files are no listing table: name them in FROM '..', in read_tfrecord('..') or in CREATE EXTERNAL \
-             TABLE .. STORED AS TFRECORD"
+            "TFRecord files cannot be read by a listing table; name them in FROM '..', in read_tfrecord('..') or in \
+             CREATE EXTERNAL TABLE .. STORED AS TFRECORD"
         )
     }
 
@@ -126,17 +128,18 @@ impl FileFormat for TfRecordFormat {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let name = &config.original_url;
-        if !EXTENSIONS.contains(&self.ending) && !names::says_tfrecord(Path::new(name)) {
+        if !EXTENSIONS.contains(&self.extension) && !names::says_tfrecord(Path::new(name)) {
             return plan_err!(
-                "{name}: of compressed files only TFRecord is written: call it .tfrecord.{}, or say STORED AS TFRECORD",
-                self.ending
+                "{name}: the extension .{0} is supported for TFRecord files only; use .tfrecord.{0}, or write STORED AS \
+                 TFRECORD",
+                self.extension
             );
         }
-        let said = self.options.compression;
-        if let (Some(named), true) = (Compression::of_name(name).1, self.says_compression)
-            && named != said
+        let compression = self.options.compression;
+        if let (Some(named), true) = (Compression::of_name(name).1, self.has_compression)
+            && named != compression
         {
-            return plan_err!("{name}: is called {named}, and is to have the compression {said}");
+            return plan_err!("{name}: the extension is that of {named}, but the option compression is {compression}");
         }
         write(input, config, order, self.options.clone(), PART.to_owned())
     }
@@ -147,7 +150,10 @@ impl FileFormat for TfRecordFormat {
     }
 }
 
-/// The plan that writes the rows of `input`, to shards whose names begin with `stem` where no other is given.
+/// Plans a sink that writes the rows of `input`. The names of shards start with `stem` unless the statement names a file.
+///
+/// # Errors
+/// The query has no columns, or a column cannot be encoded as a feature.
 pub(crate) fn write(
     input: Arc<dyn ExecutionPlan>,
     config: FileSinkConfig,
@@ -156,7 +162,7 @@ pub(crate) fn write(
     stem: String,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     if input.schema().fields().is_empty() {
-        return plan_err!("nothing to write: the query has no column");
+        return plan_err!("the query has no columns to write");
     }
     let sink = TfRecordSink::try_new(config, options, stem)?;
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))

@@ -1,5 +1,5 @@
-//! Where the files of a statement go: each is written beside its place, or to a temporary file where that is in a store,
-//! and put there when all of the statement are whole.
+//! The output files of a statement. Each is written to a temporary file, next to its final path or locally for a store, and
+//! gets its name, or is uploaded, after all files of the statement are complete.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -13,22 +13,22 @@ use tfarrow_dataset::{Error, ErrorKind, OutputFile, WholeFile};
 
 use crate::error::external;
 
-/// A file system, or a store.
+/// The file system or object store that a statement writes to.
 #[derive(Clone, Debug)]
-pub(crate) struct Outputs {
+pub(crate) struct OutputStore {
     url: ObjectStoreUrl,
     store: Arc<dyn ObjectStore>,
-    /// Whether files that are there may be replaced.
+    /// Whether existing files may be replaced.
     overwrite: bool,
 }
 
-impl Outputs {
-    /// In `store`, which `url` names.
+impl OutputStore {
+    /// Outputs in `store`, whose URL is `url`.
     pub(crate) fn new(url: ObjectStoreUrl, store: Arc<dyn ObjectStore>, overwrite: bool) -> Self {
         Self { url, store, overwrite }
     }
 
-    /// The file that a path is of; `None` in a store.
+    /// The local file of a path; `None` for an object store.
     fn file(&self, path: &Path) -> Result<Option<PathBuf>, Error> {
         let is_local = self.url.as_str().starts_with("file:");
         let file = is_local.then(|| LocalFileSystem::new().path_to_filesystem(path)).transpose();
@@ -39,7 +39,7 @@ impl Outputs {
         format!("{}{path}", self.url.as_str())
     }
 
-    /// What messages call a path: as a file's, or as a URL.
+    /// The name of a path in messages: a file name, or a URL.
     pub(crate) fn name(&self, path: &Path) -> String {
         match self.file(path) {
             Ok(Some(file)) => file.display().to_string(),
@@ -47,20 +47,20 @@ impl Outputs {
         }
     }
 
-    /// An error where `path` is there and may not be replaced, so that it is said before a query runs for hours.
+    /// Returns an error if `path` exists and may not be replaced, so that it is reported before the query runs.
     pub(crate) async fn refuse_existing(&self, path: &Path) -> Result<(), Error> {
         if self.overwrite {
             return Ok(());
         }
         let is_there = match self.file(path)? {
             Some(file) => file.exists(),
-            // What is wrong with the store is said when something is to be put there: some only take.
+            // Other errors of the store are reported by the upload, because some credentials permit writing only.
             None => self.store.head(path).await.is_ok(),
         };
         if is_there { Err(Error::new(self.name(path), ErrorKind::Exists)) } else { Ok(()) }
     }
 
-    /// The names of the files in a folder, in their order; none where it cannot be listed: it may not be there yet.
+    /// The sorted names of the files in a folder; none if the folder cannot be listed, because it may not exist yet.
     pub(crate) async fn names_in(&self, folder: &Path) -> Vec<String> {
         let listed = self.store.list_with_delimiter(Some(folder)).await;
         let objects = listed.map(|listed| listed.objects).unwrap_or_default();
@@ -69,7 +69,7 @@ impl Outputs {
         names
     }
 
-    /// Begins the file of this path. Whether an object is there is asked once more when it is put there.
+    /// Creates the output file for this path. Whether an object exists is checked again by the upload.
     pub(crate) fn create(&self, path: &Path) -> Result<OutputFile, Error> {
         match self.file(path)? {
             Some(file) => OutputFile::create(file, self.overwrite),
@@ -78,19 +78,19 @@ impl Outputs {
     }
 }
 
-/// Puts the files in their places. Where one cannot be put there, the error says how many others are there.
+/// Renames or uploads the files to their final paths. If one fails, the error includes the number of files that did not.
 pub(crate) async fn persist(files: Vec<WholeFile>) -> Result<()> {
     let (mut tasks, all) = (JoinSet::new(), files.len());
     for file in files {
-        // Disks and stores are waited for.
+        // Renames and uploads block.
         tasks.spawn_blocking(move || file.persist());
     }
-    // A file that is on its way cannot be called back, so that all are waited for.
-    let (mut whole, mut first) = (0, None);
+    // Renames and uploads that have started cannot be cancelled, so that all of them are awaited.
+    let (mut complete, mut first) = (0, None);
     while let Some(done) = tasks.join_next().await {
         let done = done.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)));
         match done.and_then(|persisted| persisted.map_err(external)) {
-            Ok(()) => whole += 1,
+            Ok(()) => complete += 1,
             Err(error) => {
                 first.get_or_insert(error);
             }
@@ -98,10 +98,8 @@ pub(crate) async fn persist(files: Vec<WholeFile>) -> Result<()> {
     }
     match first {
         None => Ok(()),
-        Some(error) if whole == 0 => Err(error),
-        Some(error) => {
-            Err(error.context(format!("{whole} of {all} files of the statement are whole and in their places")))
-        }
+        Some(error) if complete == 0 => Err(error),
+        Some(error) => Err(error.context(format!("{complete} of {all} files of the statement have been written"))),
     }
 }
 
@@ -111,9 +109,9 @@ mod tests {
 
     use super::*;
 
-    /// With one thread for the disk, the first file fails while all others wait for their turn.
+    /// With one blocking thread, the first file fails before the others start.
     #[test]
-    fn a_file_that_cannot_be_put_there_stops_no_other_and_is_named() {
+    fn a_file_that_cannot_be_renamed_is_named_and_the_others_are_renamed() {
         let folder = tempfile::tempdir().unwrap();
         let path = |index| folder.path().join(format!("{index}.csv"));
         let files = (0..9).map(|index| {

@@ -1,4 +1,10 @@
-//! Rows of a query as TFRecord files: what COPY and INSERT write. All files of a statement appear when all are whole.
+//! The sink of COPY and INSERT to TFRecord. All files of a statement get their names after the last one is complete.
+//!
+//! ```text
+//!                           ┌▶ encode batches ─▶ deal records out ─▶ compress and write, a thread per shard ─┐
+//! rows ─▶ demux by folder ──┼▶ ..                                                                            ├▶ persist
+//!                           └▶ ..                                                                            ┘
+//! ```
 
 use std::{
     fmt,
@@ -33,33 +39,34 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
     error::external,
-    format::EXTENSIONS,
     options::TfRecordOptions,
-    outputs::{Outputs, persist},
+    outputs::{OutputStore, persist},
     table::blocking,
 };
 
-/// The name that shards have in a folder, where the statement gives none.
+/// Extensions of TFRecord files, the usual one first.
+pub(crate) const EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
+/// The stem of the names of shards in a folder, if the statement names no file.
 pub(crate) const PART: &str = "part";
 
 /// Writes TFRecord files.
 #[derive(Debug)]
 pub(crate) struct TfRecordSink {
     config: FileSinkConfig,
-    /// The schema of what is written, without the columns that become folders.
+    /// The schema of the files, without the partition columns, which become folders.
     schema: SchemaRef,
     options: TfRecordOptions,
-    /// What the names of shards begin with, where the statement names no file.
+    /// The stem of the names of shards, if the statement names no file.
     stem: String,
-    /// Whether where the rows go is known from the beginning.
+    /// Whether all rows go to files whose names are known before the first row.
     is_single: bool,
 }
 
 impl TfRecordSink {
-    /// Writes where `config` says.
+    /// Creates the sink for the paths of `config`.
     ///
     /// # Errors
-    /// A column that no feature can hold.
+    /// A column cannot be encoded as a feature.
     pub(crate) fn try_new(mut config: FileSinkConfig, mut options: TfRecordOptions, stem: String) -> Result<Self> {
         let has_folders = !config.table_partition_cols.is_empty();
         let is_single = config.table_paths.first().is_some_and(|path| config.file_output_mode.single_file_output(path));
@@ -70,17 +77,17 @@ impl TfRecordSink {
         config.file_extension = format!("{}{}", EXTENSIONS[0], options.compression.suffix());
         let has_shards = options.shards.is_some();
         if has_shards {
-            // One stream of rows, which the shards deal out among themselves.
+            // One stream of rows, whose records are dealt out to the shards.
             config.file_output_mode = FileOutputMode::SingleFile;
         }
-        let schema = written(&config);
+        let schema = written_schema(&config);
         let sink = Self { config, schema, options, stem, is_single: (is_single || has_shards) && !has_folders };
-        // What cannot be written is said before anything is.
+        // Report columns that cannot be encoded before any file is written.
         sink.encoder()?;
         Ok(sink)
     }
 
-    /// Whether the rows are to be written in the order of the files that they come from.
+    /// Returns whether to write rows in the order of the files that they are read from.
     pub(crate) fn preserves_order(&self) -> bool {
         self.options.preserve_order
     }
@@ -93,15 +100,15 @@ impl TfRecordSink {
         builder.build(Arc::clone(&self.schema)).map_err(|error| external(WriteError(Box::new(error))))
     }
 
-    /// The files that the rows for `path` go to.
+    /// The paths of the files for the rows that the demuxer sends to `path`: itself, or those of its shards.
     fn names(&self, path: &Path) -> Vec<Path> {
         let Some(shards) = self.options.shards.map(usize::from) else { return vec![path.clone()] };
-        // Parts of a path are encoded, and stay so; a name that goes into another is taken as it was meant.
+        // The parts of a path are percent-encoded. A file name is decoded before it becomes part of another name.
         let parts: Vec<_> = path.parts().collect();
         let name = parts.last().map(|part| percent_decode_str(part.as_ref()).decode_utf8_lossy().into_owned());
         let name = name.unwrap_or_default();
         let names_file = self.config.table_partition_cols.is_empty() && name.contains('.');
-        // In the folder of a partition, and in one that the statement names, the files' names are ours to give.
+        // In a folder that the statement names, and in the folder of a partition, files are named after the stem.
         let is_folder = self.config.table_partition_cols.is_empty() && !names_file;
         let stem = if names_file { names::set_name(FilePath::new(&name)) } else { self.stem.clone() };
         let folder: Path =
@@ -110,18 +117,19 @@ impl TfRecordSink {
         (0..shards).map(|index| folder.clone().join(name(index))).collect()
     }
 
-    /// An error where something is in the way of these files.
-    async fn check_free(&self, names: &[Path], outputs: &Outputs) -> Result<()> {
+    /// Returns an error if one of these files exists and may not be replaced, or if the folder contains shards of the same
+    /// name with another number of shards.
+    async fn check_free(&self, names: &[Path], store: &OutputStore) -> Result<()> {
         for name in names {
-            outputs.refuse_existing(name).await.map_err(external)?;
+            store.refuse_existing(name).await.map_err(external)?;
         }
         if let (Some(shards), Some(first)) = (self.options.shards, names.first()) {
             let folder: Path = first.parts().take(first.parts().count().saturating_sub(1)).collect();
             let stem = names::set_name(FilePath::new(first.filename().unwrap_or_default()));
-            for other in outputs.names_in(&folder).await {
+            for other in store.names_in(&folder).await {
                 let number = names::tf_shard_number(&other, &stem, &self.config.file_extension);
                 if number.is_some_and(|(_, count)| count != shards.get()) {
-                    let other = outputs.name(&folder.join(other));
+                    let other = store.name(&folder.join(other));
                     return exec_err!(
                         "{other}: is a shard of another cut of the same set; remove it, or name another folder"
                     );
@@ -131,19 +139,19 @@ impl TfRecordSink {
         Ok(())
     }
 
-    fn outputs(&self, store: &Arc<dyn ObjectStore>) -> Outputs {
-        Outputs::new(self.config.object_store_url.clone(), Arc::clone(store), self.options.overwrite)
+    fn output_store(&self, store: &Arc<dyn ObjectStore>) -> OutputStore {
+        OutputStore::new(self.config.object_store_url.clone(), Arc::clone(store), self.options.overwrite)
     }
 
-    fn output(&self, path: &Path, outputs: &Outputs) -> Result<Output> {
-        let file = outputs.create(path).map_err(external)?;
+    fn create(&self, path: &Path, store: &OutputStore) -> Result<ShardFile> {
+        let file = store.create(path).map_err(external)?;
         let name = file.path().to_owned();
-        Ok(Output { writer: ShardWriter::new(file, self.options.compression), name })
+        Ok(ShardFile { writer: ShardWriter::new(file, self.options.compression), name })
     }
 }
 
-/// The columns that are written.
-fn written(config: &FileSinkConfig) -> SchemaRef {
+/// The schema of the written files, without partition columns.
+fn written_schema(config: &FileSinkConfig) -> SchemaRef {
     datafusion::datasource::file_format::write::get_writer_schema(config)
 }
 
@@ -168,25 +176,25 @@ impl DataSink for TfRecordSink {
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
         let folders: Vec<_> = self.config.table_partition_cols.iter().map(|(name, _)| name.clone()).collect();
         if let (Some(path), true) = (self.config.table_paths.first(), self.is_single) {
-            // Before a query runs for hours.
+            // Report existing files before a query that may run for hours.
             let store = context.runtime_env().object_store(path)?;
-            self.check_free(&self.names(path.prefix()), &self.outputs(&store)).await?;
+            self.check_free(&self.names(path.prefix()), &self.output_store(&store)).await?;
         }
         let schema = data.schema();
-        let named = data.map(move |batch| batch.and_then(|batch| named_folders(batch, &folders)));
-        FileSink::write_all(self, Box::pin(RecordBatchStreamAdapter::new(schema, named)), context).await
+        let checked = data.map(move |batch| batch.and_then(|batch| without_nulls(batch, &folders)));
+        FileSink::write_all(self, Box::pin(RecordBatchStreamAdapter::new(schema, checked)), context).await
     }
 }
 
-/// The batch, where each of its rows has a value in every column that becomes a folder. DataFusion would put those that
-/// have none into the folder of some other value.
-fn named_folders(batch: RecordBatch, folders: &[String]) -> Result<RecordBatch> {
+/// Returns the batch, or an error if a row is null in a partition column. DataFusion would write such rows to the folder of
+/// another value.
+fn without_nulls(batch: RecordBatch, folders: &[String]) -> Result<RecordBatch> {
     let is_null = |name: &&String| batch.column_by_name(name).is_some_and(|column| column.null_count() > 0);
     match folders.iter().find(is_null) {
         None => Ok(batch),
         Some(name) => exec_err!(
-            "PARTITIONED BY {name}: it is NULL in a row, which is no folder's name: leave such rows out with WHERE, or give \
-             them a value with coalesce({name}, ..)"
+            "PARTITIONED BY {name}: it is NULL in a row, and folders have no name for NULL; exclude such rows with WHERE, or \
+             replace NULL with coalesce({name}, ..)"
         ),
     }
 }
@@ -204,53 +212,53 @@ impl FileSink for TfRecordSink {
         mut files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
     ) -> Result<u64> {
-        let (mut tasks, places) = (JoinSet::new(), self.outputs(&store));
+        let (mut tasks, store) = (JoinSet::new(), self.output_store(&store));
         while let Some((path, batches)) = files.recv().await {
             let names = self.names(&path);
             if !self.is_single {
-                self.check_free(&names, &places).await?;
+                self.check_free(&names, &store).await?;
             }
-            let outputs = names.iter().map(|name| self.output(name, &places)).collect::<Result<_>>()?;
-            tasks.spawn(write_files(self.encoder()?, outputs, batches));
+            let shards = names.iter().map(|name| self.create(name, &store)).collect::<Result<_>>()?;
+            tasks.spawn(write_shards(self.encoder()?, shards, batches));
         }
-        let (mut rows, mut whole) = (0, Vec::new());
+        let (mut rows, mut complete) = (0, Vec::new());
         while let Some(done) = tasks.join_next().await {
             let (written, files) = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
             rows += written;
-            whole.extend(files);
+            complete.extend(files);
         }
-        // The rows may have ended with an error. Then no file gets its name.
+        // If the rows ended with an error, no file gets its name.
         demux_task.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-        persist(whole).await?;
+        persist(complete).await?;
         Ok(rows)
     }
 }
 
-/// Encodes the rows, deals the records out to the files, and closes these.
+/// Encodes the rows, deals the records out to the shards, and closes these. Returns the number of rows, and the files.
 ///
-/// Which file a record goes to depends on its number alone, so that the same rows always give the same files. One thread
-/// encodes, so that errors have the numbers of rows; each file is compressed and written on a thread of its own.
-async fn write_files(
+/// The shard of a record depends only on the number of the record, so that equal rows always give equal files. One thread
+/// encodes, so that errors have row numbers; each shard is compressed and written on its own thread.
+async fn write_shards(
     encoder: Encoder,
-    mut outputs: Vec<Output>,
+    mut shards: Vec<ShardFile>,
     batches: Receiver<RecordBatch>,
 ) -> Result<(u64, Vec<WholeFile>)> {
-    let name = outputs.first().map(|output| output.name.clone()).unwrap_or_default();
+    let name = shards.first().map(|shard| shard.name.clone()).unwrap_or_default();
     let (send, mut encoded) = channel(1);
     let encoding = SpawnedTask::spawn(encode(encoder, name, batches, send));
     let mut records = 0;
     while let Some(frames) = encoded.recv().await {
-        let shares = match outputs.len() {
+        let shares = match shards.len() {
             1 => vec![frames],
-            files => deal(&frames, files, &mut records)?,
+            count => deal(&frames, count, &mut records)?,
         };
-        outputs = on_threads(outputs.into_iter().zip(shares), |(output, frames)| output.write(&frames)).await?;
+        shards = on_threads(shards.into_iter().zip(shares), |(shard, frames)| shard.write(&frames)).await?;
     }
     let rows = encoding.join_unwind().await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))??;
-    Ok((rows, on_threads(outputs, Output::close).await?))
+    Ok((rows, on_threads(shards, ShardFile::close).await?))
 }
 
-/// Encodes the rows of all batches, and returns how many there were.
+/// Encodes the rows of all batches, and returns their number.
 async fn encode(
     encoder: Encoder,
     name: PathBuf,
@@ -270,30 +278,30 @@ async fn encode(
         let done = encoded.await?;
         encoder = done.0;
         if frames.send(done.1).await.is_err() {
-            // Writing has failed, which says why.
+            // The writer has failed, and returns its own error.
             break;
         }
     }
     Ok(rows)
 }
 
-/// The frames that each of so many files gets: the record of number `n` goes to file `n % files`. `records` counts them.
-fn deal(frames: &[u8], files: usize, records: &mut u64) -> Result<Vec<Vec<u8>>> {
-    let mut shares = vec![Vec::new(); files];
+/// Deals the frames out to `shards` shards: record `n` goes to shard `n % shards`. `records` counts the records so far.
+fn deal(frames: &[u8], shards: usize, records: &mut u64) -> Result<Vec<Vec<u8>>> {
+    let mut shares = vec![Vec::new(); shards];
     let mut rest = frames;
     while let Some(length) = frame::length(rest) {
         let end = frame::HEADER + length as usize + frame::FOOTER;
         let Some((record, after)) = rest.split_at_checked(end) else { break };
-        if let Some(share) = shares.get_mut((*records % files as u64) as usize) {
+        if let Some(share) = shares.get_mut((*records % shards as u64) as usize) {
             share.extend_from_slice(record);
         }
         *records += 1;
         rest = after;
     }
-    if rest.is_empty() { Ok(shares) } else { internal_err!("the encoder wrote bytes that are no frame") }
+    if rest.is_empty() { Ok(shares) } else { internal_err!("the encoder wrote an incomplete frame") }
 }
 
-/// Does `work` with each item on a thread that may block. The results are in the items' order.
+/// Runs `work` for each item on a blocking thread. The results are in the order of the items.
 async fn on_threads<T: Send + 'static, U: Send + 'static>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<U> + Clone + Send + 'static,
@@ -305,13 +313,13 @@ async fn on_threads<T: Send + 'static, U: Send + 'static>(
     future::try_join_all(tasks).await
 }
 
-/// One file that is being written.
-struct Output {
+/// A shard that is being written.
+struct ShardFile {
     writer: ShardWriter<OutputFile>,
     name: PathBuf,
 }
 
-impl Output {
+impl ShardFile {
     fn write(mut self, frames: &[u8]) -> Result<Self> {
         self.writer.write_all(frames).map_err(|error| external(Error::io(&self.name, error)))?;
         Ok(self)
@@ -323,13 +331,13 @@ impl Output {
     }
 }
 
-/// What cannot be written, and what a statement can say about it.
+/// An error of the encoder, with remedies in the syntax of SQL.
 #[derive(Debug)]
 pub(crate) struct WriteError(Box<dyn std::error::Error + Send + Sync>);
 
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The codec names the program's options; a statement has them too.
+        // The codec names flags of the command line; a statement has options of the same meaning.
         let message = self.0.to_string();
         let in_sql = message
             .replace("with --lossy", "with OPTIONS (lossy true)")
@@ -341,11 +349,11 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // Causes whose words are part of the message are skipped: they name the program's options.
+        // Causes whose texts are part of the message are skipped: they name flags of the command line.
         let message = self.0.to_string();
         let mut cause = self.0.source();
-        while let Some(said) = cause.filter(|cause| message.contains(&cause.to_string())) {
-            cause = said.source();
+        while let Some(repeated) = cause.filter(|cause| message.contains(&cause.to_string())) {
+            cause = repeated.source();
         }
         cause
     }

@@ -1,8 +1,8 @@
-//! COPY and INSERT in DataFusion's own formats, whole or absent.
+//! All-or-nothing COPY and INSERT in DataFusion's own formats: the files of a statement appear together, or not at all.
 //!
-//! DataFusion's sinks write files as they go, replace those that are there, and leave what they have where a statement
-//! fails. Here a sink is handed a session whose stores hold back what is written, until the sink has said that it is
-//! done. Of the formats themselves nothing is known here.
+//! DataFusion's sinks write files in place, replace existing files, and leave incomplete files if a statement fails. A
+//! [`StagingSink`] therefore runs a sink in a session whose object stores write to temporary files, which get their names
+//! after the sink has finished. It does not depend on the format.
 
 use std::{
     fmt,
@@ -50,12 +50,12 @@ use crate::{
     exchanges::with_single_inputs,
     format::TfRecordFormatFactory,
     options::TfRecordOptions,
-    outputs::{Outputs, persist},
+    outputs::{OutputStore, persist},
     sink::TfRecordSink,
     written::{check_names, without_views},
 };
 
-/// Plans queries as DataFusion does, with sinks whose files appear when all are whole, and with joins that can be cancelled.
+/// A planner that adds staging of output files, exchanges with single inputs, and cancellation to DataFusion's plans.
 #[derive(Debug)]
 pub(crate) struct SessionPlanner {
     pub(crate) cancellation: Cancellation,
@@ -70,9 +70,9 @@ impl QueryPlanner for SessionPlanner {
     }
 }
 
-/// The physical plan, whose sinks write files that appear when all are whole.
+/// Plans a statement, with each sink wrapped in a [`StagingSink`] unless it is all-or-nothing itself.
 async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-    // Most queries write nothing.
+    // Most statements have no sink.
     if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
         return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;
     }
@@ -84,42 +84,42 @@ async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn 
     let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan.data, state).await?;
     let staged = plan.transform_down(|node| {
         Ok(match node.downcast_ref::<DataSinkExec>() {
-            Some(exec) if !is_whole(exec.sink()) => Transformed::yes(target.staged(exec)),
+            Some(exec) if !is_staged(exec.sink()) => Transformed::yes(target.staged(exec)),
             _ => Transformed::no(node),
         })
     })?;
     Ok(staged.data)
 }
 
-/// Whether a sink's files appear when all are whole anyhow.
-fn is_whole(sink: &dyn DataSink) -> bool {
+/// Returns whether the files of a sink already appear together.
+fn is_staged(sink: &dyn DataSink) -> bool {
     sink.is::<TfRecordSink>() || sink.is::<StagingSink>()
 }
 
-/// Where a statement writes.
+/// The output of a statement.
 #[derive(Clone, Debug)]
 struct Target {
-    /// The file, where it is one that the statement names.
+    /// The file that the statement names; `None` if it names a folder.
     file: Option<ListingTableUrl>,
     overwrite: bool,
 }
 
 impl Target {
-    /// Takes from a statement what DataFusion's formats have no notion of.
+    /// Removes options from a statement that DataFusion's formats do not have, and checks and converts its columns.
     fn take(&mut self, mut copy: CopyTo) -> Result<CopyTo> {
         let format = file_type_to_format(&copy.file_type)?;
         if copy.partition_by.len() == copy.input.schema().fields().len() {
-            return plan_err!("PARTITIONED BY has every column: one at least has to be left for the files");
+            return plan_err!("PARTITIONED BY has every column; leave at least one column for the files");
         }
         if format.is::<TfRecordFormatFactory>() {
             return Ok(copy);
         }
-        let ending = format.get_ext();
-        if ending != "csv" {
+        let extension = format.get_ext();
+        if extension != "csv" {
             check_names(copy.input.schema().as_arrow())?;
         }
-        if ending != "csv" && ending != "json" {
-            copy = plain(copy)?;
+        if extension != "csv" && extension != "json" {
+            copy = cast_views(copy)?;
         }
         let mut options = TfRecordOptions { overwrite: self.overwrite, ..TfRecordOptions::default() };
         for name in ["format.overwrite", "tfarrow.overwrite"] {
@@ -141,8 +141,8 @@ impl Target {
     }
 }
 
-/// The statement with plain columns in place of views.
-fn plain(copy: CopyTo) -> Result<CopyTo> {
+/// Casts view columns of a statement to plain columns.
+fn cast_views(copy: CopyTo) -> Result<CopyTo> {
     let schema = copy.input.schema();
     let plain = without_views(schema.as_arrow());
     if plain.fields() == schema.fields() {
@@ -159,10 +159,10 @@ fn plain(copy: CopyTo) -> Result<CopyTo> {
     Ok(CopyTo::new(Arc::new(input), copy.output_url, copy.partition_by, copy.file_type, copy.options))
 }
 
-/// Another sink, whose files get their names when it is done.
+/// A wrapper of another sink, whose files get their names after it has finished.
 #[derive(Debug)]
 struct StagingSink {
-    /// What holds that sink. Its input is not used.
+    /// The operator of the other sink. Its input is not used.
     exec: DataSinkExec,
     target: Target,
 }
@@ -188,19 +188,19 @@ impl DataSink for StagingSink {
         let stores = Arc::clone(&runtime.object_store_registry);
         if let Some(file) = &self.target.file {
             let store = stores.get_store(file.object_store().as_ref())?;
-            let outputs = Outputs::new(file.object_store(), store, self.target.overwrite);
-            outputs.refuse_existing(file.prefix()).await.map_err(external)?;
+            let store = OutputStore::new(file.object_store(), store, self.target.overwrite);
+            store.refuse_existing(file.prefix()).await.map_err(external)?;
         }
         let staged = Staged::default();
         let registry = StagingStores { stores, staged: staged.clone(), overwrite: self.target.overwrite };
         let runtime = RuntimeEnv { object_store_registry: Arc::new(registry), ..runtime.as_ref().clone() };
         let context = copy_of(context).with_runtime(Arc::new(runtime));
         let written = self.exec.sink().write_all(data, &Arc::new(context)).await;
-        // What went wrong with a file says more than what a format makes of it.
+        // The error of a file is more precise than the error that the format derives from it.
         match staged.end() {
-            Ok(whole) => {
+            Ok(complete) => {
                 let rows = written?;
-                persist(whole).await?;
+                persist(complete).await?;
                 Ok(rows)
             }
             Err(error) => Err(external(error)),
@@ -208,37 +208,37 @@ impl DataSink for StagingSink {
     }
 }
 
-/// What a statement has written so far.
+/// The files that a statement has written so far.
 #[derive(Clone, Debug, Default)]
-struct Staged(Arc<Mutex<Files>>);
+struct Staged(Arc<Mutex<StagedFiles>>);
 
 #[derive(Debug, Default)]
-struct Files {
-    whole: Vec<WholeFile>,
-    /// The first thing that went wrong with one.
+struct StagedFiles {
+    complete: Vec<WholeFile>,
+    /// The first error of a file.
     error: Option<Error>,
 }
 
 impl Staged {
-    fn files(&self) -> MutexGuard<'_, Files> {
+    fn files(&self) -> MutexGuard<'_, StagedFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the error. A format passes on no more of it than that it is there.
+    /// Records the error, because formats replace it by an error without its details.
     fn failed(&self, error: Error) -> object_store::Error {
         let source = error.to_string().into();
         self.files().error.get_or_insert(error);
         object_store::Error::Generic { store: "output", source }
     }
 
-    /// All files, once the sink is done.
+    /// All complete files, after the sink has finished; or the first error.
     fn end(&self) -> Result<Vec<WholeFile>, Error> {
-        let Files { whole, error } = std::mem::take(&mut *self.files());
-        error.map_or(Ok(whole), Err)
+        let StagedFiles { complete, error } = std::mem::take(&mut *self.files());
+        error.map_or(Ok(complete), Err)
     }
 }
 
-/// The stores of a session, with what is written held back.
+/// A registry that wraps each store of a session in a [`StagingStore`].
 #[derive(Debug)]
 struct StagingStores {
     stores: Arc<dyn ObjectStoreRegistry>,
@@ -258,23 +258,23 @@ impl ObjectStoreRegistry for StagingStores {
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         let store = self.stores.get_store(url)?;
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])?;
-        let outputs = Outputs::new(base, Arc::clone(&store), self.overwrite);
-        Ok(Arc::new(StagingStore { store, outputs, staged: self.staged.clone() }))
+        let output = OutputStore::new(base, Arc::clone(&store), self.overwrite);
+        Ok(Arc::new(StagingStore { store, output, staged: self.staged.clone() }))
     }
 }
 
-/// A store that gets what is put there later.
+/// A store whose writes go to temporary files. Reads go to the store itself.
 #[derive(Debug)]
 struct StagingStore {
     store: Arc<dyn ObjectStore>,
-    outputs: Outputs,
+    output: OutputStore,
     staged: Staged,
 }
 
 impl StagingStore {
-    fn begin(&self, path: &Path) -> object_store::Result<StagedFile> {
-        match self.outputs.create(path) {
-            Ok(file) => Ok(StagedFile { file: Some(file), staged: self.staged.clone() }),
+    fn create(&self, path: &Path) -> object_store::Result<StagedUpload> {
+        match self.output.create(path) {
+            Ok(file) => Ok(StagedUpload { file: Some(file), staged: self.staged.clone() }),
             Err(error) => Err(self.staged.failed(error)),
         }
     }
@@ -289,7 +289,7 @@ impl fmt::Display for StagingStore {
 #[async_trait]
 impl ObjectStore for StagingStore {
     async fn put_opts(&self, path: &Path, bytes: PutPayload, _: PutOptions) -> object_store::Result<PutResult> {
-        let mut file = self.begin(path)?;
+        let mut file = self.create(path)?;
         file.write(&bytes)?;
         file.end()
     }
@@ -299,7 +299,7 @@ impl ObjectStore for StagingStore {
         path: &Path,
         _: PutMultipartOptions,
     ) -> object_store::Result<Box<dyn MultipartUpload>> {
-        Ok(Box::new(self.begin(path)?))
+        Ok(Box::new(self.create(path)?))
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> object_store::Result<GetResult> {
@@ -326,15 +326,15 @@ impl ObjectStore for StagingStore {
     }
 }
 
-/// One file that is being written. Parts come in their order.
+/// A file that is being written. DataFusion's formats write parts in order, one at a time.
 #[derive(Debug)]
-struct StagedFile {
-    /// None once it has ended.
+struct StagedUpload {
+    /// `None` after the upload is complete or aborted.
     file: Option<OutputFile>,
     staged: Staged,
 }
 
-impl StagedFile {
+impl StagedUpload {
     fn write(&mut self, bytes: &PutPayload) -> object_store::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let written = bytes.iter().try_for_each(|bytes| file.write_all(bytes));
@@ -343,15 +343,15 @@ impl StagedFile {
 
     fn end(&mut self) -> object_store::Result<PutResult> {
         if let Some(file) = self.file.take() {
-            let whole = file.close().map_err(|error| self.staged.failed(error))?;
-            self.staged.files().whole.push(whole);
+            let complete = file.close().map_err(|error| self.staged.failed(error))?;
+            self.staged.files().complete.push(complete);
         }
         Ok(PutResult { e_tag: None, version: None })
     }
 }
 
 #[async_trait]
-impl MultipartUpload for StagedFile {
+impl MultipartUpload for StagedUpload {
     fn put_part(&mut self, bytes: PutPayload) -> UploadPart {
         future::ready(self.write(&bytes)).boxed()
     }

@@ -1,15 +1,15 @@
-//! The columns that files of other formats get, so that every reader of these formats takes them.
+//! Schemas of written Parquet, Arrow and JSON files that other programs can read: unique names, and no view types.
 
 use std::{collections::HashSet, sync::Arc};
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
 
-/// Refuses columns, or fields of one struct, that have one name: JSON objects and Parquet files with such cannot be read
-/// back by most programs.
+/// Refuses columns, or fields of a struct, with equal names: most programs cannot read JSON objects and Parquet files that
+/// have them.
 ///
 /// # Errors
-/// The first name that occurs twice.
+/// A name occurs twice; the message contains the first one.
 pub fn check_names(schema: &Schema) -> Result<()> {
     if let Some(name) = repeated(schema.fields()) {
         return plan_err!("two columns are named {name:?}; give one of them another name with AS");
@@ -40,7 +40,7 @@ fn repeated(fields: &Fields) -> Option<&str> {
     fields.iter().map(|field| field.name().as_str()).find(|name| !names.insert(*name))
 }
 
-/// This schema with plain strings, bytes and lists in place of views, which not every reader knows.
+/// Replaces the view types of a schema by plain strings, bytes and lists, because some readers do not support views.
 ///
 /// ```
 /// use arrow_schema::{DataType, Field, Schema};

@@ -205,7 +205,7 @@ async fn folders_have_the_names_of_their_values() {
     let copy = format!("COPY (SELECT 1 AS x) TO '{}' OPTIONS (shards 2)", folder.name("a b.tfrecord"));
     run(&context, &copy).await;
     assert!(folder.path().join("a b-00000-of-00002.tfrecord").is_file());
-    // Null is no folder's name.
+    // A folder cannot have the name of NULL.
     let place = folder.name("null");
     let copy = format!("COPY (VALUES (1, 7), (2, NULL)) TO '{place}/' STORED AS TFRECORD PARTITIONED BY (column2)");
     let message = error(&context, &copy).await;
