@@ -1,4 +1,4 @@
-//! Answers a query over files where they lie:
+//! Runs queries over files, and prints the results:
 //!
 //! ```text
 //! cargo run --release -p tfarrow-datafusion --example query -- "SELECT city, count(*) FROM 'testdata/shards' GROUP BY city"

@@ -1,8 +1,8 @@
-//! Copies of what DataFusion does not copy itself.
+//! Copies of task contexts, which do not implement `Clone`.
 
 use datafusion::execution::TaskContext;
 
-/// The same context, to be changed for a part of a plan.
+/// Copies a context, for a part of a plan with other settings.
 pub(crate) fn copy_of(context: &TaskContext) -> TaskContext {
     TaskContext::new(
         context.task_id(),

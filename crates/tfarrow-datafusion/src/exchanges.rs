@@ -1,9 +1,9 @@
-//! Exchanges that cannot block each other where memory is limited.
+//! Exchanges that cannot deadlock under a memory limit.
 //!
-//! An exchange of DataFusion's that finds no memory writes batches to files, which its readers read in the order in which
-//! the files were begun. Where several inputs write at the same time, a reader waits for the oldest file while the batch
-//! that it needs is in another, the writers wait for the reader, and the query never ends (DataFusion issue 24883, in all
-//! releases up to 55.2). With one input there is one file at a time.
+//! An exchange of DataFusion that runs out of memory spills batches to files, which its readers read in the order of their
+//! creation. If several inputs spill at the same time, a reader may wait for the oldest file while its next batch is in
+//! another file, the writers wait for the reader, and the query never ends (DataFusion issue 24883, in all releases up to
+//! 55.2). An exchange with one input writes one file at a time.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use datafusion::{
     },
 };
 
-/// The plan, where memory is limited with exchanges that have one input each. Those that keep an order need no change: they
-/// have files of their own for each input.
+/// Merges the inputs of each exchange into one, if memory is limited. Exchanges that preserve an order need no change,
+/// because they have separate files for each input.
 pub(crate) fn with_single_inputs(
     plan: Arc<dyn ExecutionPlan>,
     memory: &dyn MemoryPool,

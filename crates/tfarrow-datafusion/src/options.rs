@@ -1,5 +1,4 @@
-//! What a user may choose: how records become columns, and which checks are made. One set, one spelling, in SQL
-//! (`SET tfarrow.layout = 'list'`) as in Rust.
+//! Options of TFRecord tables and files, with the same names in SQL (`SET tfarrow.layout = 'list'`) and in Rust.
 
 use std::{any::Any, fmt, num::NonZeroUsize, str::FromStr};
 
@@ -17,15 +16,15 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
 
-/// What the names of our options begin with in SQL.
+/// The prefix of the names of the options in SQL.
 const PREFIX: &str = "tfarrow";
-/// The name of the column of file names, where it is asked for.
+/// The name of the metadata column with the path of the file.
 pub(crate) const FILE_COLUMN: &str = "_file";
-/// Shards that one statement may write: each has an open file.
+/// Maximum number of shards that one statement may write; each has an open file.
 const MAX_SHARDS: usize = 1000;
 
-/// How TFRecord tables are made, and TFRecord files written. What is `SET` counts for the tables that are named after
-/// it; `OPTIONS` of a statement and arguments of `read_tfrecord` count before that, for their table alone.
+/// Options of TFRecord tables, and of writing TFRecord files. `SET` changes the options of tables that are created later.
+/// `OPTIONS` of a statement and arguments of `read_tfrecord` take precedence, for their table only.
 ///
 /// | option | values | by default |
 /// |---|---|---|
@@ -45,7 +44,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `overwrite` | `true`, `false` | `false` |
 /// | `lossy` | `true`, `false` | `false` |
 ///
-/// The last four are about files that are written. How those are compressed that are read is told by their content.
+/// The last four are options of writing. The compression of files that are read is detected from their content.
 ///
 /// ```
 /// use datafusion::common::config::ExtensionOptions;
@@ -59,48 +58,48 @@ const MAX_SHARDS: usize = 1000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct TfRecordOptions {
-    /// How features are laid out in columns.
+    /// Layout of features in columns.
     pub layout: Layout,
-    /// What the records are; `None`: what the sample says.
+    /// Type of the records; `None`: inferred from the sample.
     pub record_type: Option<RecordType>,
-    /// What becomes of a feature that has more than one kind.
+    /// How to handle a feature with more than one kind.
     pub on_conflict: OnConflict,
-    /// Which records the schema is inferred from.
+    /// Records that the schema is inferred from.
     pub sample: Sample,
-    /// Whether the CRC of a record's data is checked. The CRC of its length always is.
+    /// When to verify the CRC of a record's data. The CRC of its length is always verified.
     pub verify_crc: VerifyCrc,
-    /// What becomes of a record that is damaged or does not fit its table.
+    /// How to handle corrupt or non-conforming records.
     pub on_error: OnError,
-    /// What becomes of a last record that is cut short.
+    /// How to handle a truncated last record.
     pub partial_tail: PartialTail,
-    /// What records can make a scan hold. Of the session: no option of a statement.
+    /// Limits on records and columns. Only the session sets them; there is no option of this name in SQL.
     pub limits: Limits,
-    /// Which Arrow types bytes and text have.
+    /// Arrow types of bytes and text.
     pub bytes_type: BytesType,
-    /// Columns besides the features.
+    /// Columns with the origin of each record.
     pub metadata_columns: MetadataColumns,
-    /// Whether a scan decides the filters of a query, and decodes the other columns of the rows that they keep alone.
+    /// Whether to evaluate filters in the scan, and to decode other columns only for the rows that pass.
     pub pushdown_filters: bool,
-    /// Whether a query without sort, join, group or window gives rows in the order of the files and of their records.
-    /// Without it, rows come as threads have them. See [`PreserveOrder`](crate::PreserveOrder).
+    /// Whether rows of a query without sort, join, group or window keep the order of the files and records. Otherwise their
+    /// order depends on the timing of threads. See [`PreserveOrder`](crate::PreserveOrder).
     pub preserve_order: bool,
-    /// How files that are written are compressed.
+    /// Compression of written files.
     pub compression: Compression,
-    /// Into how many shards what is written is cut, with names as TensorFlow gives them; `None`: as DataFusion sees fit.
+    /// Number of shards to write, with names as in TensorFlow; `None`: DataFusion determines the number of files.
     pub shards: Option<NonZeroUsize>,
-    /// Whether files that are there may be replaced.
+    /// Whether to replace existing files.
     pub overwrite: bool,
-    /// Whether values that TFRecord can only hold changed are written changed.
+    /// Whether to write values that TFRecord cannot represent exactly, such as float64, as the nearest value.
     pub lossy: bool,
 }
 
-/// Which Arrow types bytes and text have.
+/// Arrow types of bytes and text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BytesType {
-    /// What is best for reading here: views.
+    /// The fastest types for this crate: views.
     #[default]
     Auto,
-    /// `Binary` and `Utf8`, for functions and programs that know no views.
+    /// `Binary` and `Utf8`, for functions and programs that do not support views.
     Binary,
     /// `BinaryView` and `Utf8View`: long values are not copied.
     BinaryView,
@@ -113,7 +112,7 @@ named_values!(BytesType {
 });
 
 impl BytesType {
-    /// Whether columns are arrays of views.
+    /// Returns whether columns are view arrays.
     pub fn is_view(self) -> bool {
         match self {
             Self::Auto | Self::BinaryView => true,
@@ -122,32 +121,32 @@ impl BytesType {
     }
 }
 
-/// Columns of a table that say of each record where it comes from.
+/// Columns of a table with the origin of each record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataColumns {
-    /// `_file`: the path of its file.
+    /// `_file`: the path of the file.
     pub file: bool,
-    /// `_record`: its number in its file, from 0.
+    /// `_record`: the number of the record in its file, from 0.
     pub record: bool,
-    /// `_offset`: where its frame begins in its file, decompressed, in bytes.
+    /// `_offset`: the start of the frame in the decompressed file, in bytes.
     pub offset: bool,
-    /// `_raw`: the record as it is.
+    /// `_raw`: the bytes of the record.
     pub raw: bool,
 }
 
 impl MetadataColumns {
-    /// None of them.
+    /// No metadata columns.
     pub const NONE: Self = Self { file: false, record: false, offset: false, raw: false };
-    /// All of them.
+    /// All metadata columns.
     pub const ALL: Self = Self { file: true, record: true, offset: true, raw: true };
 
-    /// The roles of those that a decoder makes. The file's name is not known to it.
+    /// The roles of the columns that a decoder produces: all except `_file`, which is a partition column.
     pub(crate) fn roles(self) -> impl Iterator<Item = Role> {
         let all = [(self.record, Role::Index), (self.offset, Role::Offset), (self.raw, Role::Record)];
         all.into_iter().filter_map(|(wanted, role)| wanted.then_some(role))
     }
 
-    /// Each column, with its name.
+    /// The flag and the name of each column.
     fn columns(&mut self) -> [(&mut bool, &'static str); 4] {
         [
             (&mut self.file, FILE_COLUMN),
@@ -210,35 +209,35 @@ impl Default for TfRecordOptions {
 }
 
 impl TfRecordOptions {
-    /// The options that `config` holds; the defaults where it holds none.
+    /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
     pub fn of(config: &SessionConfig) -> Self {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
-    /// These options, and before them those that a statement gives: `layout`, or in full `tfarrow.layout`.
+    /// Overrides options by those of a statement, whose names are `layout` or `tfarrow.layout`.
     ///
     /// # Errors
-    /// A name or a value that is not known.
+    /// An unknown name or value.
     pub fn with<'a>(mut self, given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         for (name, value) in given {
-            // SQL's planner puts `format.` before a name that has no dot.
+            // The planner prefixes names without a dot with `format.`.
             self.set(name.strip_prefix("format.").unwrap_or(name), value)?;
         }
         Ok(self)
     }
 }
 
-/// One option: its name in SQL, its values in words, and how it is set and shown.
+/// Definition of an option: name in SQL, values, description, setter and getter.
 struct Setting {
     name: &'static str,
     values: fn() -> String,
     description: &'static str,
-    /// Sets the option to a value in lower case; `None` where it has no such value.
+    /// Sets the option to a value in lower case; `None` for an invalid value.
     set: fn(&mut TfRecordOptions, &str) -> Option<()>,
     show: fn(&TfRecordOptions) -> String,
 }
 
-/// All options, in the order in which they are shown.
+/// All options, in the order of `SHOW ALL`.
 const SETTINGS: [Setting; 15] = [
     Setting {
         name: "layout",
@@ -250,7 +249,7 @@ const SETTINGS: [Setting; 15] = [
     Setting {
         name: "record_type",
         values: || format!("auto, {}", names::<RecordType>()),
-        description: "What the records are; auto: what the sample shows",
+        description: "Type of the records; auto: inferred from the sample",
         set: |options, value| put_or_auto(&mut options.record_type, value),
         show: |options| or_auto(options.record_type),
     },
@@ -359,7 +358,7 @@ fn booleans() -> String {
     "true, false".to_owned()
 }
 
-/// A name as SQL writes it.
+/// Converts a name to snake case, as in SQL.
 fn snake(name: &str) -> String {
     name.replace('-', "_")
 }
@@ -382,7 +381,7 @@ impl Setting {
     /// Sets this option of `options`.
     ///
     /// # Errors
-    /// A value that the option does not have; the message lists those that it has.
+    /// An invalid value; the message lists the valid ones.
     fn apply(&self, options: &mut TfRecordOptions, value: &str) -> Result<()> {
         let mut changed = options.clone();
         let Some(()) = (self.set)(&mut changed, &value.trim().to_ascii_lowercase()) else {
@@ -415,7 +414,7 @@ impl ExtensionOptions for TfRecordOptions {
         Box::new(self.clone())
     }
 
-    /// The name may be given in full, as [`entries`](Self::entries) does.
+    /// Sets an option by its name, with or without the prefix `tfarrow.`.
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         let key = key.trim().to_ascii_lowercase().replace('-', "_");
         let key = key.strip_prefix("tfarrow.").unwrap_or(&key);
@@ -428,7 +427,7 @@ impl ExtensionOptions for TfRecordOptions {
         }
     }
 
-    /// Names in full, so that `SHOW tfarrow.layout` finds them.
+    /// All options. Names have the prefix, so that `SHOW tfarrow.layout` finds them.
     fn entries(&self) -> Vec<ConfigEntry> {
         SETTINGS.iter().map(|setting| setting.entry(self)).collect()
     }
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_taken_and_shown() {
+    fn values_are_set_and_shown() {
         check("layout", "LIST", Ok("list"));
         check("record_type", "sequence_example", Ok("sequence-example"));
         check("record_type", "auto", Ok("auto"));
@@ -474,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused_with_what_is_known() {
+    fn errors_list_the_valid_values_and_names() {
         let error = "Invalid or Unsupported Configuration: tfarrow.layout: found \"wide\", expected one of: auto, list";
         check("layout", "wide", Err(error));
         let error = "Invalid or Unsupported Configuration: tfarrow.sample_records: found \"0\", expected one of: \

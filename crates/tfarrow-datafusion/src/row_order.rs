@@ -1,4 +1,4 @@
-//! Keeps the rows of an unordered query in the order of its files.
+//! A physical optimizer rule that preserves the order of rows of queries without an ORDER BY.
 
 use std::sync::Arc;
 
@@ -27,14 +27,14 @@ use datafusion::{
 
 use crate::{options::TfRecordOptions, sink::TfRecordSink, source::TfRecordSource};
 
-/// A rule for queries without sort, join, group or window: rows come in the order of the files, and of the records in each,
-/// as `tfarrow.preserve_order` asks for by default.
+/// A physical optimizer rule for queries without sort, join, group or window: rows are in the order of the files, and of the
+/// records in each file, unless `tfarrow.preserve_order` is false.
 ///
-/// Such a plan scans its files as one partition. A scan of TFRecord still uses all cores, since it decodes and filters a
-/// file on several threads and reads the next files ahead. A scan of Parquet, Arrow, CSV or JSON uses one.
+/// Such a plan scans its files as one partition. A scan of TFRecord still uses all cores, because it decodes and filters a
+/// file on several threads, and reads the next files ahead. A scan of Parquet, Arrow, CSV or JSON uses one core.
 ///
-/// [`session_context`](crate::session_context) has it. Another session's state is built with it, as the last rule that
-/// moves operators:
+/// Sessions of [`session_context`](crate::session_context) have this rule. To add it to another session, as the last rule
+/// that moves operators:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,7 +64,7 @@ impl PhysicalOptimizerRule for PreserveOrder {
     }
 }
 
-/// The plan as one partition whose rows are in order; `None` where it has no order to preserve.
+/// Returns the plan with one partition whose rows are in order; `None` if the plan has no order to preserve.
 fn in_order(plan: &Arc<dyn ExecutionPlan>, of_session: bool) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         return scan_in_order(scan, of_session);
@@ -72,19 +72,19 @@ fn in_order(plan: &Arc<dyn ExecutionPlan>, of_session: bool) -> Result<Option<Ar
     if !keeps_order(plan.as_ref()) {
         return Ok(None);
     }
-    // Of several inputs, which a scalar subquery has, the first has the rows.
+    // A scalar subquery has several inputs; the first one provides the rows.
     let children = plan.children();
     let Some((first, others)) = children.split_first() else { return Ok(None) };
     let Some(first) = in_order(first, of_session)? else { return Ok(None) };
     if plan.is::<RepartitionExec>() {
-        // It deals batches out to partitions, of which there is one.
+        // With a single partition, the exchange is not needed.
         return Ok(Some(first));
     }
     let children = std::iter::once(first).chain(others.iter().map(|other| Arc::clone(other))).collect();
     replace_children_if_necessary(Arc::clone(plan), children).map(Some)
 }
 
-/// Whether an operator hands on the rows of a single partition in their order.
+/// Returns whether an operator preserves the order of the rows of a single partition.
 fn keeps_order(plan: &dyn ExecutionPlan) -> bool {
     if let Some(repartition) = plan.downcast_ref::<RepartitionExec>() {
         return matches!(repartition.partitioning(), Partitioning::RoundRobinBatch(_));
@@ -103,7 +103,7 @@ fn keeps_order(plan: &dyn ExecutionPlan) -> bool {
         || plan.is::<ScalarSubqueryExec>()
 }
 
-/// The scan with all its files in one group, in their order.
+/// Returns the scan with all files in one group, in order; `None` if its options do not ask for the order.
 fn scan_in_order(scan: &DataSourceExec, of_session: bool) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(config) = scan.data_source().downcast_ref::<FileScanConfig>() else { return Ok(None) };
     let source = config.file_source().downcast_ref::<TfRecordSource>();
