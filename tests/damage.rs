@@ -773,7 +773,7 @@ fn a_record_that_does_not_parse_is_no_empty_one() {
     assert!(run.stderr.contains("record 1 (byte "), "{}", run.stderr);
     let said = tfarrow(&["sql", &format!("SELECT x FROM '{}'", path("a.tfrecord"))]).fails();
     assert!(said.contains("no column x; there is record; ") && said.contains("record 1 (byte "), "{said}");
-    assert!(said.ends_with("SET tfarrow.on_error = 'skip' passes over such records"), "{said}");
+    assert!(said.ends_with("SET tfarrow.on_error = 'skip' skips such records"), "{said}");
     // Nor does an error of one stand in the way of what it is about.
     fs::create_dir(path("set")).unwrap();
     for (name, records) in [("a", &[&example(1, 5)[..], &example(2, 5)][..]), ("b", &[&example(3, 5), b"\xff\xff"])] {

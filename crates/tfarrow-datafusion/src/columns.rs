@@ -1,8 +1,8 @@
-//! The columns of a table: what the codec decodes records to, and what is made of that.
+//! Columns of a table that are decoded from records, and the casts of declared columns.
 //!
-//! A table whose schema was inferred shows what was decoded. One whose columns were declared, which is the parse spec of
-//! `tf.io` in SQL, shows the declared types: each is decoded to the type of its kind and cast, and a value that does not
-//! fit is an error with its place, never a null. A column with no default is null where the feature is absent.
+//! With an inferred schema, a query sees the decoded columns. With declared columns, which correspond to a parse spec of
+//! `tf.io`, each column is decoded to the type of its kind, and cast to the declared type. A value that cannot be cast
+//! exactly is an error with its position, never null. A missing feature gives the default of the column, else null.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,23 +20,24 @@ use tfarrow_codec::{RecordType, schema};
 
 use crate::options::MetadataColumns;
 
-/// Characters of a value that an error shows.
-const SHOWN: usize = 60;
+/// Maximum characters of a value in an error message.
+const MAX_SHOWN: usize = 60;
 
-/// The columns of a table's files, without those that its folders give.
+/// The columns of the files of a table, without partition columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// What a query sees.
+    /// The columns that a query sees.
     schema: SchemaRef,
-    /// What records are decoded to, column by column.
+    /// The columns that records are decoded to, in the same order.
     decoded: SchemaRef,
-    /// What is made of each column; `None`: nothing.
-    fits: Vec<Option<Fit>>,
+    /// The cast of each column; `None` for a column that a query sees as it is decoded.
+    casts: Vec<Option<ColumnCast>>,
 }
 
-/// A value of a row that does not fit its column.
+/// A value that cannot be cast to the type of its column.
 #[derive(Debug)]
-pub(crate) struct Misfit {
+pub(crate) struct CastError {
+    /// The row of the batch.
     pub(crate) row: usize,
     pub(crate) column: String,
     pub(crate) expected: String,
@@ -44,42 +45,48 @@ pub(crate) struct Misfit {
 }
 
 impl Columns {
-    /// The columns are those that the codec decodes.
+    /// Columns that a query sees as they are decoded.
     pub(crate) fn decoded(schema: SchemaRef) -> Self {
-        let fits = vec![None; schema.fields().len()];
-        Self { decoded: Arc::clone(&schema), schema, fits }
+        let casts = vec![None; schema.fields().len()];
+        Self { decoded: Arc::clone(&schema), schema, casts }
     }
 
-    /// The columns are those that a user declared, with these values where a record has no such feature.
+    /// Declared columns, with the default values of some of them. With `views`, text and bytes are view arrays.
+    ///
+    /// # Errors
+    /// A type that features cannot be cast to, or a default that cannot be cast to the type of its column.
     pub(crate) fn declared(
         declared: &Schema,
         defaults: &HashMap<String, ScalarValue>,
         record_type: Option<RecordType>,
         views: bool,
     ) -> Result<Self> {
-        let (mut seen, mut decoded, mut fits) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut fields, mut decoded, mut casts) = (Vec::new(), Vec::new(), Vec::new());
         for field in declared.fields() {
             let Some(decoded_type) = decoded_type(field.data_type(), views) else { return not_decoded(field) };
             let data_type = with_views(field.data_type(), views);
             let default = defaults.get(field.name()).filter(|default| !default.is_null());
             let default = default.map(|default| default_of(field, default, &data_type)).transpose()?;
             let required = !field.is_nullable();
-            let fit = Fit { to: data_type.clone(), default, required };
-            fits.push((data_type != decoded_type || required || fit.default.is_some()).then_some(fit));
+            let cast = ColumnCast { to: data_type.clone(), default, required };
+            casts.push((data_type != decoded_type || required || cast.default.is_some()).then_some(cast));
             decoded.push(Field::new(field.name(), decoded_type, true).with_metadata(field.metadata().clone()));
-            seen.push(field.as_ref().clone().with_data_type(data_type));
+            fields.push(field.as_ref().clone().with_data_type(data_type));
         }
         let record_type = record_type.unwrap_or_else(|| schema::record_type_of(&Schema::new(decoded.clone())));
-        let [schema, decoded] = [seen, decoded].map(|fields| schema::with_record_type(fields, record_type));
-        Ok(Self { schema, decoded, fits })
+        let [schema, decoded] = [fields, decoded].map(|fields| schema::with_record_type(fields, record_type));
+        Ok(Self { schema, decoded, casts })
     }
 
-    /// These columns, and after them those that say where a record stands.
+    /// Appends the metadata columns that the decoder makes: record number, offset, raw record.
+    ///
+    /// # Errors
+    /// A feature has the name of one of them.
     pub(crate) fn with_metadata(mut self, wanted: MetadataColumns, views: bool) -> Result<Self> {
         let fields: Vec<_> = wanted.roles().map(schema::place_field).collect();
         if let Some(taken) = fields.iter().find(|field| self.schema.column_with_name(field.name()).is_some()) {
             return plan_err!(
-                "the data has a feature {:?} of its own; leave that name out of tfarrow.metadata_columns",
+                "the data already has a feature {:?}; leave that name out of tfarrow.metadata_columns",
                 taken.name()
             );
         }
@@ -89,75 +96,75 @@ impl Columns {
             Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
         };
         (self.schema, self.decoded) = (more(&self.schema), more(&self.decoded));
-        self.fits.resize(self.schema.fields().len(), None);
+        self.casts.resize(self.schema.fields().len(), None);
         Ok(self)
     }
 
-    /// What a query sees.
+    /// The columns that a query sees.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// What a decoder makes.
+    /// The columns that a decoder produces.
     pub(crate) fn decoded_schema(&self) -> &SchemaRef {
         &self.decoded
     }
 
-    /// Whether a query sees a column as it was decoded.
+    /// Returns whether a query sees a column as it is decoded.
     pub(crate) fn is_as_decoded(&self, column: usize) -> bool {
-        matches!(self.fits.get(column), None | Some(None))
+        matches!(self.casts.get(column), None | Some(None))
     }
 
-    /// Makes the columns that a query sees, `columns` of all, of those that a decoder made; else says what does not fit:
-    /// all rows to blame in the first column that has any.
-    pub(crate) fn fit(&self, columns: &[usize], batch: RecordBatch) -> Result<Fitted> {
+    /// Casts a decoded batch of the columns `columns` to the types that a query sees. If values cannot be cast, returns the
+    /// errors of all rows of the first such column.
+    pub(crate) fn cast(&self, columns: &[usize], batch: RecordBatch) -> Result<CastBatch> {
         if columns.iter().all(|column| self.is_as_decoded(*column)) {
-            return Ok(Fitted::Batch(batch));
+            return Ok(CastBatch::Cast(batch));
         }
         let mut arrays = Vec::with_capacity(columns.len());
         for (column, array) in columns.iter().zip(batch.columns()) {
-            let Some(Some(fit)) = self.fits.get(*column) else {
+            let Some(Some(cast)) = self.casts.get(*column) else {
                 arrays.push(Arc::clone(array));
                 continue;
             };
-            match fit.array(array)? {
+            match cast.array(array)? {
                 Ok(array) => arrays.push(array),
-                Err(misfits) => {
+                Err(errors) => {
                     let name = self.schema.field(*column).name();
-                    let misfit = |(row, expected, found)| Misfit { row, column: name.clone(), expected, found };
-                    return Ok(Fitted::Misfits(misfits.into_iter().map(misfit).collect(), batch));
+                    let error = |(row, expected, found)| CastError { row, column: name.clone(), expected, found };
+                    return Ok(CastBatch::Failed(errors.into_iter().map(error).collect(), batch));
                 }
             }
         }
         let schema = Arc::new(self.schema.project(columns)?);
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(Fitted::Batch(RecordBatch::try_new_with_options(schema, arrays, &options)?))
+        Ok(CastBatch::Cast(RecordBatch::try_new_with_options(schema, arrays, &options)?))
     }
 }
 
-/// What came of a batch.
-pub(crate) enum Fitted {
-    Batch(RecordBatch),
-    /// What does not fit, and the batch as it was.
-    Misfits(Vec<Misfit>, RecordBatch),
+/// The result of [`Columns::cast`].
+pub(crate) enum CastBatch {
+    Cast(RecordBatch),
+    /// The errors, and the decoded batch.
+    Failed(Vec<CastError>, RecordBatch),
 }
 
-/// Rows that do not fit, each with what was expected and what was found.
-type Misfits = Vec<(usize, String, String)>;
+/// Rows that cannot be cast, each with the expected type and the value found.
+type RowErrors = Vec<(usize, String, String)>;
 
-/// What a declared column makes of what was decoded.
+/// The cast of a decoded column to its declared type.
 #[derive(Clone, Debug)]
-struct Fit {
+struct ColumnCast {
     to: DataType,
-    /// An array of one value.
+    /// An array of one value, which replaces nulls.
     default: Option<ArrayRef>,
-    /// Whether a row may not be null.
+    /// Whether a null is an error.
     required: bool,
 }
 
-impl Fit {
-    fn array(&self, array: &ArrayRef) -> Result<Result<ArrayRef, Misfits>, ArrowError> {
-        let Ok(mut cast) = cast_exactly(array, &self.to) else { return Ok(Err(self.misfits(array))) };
+impl ColumnCast {
+    fn array(&self, array: &ArrayRef) -> Result<Result<ArrayRef, RowErrors>, ArrowError> {
+        let Ok(mut cast) = cast_exactly(array, &self.to) else { return Ok(Err(self.errors(array))) };
         if let Some(default) = &self.default
             && cast.null_count() > 0
         {
@@ -170,17 +177,17 @@ impl Fit {
         Ok(Ok(cast))
     }
 
-    /// The rows that cannot be cast. Only asked where there are any, so that it may look at each row alone.
-    fn misfits(&self, array: &ArrayRef) -> Misfits {
-        // A copy of the row, since Arrow's cast to lists of a fixed size looks for a slice's nulls where they are not.
+    /// The rows that cannot be cast. Casts each row separately, because it runs only after an error.
+    fn errors(&self, array: &ArrayRef) -> RowErrors {
+        // Copies the row, because Arrow's cast of a slice to a fixed-size list reads the wrong null bits.
         let row_alone = |row: usize| take(array, &UInt32Array::from_value(row as u32, 1), None);
-        let is_misfit = |row: &usize| row_alone(*row).and_then(|row| cast_exactly(&row, &self.to)).is_err();
-        (0..array.len()).filter(is_misfit).map(|row| (row, self.to.to_string(), shown(array, row))).collect()
+        let is_error = |row: &usize| row_alone(*row).and_then(|row| cast_exactly(&row, &self.to)).is_err();
+        (0..array.len()).filter(is_error).map(|row| (row, self.to.to_string(), shown(array, row))).collect()
     }
 }
 
-/// A column's default, as an array of one value. It is cast as what is decoded is: what does not fit is an error, and a
-/// fraction does not fit an integer.
+/// The default of a column, as an array of one value. The cast must be exact, as for decoded values: a fraction is not
+/// rounded to an integer.
 fn default_of(field: &Field, default: &ScalarValue, to: &DataType) -> Result<ArrayRef> {
     let given = default.to_array()?;
     let is_whole = |cast: &ArrayRef| {
@@ -189,31 +196,32 @@ fn default_of(field: &Field, default: &ScalarValue, to: &DataType) -> Result<Arr
     };
     match cast_exactly(&given, to).ok().filter(is_whole) {
         Some(cast) => Ok(cast),
-        None => plan_err!("column {:?}: DEFAULT {default} is no {to}", field.name()),
+        None => plan_err!("column {:?}: DEFAULT {default} is not a valid {to}", field.name()),
     }
 }
 
-/// Casts, or fails where a value would change.
+/// Casts an array; a value that would change is an error.
 fn cast_exactly(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let cast = |array: &ArrayRef, to| cast_with_options(array, to, &CastOptions { safe: false, ..Default::default() });
-    let made = cast(array, to)?;
-    // Arrow takes any number but 0 for true.
-    if leaf(to) == &DataType::Boolean && cast(&made, array.data_type())?.as_ref() != array.as_ref() {
+    let result = cast(array, to)?;
+    // Arrow casts every number other than 0 to true.
+    if leaf(to) == &DataType::Boolean && cast(&result, array.data_type())?.as_ref() != array.as_ref() {
         return Err(ArrowError::CastError("a number other than 0 and 1".to_owned()));
     }
-    Ok(made)
+    Ok(result)
 }
 
+/// A value as text, with the length of a list, truncated to [`MAX_SHOWN`] characters.
 fn shown(array: &ArrayRef, row: usize) -> String {
     let text = array_value_to_string(array, row).unwrap_or_default();
     let length = match item(array.data_type()) {
         Some(_) => arrow_length(array, row).map(|length| format!(" ({length} values)")).unwrap_or_default(),
         None => String::new(),
     };
-    if text.chars().count() <= SHOWN {
+    if text.chars().count() <= MAX_SHOWN {
         return text + &length;
     }
-    text.chars().take(SHOWN).collect::<String>() + ".." + &length
+    text.chars().take(MAX_SHOWN).collect::<String>() + ".." + &length
 }
 
 fn arrow_length(array: &ArrayRef, row: usize) -> Option<usize> {
@@ -221,7 +229,7 @@ fn arrow_length(array: &ArrayRef, row: usize) -> Option<usize> {
     Some(list.value(row).len())
 }
 
-/// The type of a list's items.
+/// The field of the items of a list type.
 fn item(data_type: &DataType) -> Option<&Arc<Field>> {
     match data_type {
         DataType::List(item) | DataType::FixedSizeList(item, _) => Some(item),
@@ -229,11 +237,12 @@ fn item(data_type: &DataType) -> Option<&Arc<Field>> {
     }
 }
 
+/// The type of the innermost items of a list type; any other type itself.
 fn leaf(data_type: &DataType) -> &DataType {
     item(data_type).map_or(data_type, |item| leaf(item.data_type()))
 }
 
-/// The type that the codec decodes for a declared one; `None` where there is none.
+/// The type that the codec decodes before the cast to a declared type; `None` if no feature can be cast to it.
 fn decoded_type(declared: &DataType, views: bool) -> Option<DataType> {
     use DataType::{
         Binary, BinaryView, Boolean, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8, List, UInt8,
@@ -248,7 +257,7 @@ fn decoded_type(declared: &DataType, views: bool) -> Option<DataType> {
     })
 }
 
-/// The type that a query sees: bytes and text are views, or are not.
+/// The type that a query sees: text and bytes are view arrays, or plain arrays.
 fn with_views(declared: &DataType, views: bool) -> DataType {
     let with_views = |item: &Arc<Field>| {
         let data_type = with_views(item.data_type(), views);
@@ -284,9 +293,9 @@ fn not_decoded<T>(field: &Field) -> Result<T> {
     )
 }
 
-/// Those rows of a batch that are not among `misfits`, and their numbers.
-pub(crate) fn without(batch: &RecordBatch, misfits: &[Misfit]) -> Result<(RecordBatch, Vec<usize>), ArrowError> {
-    let bad: std::collections::HashSet<_> = misfits.iter().map(|misfit| misfit.row).collect();
+/// Removes the rows with errors from a batch. Returns the other rows, and their numbers in `batch`.
+pub(crate) fn without(batch: &RecordBatch, errors: &[CastError]) -> Result<(RecordBatch, Vec<usize>), ArrowError> {
+    let bad: std::collections::HashSet<_> = errors.iter().map(|error| error.row).collect();
     let keep: BooleanArray = (0..batch.num_rows()).map(|row| Some(!bad.contains(&row))).collect();
     let rows = (0..batch.num_rows()).filter(|row| !bad.contains(row)).collect();
     Ok((datafusion::arrow::compute::filter_record_batch(batch, &keep)?, rows))

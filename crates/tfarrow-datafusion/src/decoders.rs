@@ -1,4 +1,8 @@
-//! The decoders of one execution of a scan: whichever thread has records takes one, and gives it back warm.
+//! The decoders of one execution of a scan, in pools that its threads share.
+//!
+//! ```text
+//! records ─▶ filter pool: columns of the filter ─▶ rows that pass ─▶ main pool: columns of the query ─▶ batch
+//! ```
 
 use std::{
     collections::BTreeSet,
@@ -12,27 +16,27 @@ use tfarrow_codec::{BatchDecoder, DecoderBuilder, OnError, Records, Skipped};
 use tfarrow_dataset::{Error, SkippedRecords};
 
 use crate::{
-    columns::{Columns, Fitted, Misfit, without},
+    columns::{CastBatch, CastError, Columns, without},
     error::explained,
     filter::Filter,
     metrics::ScanMetrics,
     notice::Teller,
-    origin::Origin,
+    origin::SchemaProvenance,
 };
 
-/// Decoders. One remembers the order of keys, so that it is worth keeping.
+/// Decodes the records of all files of an execution. Decoders are reused, because each learns the order of keys.
 #[derive(Debug)]
 pub(crate) struct Decoders {
-    lane: Lane,
-    /// Which records become rows, and who decodes what tells that.
-    filter: Option<(Filter, Lane)>,
+    pool: DecoderPool,
+    /// The filter that selects records, and the decoders of its columns.
+    filter: Option<(Filter, DecoderPool)>,
     on_error: OnError,
-    origin: Arc<Origin>,
+    provenance: Arc<SchemaProvenance>,
     teller: Arc<Teller>,
 }
 
 impl Decoders {
-    /// Decoders of `projection`, which are some of the columns that `builder` decodes to.
+    /// Creates decoders of the columns `projection` of the schema of `builder`.
     pub(crate) fn new(
         builder: &DecoderBuilder,
         columns: &Arc<Columns>,
@@ -40,61 +44,65 @@ impl Decoders {
         on_error: OnError,
         filter: Option<Filter>,
     ) -> Self {
-        let lane = |builder: DecoderBuilder, projection: Vec<usize>| Lane {
+        let pool = |builder: DecoderBuilder, projection: Vec<usize>| DecoderPool {
             builder: builder.with_on_error(on_error).with_projection(projection.clone()),
             columns: Arc::clone(columns),
             projection,
             idle: Mutex::default(),
         };
         let filter = filter.map(|filter| {
-            // Which records are passed over must not depend on how much of them a filter asks for.
-            let may_cut = |column: &usize| on_error == OnError::Fail && columns.is_as_decoded(*column);
-            let cut = filter.first_values().filter(|(column, _)| may_cut(column));
-            let builder = cut.fold(builder.clone(), |builder, (column, most)| builder.with_first_values(column, most));
-            let first = lane(builder, filter.columns().to_vec());
-            (filter, first)
+            // The set of skipped records must not depend on how many values of a list the filter needs.
+            let may_truncate = |column: &usize| on_error == OnError::Fail && columns.is_as_decoded(*column);
+            let lists = filter.first_values().filter(|(column, _)| may_truncate(column));
+            let builder =
+                lists.fold(builder.clone(), |builder, (column, most)| builder.with_first_values(column, most));
+            let filter_pool = pool(builder, filter.columns().to_vec());
+            (filter, filter_pool)
         });
-        let (origin, teller) = Default::default();
-        Self { lane: lane(builder.clone(), projection), filter, on_error, origin, teller }
+        let (provenance, teller) = Default::default();
+        Self { pool: pool(builder.clone(), projection), filter, on_error, provenance, teller }
     }
 
-    /// What is known of the schema, and whom to tell what.
-    pub(crate) fn with_origin(mut self, origin: Arc<Origin>, teller: Arc<Teller>) -> Self {
-        (self.origin, self.teller) = (origin, teller);
+    /// Sets the provenance of the schema, for errors, and the receiver of warnings.
+    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, teller: Arc<Teller>) -> Self {
+        (self.provenance, self.teller) = (provenance, teller);
         self
     }
 
-    /// How many columns a batch has at most, on its way.
+    /// Maximum number of columns of a batch, of the filter or of the query.
     pub(crate) fn columns(&self) -> usize {
-        let filter = self.filter.as_ref().map_or(0, |(_, lane)| lane.projection.len());
-        self.lane.projection.len().max(filter)
+        let filter = self.filter.as_ref().map_or(0, |(_, pool)| pool.projection.len());
+        self.pool.projection.len().max(filter)
     }
 
-    /// One batch of these records, which are of the file `path`: of all, or of those that the filter keeps.
+    /// Decodes the records of the file `path` that pass the filter, to one batch.
+    ///
+    /// # Errors
+    /// A record is corrupt or does not match the schema, unless such records are skipped; or the filter fails.
     pub(crate) fn decode(&self, records: &Records, path: &Path, metrics: &ScanMetrics) -> Result<RecordBatch> {
-        let decode = |lane: &Lane, filter: Option<&BooleanArray>| {
+        let decode = |pool: &DecoderPool, filter: Option<&BooleanArray>| {
             let mut skipped = Skipped::default();
-            let decoded = lane.decode(records, filter, self.on_error, &mut skipped);
+            let decoded = pool.decode(records, filter, self.on_error, &mut skipped);
             self.count_skipped(skipped, path, metrics);
-            decoded.map_err(|wrong| match wrong {
-                Wrong::Record(error) => {
+            decoded.map_err(|failure| match failure {
+                DecodeFailure::Record(error) => {
                     let error = Error::codec(path, error);
                     metrics.crc_errors.add(usize::from(error.is_damage()));
-                    explained(error, &self.origin)
+                    explained(error, &self.provenance)
                 }
-                Wrong::Query(error) => error,
+                DecodeFailure::Query(error) => error,
             })
         };
-        let Some((filter, first)) = &self.filter else { return Ok(decode(&self.lane, None)?.batch) };
-        let decoded = decode(first, None)?;
+        let Some((filter, filter_pool)) = &self.filter else { return Ok(decode(&self.pool, None)?.batch) };
+        let decoded = decode(filter_pool, None)?;
         let kept = filter.keep(&decoded.batch)?;
         metrics.rows_pruned.add(decoded.batch.num_rows() - kept.true_count());
         let kept = decoded.of_records(kept, records.len());
-        Ok(decode(&self.lane, Some(&kept))?.batch)
+        Ok(decode(&self.pool, Some(&kept))?.batch)
     }
 
-    /// Tells what was passed over, before the rows behind it are handed on: whoever has them has heard of it, however soon
-    /// the query ends.
+    /// Reports skipped records. Runs before the rows after them are returned, so that they are reported even if the query
+    /// ends early.
     pub(crate) fn tell_skipped(&self, skipped: SkippedRecords) {
         self.teller.tell_skipped(skipped);
     }
@@ -108,52 +116,53 @@ impl Decoders {
     }
 }
 
-/// The execution has ended: what its decoders met without a column is told.
+/// Reports the features without a column at the end of the execution.
 impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
-        for lane in std::iter::once(&self.lane).chain(self.filter.as_ref().map(|(_, lane)| lane)) {
-            for decoder in lane.lock().iter() {
+        for pool in std::iter::once(&self.pool).chain(self.filter.as_ref().map(|(_, pool)| pool)) {
+            for decoder in pool.lock().iter() {
                 names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
             }
         }
-        self.teller.tell_unknown(names, &self.origin);
+        self.teller.tell_unknown(names, &self.provenance);
     }
 }
 
-/// What goes wrong where records are decoded.
-enum Wrong {
-    /// A record is to blame.
+/// An error while records are decoded.
+enum DecodeFailure {
+    /// An error of a record.
     Record(tfarrow_codec::Error),
-    /// Something else is.
+    /// An error of the query.
     Query(datafusion::error::DataFusionError),
 }
 
-impl From<tfarrow_codec::Error> for Wrong {
+impl From<tfarrow_codec::Error> for DecodeFailure {
     fn from(error: tfarrow_codec::Error) -> Self {
         Self::Record(error)
     }
 }
 
-/// A batch, and of which records its rows are: `None`: of all, in order.
+/// A batch, and the number of the record of each of its rows; `None` if there is one row for each record.
 struct Decoded {
     batch: RecordBatch,
     records: Option<Vec<usize>>,
 }
 
 impl Decoded {
-    /// Drops the rows that do not fit.
-    fn without(self, misfits: &[Misfit]) -> Result<Self, Wrong> {
-        let (batch, rows) = without(&self.batch, misfits).map_err(|e| Wrong::Query(e.into()))?;
-        let record = |row: usize| self.records.as_ref().map_or(row, |of| of.get(row).copied().unwrap_or(row));
-        Ok(Self { batch, records: Some(rows.into_iter().map(record).collect()) })
+    /// Removes the rows that cannot be cast.
+    fn without(self, errors: &[CastError]) -> Result<Self, DecodeFailure> {
+        let (batch, rows) = without(&self.batch, errors).map_err(|e| DecodeFailure::Query(e.into()))?;
+        let records = rows.into_iter().map(|row| self.record_of(row)).collect();
+        Ok(Self { batch, records: Some(records) })
     }
 
+    /// The record of a row.
     fn record_of(&self, row: usize) -> usize {
         self.records.as_ref().and_then(|records| records.get(row)).copied().unwrap_or(row)
     }
 
-    /// What is said of each row as said of each of `count` records.
+    /// Maps a flag of each row to a flag of each of `count` records; records without a row get `false`.
     fn of_records(&self, rows: BooleanArray, count: usize) -> BooleanArray {
         let Some(records) = &self.records else { return rows };
         let mut all = vec![false; count];
@@ -166,25 +175,25 @@ impl Decoded {
     }
 }
 
-/// Decoders of the same columns.
+/// A pool of decoders of the same columns, one per thread that decodes.
 #[derive(Debug)]
-struct Lane {
+struct DecoderPool {
     builder: DecoderBuilder,
     columns: Arc<Columns>,
     projection: Vec<usize>,
-    /// Those that no thread has in hand.
+    /// Decoders that no thread uses.
     idle: Mutex<Vec<BatchDecoder>>,
 }
 
-impl Lane {
-    /// Decodes these records, or those that `filter` says, with a decoder that nobody else has.
+impl DecoderPool {
+    /// Decodes the records, or those that `filter` selects, with an idle decoder or a new one.
     fn decode(
         &self,
         records: &Records,
         filter: Option<&BooleanArray>,
         on_error: OnError,
         skipped: &mut Skipped,
-    ) -> Result<Decoded, Wrong> {
+    ) -> Result<Decoded, DecodeFailure> {
         let idle = self.lock().pop();
         let mut decoder = idle.map_or_else(|| self.builder.clone().build_batch_decoder(), Ok)?;
         let batch = match filter {
@@ -194,35 +203,36 @@ impl Lane {
         *skipped = decoder.take_skipped();
         let decoded = batch.map(|batch| {
             let is_all = batch.num_rows() == records.len();
-            let of = (!is_all).then(|| (0..batch.num_rows()).map(|row| decoder.record_of(row)).collect());
-            Decoded { batch, records: of }
+            let numbers = (!is_all).then(|| (0..batch.num_rows()).map(|row| decoder.record_of(row)).collect());
+            Decoded { batch, records: numbers }
         });
         self.lock().push(decoder);
-        self.fit(decoded?, records, on_error, skipped)
+        self.cast(decoded?, records, on_error, skipped)
     }
 
-    /// Makes what a query sees of what was decoded. Each turn drops rows, so that there is an end.
-    fn fit(
+    /// Casts the columns of a batch. Each iteration of the loop removes rows, so that the loop ends.
+    fn cast(
         &self,
         mut decoded: Decoded,
         records: &Records,
         on_error: OnError,
         skipped: &mut Skipped,
-    ) -> Result<Decoded, Wrong> {
+    ) -> Result<Decoded, DecodeFailure> {
         loop {
-            let (misfits, batch) = match self.columns.fit(&self.projection, decoded.batch).map_err(Wrong::Query)? {
-                Fitted::Batch(batch) => return Ok(Decoded { batch, ..decoded }),
-                Fitted::Misfits(misfits, batch) => (misfits, batch),
+            let cast = self.columns.cast(&self.projection, decoded.batch).map_err(DecodeFailure::Query)?;
+            let (errors, batch) = match cast {
+                CastBatch::Cast(batch) => return Ok(Decoded { batch, ..decoded }),
+                CastBatch::Failed(errors, batch) => (errors, batch),
             };
             decoded.batch = batch;
-            for Misfit { row, column, expected, found } in &misfits {
+            for CastError { row, column, expected, found } in &errors {
                 let error = records.misfit(decoded.record_of(*row), column, expected.clone(), found.clone());
                 match on_error {
                     OnError::Fail => return Err(error.into()),
                     OnError::Skip => skipped.add(error),
                 }
             }
-            decoded = decoded.without(&misfits)?;
+            decoded = decoded.without(&errors)?;
         }
     }
 

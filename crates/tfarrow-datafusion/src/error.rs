@@ -6,7 +6,7 @@ use datafusion::error::DataFusionError;
 use tfarrow_codec::{Error as CodecError, ErrorKind as CodecErrorKind};
 use tfarrow_dataset::{Error, ErrorKind};
 
-use crate::origin::Origin;
+use crate::origin::SchemaProvenance as Origin;
 
 /// An error in the data that has to do with how the schema came about. One line; the file's error is its source.
 #[derive(Debug)]

@@ -18,31 +18,31 @@ use crate::{
     columns::Columns,
     error::external,
     options::TfRecordOptions,
-    origin::Origin,
-    partitions::Partitions,
+    origin::SchemaProvenance,
+    partitions::PartitionColumns,
     session::Shared,
-    table::{Files, TfRecordTable, blocking, look},
+    table::{TableFiles, TfRecordTable, blocking, infer},
 };
 
-/// Records of each shard that are looked at where the columns are declared.
-const LOOK: usize = 10;
+/// Records of each sampled shard that are read if the columns are declared.
+const SAMPLE_OF_DECLARED: usize = 10;
 
-/// Makes the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY (..)] LOCATION '..'
+/// Creates the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY (..)] LOCATION '..'
 /// [OPTIONS (..)]`.
 ///
-/// Without columns the schema is inferred. Columns that are declared are the parse spec of `tf.io.parse_example`:
+/// Without columns, the schema is inferred. Declared columns correspond to the parse spec of `tf.io.parse_example`:
 ///
 /// | SQL | `tf.io` |
 /// |---|---|
-/// | `label INT` | `FixedLenFeature([], tf.int64)`, and null where the feature is missing |
+/// | `label INT` | `FixedLenFeature([], tf.int64)`, and null if the feature is missing |
 /// | `label INT DEFAULT 0` | `FixedLenFeature([], tf.int64, 0)` |
 /// | `label INT NOT NULL` | `FixedLenFeature([], tf.int64)` |
 /// | `embedding FLOAT[3]` | `FixedLenFeature([3], tf.float32)` |
 /// | `tokens BIGINT[]` | `VarLenFeature(tf.int64)`, `RaggedFeature` |
 /// | `frames FLOAT[][]` | a feature list of a SequenceExample |
 ///
-/// The location is a source as in `FROM '..'`; what it names is looked up by every query. One with declared columns may
-/// be a folder that is empty or not there, for INSERT to fill.
+/// The location is a source as in `FROM '..'`; every query lists its files again. With declared columns, it may be a folder
+/// that is empty or does not exist, for INSERT to fill.
 #[derive(Debug, Default)]
 pub struct TfRecordTableFactory;
 
@@ -50,13 +50,13 @@ pub struct TfRecordTableFactory;
 impl TableProviderFactory for TfRecordTableFactory {
     async fn create(&self, state: &dyn Session, command: &CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
         if command.unbounded {
-            return plan_err!("TFRECORD tables are read to their end: leave UNBOUNDED out");
+            return plan_err!("TFRECORD tables cannot be unbounded; leave UNBOUNDED out");
         }
         if !command.order_exprs.is_empty() {
-            return plan_err!("nothing in TFRecord files says that they are sorted: ORDER BY in the query instead");
+            return plan_err!("TFRECORD tables have no declared order; write ORDER BY in the query");
         }
         if !command.constraints.is_empty() {
-            return plan_err!("nothing checks keys of TFRECORD tables: leave PRIMARY KEY and UNIQUE out");
+            return plan_err!("TFRECORD tables do not enforce keys; leave PRIMARY KEY and UNIQUE out");
         }
         let given = command.options.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let options = TfRecordOptions::of(state.config()).with(given)?;
@@ -71,13 +71,13 @@ impl TableProviderFactory for TfRecordTableFactory {
     }
 }
 
-/// The folders that are columns are those that the statement names, else those that are found.
+/// Infers the columns of the table. The partition columns are those that the statement names, else those of the folders.
 async fn inferred(command: &CreateExternalTable, options: TfRecordOptions) -> Result<TfRecordTable> {
     let (sources, named) = (command.locations.clone(), command.table_partition_cols.clone());
     blocking(move || {
-        let table = TfRecordTable::named_blocking(sources, &options)?;
-        let folders = named.into_iter().map(|name| Arc::new(Field::new(name, DataType::Utf8View, true)));
-        table.partitioned(folders.collect(), &options)
+        let table = TfRecordTable::listed_blocking(sources, &options)?;
+        let partitions = named.into_iter().map(|name| Arc::new(Field::new(name, DataType::Utf8View, true)));
+        table.partitioned(partitions.collect(), &options)
     })
     .await
 }
@@ -88,43 +88,43 @@ async fn declared(
     state: &dyn Session,
 ) -> Result<TfRecordTable> {
     let schema = command.schema.as_arrow();
-    let folder = |name: &String| schema.field_with_name(name).cloned().map(Arc::new);
-    let folders = command.table_partition_cols.iter().map(folder).collect::<Result<Vec<FieldRef>, _>>()?;
+    let partition = |name: &String| schema.field_with_name(name).cloned().map(Arc::new);
+    let partitions = command.table_partition_cols.iter().map(partition).collect::<Result<Vec<FieldRef>, _>>()?;
     let is_feature = |field: &&FieldRef| !command.table_partition_cols.contains(field.name());
     let features = Schema::new(schema.fields().iter().filter(is_feature).cloned().collect::<Vec<_>>());
     let defaults = command.column_defaults.iter().map(|(name, value)| Ok((name.clone(), constant(value, state)?)));
     let defaults = defaults.collect::<Result<HashMap<_, _>>>()?;
     let sources = command.locations.clone();
     let table = blocking(move || {
-        let (files, shards) = Files::named(sources).map_err(external)?;
-        let seen = first_records(&shards, &options)?;
-        let record_type = options.record_type.or_else(|| record_type(seen.as_ref()?));
+        let (files, shards) = TableFiles::listed(sources).map_err(external)?;
+        let sample = first_records(&shards, &options)?;
+        let record_type = options.record_type.or_else(|| record_type(sample.as_ref()?));
         let columns = Columns::declared(&features, &defaults, record_type, options.bytes_type.is_view())?;
-        let table = TfRecordTable::of_columns(files, columns, Partitions::declared(folders), &options)?;
-        Ok(table.with_origin(Origin::declared(seen)))
+        let table = TfRecordTable::of_columns(files, columns, PartitionColumns::declared(partitions), &options)?;
+        Ok(table.with_provenance(SchemaProvenance::declared(sample)))
     })
     .await?;
     Ok(table.with_defaults(command.column_defaults.clone()))
 }
 
-/// What a few records hold, which tells their type and about how long they are; `None` where there are none yet.
+/// Summarizes the first records of the shards, for their type and average length; `None` without shards.
 fn first_records(shards: &[Shard], options: &TfRecordOptions) -> Result<Option<Inferred>> {
-    // What is damaged is said by the query that reads it.
+    // Corrupt records are reported by the query that reads them.
     let skip = TfRecordOptions { on_error: OnError::Skip, ..options.clone() };
-    match (!shards.is_empty()).then(|| look(shards, &skip, Sample::Records(LOOK))).transpose() {
-        // Only their length is asked for, which is a help and no need.
+    match (!shards.is_empty()).then(|| infer(shards, &skip, Sample::Records(SAMPLE_OF_DECLARED))).transpose() {
+        // If the type is given, only the average length is used, which is optional.
         Err(_) if options.record_type.is_some() => Ok(None),
-        seen => seen,
+        sample => sample,
     }
 }
 
-/// What the records look like. Columns are declared, so that features are expected; what records have none says so by
-/// record and byte.
-fn record_type(seen: &Inferred) -> Option<RecordType> {
-    Some(seen.summary.record_type()).filter(|record_type| *record_type != RecordType::Raw)
+/// The type of the records of a sample; `None` for raw records: columns are declared, so that a query should report a record
+/// without features by its number and byte.
+fn record_type(sample: &Inferred) -> Option<RecordType> {
+    Some(sample.summary.record_type()).filter(|record_type| *record_type != RecordType::Raw)
 }
 
-/// The value of an expression that no row has a part in.
+/// Evaluates an expression that refers to no column.
 fn constant(expr: &Expr, state: &dyn Session) -> Result<ScalarValue> {
     let expr = state.create_physical_expr(expr.clone(), &DFSchema::empty())?;
     let options = RecordBatchOptions::new().with_row_count(Some(1));

@@ -1,4 +1,4 @@
-//! `input_file_name()` in any expression.
+//! A physical optimizer rule for queries with `input_file_name()`.
 
 use std::sync::Arc;
 
@@ -15,20 +15,19 @@ use datafusion::{
     physical_plan::{ExecutionPlan, projection::ProjectionExec},
 };
 
-/// Moves projections that ask for the name of a file into the scan, which alone knows it, before all other rules. With
-/// one file DataFusion's own rules deal its rows out to all cores first, and the projection stays above that, where it
-/// fails.
+/// Moves projections with `input_file_name()` into the scan, which evaluates it, before all other rules. Otherwise
+/// DataFusion's rules may insert an exchange above a scan of one file, and the projection stays above it, where it fails.
 #[derive(Debug)]
-pub(crate) struct FileNames;
+pub(crate) struct InputFileName;
 
-impl PhysicalOptimizerRule for FileNames {
+impl PhysicalOptimizerRule for InputFileName {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut asks = false;
+        let mut found = false;
         plan.apply(|node| {
-            asks |= node.downcast_ref::<ProjectionExec>().is_some_and(|node| asks_for_names(node.expr()));
-            Ok(if asks { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            found |= node.downcast_ref::<ProjectionExec>().is_some_and(|node| uses_input_file_name(node.expr()));
+            Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })?;
-        if asks { ProjectionPushdown::new().optimize(plan, config) } else { Ok(plan) }
+        if found { ProjectionPushdown::new().optimize(plan, config) } else { Ok(plan) }
     }
 
     fn name(&self) -> &str {
@@ -40,7 +39,7 @@ impl PhysicalOptimizerRule for FileNames {
     }
 }
 
-/// Whether a column is made of the name of a file.
-pub(crate) fn asks_for_names<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
+/// Returns whether a projection contains `input_file_name()`.
+pub(crate) fn uses_input_file_name<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
     columns.into_iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
 }

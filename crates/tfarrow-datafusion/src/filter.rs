@@ -1,4 +1,4 @@
-//! Filters inside a scan: what they need is decoded first, and the rest only of the records that they keep.
+//! Filters that a scan evaluates: their columns are decoded first, and other columns only for the records that pass.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,28 +20,28 @@ use datafusion::{
     physical_plan::PhysicalExpr,
 };
 
-/// A filter over a batch of the columns that it needs, and of no others.
+/// A filter over batches of exactly the columns that it refers to.
 #[derive(Debug)]
 pub(crate) struct Filter {
     predicate: Arc<dyn PhysicalExpr>,
-    /// These columns, by their numbers in the file's schema.
+    /// The columns, as indices of the file schema.
     columns: Vec<usize>,
 }
 
-/// Whether a scan can decide a filter: it is about features alone, and says the same whenever it is asked.
+/// Returns whether a scan can evaluate a filter: it refers to columns of the file only, and is not volatile.
 pub(crate) fn is_decidable(filter: &Arc<dyn PhysicalExpr>, file_schema: &Schema) -> bool {
     let known =
         |column: &Column| file_schema.fields().get(column.index()).is_some_and(|field| field.name() == column.name());
     collect_columns(filter).iter().all(known) && !is_volatile(filter)
 }
 
-/// Whether a filter, or a part of it, changes while a query runs.
+/// Returns whether a filter, or a part of it, is dynamic: it changes while the query runs.
 pub(crate) fn is_dynamic(filter: &Arc<dyn PhysicalExpr>) -> bool {
     DynamicFilterTracking::classify(filter).contains_dynamic_filter()
 }
 
 impl Filter {
-    /// The filter that `predicate` is, which is in terms of the file's schema.
+    /// Creates a filter from a predicate over the file schema.
     pub(crate) fn new(predicate: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Self> {
         let columns: BTreeSet<_> = collect_columns(predicate).iter().map(Column::index).collect();
         let columns: Vec<_> = columns.into_iter().collect();
@@ -49,38 +49,39 @@ impl Filter {
         Ok(Self { predicate, columns })
     }
 
+    /// The columns that the filter refers to, as indices of the file schema.
     pub(crate) fn columns(&self) -> &[usize] {
         &self.columns
     }
 
-    /// The columns whose lists the filter asks for no more than the first values of, as in `ids[1] < 30`, and how many.
+    /// The list columns of which the filter needs only the first values, as in `ids[1] < 30`, and the number of values.
     pub(crate) fn first_values(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut found = HashMap::new();
-        note_values(&self.predicate, &mut found);
+        collect_first_values(&self.predicate, &mut found);
         let column = |index: usize| self.columns.get(index).copied();
         found.into_iter().filter_map(move |(index, most)| column(index).zip(most))
     }
 
-    /// Which rows of `batch`, which has these columns, the filter keeps: those for which it is true.
+    /// Evaluates the filter for a batch of its columns. Rows for which the result is null or false do not pass.
     pub(crate) fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let kept = self.predicate.evaluate(batch)?.into_array(batch.num_rows())?;
         Ok(as_boolean_array(&kept)?.clone())
     }
 }
 
-/// Notes how many values of the lists of each column an expression asks for, at most; `None`: all.
-fn note_values(expr: &Arc<dyn PhysicalExpr>, found: &mut HashMap<usize, Option<usize>>) {
+/// Collects the maximum number of first values of each column that an expression needs; `None`: all values.
+fn collect_first_values(expr: &Arc<dyn PhysicalExpr>, found: &mut HashMap<usize, Option<usize>>) {
     if let Some((column, value)) = element(expr.as_ref()) {
         let most = found.entry(column).or_insert(Some(value));
         *most = most.map(|most| most.max(value));
     } else if let Some(column) = expr.downcast_ref::<Column>() {
         found.insert(column.index(), None);
     } else {
-        expr.children().into_iter().for_each(|child| note_values(child, found));
+        expr.children().into_iter().for_each(|child| collect_first_values(child, found));
     }
 }
 
-/// Which value of the lists of which column an expression is, where it is one counted from the front.
+/// The column and the index of an expression such as `ids[3]` with a positive constant index.
 fn element(expr: &dyn PhysicalExpr) -> Option<(usize, usize)> {
     let call = ScalarFunctionExpr::try_downcast_func::<ArrayElement>(expr)?;
     let [list, index] = call.args() else { return None };
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_asked_for_their_first_values() {
+    fn first_values_of_lists_are_found() {
         let list = |name: &str| Field::new(name, DataType::new_list(DataType::Int64, true), true);
         let schema = Schema::new(vec![Field::new("label", DataType::Int64, true), list("ids"), list("mask")]);
         let column = |index: usize| Arc::new(Column::new(schema.field(index).name(), index)) as Arc<dyn PhysicalExpr>;
@@ -122,7 +123,7 @@ mod tests {
         assert_eq!(first_values(compared(value(1, 1), lit(30_i64))), [(1, 1)]);
         let several = both(compared(value(2, 3), value(2, 7)), compared(value(1, 2), column(0)));
         assert_eq!(first_values(several), [(1, 2), (2, 7)]);
-        // From behind, and as a whole: in whatever order.
+        // Negative indices and complete lists need all values, whatever the order of terms.
         assert_eq!(first_values(compared(value(1, -1), lit(30_i64))), []);
         let whole = || is_null(column(1)).unwrap();
         assert_eq!(first_values(both(whole(), compared(value(1, 1), value(2, 1)))), [(2, 1)]);

@@ -1,4 +1,4 @@
-//! The bytes of one file of a scan: a shard on this machine, or an object in a store.
+//! The input of a scan of one file: a shard that the table has listed, or an object in a store of DataFusion.
 
 use std::{
     io::{self, Read},
@@ -13,16 +13,17 @@ use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt, path::Path};
 use tfarrow_dataset::{Error, ReadOptions, Shard, ShardReader, SharedReader};
 use tokio::runtime::Handle;
 
-/// What a scan reads.
-pub(crate) enum Input {
-    /// A file on this machine, opened by the thread that reads it.
+/// The input of a scan of one file.
+pub(crate) enum ScanInput {
+    /// A shard, local or in a store, which the thread that reads it opens.
     Shard(Box<Shard>),
-    /// An object in a store.
+    /// An object in a store of DataFusion.
     Object { store: Arc<dyn ObjectStore>, path: Path },
 }
 
-impl Input {
-    /// What `file` stands for: the shard that our own table put into it, else an object of `store`.
+impl ScanInput {
+    /// The input of `file`: the shard that a [`TfRecordTable`](crate::TfRecordTable) attached to it, else an object of
+    /// `store`.
     pub(crate) fn of(file: &PartitionedFile, store: &Arc<dyn ObjectStore>) -> Self {
         match file.extension::<Shard>() {
             Some(shard) => Self::Shard(Box::new(shard.clone())),
@@ -30,7 +31,7 @@ impl Input {
         }
     }
 
-    /// The name that errors give it.
+    /// The name of the file in errors.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
             Self::Shard(shard) => shard.path.clone(),
@@ -38,7 +39,10 @@ impl Input {
         }
     }
 
-    /// Opens it. Only for threads that may block.
+    /// Opens the file. Blocks the thread.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or its first bytes cannot be read.
     pub(crate) fn open(&self, options: &ReadOptions, runtime: &Handle) -> Result<SharedReader, Error> {
         match self {
             Self::Shard(shard) => SharedReader::open(shard, options),
@@ -54,11 +58,11 @@ impl Input {
     }
 }
 
-/// A stream of bytes as a reader, for a thread that may block.
+/// A blocking reader of a stream of bytes.
 struct StreamRead {
     stream: BoxStream<'static, object_store::Result<Bytes>>,
     runtime: Handle,
-    /// What has come and was not read yet.
+    /// Received bytes that have not been read yet.
     rest: Bytes,
 }
 
@@ -87,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_read_whole_whatever_its_pieces() {
+    fn a_stream_is_read_completely_whatever_its_pieces() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let pieces = [&b"ab"[..], b"", b"cdefg", b"h"];
         let stream = futures::stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece)))).boxed();

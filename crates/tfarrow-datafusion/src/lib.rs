@@ -11,24 +11,24 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A query goes through these, a file each:
+//! A query passes through these stages, one module each:
 //!
 //! ```text
-//! name ─▶ url_table ─▶ TfRecordTable ─▶ DataSourceExec ─▶ TfRecordSource ─▶ TfRecordOpener ─▶ scan ─▶ batches
-//!         finds shards  infers a schema  DataFusion's own  keeps the projection  one a partition  one file
+//! text ─▶ statements ─▶ catalog ─▶ table ─▶ optimizer ─▶ scan ─▶ rows ─▶ write
+//!         parse, check  find files  schema,  rules of the  decode,        COPY, INSERT
+//!                                   shards   plan          filter
 //! ```
 //!
-//! - [`session_context`] makes a session in which names of files are tables; [`SessionContextTfRecordExt`] adds
+//! - [`session_context`] creates a session in which names of files are tables; [`SessionContextTfRecordExt`] adds
 //!   `read_tfrecord` and `register_tfrecord` to any session.
-//! - [`TfRecordOptions`] are what `SET tfarrow.x` sets.
-//! - Only the features that a query needs are decoded. One file is decoded by all cores; batches of one file stay in
-//!   the file's order.
+//! - [`TfRecordOptions`] are the options `tfarrow.x` of `SET`.
+//! - A scan decodes only the features that a query needs. All cores decode one file; its batches keep the order of the file.
 //!
 //! # Errors
-//! What is wrong with a file is a [`tfarrow_dataset::Error`] or, where the schema has to do with it, a [`MisfitError`]
-//! around one, carried by [`DataFusionError::External`](datafusion::error::DataFusionError::External): file, record,
-//! byte and feature. The crate prints nothing: features that have no column, and records that
-//! were passed over, are told to [`SessionOptions::on_notice`], and [`explain_missing_column`] says what to add to "column not found".
+//! An error of a file is a [`tfarrow_dataset::Error`], or a [`MisfitError`] with such an error if the inferred schema may be
+//! the cause. [`DataFusionError::External`](datafusion::error::DataFusionError::External) contains it, with file, record,
+//! byte and feature. The crate prints nothing: features without a column and skipped records are reported to
+//! [`SessionOptions::on_notice`], and [`explain_missing_column`] returns a hint for "column not found".
 
 mod cancellation;
 mod clauses;
@@ -79,7 +79,7 @@ pub use long_rows::LongRows;
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use opener::TfRecordOpener;
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
-pub use origin::Origin;
+pub use origin::SchemaProvenance;
 pub use row_order::PreserveOrder;
 pub use samples::explain_missing_column;
 pub use session::{SessionContextTfRecordExt, SessionOptions, session_context};

@@ -1,4 +1,4 @@
-//! Parquet and Arrow files, found by content, as DataFusion's own tables.
+//! Listing tables of DataFusion, over Parquet, Arrow, CSV and JSON files.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -17,40 +17,46 @@ use tfarrow_dataset::{Contents, Error, Shard, guard, is_remote};
 
 use crate::{TfRecordOptions, error::external, table::is_pattern};
 
-/// Bytes of an Arrow file in a store that are asked for first, to find its schema.
+/// Bytes of an Arrow file in a store that are read first, to find its schema.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// A format of DataFusion's.
+/// A file format of DataFusion, with the options of a listing table.
 #[derive(Debug)]
-pub(crate) struct Format {
+pub(crate) struct ListingFormat {
+    /// The name that the format is registered under.
     pub(crate) name: &'static str,
-    /// Its options, as a statement would give them.
+    /// Options of the format, named as in a statement.
     pub(crate) options: HashMap<String, String>,
-    /// What the names of files in folders end in.
-    pub(crate) ending: String,
+    /// File extension of the files of a partitioned folder, with its dot.
+    pub(crate) extension: String,
 }
 
-impl Format {
-    /// A format without options, whose files are called so.
+impl ListingFormat {
+    /// A format without options, whose files have its name as their extension.
     pub(crate) fn of(name: &'static str) -> Self {
-        Self { name, options: HashMap::new(), ending: format!(".{name}") }
+        Self { name, options: HashMap::new(), extension: format!(".{name}") }
     }
 }
 
-/// The table of these files, whatever their names are. Folders such as `split=train` below the source are columns, where
-/// it is a folder itself: DataFusion knows no globs over such.
+/// Creates the table of the files `shards`, which `source` names, whatever their extensions.
+///
+/// Folders such as `split=train` below the source become partition columns if the source is a folder: DataFusion has no
+/// globs over partitioned folders.
+///
+/// # Errors
+/// A file cannot be read, or a table has more columns than the limits allow.
 pub(crate) async fn listing_table(
     source: &str,
     shards: &[Shard],
-    format: &Format,
+    format: &ListingFormat,
     state: &SessionState,
 ) -> Result<Arc<dyn TableProvider>> {
-    let Format { name, options, ending } = format;
+    let ListingFormat { name, options, extension } = format;
     let factory = state.get_file_format_factory(name);
     let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
     let options = ListingOptions::new(factory.create(state, options)?);
     let config = if is_partitioned(shards) && !is_pattern(source) {
-        let options = options.with_file_extension(ending);
+        let options = options.with_file_extension(extension);
         let config = ListingTableConfig::new(folder(source)?).with_listing_options(options);
         config.infer_partitions_from_path(state).await?
     } else {
@@ -69,15 +75,15 @@ pub(crate) async fn listing_table(
         _ => config.infer_schema(state).await?,
     };
     let table = ListingTable::try_new(config)?;
-    // Each column costs time in every plan, and memory in every batch.
+    // Each column takes time in every plan, and memory in every batch.
     let limits = TfRecordOptions::of(state.config()).limits;
     let checked = check_columns(&table.schema(), &limits);
     checked.map_err(|error| external(Error::codec(source, error)))?;
     Ok(Arc::new(table))
 }
 
-/// The schema of an Arrow file in a store. DataFusion looks for it eight bytes behind the beginning of an object, where
-/// files whose buffers are aligned to more than eight bytes, as Arrow's own writer aligns them, have zeros.
+/// Reads the schema of an Arrow file in a store. DataFusion expects it at byte 8 of an object; in files whose buffers are
+/// aligned to more than eight bytes, such as those of Arrow's own writer, there is padding at that position.
 async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> {
     let url = remote(&shard.path, false)?;
     let store = state.runtime_env().object_store(&url)?;
@@ -94,25 +100,25 @@ async fn arrow_schema(shard: &Shard, state: &SessionState) -> Result<SchemaRef> 
     }
 }
 
-/// The schema at the beginning of an Arrow file, which is a stream behind a magic number and zeros.
+/// Reads the schema at the start of an Arrow file, which is a stream after a magic number and padding.
 fn schema_of_head(head: &[u8]) -> Result<SchemaRef, ArrowError> {
     let stream = head.strip_prefix(b"ARROW1").unwrap_or(head);
     let padding = stream.iter().take_while(|byte| **byte == 0).count();
     Ok(StreamReader::try_new(stream.get(padding..).unwrap_or_default(), None)?.schema())
 }
 
-/// Whether files lie in folders such as `split=train` below the source.
+/// Returns whether all files are in folders such as `split=train` below the source.
 fn is_partitioned(shards: &[Shard]) -> bool {
     let folders = |shard: &Shard| shard.name.parent().is_some_and(|folders| folders.to_string_lossy().contains('='));
     !shards.is_empty() && shards.iter().all(folders)
 }
 
-/// The URL of a folder, on this machine or in a store.
+/// The URL of a folder, local or in a store.
 pub(crate) fn folder(source: &str) -> Result<ListingTableUrl> {
     if is_remote(source) { remote(Path::new(source), true) } else { local(Path::new(source), true) }
 }
 
-/// The URL of an object, or of a folder of them. What in it looks like a glob is not one.
+/// The URL of an object, or of a folder of objects. Glob characters in the path are literal.
 fn remote(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     let text = path.to_string_lossy();
     let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
@@ -124,7 +130,7 @@ fn remote(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     ListingTableUrl::try_new(url, None)
 }
 
-/// The URL of a file or a folder. What in its name looks like a glob is not one.
+/// The URL of a local file or folder. Glob characters in the path are literal.
 fn local(path: &Path, folder: bool) -> Result<ListingTableUrl> {
     let path = std::path::absolute(path).map_err(DataFusionError::from)?;
     let mut url = ListingTableUrl::parse("file:///")?.get_url().clone();

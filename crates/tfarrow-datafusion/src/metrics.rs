@@ -1,21 +1,21 @@
-//! What EXPLAIN ANALYZE says of a scan.
+//! Metrics of a scan, which EXPLAIN ANALYZE shows.
 
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 
-/// The counters of one partition.
+/// The metrics of one partition.
 #[derive(Clone, Debug)]
 pub(crate) struct ScanMetrics {
-    /// Bytes read, as they are stored.
+    /// Bytes read, before decompression.
     pub(crate) bytes_scanned: Count,
-    /// Records that were read, and decoded as far as the query needs them.
+    /// Records decoded, to the columns that the query needs.
     pub(crate) records_decoded: Count,
-    /// Records that the query's filter dropped before their other columns were decoded.
+    /// Records that the filter removed before their other columns were decoded.
     pub(crate) rows_pruned: Count,
-    /// Records that were passed over for being bad.
+    /// Corrupt or non-conforming records that were skipped.
     pub(crate) records_skipped: Count,
-    /// Records whose CRC did not hold.
+    /// Records with an invalid CRC.
     pub(crate) crc_errors: Count,
-    /// Time that cores took to decode; not what reading and inflating took.
+    /// CPU time of decoding, without reading and decompression.
     pub(crate) decode_time: Time,
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use tfarrow_dataset::SkippedRecords;
 
-use crate::origin::Origin;
+use crate::origin::SchemaProvenance as Origin;
 
 /// Features that a scan met and its table has no column for.
 #[derive(Clone, Debug, PartialEq, Eq)]

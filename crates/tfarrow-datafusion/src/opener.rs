@@ -1,4 +1,4 @@
-//! Opens one file of a scan.
+//! The [`FileOpener`] of a scan, with read-ahead of the next files.
 
 use std::{
     collections::VecDeque,
@@ -24,7 +24,7 @@ use futures::{
 use object_store::ObjectStore;
 
 use crate::{
-    input::Input,
+    input::ScanInput,
     scan::{Scan, is_few},
 };
 
@@ -33,7 +33,7 @@ use crate::{
 pub struct TfRecordOpener {
     store: Arc<dyn ObjectStore>,
     scan: Scan,
-    /// The files that follow, where they are read in the partition's order.
+    /// Files to read ahead, if the partition keeps the order of its files.
     ahead: Option<Mutex<FilesAhead>>,
 }
 
@@ -42,8 +42,8 @@ impl TfRecordOpener {
         Self { store, scan, ahead: None }
     }
 
-    /// Reads the next files of the partition ahead, where it has all files in their order: another partition would read
-    /// them else. A LIMIT of a few rows needs the first file alone.
+    /// Enables read-ahead if the partition has all files in order; otherwise other partitions read them. A small LIMIT needs
+    /// only the first file.
     pub(crate) fn with_files_ahead(mut self, config: &FileScanConfig, partition: usize) -> Self {
         let files = config.file_groups.get(partition).filter(|_| config.preserve_order);
         let files = files.filter(|files| files.len() > 1 && !config.limit.is_some_and(is_few));
@@ -52,11 +52,11 @@ impl TfRecordOpener {
     }
 
     fn start(&self, file: &PartitionedFile, chunks: usize) -> Batches {
-        // Reading cannot begin in the middle of a TFRecord file. Another planner may split a file into ranges without
-        // asking: the range with the first byte reads the whole file, and the others are empty.
+        // Reading cannot start in the middle of a TFRecord file. If another planner splits a file into ranges, the range with
+        // the first byte reads the complete file, and the others are empty.
         match &file.range {
             Some(range) if !range.contains(0) => stream::empty().boxed(),
-            _ => self.scan.clone().start(Input::of(file, &self.store), chunks),
+            _ => self.scan.clone().start(ScanInput::of(file, &self.store), chunks),
         }
     }
 }
@@ -76,13 +76,14 @@ impl FileOpener for TfRecordOpener {
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;
 
-/// Chunks of all files ahead together that wait for their turn, of a megabyte each.
+/// Maximum number of chunks, of one megabyte each, that are read ahead in all files together.
 const CHUNKS_AHEAD: usize = 64;
 
-/// Files that are read before it is their turn, one for each thread that the file whose turn it is leaves idle.
+/// Files that are read ahead, one for each thread that the current file leaves idle.
 struct FilesAhead {
-    /// Those that are not read yet.
+    /// Files that have not been started.
     left: VecDeque<PartitionedFile>,
+    /// Files that are being read, in order.
     started: VecDeque<(PartitionedFile, Batches)>,
 }
 
@@ -91,8 +92,8 @@ impl FilesAhead {
         Self { left: files.iter().cloned().collect(), started: VecDeque::new() }
     }
 
-    /// The batches of `file`, whose turn it is. Starts those after it. `start` takes a file, and how many of its chunks
-    /// may wait.
+    /// Returns the batches of `file`, and starts to read the files after it. `start` reads a file, up to a number of chunks
+    /// ahead of the consumer.
     fn take(
         &mut self,
         file: &PartitionedFile,
@@ -101,13 +102,14 @@ impl FilesAhead {
     ) -> Batches {
         let most = threads.saturating_sub(1).max(1);
         let chunks = (CHUNKS_AHEAD / most).max(2);
-        let is_it = |other: &PartitionedFile| other.object_meta.location == file.object_meta.location;
+        let is_same = |other: &PartitionedFile| other.object_meta.location == file.object_meta.location;
         let batches = match self.started.pop_front() {
-            Some((started, batches)) if is_it(&started) => batches,
-            // The first file; and files in another order than the partition has, which are then read one by one.
+            Some((started, batches)) if is_same(&started) => batches,
+            // The first file, or a file that is opened in another order than the partition has; such files are not read
+            // ahead.
             other => {
                 self.started.extend(other);
-                self.left.pop_front_if(|next| is_it(next));
+                self.left.pop_front_if(|next| is_same(next));
                 start(file, chunks)
             }
         };
@@ -127,8 +129,8 @@ impl fmt::Debug for FilesAhead {
     }
 }
 
-/// Makes of the columns that a scan decodes those that a query asks for, where `input_file_name()` is among them: the name
-/// that the user knows the file by, where DataFusion would give the key that it has in a store.
+/// Evaluates the projection of a query that contains `input_file_name()`. The value is the name of the file as the query
+/// names it; DataFusion's own projection would return the key in an object store.
 pub(crate) struct NamingOpener {
     inner: Arc<TfRecordOpener>,
     projection: SplitProjection,
@@ -143,7 +145,7 @@ impl NamingOpener {
 
 impl FileOpener for NamingOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let name = Input::of(&file, &self.inner.store).name();
+        let name = ScanInput::of(&file, &self.inner.store).name();
         let source = self.projection.source.clone();
         let projection = rewrite_input_file_name_in_projection(source, &name.to_string_lossy())?;
         let projection = SplitProjection::new(&self.file_schema, &projection);

@@ -1,4 +1,4 @@
-//! Where a table's schema comes from. Errors and hints that are about a type say it.
+//! The provenance of a table's schema: inferred from a sample of records, or declared. Errors and hints about types name it.
 
 use std::fmt;
 
@@ -9,56 +9,57 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Inferred, Sampled};
 
-/// What a value takes in an array, besides the bytes that it may have: a number's own size, or a view's half.
+/// Bytes of a value in an array, without those of a string: the size of a number, or half of a view.
 const VALUE_BYTES: u64 = 8;
 
-/// What is known of how a table's schema came about, and of its records.
+/// The provenance of a table's schema, with a summary of the records that were read to infer it.
 #[derive(Debug, Default)]
-pub struct Origin {
-    /// What was seen; `None` where nothing was looked at.
+pub struct SchemaProvenance {
+    /// The records that were read; `None` if none were.
     seen: Option<Inferred>,
-    /// Whether the schema was made of that.
+    /// Whether the schema was inferred from them.
     is_inferred: bool,
 }
 
-impl Origin {
-    /// The schema was inferred.
+impl SchemaProvenance {
+    /// The schema is inferred from these records.
     pub(crate) fn inferred(inferred: Inferred) -> Self {
         Self { seen: Some(inferred), is_inferred: true }
     }
 
-    /// The schema was declared, and some records were looked at all the same.
+    /// The schema is declared. Some records may have been read to find their type and average length.
     pub(crate) fn declared(seen: Option<Inferred>) -> Self {
         Self { seen, is_inferred: false }
     }
 
-    /// Whether the schema was inferred, from whatever part of the records.
+    /// Returns whether the schema was inferred, from all records or from a sample.
     pub(crate) fn is_inferred(&self) -> bool {
         self.is_inferred
     }
 
-    /// What the schema was made of; `None` where it was declared.
+    /// The records from which the schema was inferred; `None` for a declared schema.
     fn source(&self) -> Option<&Inferred> {
         self.seen.as_ref().filter(|_| self.is_inferred)
     }
 
-    /// How much was looked at; `None` where that was everything, or where the schema was declared.
+    /// The size of the sample in words, such as "a sample of 1000 records of 1 of 4 shards"; `None` if all records were read,
+    /// or if the schema was declared.
     pub fn sample(&self) -> Option<impl fmt::Display + use<>> {
-        self.source()?.sampled.map(Words)
+        self.source()?.sampled.map(SampleSize)
     }
 
-    /// Why the records are taken as they are, where nobody said that they are raw; and whether it is for a few.
+    /// The reason why the records are read as raw records, if no option says so, and whether only a few records cause it.
     pub(crate) fn why_raw(&self) -> Option<(String, bool)> {
         let source = self.source()?;
         Some((source.why_raw()?, source.has_strays()))
     }
 
-    /// What was seen of the features of this name, one a role.
+    /// The summaries of the features of this name, one per role.
     pub(crate) fn features<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a FeatureSummary> {
         self.source().into_iter().flat_map(move |inferred| features(inferred, name))
     }
 
-    /// Bytes that a row of this column takes, on average; 0 where no sample tells.
+    /// Average bytes of this column per row; 0 if no records were read.
     pub(crate) fn bytes_of(&self, field: &Field) -> usize {
         let Some(seen) = &self.seen else { return 0 };
         let summary = &seen.summary;
@@ -75,7 +76,7 @@ impl Origin {
         usize::try_from(bytes / summary.records().max(1)).unwrap_or(usize::MAX)
     }
 
-    /// The place where a kind was seen first: file, record and byte.
+    /// The position of the first record with this kind: file, record and byte.
     pub(crate) fn first(&self, kind: &KindSummary) -> Option<String> {
         let place = kind.first;
         let shard = self.source()?.names.get(place.shard as usize)?;
@@ -87,10 +88,10 @@ fn features<'a>(seen: &'a Inferred, name: &'a str) -> impl Iterator<Item = &'a F
     seen.summary.features().filter(move |feature| feature.name == name)
 }
 
-/// A sample in words.
-struct Words(Sampled);
+/// The size of a sample in words.
+struct SampleSize(Sampled);
 
-impl fmt::Display for Words {
+impl fmt::Display for SampleSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Sampled { records, shards, of } = self.0;
         let (records_s, shards_s) = (if records == 1 { "" } else { "s" }, if of == 1 { "" } else { "s" });

@@ -1,4 +1,4 @@
-//! Columns that do not come from records: those that folders such as `split=train` give, as Hive does, and `_file`.
+//! Partition columns: columns with one value per file, from folders such as `split=train`, as in Hive, and `_file`.
 
 use std::{collections::HashSet, path::Component, sync::Arc};
 
@@ -15,21 +15,22 @@ use tfarrow_dataset::Shard;
 
 use crate::options::FILE_COLUMN;
 
-/// What Hive calls the folder of rows whose value is null.
+/// The value of a Hive partition folder that stands for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The columns of a table whose values are one for a whole file.
+/// The partition columns of a table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Partitions {
-    /// Those of folders, in the order of the folders.
+pub(crate) struct PartitionColumns {
+    /// The columns of folders, in the order of the folders.
     folders: Vec<FieldRef>,
+    /// Whether `_file` is a column.
     file: bool,
 }
 
-impl Partitions {
-    /// The columns of the folders that all shards are in; none where these are not the same for all, or where a feature
-    /// has the name of one already.
-    pub(crate) fn found(shards: &[Shard], features: &Schema) -> Self {
+impl PartitionColumns {
+    /// The columns of the folders of the shards; none if the shards have different folders, or if a feature has the name of
+    /// a folder.
+    pub(crate) fn inferred(shards: &[Shard], features: &Schema) -> Self {
         let keys = |shard: &Shard| folders(shard).map(|(key, _)| key).collect::<Vec<_>>();
         let Some(first) = shards.first().map(keys) else { return Self::default() };
         let is_taken = |key: &String| features.column_with_name(key).is_some();
@@ -41,32 +42,35 @@ impl Partitions {
         Self { folders: folders.collect(), file: false }
     }
 
-    /// The columns that a user declared.
+    /// The columns that a statement declares.
     pub(crate) fn declared(folders: Vec<FieldRef>) -> Self {
         Self { folders, file: false }
     }
 
-    /// These columns, and `_file` where it is wanted.
+    /// Adds the column `_file` if it is wanted.
+    ///
+    /// # Errors
+    /// A feature has this name.
     pub(crate) fn with_file(mut self, wanted: bool, features: &Schema) -> Result<Self> {
         if wanted && features.column_with_name(FILE_COLUMN).is_some() {
             return plan_err!(
-                "the data has a feature {FILE_COLUMN:?} of its own; leave that name out of tfarrow.metadata_columns"
+                "the data already has a feature {FILE_COLUMN:?}; leave that name out of tfarrow.metadata_columns"
             );
         }
         self.file = wanted;
         Ok(self)
     }
 
-    /// All of them.
+    /// The fields of all partition columns.
     pub(crate) fn fields(&self) -> Vec<FieldRef> {
         let file = self.file.then(|| Arc::new(Field::new(FILE_COLUMN, DataType::Utf8View, false)));
         self.folders.iter().cloned().chain(file).collect()
     }
 
-    /// Their values for the rows of one shard.
+    /// The values of the columns for one shard.
     ///
     /// # Errors
-    /// Where the shard is in no such folder, or the folder's name is no value of the column's type.
+    /// The shard is not in a folder of each column, or the value of a folder cannot be cast to the type of its column.
     pub(crate) fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
         let mut values = self.folders.iter().map(|field| value(field, shard)).collect::<Result<Vec<_>>>()?;
         if self.file {
@@ -75,7 +79,7 @@ impl Partitions {
         Ok(values)
     }
 
-    /// Whether a filter is about these columns alone, so that it decides about whole files.
+    /// Returns whether a filter refers to partition columns only, so that it keeps or prunes complete files.
     pub(crate) fn decides(&self, filter: &Expr) -> bool {
         let fields = self.fields();
         let columns = filter.column_refs();
@@ -87,7 +91,7 @@ impl Partitions {
             && columns.iter().all(|column| fields.iter().any(|field| *field.name() == column.name))
     }
 
-    /// Which of the files, whose values these are, such filters keep.
+    /// Evaluates such filters for files with these values. Returns whether to keep each file.
     pub(crate) fn keep(
         &self,
         filters: &[&Expr],
@@ -119,7 +123,7 @@ impl Partitions {
 
 fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
     let Some((_, text)) = folders(shard).find(|(key, _)| key == field.name()) else {
-        return plan_err!("{}: is in no folder {}=..", shard.path.display(), field.name());
+        return plan_err!("{}: not in a folder {}=..", shard.path.display(), field.name());
     };
     if text == NULL {
         return ScalarValue::try_from(field.data_type());
@@ -128,7 +132,7 @@ fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
     value.map_err(|error| error.context(format!("{}: the folder of {}", shard.path.display(), field.name())))
 }
 
-/// The folders `key=value` that a shard is in, below its source.
+/// The keys and values of the folders `key=value` between the source and the shard.
 fn folders(shard: &Shard) -> impl Iterator<Item = (String, String)> {
     let parents = shard.name.parent().into_iter().flat_map(|parent| parent.components());
     parents.filter_map(|part| match part {
@@ -155,7 +159,7 @@ mod tests {
     fn check(names: &[&str], features: &[&str], expect: &[&str]) {
         let shards: Vec<_> = names.iter().map(|name| shard(name)).collect();
         let fields: Vec<_> = features.iter().map(|name| Field::new(*name, DataType::Int64, true)).collect();
-        let found = Partitions::found(&shards, &Schema::new(fields));
+        let found = PartitionColumns::inferred(&shards, &Schema::new(fields));
         let found: Vec<_> = found.fields().iter().map(|field| field.name().clone()).collect();
         assert_eq!(found, expect);
     }
@@ -175,7 +179,7 @@ mod tests {
     fn values_are_decoded_and_typed() {
         let field = |data_type| Arc::new(Field::new("k", data_type, true));
         let value = |name: &str, data_type| {
-            Partitions::declared(vec![field(data_type)]).values(&shard(name)).map(|mut values| values.remove(0))
+            PartitionColumns::declared(vec![field(data_type)]).values(&shard(name)).map(|mut values| values.remove(0))
         };
         assert_eq!(value("k=a%20b/x", DataType::Utf8View).unwrap(), ScalarValue::Utf8View(Some("a b".into())));
         assert_eq!(value("k=7/x", DataType::Int32).unwrap(), ScalarValue::Int32(Some(7)));

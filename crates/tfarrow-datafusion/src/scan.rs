@@ -36,7 +36,8 @@ use tokio::{
 };
 
 use crate::{
-    decoders::Decoders, error::explained, input::Input, metrics::ScanMetrics, origin::Origin, source::BATCH_SIZE,
+    decoders::Decoders, error::explained, input::ScanInput as Input, metrics::ScanMetrics,
+    origin::SchemaProvenance as Origin, source::BATCH_SIZE,
 };
 
 /// Maximum bytes of the records of a batch. A single longer record makes a batch of its own.

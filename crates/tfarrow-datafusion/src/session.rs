@@ -1,4 +1,4 @@
-//! A session that knows TFRecord, and what makes any session know it.
+//! Sessions with TFRecord: [`session_context`] creates one, and [`SessionContextTfRecordExt`] extends any session.
 
 use std::sync::Arc;
 
@@ -15,37 +15,38 @@ use datafusion::{
 use crate::{
     cancellation::Cancellation,
     factory::TfRecordTableFactory,
-    file_names::FileNames,
+    file_names::InputFileName,
     format::TfRecordFormatFactory,
     functions,
     long_rows::{LongRows, merge_stream_bytes},
     notice::OnNotice,
     options::TfRecordOptions,
     row_order::PreserveOrder,
-    samples::Samples,
+    samples::RecentTables,
     staging::SessionPlanner,
-    stores::Stores,
+    stores::UrlStores,
     table::TfRecordTable,
     table_function::ReadTfRecord,
     url_table::UrlTables,
 };
 
-/// What a session is made with.
+/// Options of [`session_context`].
 #[derive(Clone, Default)]
 pub struct SessionOptions {
-    /// DataFusion's own settings. Ours are added.
+    /// Settings of DataFusion. The settings of this crate are added.
     pub config: SessionConfig,
-    /// Its memory and its disks. Its stores are found by their URLs.
+    /// Memory pool and temporary folders of DataFusion. Its registry of object stores is replaced by one that opens stores
+    /// by URL.
     pub runtime: RuntimeEnvBuilder,
-    /// Bytes that sorts, joins and groups may take together, in place of the runtime's own limit, and of its fan-in of
-    /// merges. What needs more goes to temporary files. `SET datafusion.runtime.memory_limit` takes its place with a
-    /// pool in which whoever comes first takes all.
+    /// Maximum bytes of sorts, joins and groups together, with a fan-in of merges that fits; replaces the pool of
+    /// `runtime`. Operators that need more spill to temporary files. The limit is shared fairly, whereas
+    /// `SET datafusion.runtime.memory_limit` replaces it by a pool without fairness.
     pub memory_limit: Option<usize>,
-    /// How TFRecord tables are made, until a `SET tfarrow.x` says something else.
+    /// Initial values of the options `tfarrow.x`.
     pub tables: TfRecordOptions,
-    /// Who is told of features that have no column, and of records that are passed over.
+    /// Callback for warnings: features without a column, and skipped records.
     pub on_notice: Option<OnNotice>,
-    /// Cancels queries of the session, also those that compute for long without an output.
+    /// Handle that cancels queries of the session, including queries that compute for a long time without an output.
     pub cancellation: Cancellation,
 }
 
@@ -55,11 +56,12 @@ impl std::fmt::Debug for SessionOptions {
     }
 }
 
-/// A session in which the name of a file, a folder or a glob is a table: `SELECT avg(label) FROM 'shards/*.tfrecord'`.
+/// Creates a session in which the name of a file, a folder or a glob is a table: `SELECT avg(label) FROM
+/// 'shards/*.tfrecord'`.
 ///
-/// What is TFRecord, Parquet or Arrow is told by content. CSV and JSON files are tables too, by their names' endings.
-/// What COPY and INSERT write, in whatever format, appears when it is whole, and replaces nothing unless `overwrite` says
-/// so.
+/// TFRecord, Parquet and Arrow files are recognized by content, CSV and JSON files by extension. Files that COPY and INSERT
+/// write, in any format, get their names when all files of the statement are complete, and replace existing files only with
+/// the option `overwrite`.
 ///
 /// ```
 /// use tfarrow_datafusion::{SessionOptions, session_context};
@@ -73,26 +75,26 @@ impl std::fmt::Debug for SessionOptions {
 /// ```
 ///
 /// # Errors
-/// What the runtime's parts say, such as a folder for temporary files that cannot be used.
+/// The runtime cannot be built, for example because a folder for temporary files cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     let SessionOptions { config, runtime, memory_limit, tables, on_notice, cancellation } = options;
     let runtime = match memory_limit {
         Some(bytes) => limited(runtime, bytes, &config),
         None => runtime,
     };
-    let shared = Arc::new(Shared { samples: Samples::default(), on_notice });
+    let shared = Arc::new(Shared { recent: RecentTables::default(), on_notice });
     let mut config = config.with_information_schema(true).with_option_extension(tables);
-    // Filters of min and max aggregates prune files only, and no scan of TFRecord has statistics of files. While they are
-    // on, our source refuses the filters that sorts and joins find, too.
+    // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no statistics to prune by. While
+    // they are enabled, `TfRecordSource` accepts no dynamic filters at all.
     config.options_mut().optimizer.enable_aggregate_dynamic_filter_pushdown = false;
-    // Which files a folder has is asked for anew by every query, so that new files are seen.
-    let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(Stores::default()));
+    // Every query lists folders again, so that it reads new files.
+    let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(UrlStores::default()));
     let runtime = runtime.build_arc()?;
     let files = Arc::new(UrlTables::new(Arc::clone(&shared)));
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.insert(0, Arc::new(FileNames));
+    rules.insert(0, Arc::new(InputFileName));
     let state = SessionStateBuilder::new()
         .with_config(config.with_extension(Arc::clone(&shared)))
         .with_runtime_env(runtime)
@@ -109,34 +111,34 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// Shares so many bytes fairly. Merges, which take what they can get and keep it, get half of it.
+/// Adds a memory pool of `bytes` bytes with fair shares, and bounds merges, which do not release memory, to half of it.
 fn limited(runtime: RuntimeEnvBuilder, bytes: usize, config: &SessionConfig) -> RuntimeEnvBuilder {
     let merges = config.target_partitions().max(1);
     let fan_in = bytes / 2 / merges / merge_stream_bytes(&config.options().execution).max(1);
     runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes))).with_max_spill_merge_fan_in(fan_in.max(2))
 }
 
-/// What the tables of a session share.
+/// State that the tables of a session share.
 pub(crate) struct Shared {
-    pub(crate) samples: Samples,
+    pub(crate) recent: RecentTables,
     pub(crate) on_notice: Option<OnNotice>,
 }
 
 impl Shared {
-    /// The table, known to the session by this name.
+    /// Connects a table, which queries call `name`, to the session: for hints, and for warnings.
     pub(crate) fn adopt(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
-        self.samples.remember(name, table.schema(), table.origin());
+        self.recent.add(name, table.schema(), table.provenance());
         Arc::new(table.with_notices(self.on_notice.clone()))
     }
 }
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("samples", &self.samples).finish_non_exhaustive()
+        f.debug_struct("Shared").field("recent", &self.recent).finish_non_exhaustive()
     }
 }
 
-/// Adds to a session what SQL says of TFRecord: the statements' formats, functions, `read_tfrecord`.
+/// Registers the formats of statements, the functions, and `read_tfrecord`.
 fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
     functions::all().for_each(|function| context.register_udf(function));
     let state = context.state_ref();
@@ -148,10 +150,10 @@ fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
     state.register_relation_planner(Arc::new(ReadTfRecord(shared)))
 }
 
-/// TFRecord for any [`SessionContext`], also for one that [`session_context`] did not make.
+/// Extends any [`SessionContext`] with TFRecord, including one that [`session_context`] did not create.
 #[async_trait]
 pub trait SessionContextTfRecordExt {
-    /// A data frame of what `source` names: a file, a folder, a glob, or `-` for standard input.
+    /// Returns a data frame of `source`, which is a file, a folder, a glob, or `-` for standard input.
     ///
     /// ```
     /// use datafusion::prelude::{SessionContext, col};
@@ -166,10 +168,10 @@ pub trait SessionContextTfRecordExt {
     /// ```
     ///
     /// # Errors
-    /// As [`TfRecordTable::open`].
+    /// The errors of [`TfRecordTable::open`].
     async fn read_tfrecord(&self, source: &str, options: &TfRecordOptions) -> Result<DataFrame>;
 
-    /// Makes what `source` names the table `name`.
+    /// Registers `source` as the table `name`.
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -184,13 +186,12 @@ pub trait SessionContextTfRecordExt {
     /// ```
     ///
     /// # Errors
-    /// As [`TfRecordTable::open`]; and where a table of this name is there already.
+    /// The errors of [`TfRecordTable::open`], or a table of this name is already registered.
     async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()>;
 
-    /// Teaches a session that [`session_context`] did not make the SQL of TFRECORD: `CREATE EXTERNAL TABLE .. STORED AS
-    /// TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `read_tfrecord(..)`, `SET tfarrow.x`, and the functions of this
-    /// crate. Names of files stay no tables. For long records under a memory limit, the state has to be built with
-    /// [`LongRows`].
+    /// Enables the SQL of this crate in a session that [`session_context`] did not create: `CREATE EXTERNAL TABLE .. STORED
+    /// AS TFRECORD`, `COPY .. TO .. STORED AS TFRECORD`, `read_tfrecord(..)`, `SET tfarrow.x`, and the functions. Names of
+    /// files in `FROM` are not enabled. For long records under a memory limit, build the state with [`LongRows`].
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -206,7 +207,7 @@ pub trait SessionContextTfRecordExt {
     /// ```
     ///
     /// # Errors
-    /// Where the session has been taught so already.
+    /// TFRecord is already enabled in the session.
     fn enable_tfrecord(&self) -> Result<()>;
 }
 
@@ -227,9 +228,9 @@ impl SessionContextTfRecordExt for SessionContext {
     }
 
     fn enable_tfrecord(&self) -> Result<()> {
-        let shared = Arc::new(Shared { samples: Samples::default(), on_notice: None });
+        let shared = Arc::new(Shared { recent: RecentTables::default(), on_notice: None });
         if self.state().config().get_extension::<Shared>().is_some() {
-            return plan_err!("the session knows TFRecord already");
+            return plan_err!("TFRecord is already enabled in this session");
         }
         {
             let state = self.state_ref();

@@ -1,4 +1,4 @@
-//! TFRecord as a source of DataFusion's file scan. Projections and filters reach the decoder.
+//! TFRecord as a [`FileSource`] of DataFusion's file scan, with pushdown of projections and filters to the decoder.
 
 use std::{
     fmt,
@@ -29,24 +29,24 @@ use tfarrow_dataset::{PartialTail, ReadOptions};
 use crate::{
     columns::Columns,
     decoders::Decoders,
-    file_names::asks_for_names,
+    file_names::uses_input_file_name,
     filter::{Filter, is_decidable, is_dynamic},
     metrics::ScanMetrics,
     notice::Teller,
     opener::{NamingOpener, TfRecordOpener},
-    origin::Origin,
+    origin::SchemaProvenance,
     scan::Scan,
 };
 
-/// Bytes of a file that are read, and decoded, at once. Half of a core's cache: measured, less or more is slower.
+/// Bytes of a file that are read, and then decoded, at a time. Half of the cache of a core; measured to be the fastest.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Rows of a batch, where DataFusion does not say.
+/// Default rows per batch, as in DataFusion.
 pub(crate) const BATCH_SIZE: usize = 8192;
 
-/// Bytes that a column takes for each row, also where the row has nothing: a number, or where a value ends.
+/// Minimum bytes of a column per row, also for nulls: a number, or the end offset of a value.
 const CELL_BYTES: usize = 4;
 
-/// How the records of a table's files are decoded.
+/// The [`FileSource`] of TFRecord: configuration of a scan.
 #[derive(Clone)]
 pub struct TfRecordSource {
     table_schema: TableSchema,
@@ -58,26 +58,26 @@ pub struct TfRecordSource {
     read: ReadOptions,
     pushdown_filters: bool,
     preserves_order: bool,
-    /// Threads that decode one file at most; `None`: as many as the runtime has workers.
+    /// Maximum number of threads that decode; `None`: one per worker of the runtime.
     threads: Option<usize>,
-    /// What the scan's rows have to meet, in terms of the table's schema.
+    /// The filters that the scan evaluates, over the table schema.
     predicate: Option<Arc<dyn PhysicalExpr>>,
     strict: bool,
-    origin: Arc<Origin>,
+    provenance: Arc<SchemaProvenance>,
     teller: Arc<Teller>,
     execution: Arc<Execution>,
 }
 
-/// What the partitions of one execution share.
+/// State that the partitions of one execution share.
 #[derive(Debug, Default)]
 struct Execution {
     decoders: Mutex<Weak<Decoders>>,
-    /// Files that are being read.
+    /// Number of files that are currently read.
     active: Arc<AtomicUsize>,
 }
 
 impl TfRecordSource {
-    /// Decodes records to the columns of `schema`.
+    /// Creates a source that decodes records to the columns of `schema`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -93,7 +93,7 @@ impl TfRecordSource {
         Self::of_columns(Arc::new(Columns::decoded(schema)), Vec::new())
     }
 
-    /// Decodes records to `columns`, and gives each file's rows the values of the columns `partitions`.
+    /// Creates a source of the columns `columns` and the partition columns `partitions`.
     pub(crate) fn of_columns(columns: Arc<Columns>, partitions: Vec<FieldRef>) -> Self {
         let table_schema =
             TableSchema::builder(Arc::clone(columns.schema())).with_table_partition_cols(partitions).build();
@@ -110,44 +110,43 @@ impl TfRecordSource {
             threads: None,
             predicate: None,
             strict: false,
-            origin: Arc::default(),
+            provenance: Arc::default(),
             teller: Arc::default(),
             execution: Arc::default(),
         }
     }
 
-    /// When the CRC of a record's data is checked; by default always.
+    /// Sets when to verify the CRC of a record's data; default: always.
     pub fn with_verify_crc(mut self, verify_crc: VerifyCrc) -> Self {
         self.verify_crc = verify_crc;
         self
     }
 
-    /// What becomes of a record that is damaged or does not fit; by default it is an error.
+    /// Sets how to handle corrupt or non-conforming records; default: fail.
     pub fn with_on_error(mut self, on_error: OnError) -> Self {
         self.read.on_error = on_error;
         self
     }
 
-    /// What becomes of a last record that is cut short; by default it is an error.
+    /// Sets how to handle a truncated last record; default: fail.
     pub fn with_partial_tail(mut self, partial_tail: PartialTail) -> Self {
         self.read.partial_tail = partial_tail;
         self
     }
 
-    /// What records can make a scan hold.
+    /// Sets the limits on records and columns.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.read.limits = limits;
         self
     }
 
-    /// Whether the scan decides the filters of a query itself, and decodes the other columns of the rows that they keep
-    /// alone; by default it does.
+    /// Sets whether to evaluate filters in the scan, and to decode other columns only for the rows that pass; default: true.
     pub fn with_pushdown_filters(mut self, pushdown_filters: bool) -> Self {
         self.pushdown_filters = pushdown_filters;
         self
     }
 
-    /// Whether [`PreserveOrder`](crate::PreserveOrder) may make one ordered partition of the scan; by default it may.
+    /// Sets whether [`PreserveOrder`](crate::PreserveOrder) may scan all files as one ordered partition; default: true.
     pub fn with_preserve_order(mut self, preserve_order: bool) -> Self {
         self.preserves_order = preserve_order;
         self
@@ -157,24 +156,26 @@ impl TfRecordSource {
         self.preserves_order
     }
 
-    /// How many threads decode records at a time; by default as many as the runtime has workers.
+    /// Sets the maximum number of threads that decode at the same time; default: one per worker of the runtime.
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = Some(threads.get());
         self
     }
 
-    /// Whether a record with top-level fields of another message is an error, which it is where the type was guessed.
+    /// Sets whether a record with top-level fields of another message type is an error, as is necessary for an inferred
+    /// record type.
     pub(crate) fn with_strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    pub(crate) fn with_origin(mut self, origin: Arc<Origin>, teller: Arc<Teller>) -> Self {
-        (self.origin, self.teller) = (origin, teller);
+    /// Sets the provenance of the schema, for errors, and the receiver of warnings.
+    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, teller: Arc<Teller>) -> Self {
+        (self.provenance, self.teller) = (provenance, teller);
         self
     }
 
-    /// The decoders that all partitions of an execution share: those of the execution that runs, else new ones.
+    /// The decoders that all partitions of an execution share. Creates new ones if no execution is running.
     fn decoders(&self) -> Result<Arc<Decoders>> {
         let mut shared = self.execution.decoders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(decoders) = shared.upgrade() {
@@ -188,31 +189,31 @@ impl TfRecordSource {
             self.predicate.as_ref().map(|predicate| Filter::new(predicate, self.columns.schema())).transpose()?;
         let projection = self.projection.file_indices.clone();
         let decoders = Decoders::new(&builder, &self.columns, projection, self.read.on_error, filter)
-            .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller));
+            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.teller));
         let decoders = Arc::new(decoders);
         *shared = Arc::downgrade(&decoders);
         Ok(decoders)
     }
 
-    /// Bytes of a row of the columns asked for, on average, as far as a sample tells.
+    /// Average bytes per row of the projected columns, estimated from the sample.
     pub(crate) fn row_bytes(&self) -> usize {
         let fields = self.columns.schema().fields();
         self.projection
             .file_indices
             .iter()
             .filter_map(|&index| fields.get(index))
-            .map(|f| self.origin.bytes_of(f).max(CELL_BYTES))
+            .map(|f| self.provenance.bytes_of(f).max(CELL_BYTES))
             .sum()
     }
 
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
         Ok(Scan {
             decoders: self.decoders()?,
-            origin: Arc::clone(&self.origin),
+            origin: Arc::clone(&self.provenance),
             read: self.read,
             batch_size: self.batch_size,
             threads: self.threads,
-            // How many records it takes to so many rows is not known before they are filtered, or passed over.
+            // With a filter or skipped records, the number of records that a LIMIT needs is unknown.
             limit: config.limit.filter(|_| self.predicate.is_none() && self.read.on_error == OnError::Fail),
             partitions: config.file_groups.len(),
             active: Arc::clone(&self.execution.active),
@@ -236,7 +237,7 @@ impl FileSource for TfRecordSource {
     ) -> Result<Arc<dyn FileOpener>> {
         let opener = TfRecordOpener::new(store, self.scan(config, partition)?).with_files_ahead(config, partition);
         let (projection, file_schema) = (self.projection.clone(), self.table_schema.file_schema());
-        if asks_for_names(self.projection.source.iter()) {
+        if uses_input_file_name(self.projection.source.iter()) {
             return Ok(Arc::new(NamingOpener::new(opener, projection, Arc::clone(file_schema))));
         }
         ProjectionOpener::try_new(projection, Arc::new(opener), file_schema)
@@ -262,7 +263,7 @@ impl FileSource for TfRecordSource {
         "tfrecord"
     }
 
-    /// A record's place is known only once all before it were read, so that no file is cut.
+    /// Files cannot be split, because the position of a record is known only after all previous ones have been read.
     fn supports_repartitioning(&self) -> bool {
         false
     }
@@ -287,10 +288,11 @@ impl FileSource for TfRecordSource {
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
         let schema = self.table_schema.file_schema();
-        // A scan that decides filters drops rows, and the filter that a min or max aggregate moves while it runs may be
-        // false for rows that the aggregate still needs: it ignores bounds that are not known yet and arguments that are
-        // no bare column. It can only skip whole files. A dynamic filter does not say whose it is, so that none is taken
-        // where aggregates make them. `session_context` turns theirs off, which keeps those of sorts and joins.
+        // The dynamic filter of a min or max aggregate may be false for rows that the aggregate still needs: it ignores
+        // bounds that are unknown yet, and arguments that are not plain columns. It is correct for pruning files, but not for
+        // removing rows, as this scan does. The operator that owns a dynamic filter is unknown here, so that none is accepted
+        // while aggregates create them. `session_context` disables those of aggregates, and so keeps those of sorts and
+        // joins.
         let has_aggregates = config.optimizer.enable_aggregate_dynamic_filter_pushdown;
         let is_safe = |filter: &Arc<_>| !has_aggregates || !is_dynamic(filter);
         let takes = |filter: &Arc<_>| self.pushdown_filters && is_decidable(filter, schema) && is_safe(filter);
@@ -301,7 +303,7 @@ impl FileSource for TfRecordSource {
         if taken.is_empty() {
             return Ok(propagation);
         }
-        // Filters come more than once: those of the query, and then those that sorts and joins find while they run.
+        // This function is called several times: for the filters of the query, then for dynamic filters of sorts and joins.
         let predicate = Some(conjunction(self.predicate.iter().cloned().chain(taken)));
         let source = Self { predicate, execution: Arc::default(), ..self.clone() };
         Ok(propagation.with_updated_node(Arc::new(source)))

@@ -1,4 +1,4 @@
-//! The object stores of a session: those that were registered, and for any other URL the one that it says.
+//! The object stores of a session: registered stores first, then stores that are opened by the URL.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use url::Url;
 
 use crate::error::external;
 
-/// Finds stores by URL, so that also DataFusion's own formats, and COPY, know `s3://` without being told.
+/// A registry that opens stores by URL, so that DataFusion's own formats, and COPY, can use `s3://` without registration.
 #[derive(Debug, Default)]
-pub(crate) struct Stores(DefaultObjectStoreRegistry);
+pub(crate) struct UrlStores(DefaultObjectStoreRegistry);
 
-impl ObjectStoreRegistry for Stores {
+impl ObjectStoreRegistry for UrlStores {
     fn register_store(&self, url: &Url, store: Arc<dyn ObjectStore>) -> Option<Arc<dyn ObjectStore>> {
         self.0.register_store(url, store)
     }
@@ -26,7 +26,7 @@ impl ObjectStoreRegistry for Stores {
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        // What was registered comes first.
+        // Registered stores take precedence.
         self.0.get_store(url).or_else(|_| store_of(url.as_str()).map_err(external))
     }
 }

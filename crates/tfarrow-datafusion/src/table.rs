@@ -1,4 +1,4 @@
-//! A TFRecord data set as a table.
+//! A TFRecord data set as a table of DataFusion.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -39,14 +39,14 @@ use crate::{
     format, listing,
     notice::{OnNotice, Teller},
     options::{MetadataColumns, TfRecordOptions},
-    origin::Origin,
-    partitions::Partitions,
+    origin::SchemaProvenance,
+    partitions::PartitionColumns,
     scan::is_few,
     sink::PART,
     source::TfRecordSource,
 };
 
-/// The shards of one data set, read with one schema.
+/// A [`TableProvider`] over the shards of one data set, which have one schema.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -64,61 +64,64 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct TfRecordTable {
-    files: Files,
+    files: TableFiles,
     columns: Arc<Columns>,
-    partitions: Partitions,
+    partitions: PartitionColumns,
     schema: SchemaRef,
     options: TfRecordOptions,
     defaults: HashMap<String, Expr>,
-    origin: Arc<Origin>,
+    provenance: Arc<SchemaProvenance>,
     teller: Arc<Teller>,
 }
 
 /// The files of a table.
 #[derive(Clone, Debug)]
-pub(crate) enum Files {
-    /// These.
-    These(Vec<Shard>),
-    /// Those that the sources name when they are asked for, so that new ones are seen. There may be none.
-    Of(Vec<String>),
+pub(crate) enum TableFiles {
+    /// A fixed list of shards.
+    Fixed(Vec<Shard>),
+    /// Sources, whose files are listed again by every query, so that it reads new files. There may be no files yet.
+    Listed(Vec<String>),
 }
 
-impl Files {
-    /// Those that the sources name whenever they are asked for, but of what can be read only once, these; and those that
-    /// they name now.
-    pub(crate) fn named(sources: Vec<String>) -> Result<(Self, Vec<Shard>), Error> {
-        let files = Self::Of(sources);
+impl TableFiles {
+    /// The files of these sources, and their current list. Sources that can be read only once are copied, and not listed
+    /// again.
+    pub(crate) fn listed(sources: Vec<String>) -> Result<(Self, Vec<Shard>), Error> {
+        let files = Self::Listed(sources);
         let shards = files.shards()?;
-        files.kept(shards)
+        files.with_copies(shards)
     }
 
-    /// These files, which are `shards` now; but of what can be read only once, those.
-    fn kept(self, shards: Vec<Shard>) -> Result<(Self, Vec<Shard>), Error> {
+    /// Replaces streams among `shards`, which are the current files, by copies; a table with copies has a fixed list.
+    fn with_copies(self, shards: Vec<Shard>) -> Result<(Self, Vec<Shard>), Error> {
         if !shards.iter().any(Shard::is_stream) {
             return Ok((self, shards));
         }
         let shards = spooled(shards)?;
-        Ok((Self::These(shards.clone()), shards))
+        Ok((Self::Fixed(shards.clone()), shards))
     }
 
+    /// Lists the current files.
     pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {
         match self {
-            Self::These(shards) => Ok(shards.clone()),
-            Self::Of(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
+            Self::Fixed(shards) => Ok(shards.clone()),
+            Self::Listed(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
                 Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Vec::new()),
                 found => found.map(|found| found.shards),
             },
         }
     }
 
-    /// The folder that new files go to.
+    /// The folder that INSERT writes new files to.
     fn folder(&self) -> Result<ListingTableUrl> {
-        let Self::Of(sources) = self else {
-            return plan_err!("this table is what its files are: make one with CREATE EXTERNAL TABLE to write to");
+        let Self::Listed(sources) = self else {
+            return plan_err!(
+                "the table is read-only; create it with CREATE EXTERNAL TABLE .. LOCATION 'folder/' to INSERT"
+            );
         };
         match sources.as_slice() {
             [source] if !Path::new(source).is_file() && !is_pattern(source) => {
-                // It may not be there yet: who writes the first file makes it.
+                // The folder may not exist yet: the sink creates it with the first file.
                 listing::folder(source)
             }
             _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),
@@ -126,19 +129,19 @@ impl Files {
     }
 }
 
-/// Whether a source names files by what they have in common.
+/// Returns whether a source is a glob or a shard specification such as `train@8`.
 pub(crate) fn is_pattern(source: &str) -> bool {
     source.contains(['*', '?', '[', '{']) || is_shard_spec(source)
 }
 
-/// Whether the sources may be a folder that is to be filled, and not files that are missing.
+/// Returns whether a source that does not exist may be a folder to INSERT into, and not a missing file.
 fn may_be_folder(sources: &[String]) -> bool {
     let [source] = sources else { return false };
     let name = Path::new(source);
     !is_pattern(source) && (source.ends_with('/') || !names::is_called_shard(name))
 }
 
-/// Whether a source names no file, or nothing that is there: a table that is to be filled.
+/// Returns whether a source does not exist, or is a folder without files.
 fn is_empty(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::NoShards { passed_over, .. } => passed_over.other + passed_over.unwanted == 0,
@@ -148,43 +151,44 @@ fn is_empty(error: &Error) -> bool {
 }
 
 impl TfRecordTable {
-    /// The table of what `source` names: a file, a folder, a glob, or `-` for standard input. Its schema is inferred.
+    /// Opens the table of `source`, which is a file, a folder, a glob, or `-` for standard input. Infers the schema.
     ///
     /// # Errors
-    /// Where the source names nothing, or something else than TFRecord; where a feature has more than one kind.
+    /// The source has no TFRecord files, a record cannot be read, or a feature has more than one kind.
     pub async fn open(source: &str, options: &TfRecordOptions) -> Result<Self> {
         let (sources, options) = (vec![source.to_owned()], options.clone());
         blocking(move || Self::open_blocking(&sources, &options)).await
     }
 
-    /// [`open`](Self::open), for several sources, on a thread that may block.
+    /// The blocking version of [`open`](Self::open), for several sources.
     pub(crate) fn open_blocking(sources: &[String], options: &TfRecordOptions) -> Result<Self> {
         let shards = resolve(sources).and_then(spooled).map_err(external)?;
         Self::infer_blocking(shards, options)
     }
 
-    /// The table of these shards, none of which is a stream. Its schema is inferred, from a sample or from all records
-    /// as the options say.
+    /// Creates the table of these shards, none of which may be a stream. Infers the schema from a sample or from all
+    /// records, as [`TfRecordOptions::sample`] requires.
     ///
     /// # Errors
-    /// A shard that cannot be read; a feature that has more than one kind, unless these get a column each.
+    /// A shard cannot be read, or a feature has more than one kind and `on_conflict` is not `split`.
     pub async fn infer(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         let options = options.clone();
         blocking(move || Self::infer_blocking(shards, &options)).await
     }
 
+    /// The blocking version of [`infer`](Self::infer).
     pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
-        let inferred = look(&shards, options, options.sample)?;
+        let inferred = infer(&shards, options, options.sample)?;
         let TfRecordOptions { layout, record_type, on_conflict, .. } = *options;
         let schema = inferred.schema_with(layout, record_type, on_conflict).map_err(external)?;
         let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
-        let partitions = Partitions::found(&shards, columns.schema());
-        let table = Self::of_columns(Files::These(shards), columns, partitions, options)?;
-        Ok(table.with_origin(Origin::inferred(inferred)))
+        let partitions = PartitionColumns::inferred(&shards, columns.schema());
+        let table = Self::of_columns(TableFiles::Fixed(shards), columns, partitions, options)?;
+        Ok(table.with_provenance(SchemaProvenance::inferred(inferred)))
     }
 
-    /// The table of these shards with declared columns: those of `schema`, which may have the types that SQL has for
-    /// numbers, text, bytes and lists of them. A record that has no such feature has the value of `defaults`, else null.
+    /// Creates the table of these shards with declared columns. The types of `schema` may be numbers, text, bytes, and
+    /// lists of these. A record without the feature of a column gets the value in `defaults`, else null.
     ///
     /// ```
     /// use std::{collections::HashMap, sync::Arc};
@@ -198,7 +202,7 @@ impl TfRecordTable {
     /// ```
     ///
     /// # Errors
-    /// A type that no feature can be read as.
+    /// A feature cannot be cast to the type of a column, or a default is not a valid value of its column.
     pub fn declared(
         shards: Vec<Shard>,
         schema: &Schema,
@@ -206,14 +210,14 @@ impl TfRecordTable {
         options: &TfRecordOptions,
     ) -> Result<Self> {
         let columns = Columns::declared(schema, defaults, options.record_type, options.bytes_type.is_view())?;
-        Self::of_columns(Files::These(shards), columns, Partitions::default(), options)
+        Self::of_columns(TableFiles::Fixed(shards), columns, PartitionColumns::default(), options)
     }
 
-    /// The table of these files and columns. Those that the options ask for besides are added.
+    /// Creates the table of these files and columns, and adds the metadata columns of the options.
     pub(crate) fn of_columns(
-        files: Files,
+        files: TableFiles,
         columns: Columns,
-        partitions: Partitions,
+        partitions: PartitionColumns,
         options: &TfRecordOptions,
     ) -> Result<Self> {
         let wanted = options.metadata_columns;
@@ -222,57 +226,58 @@ impl TfRecordTable {
         let fields: Vec<_> = columns.schema().fields().iter().cloned().chain(partitions.fields()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()));
         let (options, defaults) = (options.clone(), HashMap::new());
-        let (origin, teller) = Default::default();
-        Ok(Self { files, columns, partitions, schema, options, defaults, origin, teller })
+        let (provenance, teller) = Default::default();
+        Ok(Self { files, columns, partitions, schema, options, defaults, provenance, teller })
     }
 
-    /// The table of whatever files the sources name when a query asks; its schema is that of those that they name now.
-    pub(crate) fn named_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
+    /// Creates the table of sources whose files are listed by every query. Infers the schema from the current files.
+    pub(crate) fn listed_blocking(sources: Vec<String>, options: &TfRecordOptions) -> Result<Self> {
         let shards = resolve(&sources).map_err(external)?;
-        let (files, shards) = Files::Of(sources).kept(shards).map_err(external)?;
+        let (files, shards) = TableFiles::Listed(sources).with_copies(shards).map_err(external)?;
         Ok(Self { files, ..Self::infer_blocking(shards, options)? })
     }
 
-    /// This table, with these folders as columns in place of those that were found; where none is given, with those.
-    pub(crate) fn partitioned(self, folders: Vec<FieldRef>, options: &TfRecordOptions) -> Result<Self> {
-        if folders.is_empty() {
+    /// Replaces the inferred partition columns by declared ones; keeps the inferred ones if `declared` is empty.
+    pub(crate) fn partitioned(self, declared: Vec<FieldRef>, options: &TfRecordOptions) -> Result<Self> {
+        if declared.is_empty() {
             return Ok(self);
         }
         if let Some(taken) =
-            folders.iter().find(|folder| self.columns.schema().column_with_name(folder.name()).is_some())
+            declared.iter().find(|field| self.columns.schema().column_with_name(field.name()).is_some())
         {
-            return plan_err!("PARTITIONED BY {0}: the data has a feature {0:?} of its own", taken.name());
+            return plan_err!("PARTITIONED BY {0}: the data already has a feature {0:?}", taken.name());
         }
-        let Self { files, columns, origin, teller, .. } = self;
-        let table = Self::of_columns(files, Columns::clone(&columns), Partitions::declared(folders), options)?;
-        Ok(Self { origin, teller, ..table })
+        let Self { files, columns, provenance, teller, .. } = self;
+        let table = Self::of_columns(files, Columns::clone(&columns), PartitionColumns::declared(declared), options)?;
+        Ok(Self { provenance, teller, ..table })
     }
 
-    pub(crate) fn with_origin(mut self, origin: Origin) -> Self {
-        self.origin = Arc::new(origin);
+    /// Sets the provenance of the schema.
+    pub(crate) fn with_provenance(mut self, provenance: SchemaProvenance) -> Self {
+        self.provenance = Arc::new(provenance);
         self
     }
 
-    /// What a statement says of the values that INSERT leaves out.
+    /// Sets the defaults of columns that INSERT does not list.
     pub(crate) fn with_defaults(mut self, defaults: HashMap<String, Expr>) -> Self {
         self.defaults = defaults;
         self
     }
 
-    /// Whom a scan tells of features that have no column, and of records that it passes over.
+    /// Sets the callback that scans report features without a column to, and skipped records.
     pub fn with_notices(mut self, tell: Option<OnNotice>) -> Self {
         self.teller = Arc::new(Teller::new(tell));
         self
     }
 
-    /// Where the schema comes from.
-    pub fn origin(&self) -> &Arc<Origin> {
-        &self.origin
+    /// The provenance of the schema.
+    pub fn provenance(&self) -> &Arc<SchemaProvenance> {
+        &self.provenance
     }
 
-    /// How the records are decoded.
+    /// The file source of a scan.
     fn source(&self) -> TfRecordSource {
-        let guessed = self.origin.is_inferred() && self.options.record_type.is_none();
+        let guessed = self.provenance.is_inferred() && self.options.record_type.is_none();
         TfRecordSource::of_columns(Arc::clone(&self.columns), self.partitions.fields())
             .with_verify_crc(self.options.verify_crc)
             .with_on_error(self.options.on_error)
@@ -281,10 +286,10 @@ impl TfRecordTable {
             .with_pushdown_filters(self.options.pushdown_filters)
             .with_preserve_order(self.options.preserve_order)
             .with_strict(guessed)
-            .with_origin(Arc::clone(&self.origin), Arc::clone(&self.teller))
+            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.teller))
     }
 
-    /// The files that the filters leave, each with the values that its folders give.
+    /// Lists the files that the filters keep, with the values of their partition columns.
     async fn files(&self, filters: &[Expr], state: &dyn Session) -> Result<Vec<PartitionedFile>> {
         let files = self.files.clone();
         let shards = blocking(move || files.shards().map_err(external)).await?;
@@ -300,8 +305,8 @@ impl TfRecordTable {
     }
 }
 
-/// What is in these shards.
-pub(crate) fn look(shards: &[Shard], options: &TfRecordOptions, sample: Sample) -> Result<Inferred> {
+/// Infers a summary of the records of these shards.
+pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample) -> Result<Inferred> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
     let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
@@ -309,21 +314,22 @@ pub(crate) fn look(shards: &[Shard], options: &TfRecordOptions, sample: Sample) 
     infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
-/// The schema that a query sees: with views, and without the column that only the way back needs.
+/// The schema that a query sees: with view arrays if `views`, and without the column `_tfarrow_unset`, which only conversion
+/// back to TFRecord needs.
 fn visible(schema: &Schema, views: bool) -> SchemaRef {
     let is_visible = |(index, field): (usize, &Arc<_>)| (role_of(field) != Some(Role::Unset)).then_some(index);
     let kept: Vec<_> = schema.fields().iter().enumerate().filter_map(is_visible).collect();
-    // No index is out of range, so that the schema itself never stands in.
+    // All indices are in range, so that the projection cannot fail.
     with_views(&schema.project(&kept).unwrap_or_else(|_| schema.clone()), views)
 }
 
-/// Copies of what can be read only once, and an error for what is no TFRecord.
+/// Copies the shards that can be read only once to temporary files.
 pub(crate) fn spooled(mut shards: Vec<Shard>) -> Result<Vec<Shard>, Error> {
     shards.iter_mut().try_for_each(Shard::spool)?;
     Ok(shards)
 }
 
-/// Runs what may block on a thread that may.
+/// Runs blocking work on a thread of the runtime that may block.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let done = SpawnedTask::spawn_blocking(work).join_unwind().await;
     done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
@@ -343,8 +349,8 @@ impl TableProvider for TfRecordTable {
         self.defaults.get(column)
     }
 
-    /// What is about files alone is decided before any is opened. About features, the scan itself decides, once the
-    /// physical plan offers it the filters.
+    /// Filters on partition columns prune files while planning. Filters on features are pushed down to the scan later, by
+    /// the optimizer of the physical plan.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let decides = |filter: &&Expr| match self.partitions.decides(filter) {
             true => TableProviderFilterPushDown::Exact,
@@ -365,20 +371,21 @@ impl TableProvider for TfRecordTable {
             return Ok(Arc::new(EmptyExec::new(project_schema(&self.schema, projection)?)));
         }
         let threads = state.config().target_partitions();
-        // A few rows come from the first files, in order, rather than from all files at once.
+        // For a small LIMIT, read the first files in order instead of all files at once.
         let partitions = if limit.is_some_and(is_few) { 1 } else { threads };
         let source = self.source().with_threads(NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN));
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(file_groups(files, partitions))
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)
-            // What a plan over long records runs with is for operators that gather rows: the scan bounds its own bytes.
+            // A plan over long rows runs with a smaller batch size for operators that buffer rows. The scan bounds the bytes
+            // of its batches itself.
             .with_batch_size(Some(state.config().batch_size()))
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }
 
-    /// New rows are new files, in the folder that the table is.
+    /// Writes new rows to new files in the folder of the table.
     async fn insert_into(
         &self,
         _state: &dyn Session,
@@ -386,10 +393,12 @@ impl TableProvider for TfRecordTable {
         operation: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if operation != InsertOp::Append {
-            return plan_err!("rows can be added to TFRECORD tables, not replaced: write another folder with COPY");
+            return plan_err!(
+                "TFRECORD tables support INSERT INTO only; write another folder with COPY to replace rows"
+            );
         }
         if self.options.metadata_columns != MetadataColumns::NONE {
-            return plan_err!("a table with tfarrow.metadata_columns is to be read: make one without them to write to");
+            return plan_err!("a table with tfarrow.metadata_columns is read-only; create one without them to INSERT");
         }
         self.schema.logically_equivalent_names_and_types(&input.schema())?;
         let url = self.files.folder()?;
@@ -406,16 +415,16 @@ impl TableProvider for TfRecordTable {
             file_extension: String::new(),
             file_output_mode: FileOutputMode::Directory,
         };
-        // Rows are added: to files whose names nobody has had, and in no other's place.
+        // New files have unique names, and never replace others.
         let options = TfRecordOptions { overwrite: false, ..self.options.clone() };
         let stem = format!("{PART}-{:016x}", RandomState::new().build_hasher().finish());
         format::write(input, config, None, options, stem)
     }
 }
 
-/// The files, in their order, cut into at most so many groups of about the same size.
+/// Divides the files, in their order, into at most `partitions` groups of about the same number of bytes.
 fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
-    // An empty file has a weight too, so that the last groups get some.
+    // An empty file also has a weight, so that the last groups get files.
     let weight = |file: &PartitionedFile| file.object_meta.size + 1;
     let mut bytes: u64 = files.iter().map(weight).sum();
     let mut files: VecDeque<_> = files.into();
@@ -423,7 +432,7 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
     for left in (1..=partitions.min(files.len())).rev() {
         let (mut group, mut size) = (FileGroup::default(), 0);
         let share = bytes.div_ceil(left as u64);
-        // Each of the groups after this one gets a file.
+        // Keep a file for each of the remaining groups.
         while size < share && files.len() >= left.max(1) {
             let Some(file) = files.pop_front() else { break };
             size += weight(&file);
@@ -435,7 +444,8 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
     groups
 }
 
-/// A shard as DataFusion knows files. The shard itself travels with it: its path may be no object's path.
+/// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path may not be a valid path of
+/// an object store.
 fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>) -> PartitionedFile {
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size).with_extension(shard.clone());
     PartitionedFile { partition_values: values, ..file }

@@ -1,50 +1,51 @@
-//! CSV and JSON files, told by their names' endings, as DataFusion's own tables.
+//! CSV and JSON files, which are recognized by their extensions, as listing tables of DataFusion.
 
 use std::{collections::HashMap, sync::Arc};
 
 use datafusion::{catalog::TableProvider, error::Result, execution::SessionState};
 use tfarrow_dataset::Shard;
 
-use crate::listing::{Format, listing_table};
+use crate::listing::{ListingFormat, listing_table};
 
-/// Endings of names, and the format that each is.
+/// File extensions and the format of each.
 const FORMATS: [(&str, &str); 5] =
     [(".csv", "csv"), (".tsv", "csv"), (".json", "json"), (".ndjson", "json"), (".jsonl", "json")];
-/// Endings behind those of names of compressed files.
+/// File extensions of compressed files, which follow those of the format.
 const COMPRESSIONS: [&str; 4] = [".gz", ".bz2", ".xz", ".zst"];
 
-/// What files are, by the ending that their names share.
+/// The format and compression of text files with the same extension.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TextFiles {
-    /// All of it, as it is written.
-    ending: String,
+    /// The extension of the files, including that of the compression, in their own case.
+    extension: String,
+    /// The extension of the format in lower case, one of [`FORMATS`].
     kind: &'static str,
     format: &'static str,
     compression: Option<&'static str>,
 }
 
 impl TextFiles {
-    /// What the name of a file says, or of a glob; `None` where it is another's.
+    /// The format by the extension of a file or a glob; `None` if the extension is not that of a text format.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
-        let compression = COMPRESSIONS.into_iter().find(|ending| lower.ends_with(ending));
+        let compression = COMPRESSIONS.into_iter().find(|extension| lower.ends_with(extension));
         let bare = lower.strip_suffix(compression.unwrap_or_default()).unwrap_or(&lower);
-        let (kind, format) = FORMATS.into_iter().find(|(ending, _)| bare.ends_with(ending))?;
-        let ending = name.get(bare.len() - kind.len()..)?.to_owned();
-        Some(Self { ending, kind, format, compression })
+        let (kind, format) = FORMATS.into_iter().find(|(extension, _)| bare.ends_with(extension))?;
+        let extension = name.get(bare.len() - kind.len()..)?.to_owned();
+        Some(Self { extension, kind, format, compression })
     }
 
-    /// What all these files are; `None` where there is another among them, or none.
+    /// The format of these files; `None` if their extensions differ, or there are no files.
     pub(crate) fn of_shards(shards: &[Shard]) -> Option<Self> {
         let first = Self::of_name(shards.first()?.name.to_str()?)?;
-        let is_same = |shard: &Shard| shard.name.to_string_lossy().ends_with(&first.ending);
+        let is_same = |shard: &Shard| shard.name.to_string_lossy().ends_with(&first.extension);
         shards.iter().all(is_same).then_some(first)
     }
 
-    /// The table of these files, which `source` names.
+    /// Creates the table of the files `shards`, which `source` names.
     ///
     /// # Errors
-    /// Where they cannot be read as their names say.
+    /// A file is not of the format that its extension names.
     pub(crate) async fn table(
         &self,
         source: &str,
@@ -52,7 +53,7 @@ impl TextFiles {
         state: &SessionState,
     ) -> Result<Arc<dyn TableProvider>> {
         let table = match listing_table(source, shards, &self.format(true), state).await {
-            // An array of objects, and not one in each line.
+            // The file may contain one array of objects instead of an object per line.
             Err(error) if self.kind == ".json" => {
                 listing_table(source, shards, &self.format(false), state).await.map_err(|_| error)
             }
@@ -61,7 +62,7 @@ impl TextFiles {
         table.map_err(|error| error.context(source))
     }
 
-    fn format(&self, by_lines: bool) -> Format {
+    fn format(&self, by_lines: bool) -> ListingFormat {
         let mut options = HashMap::new();
         let mut set = |name: &str, value: &str| options.insert(format!("format.{name}"), value.to_owned());
         if let Some(compression) = self.compression {
@@ -73,7 +74,7 @@ impl TextFiles {
         if !by_lines {
             set("newline_delimited", "false");
         }
-        Format { name: self.format, options, ending: self.ending.clone() }
+        ListingFormat { name: self.format, options, extension: self.extension.clone() }
     }
 }
 
@@ -82,8 +83,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_files_are() {
-        let format = |name| TextFiles::of_name(name).map(|files| (files.ending, files.format, files.compression));
+    fn extensions_determine_format_and_compression() {
+        let format = |name| TextFiles::of_name(name).map(|files| (files.extension, files.format, files.compression));
         assert_eq!(format("x/*.CSV"), Some((".CSV".into(), "csv", None)));
         assert_eq!(format("a.b.ndjson.gz"), Some((".ndjson.gz".into(), "json", Some(".gz"))));
         assert_eq!(format("a.jsonl"), Some((".jsonl".into(), "json", None)));

@@ -1,8 +1,8 @@
-//! `FROM 'shards/*.tfrecord'`: a name that no table has, and that names files.
+//! Tables of files that are named in a query: `FROM 'shards/*.tfrecord'`.
 //!
-//! DataFusion's own factory tells a format by the ending of the first file's name, and takes what fails for a table
-//! that is not there. Ours finds shards as the rest of tfarrow does, by content, and says what fails. What holds neither
-//! TFRecord nor Parquet nor Arrow is left to the ending of its name.
+//! DataFusion's own factory determines the format from the extension of the first file, and reports a file that cannot be
+//! read as a table that does not exist. This factory finds shards by content, as the other commands do, and returns the
+//! error of the file. For files that are not TFRecord, Parquet or Arrow, the extension determines the format.
 
 use std::{
     collections::HashMap,
@@ -22,26 +22,27 @@ use tfarrow_dataset::{Contents, Shard, Wanted, is_shard_spec, resolve_wanted};
 
 use crate::{
     error::external,
-    listing::{Format, listing_table},
+    listing::{ListingFormat, listing_table},
     options::TfRecordOptions,
     session::Shared,
     table::{TfRecordTable, blocking, spooled},
     text_files::TextFiles,
 };
 
-/// Asks for the state that a session has by now; `None` once it is gone. The session holds what asks.
+/// Returns the current state of the session; `None` after the session has been dropped. The reference is weak, because the
+/// session owns the factory.
 type Session = Box<dyn Fn() -> Option<SessionState> + Send + Sync>;
 
-/// Makes tables of names of files, folders and globs.
+/// Creates tables from names of files, folders and globs.
 pub(crate) struct UrlTables {
     session: OnceLock<Session>,
     shared: Arc<Shared>,
-    /// Copies of what can be read only once, by the name of the source: a second query sees what the first saw.
-    /// Each source has a lock of its own, so that one that is slow to list stops no other.
+    /// Copies of sources that can be read only once, by the name of the source, so that a second query reads the same data.
+    /// Each source has its own lock, so that a source that is slow to list blocks no other.
     streams: Mutex<HashMap<String, Arc<Stream>>>,
 }
 
-/// The copies of one source that can be read only once; `None` for any other, and before it was read.
+/// The copies of one source that can be read only once; `None` for other sources, and before the first read.
 type Stream = Mutex<Option<Vec<Shard>>>;
 
 impl std::fmt::Debug for UrlTables {
@@ -55,7 +56,7 @@ impl UrlTables {
         Self { session: OnceLock::new(), shared, streams: Mutex::default() }
     }
 
-    /// Tells which session the tables are for.
+    /// Sets the session whose settings the tables use.
     pub(crate) fn bind(&self, context: &SessionContext) {
         let state = context.state_weak_ref();
         self.session.get_or_init(|| Box::new(move || Some(state.upgrade()?.read().clone())));
@@ -63,9 +64,10 @@ impl UrlTables {
 
     fn session(&self) -> Result<SessionState> {
         let state = self.session.get().and_then(|session| session());
-        state.ok_or_else(|| plan_datafusion_err!("the session is gone"))
+        state.ok_or_else(|| plan_datafusion_err!("the session has been dropped"))
     }
 
+    /// Lists the shards that `source` names.
     async fn shards(&self, source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
         let source = source.to_owned();
         let stream = {
@@ -78,9 +80,9 @@ impl UrlTables {
                 return Ok(shards.clone());
             }
             let shards = resolve_wanted(&[&source], wanted).map_err(external)?.shards;
-            // TFRecord is read by us alone, and from front to back.
-            let is_ours = |shard: &Shard| wanted == Wanted::All && shard.contents == Contents::TfRecord;
-            if !shards.iter().any(|shard| shard.is_stream() || shard.is_odd_object() && !is_ours(shard)) {
+            // Only this crate reads TFRecord, and sequentially, so that any object can be read in place.
+            let is_tfrecord = |shard: &Shard| wanted == Wanted::All && shard.contents == Contents::TfRecord;
+            if !shards.iter().any(|shard| shard.is_stream() || shard.is_odd_object() && !is_tfrecord(shard)) {
                 return Ok(shards);
             }
             let shards = spooled(shards).map_err(external)?;
@@ -98,8 +100,8 @@ impl UrlTables {
                 let table = TfRecordTable::infer(shards, &options).await?;
                 Ok(self.shared.adopt(table, source))
             }
-            Contents::Parquet => listing_table(source, &shards, &Format::of("parquet"), &state).await,
-            Contents::Arrow => listing_table(source, &shards, &Format::of("arrow"), &state).await,
+            Contents::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
+            Contents::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,
         }
     }
 }
@@ -126,17 +128,17 @@ impl UrlTableFactory for UrlTables {
     }
 }
 
-/// What all these shards hold. DataFusion takes an empty file of Parquet or Arrow for one without rows; it is what a full
-/// disk leaves.
+/// The format that all shards have. An empty Parquet or Arrow file is an error, as after a write to a full disk; DataFusion
+/// would read it as a file without rows.
 fn contents(source: &str, shards: &[Shard]) -> Result<Contents> {
     let first = shards.first().ok_or_else(|| plan_datafusion_err!("{source}: no shard"))?;
     if let Some(empty) = shards.iter().find(|shard| shard.contents != Contents::TfRecord && shard.size == 0) {
-        return plan_err!("{}: an empty file, which is no {} file", empty.path.display(), empty.contents);
+        return plan_err!("{}: an empty file is not a valid {} file", empty.path.display(), empty.contents);
     }
     match shards.iter().find(|shard| shard.contents != first.contents) {
         None => Ok(first.contents),
         Some(other) => plan_err!(
-            "{source}: one table cannot hold both {} ({}) and {} ({}); name one of them, such as with a glob",
+            "{source}: one table cannot hold both {} ({}) and {} ({}); select one of them, for example with a glob",
             first.contents,
             first.path.display(),
             other.contents,
@@ -145,7 +147,7 @@ fn contents(source: &str, shards: &[Shard]) -> Result<Contents> {
     }
 }
 
-/// Whether a name can only be meant as that of files. A word may be either: it is what is there.
+/// Returns whether a name is a path and not a table name. A plain word may be either: it is a path if the file exists.
 fn looks_like_path(name: &str) -> bool {
     is_shard_spec(name)
         || name == "-"

@@ -83,7 +83,7 @@ async fn only_long_rows_have_smaller_batches() {
     let state = SessionStateBuilder::new().with_default_features().with_physical_optimizer_rule(Arc::new(LongRows));
     let taught = SessionContext::new_with_state(state.build());
     taught.enable_tfrecord().unwrap();
-    assert!(taught.enable_tfrecord().is_err(), "it knows TFRecord already");
+    assert!(taught.enable_tfrecord().is_err(), "TFRecord is already enabled");
     let query = format!("EXPLAIN SELECT image FROM read_tfrecord('{}') ORDER BY x", folder.name("long"));
     let plan = rows(&taught, &query).await.unwrap().join("\n");
     assert!(plan.contains("CompactBatchesExec: batch_size=26"), "{plan}");

@@ -38,8 +38,8 @@ async fn the_sample_may_be_all_records() {
     let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
     assert_eq!(
         hint,
-        "the schema is that of a sample of 1000 records of 1 of 1 shard, and a feature \"late\" was not among them; \
-         SET tfarrow.sample_records = 'all' looks at every record"
+        "the schema was inferred from a sample of 1000 records of 1 of 1 shard, without a feature \"late\"; \
+         SET tfarrow.sample_records = 'all' reads every record"
     );
     rows(&context, "SET tfarrow.sample_records = 'all'").await.unwrap();
     check(rows(&context, &query).await, ["2.5"]);
@@ -56,7 +56,7 @@ async fn a_feature_without_any_kind_is_explained() {
     let context = session();
     let found = context.sql(&format!("SELECT t.never FROM '{}' AS t", folder.name("a"))).await.unwrap_err();
     let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
-    assert_eq!(hint, "feature \"never\" stands in 1 record, but never has a kind, so it has no column");
+    assert_eq!(hint, "feature \"never\" occurs in 1 record, but never with a kind, so it has no column");
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn a_missing_column_of_other_rows_is_not_put_down_to_a_sample() {
     // Under another name, the table is known by its columns.
     let found = rows(&context, &format!("SELECT nope FROM '{file}' AS other")).await.unwrap_err();
     let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
-    assert!(hint.contains("\"nope\" was not among them"), "{hint}");
+    assert!(hint.contains("without a feature \"nope\""), "{hint}");
 }
 
 #[tokio::test]

@@ -154,10 +154,10 @@ async fn folders_that_are_named_are_columns_and_must_be_there() {
     rows(&context, &create("year")).await.unwrap();
     check(rows(&context, "SELECT year, count(*) FROM t GROUP BY year ORDER BY year").await, ["2024 | 4", "2025 | 2"]);
     let message = error(&session(), &create("label")).await;
-    assert!(message.contains("the data has a feature \"label\" of its own"), "{message}");
+    assert!(message.contains("the data already has a feature \"label\""), "{message}");
     let context = session();
     rows(&context, &create("month")).await.unwrap();
-    assert!(error(&context, "SELECT * FROM t").await.contains("is in no folder month=.."));
+    assert!(error(&context, "SELECT * FROM t").await.contains("not in a folder month=.."));
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn places_are_columns_where_they_are_asked_for() {
     check(rows(&context, &query).await, [format!("{length} | 6").as_str()]);
     let taken = folder.shard("b.tfrecord", [example(&[("_raw", Value::Ints(&[1]))])]).display().to_string();
     let message = error(&context, &format!("SELECT * FROM '{taken}'")).await;
-    assert!(message.contains("a feature \"_raw\" of its own"), "{message}");
+    assert!(message.contains("the data already has a feature \"_raw\""), "{message}");
 }
 
 #[tokio::test]
