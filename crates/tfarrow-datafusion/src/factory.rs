@@ -15,13 +15,15 @@ use tfarrow_codec::{OnError, RecordType};
 use tfarrow_dataset::{Inferred, Sample, Shard};
 
 use crate::{
+    blocking::blocking,
     columns::Columns,
     error::external,
     options::TfRecordOptions,
     origin::SchemaProvenance,
     partitions::PartitionColumns,
-    session::Shared,
-    table::{TableFiles, TfRecordTable, blocking, infer},
+    table::{TfRecordTable, infer},
+    table_files::TableFiles,
+    table_registry::TableRegistry,
 };
 
 /// Records of each sampled shard that are read if the columns are declared.
@@ -64,8 +66,8 @@ impl TableProviderFactory for TfRecordTableFactory {
             true => inferred(command, options).await?,
             false => declared(command, options, state).await?,
         };
-        match state.config().get_extension::<Shared>() {
-            Some(shared) => Ok(shared.adopt(table, command.name.table())),
+        match state.config().get_extension::<TableRegistry>() {
+            Some(registry) => Ok(registry.register(table, command.name.table())),
             None => Ok(Arc::new(table)),
         }
     }

@@ -8,12 +8,11 @@ use datafusion::{
         tree_node::{TreeNode, TreeNodeRecursion},
     },
     error::Result,
-    functions::core::input_file_name::InputFileNameFunc,
-    physical_expr::projection::ProjectionExpr,
-    physical_expr_adapter::rewrite::expr_references_scalar_udf,
     physical_optimizer::{PhysicalOptimizerRule, projection_pushdown::ProjectionPushdown},
     physical_plan::{ExecutionPlan, projection::ProjectionExec},
 };
+
+use crate::opener::uses_input_file_name;
 
 /// Moves projections with `input_file_name()` into the scan, which evaluates it, before all other rules. Otherwise
 /// DataFusion's rules may insert an exchange above a scan of one file, and the projection stays above it, where it fails.
@@ -37,9 +36,4 @@ impl PhysicalOptimizerRule for InputFileName {
     fn schema_check(&self) -> bool {
         true
     }
-}
-
-/// Returns whether a projection contains `input_file_name()`.
-pub(crate) fn uses_input_file_name<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
-    columns.into_iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
 }

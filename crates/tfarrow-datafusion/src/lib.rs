@@ -30,6 +30,7 @@
 //! byte and feature. The crate prints nothing: features without a column and skipped records are reported to
 //! [`SessionOptions::on_notice`], and [`explain_missing_column`] returns a hint for "column not found".
 
+mod blocking;
 mod cancellation;
 mod clauses;
 mod columns;
@@ -47,6 +48,7 @@ mod headings;
 mod home;
 mod input;
 mod listing;
+mod listing_urls;
 mod long_rows;
 mod metrics;
 mod notice;
@@ -56,6 +58,7 @@ mod origin;
 mod outputs;
 mod partitions;
 mod pass_through;
+mod query_planner;
 mod row_order;
 mod samples;
 mod scan;
@@ -66,7 +69,9 @@ mod staging;
 mod statements;
 mod stores;
 mod table;
+mod table_files;
 mod table_function;
+mod table_registry;
 mod text_files;
 mod url_table;
 mod written;

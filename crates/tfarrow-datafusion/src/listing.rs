@@ -1,21 +1,26 @@
 //! Listing tables of DataFusion, over Parquet, Arrow, CSV and JSON files.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use arrow_schema::{ArrowError, SchemaRef};
 use datafusion::{
     arrow::ipc::reader::StreamReader,
     catalog::TableProvider,
     common::plan_datafusion_err,
-    datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
+    datasource::listing::{ListingOptions, ListingTable, ListingTableConfig},
     error::{DataFusionError, Result},
     execution::SessionState,
 };
 use object_store::ObjectStoreExt;
 use tfarrow_codec::schema::check_columns;
-use tfarrow_dataset::{Contents, Error, Shard, guard, is_remote};
+use tfarrow_dataset::{Contents, Error, Shard, guard};
 
-use crate::{TfRecordOptions, error::external, table::is_pattern};
+use crate::{
+    error::external,
+    listing_urls::{folder, local, remote},
+    options::TfRecordOptions,
+    table_files::is_pattern,
+};
 
 /// Bytes of an Arrow file in a store that are read first, to find its schema.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -111,35 +116,4 @@ fn schema_of_head(head: &[u8]) -> Result<SchemaRef, ArrowError> {
 fn is_partitioned(shards: &[Shard]) -> bool {
     let folders = |shard: &Shard| shard.name.parent().is_some_and(|folders| folders.to_string_lossy().contains('='));
     !shards.is_empty() && shards.iter().all(folders)
-}
-
-/// The URL of a folder, local or in a store.
-pub(crate) fn folder(source: &str) -> Result<ListingTableUrl> {
-    if is_remote(source) { remote(Path::new(source), true) } else { local(Path::new(source), true) }
-}
-
-/// The URL of an object, or of a folder of objects. Glob characters in the path are literal.
-fn remote(path: &Path, folder: bool) -> Result<ListingTableUrl> {
-    let text = path.to_string_lossy();
-    let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
-    let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
-    let mut url = ListingTableUrl::parse(format!("{scheme}://{authority}/"))?.get_url().clone();
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.clear().extend(key.split('/').filter(|part| !part.is_empty())).extend(folder.then_some(""));
-    }
-    ListingTableUrl::try_new(url, None)
-}
-
-/// The URL of a local file or folder. Glob characters in the path are literal.
-fn local(path: &Path, folder: bool) -> Result<ListingTableUrl> {
-    let path = std::path::absolute(path).map_err(DataFusionError::from)?;
-    let mut url = ListingTableUrl::parse("file:///")?.get_url().clone();
-    if let Ok(mut segments) = url.path_segments_mut() {
-        let names = path.components().filter_map(|part| match part {
-            std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-            _ => None,
-        });
-        segments.clear().extend(names).extend(folder.then_some(""));
-    }
-    ListingTableUrl::try_new(url, None)
 }

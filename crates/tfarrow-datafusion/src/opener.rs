@@ -15,7 +15,9 @@ use datafusion::{
         projection::{ProjectionOpener, SplitProjection},
     },
     error::Result,
-    physical_expr_adapter::rewrite::rewrite_input_file_name_in_projection,
+    functions::core::input_file_name::InputFileNameFunc,
+    physical_expr::projection::ProjectionExpr,
+    physical_expr_adapter::rewrite::{expr_references_scalar_udf, rewrite_input_file_name_in_projection},
 };
 use futures::{
     FutureExt, StreamExt, future,
@@ -127,6 +129,11 @@ impl fmt::Debug for FilesAhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FilesAhead").field("left", &self.left.len()).finish_non_exhaustive()
     }
+}
+
+/// Returns whether a projection contains `input_file_name()`.
+pub(crate) fn uses_input_file_name<'p>(columns: impl IntoIterator<Item = &'p ProjectionExpr>) -> bool {
+    columns.into_iter().any(|column| expr_references_scalar_udf::<InputFileNameFunc>(&column.expr))
 }
 
 /// Evaluates the projection of a query that contains `input_file_name()`. The value is the name of the file as the query

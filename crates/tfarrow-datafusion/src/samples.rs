@@ -1,8 +1,5 @@
 //! Hints for the error "column not found", from the provenance of the schemas of a session's tables.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use arrow_schema::SchemaRef;
 use datafusion::{
     common::{Column, SchemaError},
     error::DataFusionError,
@@ -10,47 +7,7 @@ use datafusion::{
 };
 use tfarrow_codec::schema::RECORD_COLUMN;
 
-use crate::{origin::SchemaProvenance, session::Shared};
-
-/// Maximum number of tables that are remembered.
-const MAX_TABLES: usize = 64;
-
-/// The tables that a session created last.
-#[derive(Debug, Default)]
-pub(crate) struct RecentTables(Mutex<Vec<RecentTable>>);
-
-/// The name of a table, its columns, and their provenance.
-#[derive(Debug)]
-struct RecentTable {
-    name: String,
-    schema: SchemaRef,
-    provenance: Arc<SchemaProvenance>,
-}
-
-impl RecentTables {
-    /// Adds a table, which replaces a table of the same name, and may replace the oldest one.
-    pub(crate) fn add(&self, table: &str, schema: SchemaRef, provenance: &Arc<SchemaProvenance>) {
-        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.retain(|known| known.name != table);
-        if tables.len() == MAX_TABLES {
-            tables.remove(0);
-        }
-        tables.push(RecentTable { name: table.to_owned(), schema, provenance: Arc::clone(provenance) });
-    }
-
-    /// The provenance of the table of these columns; if the query has an alias, of the last table that has all of them.
-    fn find(&self, columns: &[Column]) -> Option<Arc<SchemaProvenance>> {
-        let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_named = |table: &&RecentTable| {
-            let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
-            relations.any(|relation| relation.table() == table.name)
-        };
-        let has_all = |table: &&RecentTable| columns.iter().all(|column| table.schema.index_of(&column.name).is_ok());
-        let aliased = || tables.iter().rev().find(has_all).filter(|_| !columns.is_empty());
-        let found = tables.iter().rev().find(is_named).or_else(aliased);
-        found.map(|table| Arc::clone(&table.provenance))
-    }
-}
+use crate::table_registry::TableRegistry;
 
 /// Returns a hint for the error "column not found" if the inferred schema may be the cause: a sample may not contain each
 /// feature. Returns `None` for other errors, and if there is no hint.
@@ -58,8 +15,8 @@ impl RecentTables {
 /// `context` must be a session of [`session_context`](crate::session_context).
 pub fn explain_missing_column(error: &DataFusionError, context: &SessionContext) -> Option<String> {
     let (field, known) = missing_column(error)?;
-    let shared = context.state().config().get_extension::<Shared>()?;
-    let provenance = shared.recent.find(known)?;
+    let registry = context.state().config().get_extension::<TableRegistry>()?;
+    let provenance = registry.find(known)?;
     let is_raw = matches!(known, [column] if column.name == RECORD_COLUMN);
     if let Some((why, for_few)) = provenance.why_raw().filter(|_| is_raw) {
         let remedy = if for_few { "; SET tfarrow.on_error = 'skip' skips such records" } else { "" };

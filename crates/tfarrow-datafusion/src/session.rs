@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::{
-    catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList, TableProvider},
+    catalog::{CatalogProviderList, DynamicFileCatalog, MemoryCatalogProviderList},
     common::plan_err,
     error::Result,
     execution::{SessionStateBuilder, memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder},
@@ -21,12 +21,12 @@ use crate::{
     long_rows::{LongRows, merge_stream_bytes},
     notice::OnNotice,
     options::TfRecordOptions,
+    query_planner::SessionPlanner,
     row_order::PreserveOrder,
-    samples::RecentTables,
-    staging::SessionPlanner,
     stores::UrlStores,
     table::TfRecordTable,
     table_function::ReadTfRecord,
+    table_registry::TableRegistry,
     url_table::UrlTables,
 };
 
@@ -82,7 +82,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         Some(bytes) => limited(runtime, bytes, &config),
         None => runtime,
     };
-    let shared = Arc::new(Shared { recent: RecentTables::default(), on_notice });
+    let registry = Arc::new(TableRegistry::new(on_notice));
     let mut config = config.with_information_schema(true).with_option_extension(tables);
     // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no statistics to prune by. While
     // they are enabled, `TfRecordSource` accepts no dynamic filters at all.
@@ -90,13 +90,13 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     // Every query lists folders again, so that it reads new files.
     let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(UrlStores::default()));
     let runtime = runtime.build_arc()?;
-    let files = Arc::new(UrlTables::new(Arc::clone(&shared)));
+    let files = Arc::new(UrlTables::new(Arc::clone(&registry)));
     let named: Arc<dyn CatalogProviderList> = Arc::new(MemoryCatalogProviderList::new());
     let catalogs = DynamicFileCatalog::new(named, Arc::clone(&files) as _);
     let mut rules = PhysicalOptimizer::new().rules;
     rules.insert(0, Arc::new(InputFileName));
     let state = SessionStateBuilder::new()
-        .with_config(config.with_extension(Arc::clone(&shared)))
+        .with_config(config.with_extension(Arc::clone(&registry)))
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
@@ -106,7 +106,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_query_planner(Arc::new(SessionPlanner { cancellation }))
         .build();
     let context = SessionContext::new_with_state(state);
-    enable(&context, shared)?;
+    enable(&context, registry)?;
     files.bind(&context);
     Ok(context)
 }
@@ -118,28 +118,8 @@ fn limited(runtime: RuntimeEnvBuilder, bytes: usize, config: &SessionConfig) -> 
     runtime.with_memory_pool(Arc::new(FairSpillPool::new(bytes))).with_max_spill_merge_fan_in(fan_in.max(2))
 }
 
-/// State that the tables of a session share.
-pub(crate) struct Shared {
-    pub(crate) recent: RecentTables,
-    pub(crate) on_notice: Option<OnNotice>,
-}
-
-impl Shared {
-    /// Connects a table, which queries call `name`, to the session: for hints, and for warnings.
-    pub(crate) fn adopt(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
-        self.recent.add(name, table.schema(), table.provenance());
-        Arc::new(table.with_notices(self.on_notice.clone()))
-    }
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("recent", &self.recent).finish_non_exhaustive()
-    }
-}
-
 /// Registers the formats of statements, the functions, and `read_tfrecord`.
-fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
+fn enable(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()> {
     functions::all().for_each(|function| context.register_udf(function));
     let state = context.state_ref();
     let mut state = state.write();
@@ -147,7 +127,7 @@ fn enable(context: &SessionContext, shared: Arc<Shared>) -> Result<()> {
     for factory in TfRecordFormatFactory::all() {
         state.register_file_format(Arc::new(factory), true)?;
     }
-    state.register_relation_planner(Arc::new(ReadTfRecord(shared)))
+    state.register_relation_planner(Arc::new(ReadTfRecord(registry)))
 }
 
 /// Extends any [`SessionContext`] with TFRecord, including one that [`session_context`] did not create.
@@ -219,8 +199,8 @@ impl SessionContextTfRecordExt for SessionContext {
 
     async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()> {
         let table = TfRecordTable::open(source, options).await?;
-        let table = match self.state().config().get_extension::<Shared>() {
-            Some(shared) => shared.adopt(table, name),
+        let table = match self.state().config().get_extension::<TableRegistry>() {
+            Some(registry) => registry.register(table, name),
             None => Arc::new(table),
         };
         self.register_table(name, table)?;
@@ -228,8 +208,8 @@ impl SessionContextTfRecordExt for SessionContext {
     }
 
     fn enable_tfrecord(&self) -> Result<()> {
-        let shared = Arc::new(Shared { recent: RecentTables::default(), on_notice: None });
-        if self.state().config().get_extension::<Shared>().is_some() {
+        let registry = Arc::new(TableRegistry::new(None));
+        if self.state().config().get_extension::<TableRegistry>().is_some() {
             return plan_err!("TFRecord is already enabled in this session");
         }
         {
@@ -237,8 +217,8 @@ impl SessionContextTfRecordExt for SessionContext {
             let mut state = state.write();
             let config = state.config_mut();
             config.options_mut().extensions.insert(TfRecordOptions::default());
-            config.set_extension(Arc::clone(&shared));
+            config.set_extension(Arc::clone(&registry));
         }
-        enable(self, shared)
+        enable(self, registry)
     }
 }

@@ -38,10 +38,10 @@ use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, na
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
+    blocking::blocking,
     error::external,
     options::TfRecordOptions,
     outputs::{OutputStore, persist},
-    table::blocking,
 };
 
 /// Extensions of TFRecord files, the usual one first.

@@ -29,11 +29,10 @@ use tfarrow_dataset::{PartialTail, ReadOptions};
 use crate::{
     columns::Columns,
     decoders::Decoders,
-    file_names::uses_input_file_name,
     filter::{Filter, is_decidable, is_dynamic},
     metrics::ScanMetrics,
     notice::Teller,
-    opener::{NamingOpener, TfRecordOpener},
+    opener::{NamingOpener, TfRecordOpener, uses_input_file_name},
     origin::SchemaProvenance,
     scan::Scan,
 };

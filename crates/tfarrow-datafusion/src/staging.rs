@@ -27,7 +27,6 @@ use datafusion::{
     error::Result,
     execution::{
         SendableRecordBatchStream, TaskContext,
-        context::QueryPlanner,
         object_store::{ObjectStoreRegistry, ObjectStoreUrl},
         runtime_env::RuntimeEnv,
     },
@@ -44,10 +43,8 @@ use tfarrow_dataset::{Error, OutputFile, WholeFile};
 use url::Url;
 
 use crate::{
-    cancellation::{Cancellation, cancellable},
     context::copy_of,
     error::external,
-    exchanges::with_single_inputs,
     format::TfRecordFormatFactory,
     options::TfRecordOptions,
     outputs::{OutputStore, persist},
@@ -55,23 +52,8 @@ use crate::{
     written::{check_names, without_views},
 };
 
-/// A planner that adds staging of output files, exchanges with single inputs, and cancellation to DataFusion's plans.
-#[derive(Debug)]
-pub(crate) struct SessionPlanner {
-    pub(crate) cancellation: Cancellation,
-}
-
-#[async_trait]
-impl QueryPlanner for SessionPlanner {
-    async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = staged_plan(plan, state).await?;
-        let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
-        cancellable(plan, &self.cancellation)
-    }
-}
-
 /// Plans a statement, with each sink wrapped in a [`StagingSink`] unless it is all-or-nothing itself.
-async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) async fn staged_plan(plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
     // Most statements have no sink.
     if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Copy(_) | LogicalPlan::Dml(_))))? {
         return DefaultPhysicalPlanner::default().create_physical_plan(plan, state).await;

@@ -5,7 +5,6 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     num::NonZeroUsize,
     ops::ControlFlow,
-    path::Path,
     sync::Arc,
 };
 
@@ -13,13 +12,13 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::{ScalarValue, SchemaExt, plan_err, project_schema, runtime::SpawnedTask},
+    common::{ScalarValue, SchemaExt, plan_err, project_schema},
     datasource::{
-        listing::{ListingTableUrl, PartitionedFile},
+        listing::PartitionedFile,
         physical_plan::{FileGroup, FileOutputMode, FileScanConfigBuilder, FileSinkConfig},
         source::DataSourceExec,
     },
-    error::{DataFusionError, Result},
+    error::Result,
     execution::object_store::ObjectStoreUrl,
     logical_expr::{Expr, TableProviderFilterPushDown, TableType, dml::InsertOp},
     physical_plan::{ExecutionPlan, empty::EmptyExec},
@@ -28,15 +27,13 @@ use tfarrow_codec::{
     RecordType, Role,
     schema::{role_of, with_views},
 };
-use tfarrow_dataset::{
-    Error, ErrorKind, InferOptions, Inferred, ReadOptions, Sample, Shard, Wanted, check_one_payload, infer_with,
-    is_shard_spec, names, resolve, resolve_wanted,
-};
+use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, check_one_payload, infer_with, resolve};
 
 use crate::{
+    blocking::blocking,
     columns::Columns,
     error::external,
-    format, listing,
+    format,
     notice::{OnNotice, Teller},
     options::{MetadataColumns, TfRecordOptions},
     origin::SchemaProvenance,
@@ -44,6 +41,7 @@ use crate::{
     scan::is_few,
     sink::PART,
     source::TfRecordSource,
+    table_files::{TableFiles, spooled},
 };
 
 /// A [`TableProvider`] over the shards of one data set, which have one schema.
@@ -72,82 +70,6 @@ pub struct TfRecordTable {
     defaults: HashMap<String, Expr>,
     provenance: Arc<SchemaProvenance>,
     teller: Arc<Teller>,
-}
-
-/// The files of a table.
-#[derive(Clone, Debug)]
-pub(crate) enum TableFiles {
-    /// A fixed list of shards.
-    Fixed(Vec<Shard>),
-    /// Sources, whose files are listed again by every query, so that it reads new files. There may be no files yet.
-    Listed(Vec<String>),
-}
-
-impl TableFiles {
-    /// The files of these sources, and their current list. Sources that can be read only once are copied, and not listed
-    /// again.
-    pub(crate) fn listed(sources: Vec<String>) -> Result<(Self, Vec<Shard>), Error> {
-        let files = Self::Listed(sources);
-        let shards = files.shards()?;
-        files.with_copies(shards)
-    }
-
-    /// Replaces streams among `shards`, which are the current files, by copies; a table with copies has a fixed list.
-    fn with_copies(self, shards: Vec<Shard>) -> Result<(Self, Vec<Shard>), Error> {
-        if !shards.iter().any(Shard::is_stream) {
-            return Ok((self, shards));
-        }
-        let shards = spooled(shards)?;
-        Ok((Self::Fixed(shards.clone()), shards))
-    }
-
-    /// Lists the current files.
-    pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {
-        match self {
-            Self::Fixed(shards) => Ok(shards.clone()),
-            Self::Listed(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
-                Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Vec::new()),
-                found => found.map(|found| found.shards),
-            },
-        }
-    }
-
-    /// The folder that INSERT writes new files to.
-    fn folder(&self) -> Result<ListingTableUrl> {
-        let Self::Listed(sources) = self else {
-            return plan_err!(
-                "the table is read-only; create it with CREATE EXTERNAL TABLE .. LOCATION 'folder/' to INSERT"
-            );
-        };
-        match sources.as_slice() {
-            [source] if !Path::new(source).is_file() && !is_pattern(source) => {
-                // The folder may not exist yet: the sink creates it with the first file.
-                listing::folder(source)
-            }
-            _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),
-        }
-    }
-}
-
-/// Returns whether a source is a glob or a shard specification such as `train@8`.
-pub(crate) fn is_pattern(source: &str) -> bool {
-    source.contains(['*', '?', '[', '{']) || is_shard_spec(source)
-}
-
-/// Returns whether a source that does not exist may be a folder to INSERT into, and not a missing file.
-fn may_be_folder(sources: &[String]) -> bool {
-    let [source] = sources else { return false };
-    let name = Path::new(source);
-    !is_pattern(source) && (source.ends_with('/') || !names::is_called_shard(name))
-}
-
-/// Returns whether a source does not exist, or is a folder without files.
-fn is_empty(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::NoShards { passed_over, .. } => passed_over.other + passed_over.unwanted == 0,
-        ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
-        _ => false,
-    }
 }
 
 impl TfRecordTable {
@@ -321,18 +243,6 @@ fn visible(schema: &Schema, views: bool) -> SchemaRef {
     let kept: Vec<_> = schema.fields().iter().enumerate().filter_map(is_visible).collect();
     // All indices are in range, so that the projection cannot fail.
     with_views(&schema.project(&kept).unwrap_or_else(|_| schema.clone()), views)
-}
-
-/// Copies the shards that can be read only once to temporary files.
-pub(crate) fn spooled(mut shards: Vec<Shard>) -> Result<Vec<Shard>, Error> {
-    shards.iter_mut().try_for_each(Shard::spool)?;
-    Ok(shards)
-}
-
-/// Runs blocking work on a thread of the runtime that may block.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let done = SpawnedTask::spawn_blocking(work).join_unwind().await;
-    done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
 }
 
 #[async_trait]

@@ -16,7 +16,8 @@ use datafusion::{
 };
 
 use crate::{
-    clauses::check_relation, home::READ_TFRECORD, options::TfRecordOptions, session::Shared, table::TfRecordTable,
+    clauses::check_relation, home::READ_TFRECORD, options::TfRecordOptions, table::TfRecordTable,
+    table_registry::TableRegistry,
 };
 
 /// The name of the function, for messages.
@@ -24,7 +25,7 @@ const NAME: &str = READ_TFRECORD;
 
 /// Plans calls of `read_tfrecord`, whose arguments are sources first, then options by name.
 #[derive(Debug)]
-pub(crate) struct ReadTfRecord(pub(crate) Arc<Shared>);
+pub(crate) struct ReadTfRecord(pub(crate) Arc<TableRegistry>);
 
 impl RelationPlanner for ReadTfRecord {
     fn plan_relation(
@@ -57,7 +58,7 @@ impl RelationPlanner for ReadTfRecord {
             return plan_err!("{NAME} needs a source: {NAME}('shards/*.tfrecord', layout => 'list')");
         };
         // The planner is synchronous, so that this blocks its thread while files are listed and sampled.
-        let table = self.0.adopt(TfRecordTable::open_blocking(&sources, &options)?, first);
+        let table = self.0.register(TfRecordTable::open_blocking(&sources, &options)?, first);
         let plan = LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }

@@ -21,11 +21,13 @@ use datafusion::{
 use tfarrow_dataset::{Contents, Shard, Wanted, is_shard_spec, resolve_wanted};
 
 use crate::{
+    blocking::blocking,
     error::external,
     listing::{ListingFormat, listing_table},
     options::TfRecordOptions,
-    session::Shared,
-    table::{TfRecordTable, blocking, spooled},
+    table::TfRecordTable,
+    table_files::spooled,
+    table_registry::TableRegistry,
     text_files::TextFiles,
 };
 
@@ -36,7 +38,7 @@ type Session = Box<dyn Fn() -> Option<SessionState> + Send + Sync>;
 /// Creates tables from names of files, folders and globs.
 pub(crate) struct UrlTables {
     session: OnceLock<Session>,
-    shared: Arc<Shared>,
+    registry: Arc<TableRegistry>,
     /// Copies of sources that can be read only once, by the name of the source, so that a second query reads the same data.
     /// Each source has its own lock, so that a source that is slow to list blocks no other.
     streams: Mutex<HashMap<String, Arc<Stream>>>,
@@ -52,8 +54,8 @@ impl std::fmt::Debug for UrlTables {
 }
 
 impl UrlTables {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { session: OnceLock::new(), shared, streams: Mutex::default() }
+    pub(crate) fn new(registry: Arc<TableRegistry>) -> Self {
+        Self { session: OnceLock::new(), registry, streams: Mutex::default() }
     }
 
     /// Sets the session whose settings the tables use.
@@ -98,7 +100,7 @@ impl UrlTables {
             Contents::TfRecord => {
                 let options = TfRecordOptions::of(state.config());
                 let table = TfRecordTable::infer(shards, &options).await?;
-                Ok(self.shared.adopt(table, source))
+                Ok(self.registry.register(table, source))
             }
             Contents::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
             Contents::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,

@@ -1,0 +1,30 @@
+//! The query planner of a session.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::{
+    catalog::Session, error::Result, execution::context::QueryPlanner, logical_expr::LogicalPlan,
+    physical_plan::ExecutionPlan,
+};
+
+use crate::{
+    cancellation::{Cancellation, cancellable},
+    exchanges::with_single_inputs,
+    staging::staged_plan,
+};
+
+/// A planner that adds staging of output files, exchanges with single inputs, and cancellation to DataFusion's plans.
+#[derive(Debug)]
+pub(crate) struct SessionPlanner {
+    pub(crate) cancellation: Cancellation,
+}
+
+#[async_trait]
+impl QueryPlanner for SessionPlanner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = staged_plan(plan, state).await?;
+        let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
+        cancellable(plan, &self.cancellation)
+    }
+}

@@ -1,0 +1,69 @@
+//! The tables that a session has created last, with the provenance of their schemas, for hints in errors.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arrow_schema::SchemaRef;
+use datafusion::{catalog::TableProvider, common::Column};
+
+use crate::{notice::OnNotice, origin::SchemaProvenance, table::TfRecordTable};
+
+/// Maximum number of tables that are remembered.
+const MAX_TABLES: usize = 64;
+
+/// The tables that a session created last, and its callback for warnings.
+pub(crate) struct TableRegistry {
+    recent: Mutex<Vec<RecentTable>>,
+    on_notice: Option<OnNotice>,
+}
+
+/// The name of a table, its columns, and their provenance.
+#[derive(Debug)]
+struct RecentTable {
+    name: String,
+    schema: SchemaRef,
+    provenance: Arc<SchemaProvenance>,
+}
+
+impl TableRegistry {
+    pub(crate) fn new(on_notice: Option<OnNotice>) -> Self {
+        Self { recent: Mutex::default(), on_notice }
+    }
+
+    /// Registers a table, which queries call `name`, and sets its callback for warnings. The table replaces a table of the
+    /// same name, and may replace the oldest one.
+    pub(crate) fn register(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
+        self.remember(name, table.schema(), table.provenance());
+        Arc::new(table.with_notices(self.on_notice.clone()))
+    }
+
+    fn remember(&self, table: &str, schema: SchemaRef, provenance: &Arc<SchemaProvenance>) {
+        let mut tables = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.retain(|known| known.name != table);
+        if tables.len() == MAX_TABLES {
+            tables.remove(0);
+        }
+        tables.push(RecentTable { name: table.to_owned(), schema, provenance: Arc::clone(provenance) });
+    }
+
+    /// The provenance of the table of these columns; if the query has an alias, of the last table that has all of them.
+    pub(crate) fn find(&self, columns: &[Column]) -> Option<Arc<SchemaProvenance>> {
+        let tables = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_named = |table: &&RecentTable| {
+            let mut relations = columns.iter().filter_map(|column| column.relation.as_ref());
+            relations.any(|relation| relation.table() == table.name)
+        };
+        let has_all = |table: &&RecentTable| columns.iter().all(|column| table.schema.index_of(&column.name).is_ok());
+        let aliased = || tables.iter().rev().find(has_all).filter(|_| !columns.is_empty());
+        let found = tables.iter().rev().find(is_named).or_else(aliased);
+        found.map(|table| Arc::clone(&table.provenance))
+    }
+}
+
+impl fmt::Debug for TableRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableRegistry").field("recent", &self.recent).finish_non_exhaustive()
+    }
+}
