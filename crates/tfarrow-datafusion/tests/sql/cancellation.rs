@@ -1,4 +1,4 @@
-//! Queries that compute for long without an output end when they are cancelled, and use no more processor time.
+//! Cancelled queries that compute for a long time without an output end, and use no more CPU time.
 
 use std::{
     sync::{
@@ -18,7 +18,7 @@ use tfarrow_datafusion::{Cancellation, SessionOptions, session_context};
 
 use crate::common::*;
 
-/// Joins of 40,000 records with themselves, on which a machine works for minutes.
+/// Self-joins of 40,000 records, which run for minutes.
 const QUERIES: [&str; 8] = [
     "SELECT count(*) FROM u a, u b WHERE a.x + b.x < -a.y",
     "SELECT count(*) FROM u a CROSS JOIN u b CROSS JOIN u c",
@@ -30,7 +30,7 @@ const QUERIES: [&str; 8] = [
     "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE has_begun(n)) SELECT count(*) FROM r",
 ];
 
-/// How long a query may go on.
+/// Time within which a cancelled query must end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn folder() -> Folder {
@@ -39,7 +39,7 @@ fn folder() -> Folder {
     folder
 }
 
-/// A function that tells that the query is at work.
+/// A function that signals that the query is running.
 fn has_begun(context: &SessionContext) -> Arc<AtomicBool> {
     let begun = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&begun);
@@ -58,7 +58,7 @@ fn a_query_that_is_cancelled_ends_within_a_second() {
     let folder = folder();
     for query in QUERIES {
         for prefers_hash_join in [true, false] {
-            // A runtime that is not at rest cannot be shut down, so that no thread of the query is left.
+            // The runtime shuts down only when no thread of the query is running.
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
             let cancellation = Cancellation::default();
             let options = SessionOptions { cancellation: cancellation.clone(), ..SessionOptions::default() };
@@ -82,13 +82,13 @@ fn a_query_that_is_cancelled_ends_within_a_second() {
             let outcome = runtime.block_on(task);
             drop(runtime);
             let took = cancelled.elapsed();
-            assert!(!matches!(outcome, Ok(Ok(_))), "{query} has ended by itself: it is no test");
-            assert!(took < PATIENCE, "{query} went on for {took:?}");
+            assert!(!matches!(outcome, Ok(Ok(_))), "{query} has ended before its cancellation");
+            assert!(took < PATIENCE, "{query} ran for another {took:?}");
         }
     }
 }
 
-/// Only what was planned before.
+/// Cancellation affects only queries that are already planned.
 #[tokio::test]
 async fn a_later_query_is_not_cancelled() {
     let cancellation = Cancellation::default();

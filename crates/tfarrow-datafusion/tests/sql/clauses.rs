@@ -1,11 +1,11 @@
-//! Clauses that DataFusion parses and ignores are refused, and queries that are too large.
+//! Clauses that DataFusion parses and ignores, and statements that exceed a limit, are errors.
 
 use datafusion::{error::Result, prelude::SessionContext};
 use tfarrow_datafusion::{QueryLimits, SessionContextTfRecordExt, statements};
 
 use crate::common::*;
 
-/// Plans and runs the statements of a text, as a program does that checks them first.
+/// Plans and runs the statements of a text, which `statements` checks first.
 async fn run(context: &SessionContext, text: &str) -> Result<Vec<datafusion::arrow::array::RecordBatch>> {
     let mut batches = Vec::new();
     for statement in statements(text, context, QueryLimits::default())? {
@@ -212,7 +212,7 @@ async fn long_texts_are_refused() {
     assert!(message.contains("more than query_bytes=524288 bytes"), "{message}");
     let message = refusal(&context, &format!("SELECT {}1", "1,".repeat(limits.tokens / 2))).await;
     assert!(message.contains("more than query_tokens=100000"), "{message}");
-    // The limit of tokens is one of each statement.
+    // The limit of tokens applies to each statement separately.
     let many = "SELECT 1;".repeat(limits.tokens / 2);
     assert_eq!(statements(&many, &context, limits).unwrap().filter(Result::is_ok).count(), limits.tokens / 2);
 }

@@ -1,4 +1,4 @@
-//! Sessions, files and answers.
+//! Sessions, files and results for the tests.
 
 use std::{
     io::Write,
@@ -34,7 +34,7 @@ pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<Notice>>>
     (session_context(options).unwrap(), heard)
 }
 
-/// The rows of a query's answer, as tables show them, without their frame.
+/// The rows of a result, as tables show them, without the frame.
 pub(crate) async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> {
     let batches = context.sql(query).await?.collect().await?;
     let table = pretty_format_batches(&batches)?.to_string();
@@ -113,7 +113,7 @@ fn varint(to: &mut Vec<u8>, mut value: u64) {
     to.push(value as u8);
 }
 
-/// A folder that goes away with its test.
+/// A temporary folder, which is removed at the end of the test.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -125,7 +125,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// The path of what is in it, as a query names it.
+    /// The path of a file in the folder.
     pub(crate) fn name(&self, name: &str) -> String {
         self.path().join(name).display().to_string()
     }

@@ -1,4 +1,4 @@
-//! Filters inside the scan: the same answers, and less work.
+//! Filters that the scan evaluates: the same results with less decoding.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use datafusion::{
 
 use crate::common::*;
 
-/// 6,000 records in three shards: `x` counts, `half` is null in every other one, `list` has up to four numbers, `text`
-/// and `bytes` say which they are.
+/// 6,000 records in three shards: `x` is the number of the record, `half` is null in every second record, `list` has up to
+/// four numbers, `text` and `bytes` contain the number.
 fn folder() -> Folder {
     let folder = Folder::new();
     let record = |i: i64| {
@@ -39,7 +39,7 @@ async fn a_minimum_and_a_maximum_are_found_every_time() {
     rows(&context, "SET datafusion.execution.target_partitions = 2").await.unwrap();
     let query = format!("SELECT min(price), max(label) FROM '{}'", testdata("shards/"));
     let plan = rows(&context, &format!("EXPLAIN {query}")).await.unwrap().join("\n");
-    // With a bound that the aggregate moves, a minimum was lost in every tenth run: see `session_context`.
+    // With dynamic filters of aggregates, every tenth run lost a minimum: see `session_context`.
     assert!(!plan.contains("DynamicFilter"), "{plan}");
     for _ in 0..100 {
         check(rows(&context, &query).await, ["0.29 | 3"]);
@@ -53,7 +53,7 @@ async fn a_filter_that_keeps_nothing_makes_no_batch() {
     assert_eq!(frame.collect().await.unwrap().len(), 1);
 }
 
-/// A session, and one that filters above the scan.
+/// A session that filters in the scan, and one that filters above it.
 async fn sessions() -> [SessionContext; 2] {
     let without = session();
     without.sql("SET tfarrow.pushdown_filters = false").await.unwrap();
@@ -94,7 +94,7 @@ async fn answers_are_those_of_a_filter_above_the_scan() {
 }
 
 #[tokio::test]
-async fn the_plan_says_what_the_scan_decides() {
+async fn the_plan_shows_the_filters_of_the_scan() {
     let folder = folder();
     let [with, without] = sessions().await;
     let query = format!("SELECT max(text) FROM '{}' WHERE x < 100 AND half IS NULL", folder.name("s"));
@@ -123,7 +123,7 @@ async fn a_filter_that_differs_from_row_to_row_stays_above() {
 async fn a_limit_counts_what_the_filter_keeps() {
     let folder = folder();
     let context = session();
-    // Shards that are read at the same time come in any order.
+    // The order of shards that are read at the same time is not defined.
     context.sql("SET datafusion.execution.target_partitions = 1").await.unwrap();
     let query = format!("SELECT x FROM '{}' WHERE x % 1000 = 999 LIMIT 5", folder.name("s"));
     check(rows(&context, &query).await, ["999", "1999", "2999", "3999", "4999"]);
@@ -131,9 +131,9 @@ async fn a_limit_counts_what_the_filter_keeps() {
     check(rows(&context, &query).await, ["5998", "5999"]);
 }
 
-/// `ORDER BY .. LIMIT` tells the scan what can still be among the first, as soon as it knows.
+/// The dynamic filter of `ORDER BY .. LIMIT` reaches the scan.
 #[tokio::test]
-async fn a_sort_for_the_first_rows_tells_the_scan() {
+async fn the_scan_uses_the_dynamic_filter_of_a_sort() {
     let folder = folder();
     let context = session();
     context.sql("SET datafusion.execution.target_partitions = 1").await.unwrap();
@@ -144,16 +144,16 @@ async fn a_sort_for_the_first_rows_tells_the_scan() {
 }
 
 #[tokio::test]
-async fn what_the_query_does_wrong_is_its_error() {
+async fn an_error_of_the_filter_is_an_error_of_the_query() {
     let folder = folder();
     let message =
         error(&session(), &format!("SELECT text FROM '{}' WHERE 10 / (x - 1234) > 1", folder.name("s"))).await;
     assert!(message.contains("Divide by zero"), "{message}");
 }
 
-/// A record that a filter needs is blamed as ever; what a filter drops is not looked at further.
+/// A record whose filter columns cannot be decoded is an error; the other columns of removed records are not decoded.
 #[tokio::test]
-async fn records_that_do_not_fit_are_blamed_where_they_are_looked_at() {
+async fn decoded_records_that_do_not_match_the_schema_are_errors() {
     let folder = Folder::new();
     let record = |i: i64| {
         let list: &[i64] = if i == 1500 { &[1, 2] } else { &[3] };
@@ -168,7 +168,7 @@ async fn records_that_do_not_fit_are_blamed_where_they_are_looked_at() {
     check(rows(&context, &format!("SELECT sum(y) FROM '{}' WHERE x <> 1500", folder.name("a"))).await, ["5997"]);
 }
 
-/// In the first chunk, which the thread that opens the file decodes, as in any other.
+/// A panic is reported in the first chunk, which the thread that opens the file decodes, as in any other chunk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_that_panics_is_an_error() {
     let context = session();

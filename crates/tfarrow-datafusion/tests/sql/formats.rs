@@ -16,10 +16,10 @@ async fn parquet_arrow_csv_and_json() {
             check(rows(&context, &format!("SELECT sum(label) FROM '{from}'")).await, ["341"]);
         }
     }
-    // Told by content, whatever the name.
+    // The content determines the format, whatever the extension.
     std::fs::rename(folder.name("parquet/part.parquet"), folder.name("parquet/part-0[1]")).unwrap();
     check(rows(&context, &format!("SELECT sum(label) FROM '{}'", folder.name("parquet"))).await, ["341"]);
-    // Beside one another.
+    // Files of other formats in the same folder.
     let (arrow, csv) = (folder.name("arrow"), folder.name("csv"));
     let query = format!("SELECT sum(label) FROM (SELECT * FROM '{arrow}' UNION ALL SELECT * FROM '{csv}')");
     check(rows(&context, &query).await, ["682"]);

@@ -5,7 +5,7 @@ use tfarrow_datafusion::with_headings;
 
 use crate::common::*;
 
-/// The headings of the answer to the last of these statements.
+/// The headings of the result of the last of these statements.
 async fn headings(statements: &[&str]) -> Vec<String> {
     let context = session();
     let mut names = Vec::new();
@@ -59,7 +59,7 @@ async fn expressions_are_named_without_the_path_of_their_table() {
 }
 
 #[tokio::test]
-async fn names_that_the_user_gave_stay() {
+async fn names_that_the_user_has_chosen_stay() {
     for (query, expect) in [
         ("SELECT avg(t.price), max(price) AS \"SHARDS.price\" FROM 'SHARDS' t", ["avg(t.price)", "SHARDS.price"]),
         ("SELECT avg(q.m), max(q.n) FROM (SELECT price AS m, 1 AS n FROM 'SHARDS') q", ["avg(q.m)", "max(q.n)"]),

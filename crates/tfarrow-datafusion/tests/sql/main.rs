@@ -1,4 +1,4 @@
-//! SQL over TFRecord, as a user of the crate meets it: one test binary, a module a theme.
+//! Tests of SQL over TFRecord through the public API: one test binary, with one module per topic.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cancellation;

@@ -1,4 +1,4 @@
-//! DataFusion's memory limit holds over our scans: what does not fit is spilled.
+//! Queries over long records keep DataFusion's memory limit, and spill.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use tfarrow_datafusion::{LongRows, SessionContextTfRecordExt, SessionOptions, se
 
 use crate::common::*;
 
-/// Bytes of an image, and how many records there are: more together than the limit lets anyone hold.
+/// Bytes of an image, and the number of records, which together exceed the memory limit.
 const IMAGE: usize = 100_000;
 const RECORDS: usize = 4000;
 const LIMIT: usize = 256 << 20;
@@ -55,7 +55,7 @@ async fn a_sort_with_images_beside_it_spills() {
     assert!(spills(plan.as_ref()) > 0, "all fitted into memory");
 }
 
-/// How often the plan's operators have spilled.
+/// Number of spills of the operators of a plan.
 fn spills(plan: &dyn ExecutionPlan) -> usize {
     let own = plan.metrics().and_then(|metrics| metrics.spill_count()).unwrap_or(0);
     own + plan.children().into_iter().map(|child| spills(child.as_ref())).sum::<usize>()
@@ -93,7 +93,7 @@ async fn only_long_rows_have_smaller_batches() {
     assert!(!plan.contains("CompactBatchesExec"), "{plan}");
 }
 
-/// 2,000 long rows of 40 kB, all unlike, and a number that seven of them share.
+/// 2,000 different rows of 40 kB, and a number that seven of them have in common.
 fn long_rows() -> Folder {
     let folder = Folder::new();
     let record = |i: i64| {
@@ -107,7 +107,7 @@ fn long_rows() -> Folder {
     folder
 }
 
-/// Under a memory limit each query answers or says that it is short of memory, however often it is asked.
+/// Under a memory limit, each run of a query returns its result or the error of exhausted memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_spills_answers_or_fails() {
     let folder = long_rows();

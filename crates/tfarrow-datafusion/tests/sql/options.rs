@@ -1,4 +1,4 @@
-//! What is SET counts for the tables that are named after it.
+//! `SET` applies to tables that are created later.
 
 use crate::common::*;
 
@@ -60,11 +60,11 @@ async fn a_feature_without_any_kind_is_explained() {
 }
 
 #[tokio::test]
-async fn data_crcs_may_be_left_unchecked() {
+async fn verification_of_data_crcs_can_be_disabled() {
     let context = session();
     let folder = damaged();
     let query = format!("SELECT count(x) FROM '{}'", folder.name("a"));
-    // The sample is always checked, so that it must not reach the damage.
+    // The sample is always verified, so that it must not contain the corrupt record.
     rows(&context, "SET tfarrow.sample_records = 1").await.unwrap();
     assert!(error(&context, &query).await.contains("the data's CRC"));
     rows(&context, "SET tfarrow.verify_crc = 'never'").await.unwrap();
@@ -77,7 +77,7 @@ async fn data_crcs_may_be_left_unchecked() {
     assert!(error(&context, &count).await.contains("the data's CRC"));
 }
 
-/// Three records, of which the last has a value that nobody wrote.
+/// Three records, of which the last has a corrupt value.
 fn damaged() -> Folder {
     let folder = Folder::new();
     let path = folder.shard("a", (1..4).map(|i| example(&[("x", Value::Ints(&[i]))])));
@@ -89,7 +89,7 @@ fn damaged() -> Folder {
 }
 
 #[tokio::test]
-async fn what_is_unknown_is_refused() {
+async fn unknown_options_and_values_are_errors() {
     let context = session();
     let message = error(&context, "SET tfarrow.layout = 'wide'").await;
     assert!(message.contains("expected one of: auto, list"), "{message}");
@@ -98,14 +98,14 @@ async fn what_is_unknown_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_column_of_other_rows_is_not_put_down_to_a_sample() {
+async fn a_missing_column_of_another_relation_has_no_hint() {
     let folder = Folder::new();
     folder.shard("a", (0..2000).map(|_| example(&[("x", Value::Ints(&[1]))])));
     let (context, file) = (session(), folder.name("a"));
     rows(&context, &format!("SELECT x FROM '{file}' LIMIT 1")).await.unwrap();
     let found = rows(&context, "SELECT nope FROM (VALUES (1)) v(a)").await.unwrap_err();
     assert_eq!(tfarrow_datafusion::explain_missing_column(&found, &context), None);
-    // Under another name, the table is known by its columns.
+    // With an alias, the table is found by its columns.
     let found = rows(&context, &format!("SELECT nope FROM '{file}' AS other")).await.unwrap_err();
     let hint = tfarrow_datafusion::explain_missing_column(&found, &context).unwrap();
     assert!(hint.contains("without a feature \"nope\""), "{hint}");

@@ -1,4 +1,4 @@
-//! The order of rows, and of what is written of them.
+//! The order of rows in results and in written files.
 
 use std::{
     io::Write,
@@ -18,7 +18,7 @@ use tfarrow_dataset::{Compression, ShardWriter};
 
 use crate::common::*;
 
-/// Records that count from 0 over shards of unlike sizes, with what makes a chunk of a few hundred records.
+/// Records that count from 0 in shards of different sizes, and are long enough that a chunk has a few hundred.
 fn folder() -> Folder {
     let folder = Folder::new();
     let record = |x: i64| {
@@ -86,7 +86,7 @@ async fn rows_of_parquet_come_in_the_order_of_the_files() {
     let (folder, context) = (folder(), session_of(4).await);
     let copy = format!("COPY (SELECT x, text FROM '{}') TO '{}'", folder.name("s/"), folder.name("p/a.parquet"));
     rows(&context, &copy).await.unwrap();
-    // DataFusion cuts files into ranges of bytes, as small as one likes.
+    // DataFusion splits files into byte ranges of this minimum size.
     for setting in ["optimizer.repartition_file_min_size = 1", "execution.parquet.max_row_group_size = 500"] {
         rows(&context, &format!("SET datafusion.{setting}")).await.unwrap();
     }
@@ -98,9 +98,9 @@ async fn rows_of_parquet_come_in_the_order_of_the_files() {
     }
 }
 
-/// Where order costs too much, it can be had without.
+/// With `preserve_order = false`, files are read as several partitions.
 #[tokio::test]
-async fn order_can_be_given_up() {
+async fn the_order_can_be_disabled() {
     let (folder, context) = (folder(), session_of(2).await);
     let plan = async |query: String| rows(&context, &query).await.unwrap().join("\n");
     let query = format!("EXPLAIN SELECT x FROM '{}'", folder.name("s/"));
@@ -117,9 +117,9 @@ async fn order_can_be_given_up() {
     assert!(plan(copy + " OPTIONS (preserve_order false)").await.contains("file_groups={2 groups:"));
 }
 
-/// What a query groups, sorts or joins needs no order, and is read by all partitions.
+/// Inputs of groups, sorts and joins need no order, and are read as several partitions.
 #[tokio::test]
-async fn only_queries_that_show_the_order_of_files_pay_for_it() {
+async fn only_queries_that_show_the_order_of_files_preserve_it() {
     let (folder, context) = (folder(), session_of(2).await);
     let t = format!("'{}'", folder.name("s/"));
     for query in ["SELECT max(x) FROM t", "SELECT x FROM t ORDER BY text", "SELECT DISTINCT x FROM t"] {
@@ -129,7 +129,7 @@ async fn only_queries_that_show_the_order_of_files_pay_for_it() {
     }
 }
 
-/// One thread finds a few rows soonest; a million rows are work for all.
+/// One thread is fastest for a few rows; a million rows are read as several partitions.
 #[tokio::test]
 async fn a_limit_of_many_rows_is_read_by_all_partitions() {
     let (folder, context) = (folder(), session_of(2).await);
@@ -152,7 +152,7 @@ async fn a_scan_has_no_more_threads_than_target_partitions() {
             *seen = (running.fetch_add(1, Ordering::SeqCst) + 1).max(*seen);
             drop(seen);
             let rows = args.iter().map(|arg| if let ColumnarValue::Array(a) = arg { a.len() } else { 1 }).max();
-            // Long enough for another thread to be found here.
+            // Long enough to overlap with another thread.
             (0..50_000).for_each(|i| drop(std::hint::black_box(vec![i])));
             running.fetch_sub(1, Ordering::SeqCst);
             Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(vec![true; rows.unwrap_or(1)]))))
@@ -168,7 +168,7 @@ async fn a_scan_has_no_more_threads_than_target_partitions() {
     }
 }
 
-/// The same bytes on every run, whatever the number of threads and the length of batches.
+/// COPY writes the same bytes in every run, with any number of threads and any batch size.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shards_that_copy_writes_are_reproducible() {
     let folder = folder();
@@ -183,7 +183,7 @@ async fn shards_that_copy_writes_are_reproducible() {
         let name = |shard| folder.name(&format!("out{run}/a-{shard:05}-of-00003.tfrecord.gz"));
         let files: Vec<_> = (0..3).map(|shard| std::fs::read(name(shard)).unwrap()).collect();
         assert_eq!(&files, first.get_or_insert_with(|| files.clone()), "run {run}");
-        // Rows are dealt out one by one.
+        // Rows are dealt out to the shards one by one.
         let found = numbers(&context, &format!("SELECT x FROM '{}' LIMIT 4", name(1))).await;
         assert_eq!(found, [1, 5, 8, 12]);
     }

@@ -1,4 +1,4 @@
-//! Sessions that `session_context` did not make: the same answers under any of DataFusion's settings.
+//! Sessions that `session_context` did not create: the same results under all settings of DataFusion.
 
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
@@ -36,8 +36,8 @@ const QUERIES: [&str; 10] = [
     "SELECT count(*), max(c) FROM t WHERE a = (SELECT max(a) FROM t)",
 ];
 
-/// The settings that decide which filters move while a query runs, how it is spread over threads and how long its batches
-/// are. DataFusion's name of a flag for all of the first three overrides them, so that it is not among them.
+/// The settings of dynamic filters, of threads and of the batch size. The setting for all dynamic filters is not included,
+/// because it overrides the others.
 fn configs() -> Vec<SessionConfig> {
     let mut configs = Vec::new();
     for flags in 0..16_u32 {
@@ -69,7 +69,7 @@ async fn answers(context: &SessionContext) -> Vec<Vec<String>> {
     answers
 }
 
-/// A session with the table `t`, made in each of the three ways in turn.
+/// Sessions with the table `t`, created in each of the three ways.
 async fn plain(config: SessionConfig, way: usize, source: &str) -> SessionContext {
     let options = TfRecordOptions { sample: Sample::All, ..TfRecordOptions::default() };
     let context = SessionContext::new_with_config(config);
@@ -91,7 +91,7 @@ async fn plain(config: SessionConfig, way: usize, source: &str) -> SessionContex
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_setting_of_datafusion_changes_an_answer() {
+async fn no_setting_of_datafusion_changes_a_result() {
     let folder = folder();
     let options = TfRecordOptions { pushdown_filters: false, sample: Sample::All, ..TfRecordOptions::default() };
     let source = folder.name("t/");

@@ -1,4 +1,4 @@
-//! What the planner sees, and what stops.
+//! Plans of scans, and the end of a scan whose stream is dropped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use tfarrow_datafusion::TfRecordSource;
 use crate::common::*;
 
 #[tokio::test]
-async fn only_what_is_asked_for_is_decoded() {
+async fn only_projected_columns_are_decoded() {
     let context = session();
     let query = format!("EXPLAIN SELECT avg(label) FROM '{}'", testdata("shards"));
     let plan = rows(&context, &query).await.unwrap().join("\n");
@@ -66,7 +66,7 @@ async fn files_of_any_store_are_read() {
 }
 
 #[tokio::test]
-async fn ranges_of_another_planner_give_each_record_once() {
+async fn byte_ranges_of_another_planner_read_each_record_once() {
     let context = session();
     let local = std::fs::canonicalize(testdata("shards/train-00001-of-00004.tfrecord")).unwrap();
     let file = PartitionedFile::from_path(local.display().to_string()).unwrap();
@@ -77,7 +77,7 @@ async fn ranges_of_another_planner_give_each_record_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn dropping_a_stream_stops_what_it_began() {
+async fn dropping_a_stream_ends_its_threads() {
     let folder = Folder::new();
     let record = |i: i64| example(&[("i", Value::Ints(&[i])), ("b", Value::Bytes(&[&[b'x'; 1000]]))]);
     folder.shard("long", (0..50_000).map(record));

@@ -1,4 +1,4 @@
-//! What queries answer, over each kind of record.
+//! Results of queries over each record type.
 
 use crate::common::*;
 
@@ -33,7 +33,7 @@ async fn lists_are_lists() {
 }
 
 #[tokio::test]
-async fn columns_come_in_the_order_asked_for() {
+async fn columns_are_in_the_order_of_the_query() {
     let query = format!("SELECT title, id, id + 1 AS next FROM '{}' LIMIT 2", testdata("scalar.tfrecord"));
     check(rows(&session(), &query).await, ["amber 0 | -5 | -4", "birch 1 | 996 | 997"]);
 }
@@ -67,7 +67,8 @@ async fn absent_unset_and_empty() {
     );
     let context = session();
     let name = folder.name("a");
-    // What is unset somewhere is null there; what has no kind anywhere is no column, and neither is our own.
+    // A feature without a kind in one record is null there. One without a kind in all records has no column, and neither
+    // has `_tfarrow_unset`.
     check(rows(&context, &format!("SELECT * FROM '{name}'")).await, ["[1] | ", "[] | ", " | 0.5"]);
     let query = format!("SELECT count(*), count(k), count(u) FROM '{name}'");
     check(rows(&context, &query).await, ["3 | 2 | 1"]);
@@ -156,7 +157,7 @@ async fn a_limit_takes_the_first_rows() {
 }
 
 #[tokio::test]
-async fn a_row_knows_its_file() {
+async fn input_file_name_is_the_file_of_each_row() {
     let query = format!(
         "SELECT count(*) FROM (SELECT DISTINCT input_file_name() f FROM '{}') WHERE f LIKE '%train-0000_-of-00004%'",
         testdata("shards")

@@ -1,4 +1,4 @@
-//! What names a table.
+//! Sources of tables: files, folders, globs, shard specifications, pipes.
 
 use datafusion::prelude::SessionContext;
 use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
@@ -40,7 +40,7 @@ async fn compressed_and_plain_in_one_glob() {
 }
 
 #[tokio::test]
-async fn names_tell_nothing() {
+async fn the_content_determines_the_format() {
     let folder = Folder::new();
     let record = || example(&[("x", Value::Ints(&[7]))]);
     let context = session();
@@ -64,7 +64,7 @@ async fn new_files_are_seen_by_the_next_query() {
 }
 
 #[tokio::test]
-async fn any_session_learns_it() {
+async fn any_session_can_read_tfrecord() {
     let context = SessionContext::new();
     let options = TfRecordOptions::default();
     context.register_tfrecord("t", &testdata("shards"), &options).await.unwrap();
@@ -74,7 +74,7 @@ async fn any_session_learns_it() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_says_where_it_looked() {
+async fn errors_of_missing_sources_name_the_source() {
     let folder = Folder::new();
     folder.file("notes.txt", b"hello");
     let context = session();
@@ -89,7 +89,7 @@ async fn what_is_not_there_says_where_it_looked() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_not_there_is_said_so() {
+async fn a_missing_table_is_an_error() {
     let message = error(&session(), "SELECT * FROM no_such_table").await;
     assert!(message.contains("table 'datafusion.public.no_such_table' not found"), "{message}");
 }
@@ -104,10 +104,10 @@ async fn tables_of_a_session_come_first() {
     check(rows(&context, "SELECT sum(label) FROM v").await, ["341"]);
 }
 
-/// What can be read only once is copied, so that the sample, the scan and the next query all see it.
+/// A pipe is copied, so that the sample, the scan and the next query read the same data.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_pipe_is_read_once_and_asked_often() {
+async fn a_pipe_is_read_once_and_queried_often() {
     let folder = Folder::new();
     let pipe = folder.name("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -134,7 +134,7 @@ async fn a_shard_spec_is_a_table_of_all_its_shards() {
 
 #[cfg(unix)]
 #[test]
-fn a_source_that_waits_stops_no_other() {
+fn a_source_that_blocks_does_not_block_others() {
     use std::{io::Write, sync::mpsc, thread, time::Duration};
     let folder = Folder::new();
     let (pipe, file) = (folder.name("pipe.tfrecord"), testdata("scalar.tfrecord"));
@@ -150,7 +150,7 @@ fn a_source_that_waits_stops_no_other() {
         told
     };
     let waits = count(&pipe);
-    // It can be opened once somebody reads it.
+    // Opening succeeds after the other end has been opened for reading.
     let mut input = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     let others = count(&file).recv_timeout(Duration::from_secs(60)).unwrap().unwrap();
     input.write_all(&std::fs::read(&file).unwrap()).unwrap();

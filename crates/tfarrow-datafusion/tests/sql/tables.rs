@@ -1,4 +1,4 @@
-//! Tables that a statement makes: declared columns, partitions, options, columns about places.
+//! Tables of CREATE EXTERNAL TABLE: declared columns, partition columns, options, metadata columns.
 
 use crate::common::*;
 
@@ -18,7 +18,7 @@ async fn table(columns: &str, records: Vec<Vec<u8>>) -> (datafusion::prelude::Se
 }
 
 #[tokio::test]
-async fn columns_are_inferred_where_none_is_declared() {
+async fn columns_are_inferred_if_none_is_declared() {
     let (context, _folder) = table("", vec![record(1, &[]), record(2, &[])]).await;
     check(rows(&context, "SELECT sum(label) FROM t").await, ["3"]);
 }
@@ -38,13 +38,13 @@ async fn declared_columns_have_their_types_and_defaults() {
     );
     let types = "SELECT arrow_typeof(label), arrow_typeof(w), arrow_typeof(name) FROM t LIMIT 1";
     check(rows(&context, types).await, ["Int16 | Float64 | Utf8View"]);
-    // A filter is decided on the declared values, and a projection makes only its own columns.
+    // A filter sees the declared values, and a projection casts only its own columns.
     check(rows(&context, "SELECT label FROM t WHERE v[1] = 0.5 AND NOT \"on\"").await, ["2"]);
     check(rows(&context, "SELECT count(*) FROM t").await, ["2"]);
 }
 
-/// Which of three records are read, and what is said of the others.
-async fn misfit(column: &str, value: Value<'_>) -> String {
+/// The error of a query over a record with the value `value` in a declared column, without its position.
+async fn cast_error(column: &str, value: Value<'_>) -> String {
     let (context, folder) = table(
         &format!("({column})"),
         vec![record(0, &[("x", value.clone()), ("ok", Value::Ints(&[5]))]), record(1, &[("ok", Value::Ints(&[6]))])],
@@ -53,33 +53,33 @@ async fn misfit(column: &str, value: Value<'_>) -> String {
     let message = error(&context, "SELECT * FROM t").await;
     let place = format!("{}: record 0 (byte 0): ", folder.name("a.tfrecord"));
     let (_, said) = message.split_once(&place).unwrap_or_else(|| panic!("{message}"));
-    // A filter that needs the column says the same, and one that does not passes it over.
+    // A filter on the column gives the same error.
     let filtered = error(&context, "SELECT 1 FROM t WHERE x IS NOT NULL").await;
     assert!(filtered.ends_with(said), "{filtered}");
     said.to_owned()
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_an_error_with_its_place() {
-    let said = misfit("x TINYINT", Value::Ints(&[300])).await;
+async fn a_value_that_cannot_be_cast_is_an_error_with_its_position() {
+    let said = cast_error("x TINYINT", Value::Ints(&[300])).await;
     assert_eq!(said, "feature \"x\": declared as Int8, found 300");
-    let said = misfit("x BIGINT UNSIGNED", Value::Ints(&[-1])).await;
+    let said = cast_error("x BIGINT UNSIGNED", Value::Ints(&[-1])).await;
     assert_eq!(said, "feature \"x\": declared as UInt64, found -1");
-    let said = misfit("x BOOLEAN", Value::Ints(&[2])).await;
+    let said = cast_error("x BOOLEAN", Value::Ints(&[2])).await;
     assert_eq!(said, "feature \"x\": declared as Boolean, found 2");
-    let said = misfit("x FLOAT[3]", Value::Floats(&[1.0, 2.0])).await;
+    let said = cast_error("x FLOAT[3]", Value::Floats(&[1.0, 2.0])).await;
     assert!(said.starts_with("feature \"x\": declared as FixedSizeList(3 x Float32"), "{said}");
     assert!(said.ends_with("found [1.0, 2.0] (2 values)"), "{said}");
-    let said = misfit("x INT[]", Value::Ints(&[1, 1 << 40])).await;
+    let said = cast_error("x INT[]", Value::Ints(&[1, 1 << 40])).await;
     assert!(said.ends_with("found [1, 1099511627776] (2 values)"), "{said}");
-    let said = misfit("x FLOAT", Value::Ints(&[1])).await;
+    let said = cast_error("x FLOAT", Value::Ints(&[1])).await;
     assert!(said.contains("expected float_list, found int64_list"), "{said}");
-    let said = misfit("x VARCHAR", Value::Bytes(&[b"\xff"])).await;
+    let said = cast_error("x VARCHAR", Value::Bytes(&[b"\xff"])).await;
     assert!(said.contains("expected UTF-8 text"), "{said}");
 }
 
 #[tokio::test]
-async fn a_feature_that_must_be_there_is_missed_by_place() {
+async fn a_missing_required_feature_is_an_error_with_its_position() {
     let records = vec![record(0, &[("x", Value::Ints(&[1]))]), record(1, &[])];
     let (context, _folder) = table("(x INT NOT NULL)", records).await;
     let message = error(&context, "SELECT x FROM t").await;
@@ -88,7 +88,7 @@ async fn a_feature_that_must_be_there_is_missed_by_place() {
 }
 
 #[tokio::test]
-async fn types_that_no_feature_has_are_refused() {
+async fn types_that_no_feature_can_be_cast_to_are_errors() {
     for (column, part) in [("x TIMESTAMP", "cannot be read as Timestamp"), ("x DECIMAL(5, 2)", "declare BOOLEAN")] {
         let folder = Folder::new();
         let file = folder.shard("a", [record(1, &[])]).display().to_string();
@@ -121,12 +121,12 @@ fn partitioned() -> Folder {
 }
 
 #[tokio::test]
-async fn folders_are_columns_and_decide_which_files_are_read() {
+async fn folders_are_partition_columns_and_prune_files() {
     let (folder, context) = (partitioned(), session());
     let root = folder.name("");
     let query = format!("SELECT split, year, sum(label) FROM '{root}' GROUP BY split, year ORDER BY 3");
     check(rows(&context, &query).await, ["train | 2024 | 2", "train | 2025 | 4", "a b | 2024 | 6"]);
-    // Files that are left out are not opened: a damaged one does no harm.
+    // Pruned files are not opened, so that a corrupt one is no error.
     let damaged = folder.path().join("split=train/year=2025/b");
     let mut bytes = std::fs::read(&damaged).unwrap();
     bytes[12] ^= 1;
@@ -146,7 +146,7 @@ async fn folders_are_columns_and_decide_which_files_are_read() {
 }
 
 #[tokio::test]
-async fn folders_that_are_named_are_columns_and_must_be_there() {
+async fn declared_partition_columns_require_their_folders() {
     let (folder, context) = (partitioned(), session());
     let create = |column: &str| {
         format!("CREATE EXTERNAL TABLE t STORED AS TFRECORD PARTITIONED BY ({column}) LOCATION '{}'", folder.name(""))
@@ -172,7 +172,7 @@ async fn new_files_are_seen_by_the_next_query() {
 }
 
 #[tokio::test]
-async fn places_are_columns_where_they_are_asked_for() {
+async fn metadata_columns_are_optional() {
     let (folder, context) = (Folder::new(), session());
     let file = folder.shard("a.tfrecord", [record(5, &[]), record(6, &[])]).display().to_string();
     let length = record(5, &[]).len();
@@ -191,7 +191,7 @@ async fn places_are_columns_where_they_are_asked_for() {
 }
 
 #[tokio::test]
-async fn read_tfrecord_has_options_of_its_own() {
+async fn read_tfrecord_has_its_own_options() {
     let (context, file) = (session(), testdata("scalar.tfrecord"));
     let typeof_id = |args: &str| format!("SELECT arrow_typeof(id) FROM read_tfrecord({args}) LIMIT 1");
     let auto = rows(&context, &typeof_id(&format!("'{file}'"))).await.unwrap();
@@ -230,7 +230,7 @@ async fn options_of_a_statement_are_checked() {
 }
 
 #[tokio::test]
-async fn bytes_are_no_views_where_that_is_asked_for() {
+async fn bytes_can_be_plain_arrays() {
     let (context, file) = (session(), testdata("shards/"));
     let query = format!("SELECT arrow_typeof(\"image/encoded\"), arrow_typeof(city) FROM '{file}' LIMIT 1");
     check(rows(&context, &query).await, ["BinaryView | Utf8View"]);
@@ -239,7 +239,7 @@ async fn bytes_are_no_views_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn explain_insert_makes_no_folder() {
+async fn explain_insert_creates_no_folder() {
     let (context, folder) = (session(), Folder::new());
     let location = folder.name("new/");
     let create = format!("CREATE EXTERNAL TABLE t (a INT) STORED AS TFRECORD LOCATION '{location}'");

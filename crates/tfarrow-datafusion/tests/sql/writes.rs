@@ -1,4 +1,4 @@
-//! COPY and INSERT: what is written is read back the same, and is whole or not there.
+//! COPY and INSERT: written files are read back unchanged, and are complete or absent.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use datafusion::prelude::SessionContext;
 
 use crate::common::*;
 
-/// The files of a folder and below, by their paths in it.
+/// The paths of the files below a folder, relative to it.
 fn files(folder: &Folder, below: &str) -> Vec<String> {
     fn visit(at: PathBuf, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(at).unwrap() {
@@ -28,7 +28,7 @@ async fn run(context: &SessionContext, statement: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_copy_writes_is_what_the_query_says() {
+async fn copy_writes_the_result_of_the_query() {
     let (folder, context) = (Folder::new(), session());
     let out = folder.name("out.tfrecord");
     let source = testdata("shards/");
@@ -93,7 +93,7 @@ async fn shards_are_named_as_tensorflow_does_and_share_the_rows() {
 }
 
 #[tokio::test]
-async fn what_is_there_is_not_replaced_unasked() {
+async fn existing_files_are_replaced_only_with_overwrite() {
     let (folder, context) = (Folder::new(), session());
     let copy = |x: u8, options: &str| format!("COPY (SELECT {x} AS x) TO '{}' {options}", folder.name("a.tfrecord"));
     run(&context, &copy(1, "")).await;
@@ -106,9 +106,9 @@ async fn what_is_there_is_not_replaced_unasked() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_where_a_row_fails() {
+async fn no_file_is_left_if_a_row_fails() {
     let (folder, context) = (Folder::new(), session());
-    // The last row cannot be told, after others were written.
+    // The last row fails after others have been written.
     let query = "(SELECT value % 3 AS k, 10 / (100000 - value) AS x FROM generate_series(1, 100000))";
     for more in ["", "PARTITIONED BY (k)"] {
         let copy = format!("COPY {query} TO '{}' STORED AS TFRECORD {more}", folder.name("out/"));
@@ -123,7 +123,7 @@ async fn nothing_is_left_where_a_row_fails() {
 }
 
 #[tokio::test]
-async fn what_no_feature_holds_is_said_before_anything_is_written() {
+async fn columns_that_cannot_be_encoded_are_errors_before_writing() {
     let (folder, context) = (Folder::new(), session());
     for (query, part) in [
         ("SELECT now() AS x", "Timestamp"),
@@ -176,7 +176,7 @@ async fn rows_are_added_to_a_table_that_is_a_folder() {
 }
 
 #[tokio::test]
-async fn rows_are_added_in_shards_as_often_as_one_likes() {
+async fn repeated_inserts_add_shards() {
     let (folder, context) = (Folder::new(), session());
     let create = format!(
         "CREATE EXTERNAL TABLE t (x INT) STORED AS TFRECORD LOCATION '{}' OPTIONS (shards 2, overwrite true)",
@@ -225,7 +225,7 @@ async fn rows_are_not_added_to_files() {
     assert!(message.contains("CREATE EXTERNAL TABLE"), "{message}");
 }
 
-/// Values of every type that has views, nested too.
+/// Values of every type with a view type, also nested.
 const VIEWS: &str = "SELECT arrow_cast('a', 'Utf8View') AS text, arrow_cast('b', 'BinaryView') AS bytes, \
                      [arrow_cast('c', 'Utf8View')] AS list, [[arrow_cast('c', 'BinaryView')]] AS lists, \
                      named_struct('t', arrow_cast('d', 'Utf8View'), 'l', [arrow_cast('e', 'Utf8View')]) AS both, \
@@ -239,7 +239,7 @@ const VIEWS: &str = "SELECT arrow_cast('a', 'Utf8View') AS text, arrow_cast('b',
 async fn copied_files_have_no_views() {
     use datafusion::parquet::arrow::{ARROW_SCHEMA_META_KEY, arrow_reader::ParquetRecordBatchReaderBuilder};
     let (context, folder) = (session(), Folder::new());
-    // Declared views are what a reader takes the columns for: it reads the schema that Arrow's writer has noted.
+    // Readers take the types from the Arrow schema in the metadata, which must not declare views.
     for (query, name) in [(VIEWS.to_owned(), "views"), (format!("SELECT * FROM '{}'", testdata("shards/")), "data")] {
         let file = folder.name(&format!("{name}.parquet"));
         rows(&context, &format!("COPY ({query}) TO '{file}'")).await.unwrap();
@@ -258,7 +258,7 @@ async fn copied_files_have_no_views() {
 }
 
 #[tokio::test]
-async fn copies_without_views_keep_rows_and_what_fields_say() {
+async fn copies_without_views_keep_rows_and_metadata() {
     use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let (context, folder, shards) = (session(), Folder::new(), testdata("shards/"));
     let file = folder.name("a.parquet");
@@ -279,7 +279,7 @@ async fn copies_without_views_keep_rows_and_what_fields_say() {
 }
 
 #[tokio::test]
-async fn columns_of_one_name_are_not_copied() {
+async fn columns_with_equal_names_are_errors() {
     let (context, folder) = (session(), Folder::new());
     for (query, part) in [
         ("SELECT a.v, b.v FROM (VALUES (1)) a(v), (VALUES (2)) b(v)", "two columns are named \"v\""),
@@ -302,7 +302,7 @@ async fn columns_of_one_name_are_not_copied() {
 }
 
 #[tokio::test]
-async fn a_lossy_value_is_told_once_in_the_words_of_sql() {
+async fn a_lossy_value_is_reported_once_in_the_syntax_of_sql() {
     let (context, folder) = (session(), Folder::new());
     let copy = format!("COPY (SELECT 0.1 AS s) TO '{}'", folder.name("a.tfrecord"));
     let found = rows(&context, &copy).await.unwrap_err();
