@@ -5,7 +5,7 @@ use tfarrow_codec::{Limit, Limits};
 use tfarrow_dataset::Sample;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{ConvertOptions, Recut, Target, journal::hash_schema};
+use crate::{ConvertOptions, Reshard, Target, journal::hash_schema};
 
 /// The identity as text, equal for equal conversions by one version. Sources and columns are not in it: these are
 /// compared output by output.
@@ -16,7 +16,7 @@ pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
         compression,
         schema,
         sample,
-        recut,
+        reshard,
         record_type,
         lossy,
         verify_crc,
@@ -45,7 +45,7 @@ pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
         "compression": compression.map(|compression| compression.name()),
         "schema": schema,
         "sample": sample_value(*sample),
-        "recut": recut.map(recut_value),
+        "recut": reshard.map(reshard_value),
         "record_type": record_type.map(|record_type| record_type.name()),
         "lossy": lossy,
         "verify_crc": verify_crc.name(),
@@ -66,10 +66,10 @@ fn sample_value(sample: Sample) -> Value {
     }
 }
 
-fn recut_value(recut: Recut) -> Value {
-    match recut {
-        Recut::Shards(shards) => json!({"shards": shards}),
-        Recut::Bytes(bytes) => json!({"bytes": bytes}),
+fn reshard_value(reshard: Reshard) -> Value {
+    match reshard {
+        Reshard::Shards(shards) => json!({"shards": shards}),
+        Reshard::Bytes(bytes) => json!({"bytes": bytes}),
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
             layout: Layout::List,
             compression: Some(OutputCompression::Zstd),
             sample: Sample::Records(7),
-            recut: Some(Recut::Bytes(1 << 20)),
+            reshard: Some(Reshard::Bytes(1 << 20)),
             record_type: Some(RecordType::SequenceExample),
             verify_crc: VerifyCrc::OnParseFailure,
             on_conflict: OnConflict::Split,

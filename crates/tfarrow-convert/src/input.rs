@@ -1,4 +1,12 @@
-//! Input: the shards of a job, cut into units. One thread reads at a time, so that this does as little as possible.
+//! The input of a job: its shards, cut into units.
+//!
+//! ```text
+//! shards ─▶ OpenShard ─▶ UnitSource ─▶ content ─▶ UnitReader ─▶ Unit
+//!           one open     RecordSource: TFRecord records, cut to the size of a unit
+//!                        RowSource: row groups of Parquet; batches of Arrow, or of Parquet for new shards
+//! ```
+//!
+//! One thread reads at a time, so that this module does as little as possible: workers read the row groups of Parquet.
 
 use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -10,20 +18,20 @@ use crate::{
     Error, Progress, Result,
     columnar::{self, Batches, ParquetFile},
     damage::Damage,
-    options::Recut,
+    options::Reshard,
 };
 
 /// A part of a job that one worker converts on its own.
 pub(crate) struct Unit<C> {
     /// Its number in the job, from 0.
     pub(crate) number: u64,
-    /// The number of its output: 0, unless the job writes new shards.
+    /// The number of its output; 0 if the job has one output.
     pub(crate) output: usize,
     /// The number of its shard.
     pub(crate) shard: usize,
     /// The path of its shard, for errors.
     pub(crate) path: Arc<PathBuf>,
-    /// Bytes of the shard, as stored, that were read for it.
+    /// Bytes of the shard that were read for it, as stored.
     pub(crate) bytes: u64,
     pub(crate) content: C,
 }
@@ -33,11 +41,11 @@ pub(crate) trait UnitContent: Send {
     /// Its number of records or rows.
     fn rows(&self) -> u64;
 
-    /// Its bytes, as [`Recut::Bytes`] counts them.
+    /// Its bytes, as [`Reshard::Bytes`] counts them.
     fn bytes(&self) -> u64;
 }
 
-/// Records of a TFRecord file that follow each other, in the chunks that they were read in.
+/// Consecutive records of a TFRecord file, in the chunks that they were read in.
 pub(crate) struct RecordBlocks(pub(crate) Vec<Records>);
 
 impl UnitContent for RecordBlocks {
@@ -51,14 +59,14 @@ impl UnitContent for RecordBlocks {
 }
 
 /// Rows of a Parquet or Arrow file.
-pub(crate) enum Rows {
-    /// A row group of a Parquet file, by its number. The worker reads it.
+pub(crate) enum RowBlock {
+    /// The number of a row group of a Parquet file. The worker reads the row group.
     RowGroup(Shard, ParquetFile, usize),
-    /// Rows that have been read.
+    /// Rows that were read.
     Batch(RecordBatch),
 }
 
-impl UnitContent for Rows {
+impl UnitContent for RowBlock {
     fn rows(&self) -> u64 {
         match self {
             Self::RowGroup(_, file, group) => {
@@ -70,31 +78,40 @@ impl UnitContent for Rows {
 
     fn bytes(&self) -> u64 {
         match self {
-            // New shards are made of batches.
-            Self::RowGroup(..) => 0,
+            Self::RowGroup(..) => {
+                debug_assert!(false, "only batches are cut into new shards");
+                0
+            }
             Self::Batch(batch) => batch.get_array_memory_size() as u64,
         }
     }
 }
 
-/// A shard that is read unit by unit.
+/// An open shard that is read unit by unit.
 pub(crate) trait UnitSource: Sized + Send {
     /// The content of its units.
     type Content: UnitContent;
 
-    /// Opens a shard. With `splits`, any number of rows can be a unit.
+    /// Opens a shard. With `splits`, a unit can end after any row.
+    ///
+    /// # Errors
+    /// A shard that cannot be opened or read.
     fn open(shard: &Shard, splits: bool, options: &ReadOptions) -> Result<Self>;
 
-    /// The next unit, of at most `size`; `None` at the end. Passes on lost bytes before it.
+    /// The content of the next unit, of at most `size`; `None` at the end. Calls `on_lost` with the lost bytes before it.
+    ///
+    /// # Errors
+    /// A shard that cannot be read or decompressed, and errors of `on_lost`.
     fn next(&mut self, size: UnitSize, on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Self::Content>>;
 
-    /// Bytes read so far of a shard that has `len`, as stored; `None` if that is only known at the end.
+    /// Bytes read so far of a shard of `len` bytes, as stored; `None` if that is known only at the end.
     fn bytes_read(&self, len: u64) -> Option<u64>;
 }
 
-/// A TFRecord file.
+/// Reads a TFRecord file.
 pub(crate) struct RecordSource {
     reader: ShardReader,
+    /// Records of the last chunk that did not fit in the last unit.
     pending: Option<Records>,
 }
 
@@ -140,16 +157,16 @@ impl RecordSource {
     }
 }
 
-/// A Parquet or Arrow file.
+/// Reads a Parquet or Arrow file.
 pub(crate) enum RowSource {
-    /// A Parquet file whose row groups are units.
+    /// A Parquet file with one unit for each row group.
     RowGroups { shard: Shard, file: ParquetFile, groups: Range<usize> },
-    /// A file that is read here, batch by batch.
+    /// A file that is read batch by batch. `pending` are rows of the last batch that did not fit in the last unit.
     Batches { batches: Batches, pending: Option<RecordBatch> },
 }
 
 impl UnitSource for RowSource {
-    type Content = Rows;
+    type Content = RowBlock;
 
     fn open(shard: &Shard, splits: bool, _options: &ReadOptions) -> Result<Self> {
         if shard.contents != Contents::Parquet || splits {
@@ -160,17 +177,17 @@ impl UnitSource for RowSource {
         Ok(Self::RowGroups { shard: shard.clone(), file, groups })
     }
 
-    fn next(&mut self, size: UnitSize, _on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<Rows>> {
+    fn next(&mut self, size: UnitSize, _on_lost: &mut dyn FnMut(Lost) -> Result<()>) -> Result<Option<RowBlock>> {
         match self {
             Self::RowGroups { shard, file, groups } => {
-                Ok(groups.next().map(|group| Rows::RowGroup(shard.clone(), file.clone(), group)))
+                Ok(groups.next().map(|group| RowBlock::RowGroup(shard.clone(), file.clone(), group)))
             }
             Self::Batches { batches, pending } => {
                 let next = pending.take().map_or_else(|| batches.next().transpose(), |batch| Ok(Some(batch)))?;
                 Ok(next.map(|batch| {
                     let (batch, rest) = split(&batch, size);
                     *pending = rest;
-                    Rows::Batch(batch)
+                    RowBlock::Batch(batch)
                 }))
             }
         }
@@ -184,16 +201,16 @@ impl UnitSource for RowSource {
     }
 }
 
-/// The first rows of a batch, as many as fit in `size` but at least one, and the rest.
+/// Splits off the first rows of a batch: as many as fit in `size`, and at least one. Returns them and the rest.
 fn split(batch: &RecordBatch, size: UnitSize) -> (RecordBatch, Option<RecordBatch>) {
     let count = batch.num_rows();
-    let bytes_a_row = batch.get_array_memory_size() / count.max(1);
-    let rows = size.rows.min(size.bytes / bytes_a_row.max(1)).max(1).min(count);
+    let row_bytes = batch.get_array_memory_size() / count.max(1);
+    let rows = size.rows.min(size.bytes / row_bytes.max(1)).max(1).min(count);
     let rest = (rows < count).then(|| batch.slice(rows, count - rows));
     (batch.slice(0, rows), rest)
 }
 
-/// How a conversion reads, and who is notified.
+/// How a conversion reads, and where it reports progress and damage.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadContext<'p> {
     pub(crate) options: ReadOptions,
@@ -208,29 +225,33 @@ pub(crate) struct UnitSize {
     pub(crate) bytes: usize,
 }
 
-/// Cuts the shards of a job into units.
+/// Reads the shards of a job, and cuts them into units.
 pub(crate) struct UnitReader<'p, S> {
-    /// With their numbers in the data set.
+    /// Shards that are not open yet, with their numbers in the data set.
     shards: VecDeque<(usize, Shard)>,
     open: Option<OpenShard<S>>,
     size: UnitSize,
-    recut: Option<RecutState>,
+    reshard: Option<ReshardState>,
+    /// The number of the next unit.
     number: u64,
     context: ReadContext<'p>,
 }
 
 impl<'p, S: UnitSource> UnitReader<'p, S> {
     pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, context: ReadContext<'p>) -> Self {
-        Self { shards: shards.into(), open: None, size, recut: None, number: 0, context }
+        Self { shards: shards.into(), open: None, size, reshard: None, number: 0, context }
     }
 
-    /// Cuts all shards into new ones. `records` is the number of records of all of them.
-    pub(crate) fn with_recut(mut self, recut: Recut, records: u64) -> Self {
-        self.recut = Some(RecutState { recut, records, output: 0, before: 0, rows: 0, bytes: 0 });
+    /// Distributes the records of all shards to new shards. `records` is the number of records in all of them.
+    pub(crate) fn with_reshard(mut self, reshard: Reshard, records: u64) -> Self {
+        self.reshard = Some(ReshardState { reshard, records, output: 0, before: 0, rows: 0, bytes: 0 });
         self
     }
 
     /// The next unit; `None` at the end of the last shard.
+    ///
+    /// # Errors
+    /// As [`UnitSource::next`], a shard that changed while it was read, and [`Error::Cancelled`].
     pub(crate) fn next(&mut self) -> Result<Option<Unit<S::Content>>> {
         loop {
             if self.context.progress.is_cancelled() {
@@ -238,11 +259,11 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
             }
             if self.open.is_none() {
                 let Some((number, shard)) = self.shards.pop_front() else { return Ok(None) };
-                self.open = Some(OpenShard::new(number, &shard, self.recut.is_some(), &self.context.options)?);
+                self.open = Some(OpenShard::new(number, &shard, self.reshard.is_some(), &self.context.options)?);
             }
             let Some(open) = &mut self.open else { continue };
-            let output = self.recut.as_mut().map_or(0, RecutState::output);
-            let size = self.recut.as_ref().map_or(self.size, |recut| recut.room(self.size));
+            let output = self.reshard.as_mut().map_or(0, ReshardState::output);
+            let size = self.reshard.as_ref().map_or(self.size, |reshard| reshard.remaining(self.size));
             let content = open.next(size, self.context.damage)?;
             let bytes = open.advance(content.is_none());
             let (shard, path) = (open.number, Arc::clone(&open.path));
@@ -252,15 +273,15 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
                 self.open = None;
                 continue;
             };
-            if let Some(recut) = &mut self.recut {
-                recut.add(&content);
+            if let Some(reshard) = &mut self.reshard {
+                reshard.add(&content);
             }
             self.number += 1;
             return Ok(Some(Unit { number: self.number - 1, output, shard, path, bytes, content }));
         }
     }
 
-    /// The rows of all shards, which are read for it.
+    /// Reads all shards, and returns the number of their rows.
     pub(crate) fn count_rows(&mut self) -> Result<u64> {
         let mut rows = 0;
         while let Some(unit) = self.next()? {
@@ -270,21 +291,22 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
     }
 }
 
-/// The shard in hand.
+/// The shard that is being read.
 struct OpenShard<S> {
+    /// Its number in the data set.
     number: usize,
     path: Arc<PathBuf>,
-    /// Where its bytes are; a remote shard may have been copied.
+    /// The local file with its bytes: a copy, if the shard is remote.
     local: PathBuf,
-    /// What it was when it was opened; `None` of a shard that may grow, or that is no local file.
+    /// The version that was opened; `None` for a shard that may grow, or that is not a local file.
     version: Option<FileVersion>,
-    /// Bytes of it that were counted as read, and all that it has.
+    /// Bytes that are counted as read, and bytes of the shard, as stored.
     counted: u64,
     len: u64,
     source: S,
 }
 
-/// Tells whether a file was changed: its size, and the time of the last write to it.
+/// The size of a file and the time of the last write to it, which show whether it was changed.
 #[derive(Debug, PartialEq, Eq)]
 struct FileVersion(u64, Option<SystemTime>);
 
@@ -302,20 +324,20 @@ impl<S: UnitSource> OpenShard<S> {
         self.source.next(size, &mut |lost| damage.lost(self.number, &self.path, lost))
     }
 
-    /// Refuses a file that was changed while it was read: some of its records would be old and some new.
+    /// Checks that the file was not changed while it was read: some of its records would be old and some new.
     fn check_version(&self) -> Result<()> {
         let Some(before) = &self.version else { return Ok(()) };
         match FileVersion::of(&self.local) {
             Ok(now) if now == *before => Ok(()),
             Ok(_) => {
-                let why = "was changed while it was read; convert it again once nobody writes to it";
+                let why = "was changed while it was read; convert it again after writing to it has ended";
                 Err(Error::io(&self.path, io::Error::other(why)))
             }
             Err(e) => Err(Error::io(&self.path, io::Error::new(e.kind(), format!("vanished while it was read: {e}")))),
         }
     }
 
-    /// Bytes of the shard that were read since the last call.
+    /// Bytes of the shard that were read since the last call. At the end, all bytes count as read.
     fn advance(&mut self, ended: bool) -> u64 {
         let read = self.source.bytes_read(self.len).unwrap_or(self.counted);
         let read = if ended { self.len.max(read) } else { read };
@@ -332,21 +354,21 @@ impl FileVersion {
     }
 }
 
-/// Where new shards end.
-struct RecutState {
-    recut: Recut,
+/// The position among the new shards.
+struct ReshardState {
+    reshard: Reshard,
     /// Records of all shards.
     records: u64,
-    /// The number of the output in hand.
+    /// The number of the current output.
     output: usize,
-    /// Records before the output in hand, and records and bytes in it.
+    /// Records before the current output, and records and bytes in it.
     before: u64,
     rows: u64,
     bytes: u64,
 }
 
-impl RecutState {
-    /// The output that the next unit belongs to.
+impl ReshardState {
+    /// The number of the output that the next unit belongs to.
     fn output(&mut self) -> usize {
         if self.is_full() {
             self.output += 1;
@@ -357,27 +379,27 @@ impl RecutState {
     }
 
     fn is_full(&self) -> bool {
-        match self.recut {
-            Recut::Shards(_) => self.rows >= self.rows_wanted() && self.before + self.rows < self.records,
-            Recut::Bytes(bytes) => self.bytes >= bytes,
+        match self.reshard {
+            Reshard::Shards(_) => self.rows >= self.rows_wanted() && self.before + self.rows < self.records,
+            Reshard::Bytes(bytes) => self.bytes >= bytes,
         }
     }
 
-    /// The records of the output in hand, where outputs are counted.
+    /// The number of records that the current output gets; no maximum if the size of outputs is in bytes.
     fn rows_wanted(&self) -> u64 {
-        let Recut::Shards(shards) = self.recut else { return u64::MAX };
+        let Reshard::Shards(shards) = self.reshard else { return u64::MAX };
         let end = |output: u128| (u128::from(self.records) * output / u128::from(shards.max(1))) as u64;
         end(self.output as u128 + 1) - end(self.output as u128)
     }
 
-    /// What still fits into the output in hand, at most a unit.
-    fn room(&self, size: UnitSize) -> UnitSize {
-        match self.recut {
-            Recut::Shards(_) => {
+    /// The maximum size of the next unit: the rest of the current output, and at most `size`.
+    fn remaining(&self, size: UnitSize) -> UnitSize {
+        match self.reshard {
+            Reshard::Shards(_) => {
                 let left = self.rows_wanted().saturating_sub(self.rows);
                 UnitSize { rows: usize::try_from(left).unwrap_or(usize::MAX).clamp(1, size.rows), ..size }
             }
-            Recut::Bytes(bytes) => {
+            Reshard::Bytes(bytes) => {
                 let left = usize::try_from(bytes - self.bytes).unwrap_or(usize::MAX);
                 UnitSize { bytes: left.clamp(1, size.bytes), ..size }
             }
@@ -397,7 +419,7 @@ mod tests {
 
     use super::*;
 
-    /// What reading a file says that `change` is made to once its first records were read.
+    /// Reads a file, and calls `change` with its path after the first records.
     fn read_while(partial_tail: PartialTail, change: impl Fn(&std::path::Path)) -> Result<()> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tfrecord");
@@ -428,9 +450,9 @@ mod tests {
         assert!(error.contains("a.tfrecord: was changed while it was read"), "{error}");
         let error = read_while(PartialTail::Fail, |path| fs::remove_file(path).unwrap()).unwrap_err().to_string();
         assert!(error.contains("a.tfrecord: vanished while it was read"), "{error}");
-        // .. unless it is known to grow.
+        // A file that may grow is accepted.
         assert!(read_while(PartialTail::Ignore, append).is_ok());
-        // What is overwritten with other bytes of the same length has another time.
+        // A file that is overwritten with other bytes of the same length has another time.
         let overwrite = |path: &std::path::Path| {
             let file = fs::File::options().write(true).open(path).unwrap();
             std::io::Write::write_all(&mut &file, b"other bytes").unwrap();

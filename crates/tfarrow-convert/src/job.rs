@@ -1,4 +1,9 @@
-//! A job: some shards that become one output, or outputs cut anew. Any number of workers do it together.
+//! Jobs: the conversion of some shards to one output, or to new shards, by any number of workers.
+//!
+//! ```text
+//! take the next unit ─▶ convert ─▶ write in order ─▶ complete the outputs ─▶ commit: give them their names
+//! every worker          every worker                 the last worker         at once, or after all jobs
+//! ```
 
 use std::{
     path::{Path, PathBuf},
@@ -12,56 +17,56 @@ use tfarrow_dataset::names::tf_shard_name;
 
 use crate::{
     Error, Progress, Result,
-    formats::{FileFormat, PieceWriter},
+    formats::{FileFormat, LossyChanges, PieceWriter},
     input::{ReadContext, Unit, UnitContent, UnitReader, UnitSource},
-    journal::{Journal, Made},
-    ordered::{Ordered, Write},
+    journal::{CompletedOutput, Journal},
+    ordered::{Ordered, PieceSink},
     output::{ClosedOutput, Destination, Output, OutputOptions},
     progress::UnitProgress,
     routes::Route,
-    worker::{LossyChanges, UnitWorker},
+    worker::UnitWorker,
 };
 
-/// What a job's outputs are called.
+/// The names of a job's outputs.
 #[derive(Clone, Debug)]
 pub(crate) enum Naming {
     /// One output.
     One(Destination),
-    /// Shards of a set, in a folder: so many, or as many as come to be.
+    /// Numbered shards in a folder. `count` is `None` until all shards are written if their number is not known before.
     Set { folder: PathBuf, stem: String, extension: String, count: Option<usize> },
 }
 
-/// When outputs get their names.
+/// When outputs are committed, which gives them their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
-    /// As soon as they are whole.
-    Early,
-    /// Once all are: their columns are not sure before.
-    Late,
+pub(crate) enum CommitMode {
+    /// As soon as their job is complete.
+    EachJob,
+    /// After all jobs: the columns are not certain before.
+    AllJobs,
 }
 
 /// A job of any route.
 pub(crate) trait Job: Sync {
-    /// Takes part until the job has no more units. The last worker to leave finishes the outputs.
+    /// Converts units on this thread until the job has none left. The last worker to leave completes the outputs.
     ///
     /// # Errors
     /// The first error of this worker. The job is then abandoned.
-    fn take_part(&self, names: Names) -> Result<()>;
+    fn run_worker(&self, mode: CommitMode) -> Result<()>;
 
     /// Ends the job without outputs.
     fn abandon(&self);
 
-    /// Gives finished outputs their names, if they have none.
+    /// Gives complete outputs their names, if they have none.
     ///
     /// # Errors
     /// System errors, and [`Error::Cancelled`].
-    fn name(&self) -> Result<()>;
+    fn commit(&self) -> Result<()>;
 
-    /// Keeps complete outputs without names, for a resumed run.
-    fn leave(&self);
+    /// Keeps complete outputs that have no names on the disk, for a resumed run.
+    fn keep_uncommitted(&self);
 
-    /// What was done, once all workers have left.
-    fn into_done(self: Box<Self>) -> Done;
+    /// The totals, after all workers have left.
+    fn into_totals(self: Box<Self>) -> JobTotals;
 }
 
 /// Some shards of one route, and their outputs.
@@ -71,18 +76,18 @@ pub(crate) struct RouteJob<'p, R: Route> {
     outputs: Ordered<Outputs<'p, R::Format>>,
     state: Mutex<JobState>,
     context: ReadContext<'p>,
-    /// The number of its shard, and the hash of that shard's identity and columns, for the journal.
+    /// For the journal: the number of the shard, and the hash of its identity and its columns.
     shard: usize,
     source: u64,
 }
 
 #[derive(Default)]
 struct JobState {
-    /// Workers that are at it.
+    /// Workers that are converting units of this job.
     workers: usize,
-    /// Whether its outputs are finished, or will never be.
-    over: bool,
-    done: Done,
+    /// Whether the outputs are complete, or the job is abandoned.
+    closed: bool,
+    totals: JobTotals,
 }
 
 struct JobInput<'p, S> {
@@ -90,37 +95,37 @@ struct JobInput<'p, S> {
     ended: bool,
 }
 
-/// What the workers of a job, or of several, have done.
-#[derive(Debug, Default)]
-pub(crate) struct Done {
+/// The totals of the workers of one job, or of several jobs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JobTotals {
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     pub(crate) records: u64,
-    pub(crate) losses: LossyChanges,
+    pub(crate) lossy_changes: LossyChanges,
 }
 
-impl Done {
+impl JobTotals {
     fn add(&mut self, other: Self) {
         self.files += other.files;
         self.bytes += other.bytes;
         self.records += other.records;
-        add(&mut self.losses, other.losses);
+        add_changes(&mut self.lossy_changes, other.lossy_changes);
     }
 }
 
-fn add(losses: &mut LossyChanges, others: LossyChanges) {
-    others.into_iter().for_each(|(what, times)| *losses.entry(what).or_default() += times);
+fn add_changes(changes: &mut LossyChanges, others: LossyChanges) {
+    others.into_iter().for_each(|(change, count)| *changes.entry(change).or_default() += count);
 }
 
-/// The outputs of a job, one after the other.
+/// The outputs of a job, which are written one after the other.
 struct Outputs<'p, F: FileFormat> {
     journal: Option<&'p Journal>,
     naming: Naming,
     format: F,
     options: OutputOptions,
     open: Option<F::Writer>,
-    /// Complete outputs, whose names depend on the number of all.
-    finished: Vec<ClosedOutput>,
+    /// Complete outputs that are not committed. The names of new shards contain their number.
+    closed: Vec<ClosedOutput>,
 }
 
 impl<F: FileFormat> Outputs<'_, F> {
@@ -133,10 +138,10 @@ impl<F: FileFormat> Outputs<'_, F> {
         }
     }
 
-    /// The output of this number; those before it are finished, also where they got nothing.
+    /// The writer of output `number`. Completes all outputs before it, those without pieces included.
     fn writer(&mut self, number: usize) -> Result<&mut F::Writer> {
-        while self.finished.len() < number {
-            self.finish_open()?;
+        while self.closed.len() < number {
+            self.close_open()?;
         }
         let writer = match self.open.take() {
             Some(writer) => writer,
@@ -148,7 +153,7 @@ impl<F: FileFormat> Outputs<'_, F> {
     fn create(&self, number: usize) -> Result<F::Writer> {
         let destination = self.destination(number);
         match (&self.naming, &destination) {
-            // The shards that are there are fewer than those that the conversion makes.
+            // A resumed run takes `count` from the shards in the folder; this conversion writes more than those.
             (Naming::Set { count: Some(count), .. }, Destination::File(path)) if number >= *count => {
                 Err(Error::Differs { path: path.clone() })
             }
@@ -159,24 +164,24 @@ impl<F: FileFormat> Outputs<'_, F> {
         }
     }
 
-    fn finish_open(&mut self) -> Result<()> {
-        let number = self.finished.len();
+    fn close_open(&mut self) -> Result<()> {
+        let number = self.closed.len();
         let writer = match self.open.take() {
             Some(writer) => writer,
             None => self.create(number)?,
         };
-        self.finished.push(writer.finish()?.close()?);
+        self.closed.push(writer.finish()?.close()?);
         Ok(())
     }
 
-    /// Ends all outputs, which have no names yet.
-    fn finish(&mut self) -> Result<()> {
+    /// Completes all outputs. They have no names yet.
+    fn close(&mut self) -> Result<()> {
         let wanted = match &self.naming {
             Naming::One(_) => 1,
-            Naming::Set { count, .. } => count.unwrap_or(self.finished.len() + usize::from(self.open.is_some())).max(1),
+            Naming::Set { count, .. } => count.unwrap_or(self.closed.len() + usize::from(self.open.is_some())).max(1),
         };
-        while self.finished.len() < wanted {
-            self.finish_open()?;
+        while self.closed.len() < wanted {
+            self.close_open()?;
         }
         if let Naming::Set { count, .. } = &mut self.naming {
             *count = Some(wanted);
@@ -184,58 +189,58 @@ impl<F: FileFormat> Outputs<'_, F> {
         Ok(())
     }
 
-    /// Gives finished outputs their names, and notes them and their bytes.
-    fn name(&mut self, done: &mut Done, progress: &Progress) -> Result<()> {
-        let mut finished = std::mem::take(&mut self.finished).into_iter().enumerate();
-        for (number, output) in finished.by_ref() {
-            // In a store a name takes as long as the bytes.
+    /// Gives complete outputs their names, and adds them and their bytes to `totals`.
+    fn commit(&mut self, totals: &mut JobTotals, progress: &Progress) -> Result<()> {
+        let mut closed = std::mem::take(&mut self.closed).into_iter().enumerate();
+        for (number, output) in closed.by_ref() {
+            // Naming an object in a store can take as long as its upload.
             if progress.is_cancelled() {
-                self.finished = std::iter::once(output).chain(finished.map(|(_, output)| output)).collect();
+                self.closed = std::iter::once(output).chain(closed.map(|(_, output)| output)).collect();
                 return Err(Error::Cancelled);
             }
             let destination = self.destination(number);
-            done.bytes += output.persist(&destination)?;
-            done.files += u64::from(destination != Destination::Stream);
+            totals.bytes += output.persist(&destination)?;
+            totals.files += u64::from(destination != Destination::Stream);
         }
         Ok(())
     }
 
-    /// Leaves the outputs that are whole, and have no names, for another run to find: those that the journal knows of.
-    fn leave(&mut self) {
-        let of_use = self.journal.is_some() && matches!(self.naming, Naming::One(_));
-        std::mem::take(&mut self.finished).into_iter().filter(|_| of_use).for_each(ClosedOutput::leave);
+    /// Keeps complete outputs that are not committed on the disk if the journal lists them; drops the others.
+    fn keep_uncommitted(&mut self) {
+        let is_listed = self.journal.is_some() && matches!(self.naming, Naming::One(_));
+        std::mem::take(&mut self.closed).into_iter().filter(|_| is_listed).for_each(ClosedOutput::keep_uncommitted);
     }
 
-    /// Notes the output of a job of one that is whole, and has no name yet.
-    fn note(&self, source: u64, records: u64, losses: &LossyChanges, damaged: bool) -> Result<()> {
+    /// Records the complete output of a job with one output in the journal, before the output gets its name.
+    fn record(&self, source: u64, totals: &JobTotals, damaged: bool) -> Result<()> {
         let (Some(journal), Naming::One(Destination::File(path)), [ClosedOutput::File(file, hash)]) =
-            (self.journal, &self.naming, self.finished.as_slice())
+            (self.journal, &self.naming, self.closed.as_slice())
         else {
             return Ok(());
         };
-        // The path of the part may be an absolute one where that of the output is not.
+        // The path of the part may be absolute where the path of the output is relative.
         let Some(part) = file.part().and_then(Path::file_name) else { return Ok(()) };
-        journal.made(Made {
+        journal.record_completed(CompletedOutput {
             output: journal.name_of(path),
             part: journal.name_of(&path.with_file_name(part)),
             bytes: file.size(),
             hash: *hash,
             source,
-            records,
-            losses: losses.clone().into_iter().collect(),
+            records: totals.records,
+            lossy_changes: totals.lossy_changes.clone().into_iter().collect(),
             damaged,
         })
     }
 }
 
-impl<F: FileFormat> Write for Outputs<'_, F> {
+impl<F: FileFormat> PieceSink for Outputs<'_, F> {
     type Piece = (usize, F::Piece);
 
     fn write(&mut self, (number, piece): Self::Piece) -> Result<()> {
         self.writer(number)?.write(piece)
     }
 
-    fn held((_, piece): &Self::Piece) -> usize {
+    fn held_bytes((_, piece): &Self::Piece) -> usize {
         F::held_bytes(piece)
     }
 }
@@ -248,31 +253,33 @@ impl<'p, R: Route> RouteJob<'p, R> {
         context: ReadContext<'p>,
     ) -> Self {
         let format = route.format().clone();
-        let outputs = Outputs { journal: None, naming, format, options, open: None, finished: Vec::new() };
+        let outputs = Outputs { journal: None, naming, format, options, open: None, closed: Vec::new() };
         let (outputs, input) = (Ordered::new(outputs), Mutex::new(JobInput { reader, ended: false }));
         Self { route, input, outputs, state: Mutex::default(), context, shard: 0, source: 0 }
     }
 
-    /// Notes its output in a journal, as made of the shard of this number, which is this source.
+    /// Records the output in a journal. `shard` is the number of its shard, and `source` the shard's hash.
     pub(crate) fn with_journal(self, journal: &'p Journal, shard: usize, source: u64) -> Self {
         self.outputs.with_output(|outputs| outputs.journal = Some(journal));
         Self { shard, source, ..self }
     }
 
-    /// A job that an earlier run has done: its output has its name, or is `whole` and gets it.
-    pub(crate) fn made(self, made: Made, whole: Option<ClosedOutput>) -> Self {
-        let Made { bytes, records, losses, .. } = made;
-        let done = Done { records, losses: losses.into_iter().collect(), ..Done::default() };
-        // What gets its name is counted then.
-        let done = if whole.is_some() { done } else { Done { files: 1, bytes, ..done } };
+    /// Marks the job as completed by an earlier run. `uncommitted` is its output if it has no name yet.
+    pub(crate) fn completed(self, completed: CompletedOutput, uncommitted: Option<ClosedOutput>) -> Self {
+        let CompletedOutput { bytes, records, lossy_changes, .. } = completed;
+        let lossy_changes = lossy_changes.into_iter().collect();
+        let totals = JobTotals { records, lossy_changes, ..JobTotals::default() };
+        // An output without a name is counted when it is committed.
+        let totals = if uncommitted.is_some() { totals } else { JobTotals { files: 1, bytes, ..totals } };
         self.context.progress.add_records(records);
-        self.context.progress.add_files(done.files);
-        self.outputs.with_output(|outputs| outputs.finished.extend(whole));
+        self.context.progress.add_files(totals.files);
+        self.outputs.with_output(|outputs| outputs.closed.extend(uncommitted));
         lock(&self.input).ended = true;
-        Self { state: Mutex::new(JobState { workers: 0, over: true, done }), ..self }
+        Self { state: Mutex::new(JobState { workers: 0, closed: true, totals }), ..self }
     }
 
-    fn units(&self) -> Result<(u64, LossyChanges)> {
+    /// Converts units until there are none left. Returns the number of their records, and their lossy changes.
+    fn convert_units(&self) -> Result<(u64, LossyChanges)> {
         let mut worker = self.route.worker(self.context)?;
         let mut records = 0;
         while let Some(unit) = self.next_unit()? {
@@ -295,85 +302,85 @@ impl<'p, R: Route> RouteJob<'p, R> {
 }
 
 impl<R: Route> Job for RouteJob<'_, R> {
-    fn take_part(&self, names: Names) -> Result<()> {
+    fn run_worker(&self, mode: CommitMode) -> Result<()> {
         {
             let mut state = lock(&self.state);
-            if state.over || lock(&self.input).ended {
+            if state.closed || lock(&self.input).ended {
                 return Ok(());
             }
             state.workers += 1;
         }
-        let result = self.units();
+        let result = self.convert_units();
         if result.is_err() {
             self.abandon();
         }
         let mut state = lock(&self.state);
         state.workers -= 1;
-        let (records, losses) = result?;
-        state.done.records += records;
-        add(&mut state.done.losses, losses);
-        let last = state.workers == 0 && !state.over;
-        state.over |= last;
-        let (records, losses) =
-            (state.done.records, if last { state.done.losses.clone() } else { LossyChanges::new() });
-        drop(state);
-        if last {
-            self.outputs.with_output(|outputs| {
-                outputs.finish()?;
-                outputs.note(self.source, records, &losses, self.context.damage.is_of(self.shard))
-            })?;
+        let (records, lossy_changes) = result?;
+        state.totals.records += records;
+        add_changes(&mut state.totals.lossy_changes, lossy_changes);
+        if state.workers > 0 || state.closed {
+            return Ok(());
         }
-        if last && names == Names::Early { self.name() } else { Ok(()) }
+        state.closed = true;
+        let totals = state.totals.clone();
+        drop(state);
+        self.outputs.with_output(|outputs| {
+            outputs.close()?;
+            outputs.record(self.source, &totals, self.context.damage.is_of(self.shard))
+        })?;
+        if mode == CommitMode::EachJob { self.commit() } else { Ok(()) }
     }
 
     fn abandon(&self) {
-        lock(&self.state).over = true;
+        lock(&self.state).closed = true;
         lock(&self.input).ended = true;
         self.outputs.fail();
     }
 
-    fn leave(&self) {
-        self.outputs.with_output(Outputs::leave);
-    }
-
-    fn into_done(self: Box<Self>) -> Done {
-        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).done
-    }
-
-    fn name(&self) -> Result<()> {
-        let mut done = Done::default();
-        let result = self.outputs.with_output(|outputs| outputs.name(&mut done, self.context.progress));
-        self.context.progress.add_files(done.files);
-        lock(&self.state).done.add(done);
+    fn commit(&self) -> Result<()> {
+        let mut totals = JobTotals::default();
+        let result = self.outputs.with_output(|outputs| outputs.commit(&mut totals, self.context.progress));
+        self.context.progress.add_files(totals.files);
+        lock(&self.state).totals.add(totals);
         result
+    }
+
+    fn keep_uncommitted(&self) {
+        self.outputs.with_output(Outputs::keep_uncommitted);
+    }
+
+    fn into_totals(self: Box<Self>) -> JobTotals {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).totals
     }
 }
 
-/// Does all jobs with `workers` threads: each takes the next job that nobody is at, and then helps at those still open.
-pub(crate) fn run(jobs: Vec<Box<dyn Job + '_>>, workers: usize, names: Names) -> Result<Done> {
+/// Runs all jobs on `workers` threads. Each thread takes the next job that has not started, and helps with open jobs when
+/// there is none left.
+pub(crate) fn run(jobs: Vec<Box<dyn Job + '_>>, workers: usize, mode: CommitMode) -> Result<JobTotals> {
     let next = AtomicUsize::new(0);
     let work = || {
         let own = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
-        let result = own.chain(&jobs).try_for_each(|job| job.take_part(names));
+        let result = own.chain(&jobs).try_for_each(|job| job.run_worker(mode));
         if result.is_err() {
             jobs.iter().for_each(|job| job.abandon());
         }
         result
     };
-    let unnamed = AtomicUsize::new(0);
-    let name =
-        || std::iter::from_fn(|| jobs.get(unnamed.fetch_add(1, Ordering::Relaxed))).try_for_each(|job| job.name());
-    let outcome = on_threads(workers, work).and_then(|()| on_threads(workers, name));
+    let uncommitted = AtomicUsize::new(0);
+    let next_uncommitted = || jobs.get(uncommitted.fetch_add(1, Ordering::Relaxed));
+    let commit = || std::iter::from_fn(next_uncommitted).try_for_each(|job| job.commit());
+    let outcome = on_threads(workers, work).and_then(|()| on_threads(workers, commit));
     if outcome.as_ref().is_err_and(Error::is_passing) {
-        jobs.iter().for_each(|job| job.leave());
+        jobs.iter().for_each(|job| job.keep_uncommitted());
     }
     outcome?;
-    let mut done = Done::default();
-    jobs.into_iter().for_each(|job| done.add(job.into_done()));
-    Ok(done)
+    let mut totals = JobTotals::default();
+    jobs.into_iter().for_each(|job| totals.add(job.into_totals()));
+    Ok(totals)
 }
 
-/// Works on so many threads.
+/// Runs `work` on `count` threads, this one included.
 fn on_threads(count: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let results = std::thread::scope(|scope| {
         let helpers: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
@@ -385,10 +392,11 @@ fn on_threads(count: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> 
     first_error(results)
 }
 
-/// The error to blame, if any: workers that were told to stop say nothing of why.
+/// The first error that is a cause: [`Error::Cancelled`] of a worker is the consequence of another worker's error if there
+/// is one.
 fn first_error(results: Vec<Result<()>>) -> Result<()> {
-    let (stopped, others): (Vec<_>, Vec<_>) = results.into_iter().partition(|r| matches!(r, Err(Error::Cancelled)));
-    others.into_iter().chain(stopped).collect()
+    let (cancelled, others): (Vec<_>, Vec<_>) = results.into_iter().partition(|r| matches!(r, Err(Error::Cancelled)));
+    others.into_iter().chain(cancelled).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -13,7 +13,7 @@ use tfarrow_codec::{
 use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, names};
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Recut, Result, Target, checksums,
+    ConvertOptions, Error, OutputCompression, Progress, Reshard, Result, Target, checksums,
     formats::{
         RowFormat,
         arrow::ArrowFormat,
@@ -22,12 +22,12 @@ use crate::{
     },
     input::{ReadContext, RowSource, UnitReader, UnitSize},
     job::{Job, Naming, RouteJob},
-    journal::{self, Journal, Made},
+    journal::{self, CompletedOutput, Journal},
     output::{ClosedOutput, Destination, OutputOptions},
     plan::{self, COMPRESSION, Origin, Place, SHARD},
     routes::{CopyFrames, Decode, Reencode, Route},
     run::{Conversion, SourceInfo},
-    worker::Decoding,
+    worker::DecodeOptions,
 };
 
 /// Bytes of a unit that is not a row group.
@@ -38,7 +38,7 @@ struct JobSpec<'c> {
     /// With their numbers in the data set.
     shards: Vec<(usize, Shard)>,
     /// How they become new shards, and the number of their records.
-    recut: Option<(Recut, u64)>,
+    reshard: Option<(Reshard, u64)>,
     /// The columns of the outputs, with the metadata of the files.
     schema: SchemaRef,
     compression: OutputCompression,
@@ -47,17 +47,19 @@ struct JobSpec<'c> {
     /// The journal of the output, with the number and the hash of its source.
     journal: Option<(&'c Journal, usize, u64)>,
     /// The output as an interrupted run has completed it; without its name, the file too.
-    made: Option<(Made, Option<ClosedOutput>)>,
+    made: Option<(CompletedOutput, Option<ClosedOutput>)>,
 }
 
 impl<'c> Conversion<'c> {
     /// The jobs, by the columns that were inferred.
     pub(crate) fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
         let decoding = self.decoding(inferred)?;
-        match self.options.recut {
-            Some(recut) => Ok(vec![self.job(decoding.as_ref(), self.recut_spec(recut, decoding.as_ref(), inferred)?)?]),
+        match self.options.reshard {
+            Some(reshard) => {
+                Ok(vec![self.job(decoding.as_ref(), self.reshard_spec(reshard, decoding.as_ref(), inferred)?)?])
+            }
             None => {
-                let columns = decoding.as_ref().map(Decoding::columns);
+                let columns = decoding.as_ref().map(DecodeOptions::columns);
                 let all = self.shards.iter().zip(&self.inputs).zip(&self.outputs).enumerate();
                 let job = |(number, ((shard, input), output)): (usize, ((&Shard, &SourceInfo), &Destination))| {
                     let schema = with_origin(input.schema.as_ref().or(columns.as_ref()), &input.origin);
@@ -70,7 +72,7 @@ impl<'c> Conversion<'c> {
     }
 
     /// How TFRecord is decoded; `None` if it is copied, or if the sources have columns.
-    fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<Decoding>> {
+    fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeOptions>> {
         if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
             return Ok(None);
         }
@@ -90,11 +92,19 @@ impl<'c> Conversion<'c> {
         // Raw records are kept byte for byte in any case.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
         let ReadOptions { on_error, limits, .. } = self.options.read;
-        Ok(Some(Decoding { schema, exact, verify_crc: self.options.verify_crc, on_error, limits, sampled, strict }))
+        Ok(Some(DecodeOptions {
+            schema,
+            exact,
+            verify_crc: self.options.verify_crc,
+            on_error,
+            limits,
+            sampled,
+            strict,
+        }))
     }
 
     /// A job of the route from the format of the sources to that of the outputs.
-    fn job(&self, decoding: Option<&Decoding>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
+    fn job(&self, decoding: Option<&DecodeOptions>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
         let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
         match self.plan.target {
             Target::Parquet => {
@@ -114,7 +124,12 @@ impl<'c> Conversion<'c> {
         }
     }
 
-    fn job_of_rows<F>(&self, decoding: Option<&Decoding>, format: F, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>>
+    fn job_of_rows<F>(
+        &self,
+        decoding: Option<&DecodeOptions>,
+        format: F,
+        spec: JobSpec<'c>,
+    ) -> Result<Box<dyn Job + '_>>
     where
         F: RowFormat + 'c,
         Decode<F>: Route,
@@ -132,10 +147,10 @@ impl<'c> Conversion<'c> {
     }
 
     fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Box<dyn Job + '_> {
-        let JobSpec { shards, recut, naming, overwrite, journal, made, .. } = spec;
+        let JobSpec { shards, reshard, naming, overwrite, journal, made, .. } = spec;
         let reader = UnitReader::new(shards, self.unit_size(), self.context());
-        let reader = match recut {
-            Some((recut, records)) => reader.with_recut(recut, records),
+        let reader = match reshard {
+            Some((reshard, records)) => reader.with_reshard(reshard, records),
             None => reader,
         };
         let options = OutputOptions { overwrite, stream: self.options.stream.clone() };
@@ -144,7 +159,7 @@ impl<'c> Conversion<'c> {
             job = job.with_journal(journal, shard, source);
         }
         if let Some((made, closed)) = made {
-            job = job.made(made, closed);
+            job = job.completed(made, closed);
         }
         Box::new(job)
     }
@@ -177,8 +192,8 @@ impl<'c> Conversion<'c> {
         let source = journal::source_of(shard, &schema);
         let known = self.journal.zip(output.file());
         // An output of an earlier run that does not match is replaced.
-        let overwrite = self.options.overwrite || known.is_some_and(|(journal, path)| journal.knows(path));
-        let made = known.and_then(|(journal, path)| Some((path, journal.made_before(path, source)?)));
+        let overwrite = self.options.overwrite || known.is_some_and(|(journal, path)| journal.has_completed(path));
+        let made = known.and_then(|(journal, path)| Some((path, journal.find_completed(path, source)?)));
         let made = made.map(|(path, (made, place))| {
             self.progress.add_bytes(shard.size);
             let unnamed = (place != path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
@@ -187,7 +202,7 @@ impl<'c> Conversion<'c> {
         });
         Ok(JobSpec {
             shards: vec![(number, shard.clone())],
-            recut: None,
+            reshard: None,
             schema,
             compression,
             naming: Naming::One(output.clone()),
@@ -198,10 +213,10 @@ impl<'c> Conversion<'c> {
     }
 
     /// All shards that become new ones.
-    fn recut_spec(
+    fn reshard_spec(
         &self,
-        recut: Recut,
-        decoding: Option<&Decoding>,
+        reshard: Reshard,
+        decoding: Option<&DecodeOptions>,
         inferred: Option<&Inferred>,
     ) -> Result<JobSpec<'c>> {
         let Place::Folder(folder) = &self.plan.place else {
@@ -211,19 +226,19 @@ impl<'c> Conversion<'c> {
             Some(decoding) => Some(decoding.columns()),
             None => self.one_schema()?.cloned(),
         };
-        let count = match recut {
-            Recut::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
-            Recut::Bytes(_) => None,
+        let count = match reshard {
+            Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
+            Reshard::Bytes(_) => None,
         };
         let naming = self.set_naming(folder, count)?;
-        let records = match (recut, inferred) {
-            (Recut::Bytes(_), _) => 0,
-            (Recut::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
-            (Recut::Shards(_), _) => self.count()?,
+        let records = match (reshard, inferred) {
+            (Reshard::Bytes(_), _) => 0,
+            (Reshard::Shards(_), Some(inferred)) if inferred.sampled.is_none() => inferred.summary.records(),
+            (Reshard::Shards(_), _) => self.count()?,
         };
         Ok(JobSpec {
             shards: self.shards.iter().cloned().enumerate().collect(),
-            recut: Some((recut, records)),
+            reshard: Some((reshard, records)),
             schema: with_origin(schema.as_ref(), &Origin::default()),
             compression: Origin::default().resolve(self.compression),
             naming,

@@ -33,7 +33,7 @@ pub(crate) struct Journal {
     folder: PathBuf,
     state: Mutex<State>,
     /// What an earlier run has made, by the name of the output.
-    earlier: HashMap<String, Made>,
+    earlier: HashMap<String, CompletedOutput>,
     /// Whether an earlier run has found that the columns have to be looked for in all records.
     tried: bool,
     /// Whether this run resumes another.
@@ -47,7 +47,7 @@ struct State {
     /// How many outputs this run has begun.
     begun: u64,
     /// What this run has made.
-    made: Vec<Made>,
+    made: Vec<CompletedOutput>,
 }
 
 /// A line of it.
@@ -61,12 +61,13 @@ enum Line {
     /// The columns were not those of a sample.
     Tried,
     /// An output is whole.
-    Made(Made),
+    #[serde(rename = "made")]
+    Completed(CompletedOutput),
 }
 
 /// An output that is whole: under its name, or still under that of the unfinished file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Made {
+pub(crate) struct CompletedOutput {
     pub(crate) output: String,
     /// The name that it had before.
     pub(crate) part: String,
@@ -76,7 +77,8 @@ pub(crate) struct Made {
     /// What it was made of, and into which columns: another source, or other columns, make another output.
     pub(crate) source: u64,
     pub(crate) records: u64,
-    pub(crate) losses: Vec<(String, u64)>,
+    #[serde(rename = "losses")]
+    pub(crate) lossy_changes: Vec<(String, u64)>,
     /// Whether something of the source was damaged and passed over. Such an output is made again: what was lost is told,
     /// and put in quarantine, by the run that ends.
     pub(crate) damaged: bool,
@@ -139,7 +141,7 @@ impl Journal {
     }
 
     /// Notes that the columns have to be looked for in all records.
-    pub(crate) fn tried(&self) -> Result<()> {
+    pub(crate) fn record_failed_speculation(&self) -> Result<()> {
         self.note(&Line::Tried)
     }
 
@@ -154,13 +156,13 @@ impl Journal {
     }
 
     /// Whether an earlier run has noted that.
-    pub(crate) fn was_tried(&self) -> bool {
+    pub(crate) fn speculation_failed(&self) -> bool {
         self.tried
     }
 
     /// Notes that an output is whole, before it gets its name.
-    pub(crate) fn made(&self, made: Made) -> Result<()> {
-        self.note(&Line::Made(made.clone()))?;
+    pub(crate) fn record_completed(&self, made: CompletedOutput) -> Result<()> {
+        self.note(&Line::Completed(made.clone()))?;
         let mut state = self.lock();
         // The other lines may be lost with the machine: then a file is left behind, or a shard done again.
         state.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
@@ -178,7 +180,7 @@ impl Journal {
 
     /// What an earlier run has made of the same source under the name of `output`, if nothing was lost on the way and its
     /// bytes are still what they were; and where they are.
-    pub(crate) fn made_before(&self, output: &Path, source: u64) -> Option<(Made, PathBuf)> {
+    pub(crate) fn find_completed(&self, output: &Path, source: u64) -> Option<(CompletedOutput, PathBuf)> {
         let made = self.earlier.get(&self.name_of(output)).filter(|made| made.source == source && !made.damaged)?;
         let part = self.folder.join(&made.part);
         let place = [output, &part].into_iter().find(|path| is_as_made(path, made))?;
@@ -186,13 +188,13 @@ impl Journal {
     }
 
     /// Whether an earlier run says that it has made this output.
-    pub(crate) fn knows(&self, output: &Path) -> bool {
+    pub(crate) fn has_completed(&self, output: &Path) -> bool {
         self.earlier.contains_key(&self.name_of(output))
     }
 
     /// What an earlier run has made, and is still as long as it was made, and is not among `outputs`: its source was not
     /// named again. It may be all that there is left of it, and stays.
-    pub(crate) fn others<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
+    pub(crate) fn unclaimed_outputs<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
         let ours: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
         let others = self.earlier.values().filter(|made| !ours.contains(&made.output));
         let others = others.map(|made| (made, self.folder.join(&made.output)));
@@ -210,7 +212,8 @@ impl Journal {
     /// Ends the journal where nothing is left to be resumed: all is `done`, or nothing is. Whether it goes on.
     pub(crate) fn close(self, done: bool) -> bool {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let is_there = |made: &Made| [&made.output, &made.part].iter().any(|name| self.folder.join(name).exists());
+        let is_there =
+            |made: &CompletedOutput| [&made.output, &made.part].iter().any(|name| self.folder.join(name).exists());
         if !done && self.earlier.values().chain(&state.made).any(is_there) {
             return true;
         }
@@ -222,8 +225,8 @@ impl Journal {
 }
 
 /// Begins a journal anew, with what of an earlier run is still good.
-fn rewrite<'m>(file: &mut File, asked: &str, made: impl Iterator<Item = &'m Made>) -> io::Result<()> {
-    let lines = [Line::Conversion(asked.to_owned())].into_iter().chain(made.cloned().map(Line::Made));
+fn rewrite<'m>(file: &mut File, asked: &str, made: impl Iterator<Item = &'m CompletedOutput>) -> io::Result<()> {
+    let lines = [Line::Conversion(asked.to_owned())].into_iter().chain(made.cloned().map(Line::Completed));
     let text: Vec<_> = lines.map(|line| to_text(&line)).collect();
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -254,7 +257,7 @@ pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
 struct Read {
     asked: Option<String>,
     begun: Vec<String>,
-    made: HashMap<String, Made>,
+    made: HashMap<String, CompletedOutput>,
     tried: bool,
 }
 
@@ -266,10 +269,10 @@ impl Read {
                 Ok(Line::Conversion(asked)) => read.asked = Some(asked),
                 Ok(Line::Begun(part)) => read.begun.push(part),
                 Ok(Line::Tried) => read.tried = true,
-                Ok(Line::Made(made)) if is_below(&made.output) && is_below(&made.part) => {
+                Ok(Line::Completed(made)) if is_below(&made.output) && is_below(&made.part) => {
                     read.made.insert(made.output.clone(), made);
                 }
-                Ok(Line::Made(_)) => {}
+                Ok(Line::Completed(_)) => {}
                 Err(_) => break,
             }
         }
@@ -294,11 +297,11 @@ fn remove(folder: &Path, part: &str) {
     }
 }
 
-fn is_as_made(path: &Path, made: &Made) -> bool {
+fn is_as_made(path: &Path, made: &CompletedOutput) -> bool {
     is_as_long(path, made) && hash_of(path).is_ok_and(|hash| hash == made.hash)
 }
 
-fn is_as_long(path: &Path, made: &Made) -> bool {
+fn is_as_long(path: &Path, made: &CompletedOutput) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == made.bytes)
 }
 

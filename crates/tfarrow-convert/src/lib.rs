@@ -44,9 +44,9 @@ mod worker;
 
 pub use diff::{DataSetDiff, DiffOptions, RecordDifference, RecordPlace, diff};
 pub use error::{Error, Result};
-pub use options::{ConvertOptions, OutputCompression, Recut, Target};
+pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;
 pub use progress::Progress;
-pub use run::{Report, convert, repair};
+pub use run::{ConvertReport, convert, repair};
 pub use schema_file::read_schema;
 pub use verify::{VerifiedFile, verify};

@@ -97,7 +97,7 @@ impl OutputCompression {
 
 /// How records are shared out among new shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recut {
+pub enum Reshard {
     /// Into so many shards, equal to within a record.
     Shards(u64),
     /// Into shards of about so many bytes: of records where the source is TFRecord, else of Arrow arrays.
@@ -120,7 +120,7 @@ pub struct ConvertOptions {
     /// What columns are inferred from; by default everything.
     pub sample: Sample,
     /// New shards instead of the source's.
-    pub recut: Option<Recut>,
+    pub reshard: Option<Reshard>,
     /// What the records are, where it is not to be guessed.
     pub record_type: Option<RecordType>,
     /// Whether values may change that TFRecord cannot hold as they are.
@@ -157,7 +157,7 @@ impl Default for ConvertOptions {
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             schema: None,
             sample: Sample::All,
-            recut: None,
+            reshard: None,
             record_type: None,
             lossy: false,
             overwrite: false,

@@ -1,4 +1,7 @@
-//! Many workers, one output: pieces are written in the order of the units they come from.
+//! Ordered output of many workers: pieces are written in the order of their units.
+//!
+//! The worker of the current unit writes its pieces at once. A worker that is ahead holds its pieces back, and waits only
+//! when it holds too many bytes.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,38 +11,38 @@ use std::{
 
 use crate::{Error, Result};
 
-/// Something that pieces are written to.
-pub(crate) trait Write {
-    /// What is written.
+/// An output that pieces are written to.
+pub(crate) trait PieceSink {
+    /// A part of the output.
     type Piece;
 
     /// Writes one piece.
     fn write(&mut self, piece: Self::Piece) -> Result<()>;
 
-    /// The bytes that a piece keeps in memory until it is written.
-    fn held(piece: &Self::Piece) -> usize;
+    /// Bytes of memory that a piece takes until it is written.
+    fn held_bytes(piece: &Self::Piece) -> usize;
 }
 
-/// Bytes that are held back, by a worker or by all units that are done, before a worker whose turn has not come waits.
-const HELD_BYTES: usize = 32 << 20;
+/// Maximum bytes that a worker, and all finished units together, hold back before a worker waits for its turn.
+const MAX_HELD_BYTES: usize = 32 << 20;
 
-/// An output whose pieces come from many units at once.
-pub(crate) struct Ordered<W: Write> {
-    state: Mutex<State<W>>,
-    turn_came: Condvar,
+/// An output that takes the pieces of many units at once.
+pub(crate) struct Ordered<W: PieceSink> {
+    state: Mutex<OrderedState<W>>,
+    turn_changed: Condvar,
 }
 
-struct State<W: Write> {
+struct OrderedState<W: PieceSink> {
     /// The unit whose pieces are being written.
     turn: u64,
-    /// The pieces of units that were done before their turn came, and the bytes of all.
-    done: HashMap<u64, VecDeque<W::Piece>>,
+    /// The pieces of units that were finished before their turn, and the bytes of all of them.
+    waiting: HashMap<u64, VecDeque<W::Piece>>,
     bytes: usize,
     failed: bool,
     output: W,
 }
 
-impl<W: Write> State<W> {
+impl<W: PieceSink> OrderedState<W> {
     fn write(&mut self, pieces: &mut VecDeque<W::Piece>) -> Result<()> {
         while let Some(piece) = pieces.pop_front() {
             self.output.write(piece)?;
@@ -47,11 +50,11 @@ impl<W: Write> State<W> {
         Ok(())
     }
 
-    /// Passes the turn on, over units that are done and only wait to be written.
-    fn pass(&mut self) -> Result<()> {
+    /// Gives the turn to the next unit that is not finished. Writes the pieces of the finished units before it.
+    fn advance(&mut self) -> Result<()> {
         self.turn += 1;
-        while let Some(mut pieces) = self.done.remove(&self.turn) {
-            self.bytes -= pieces.iter().map(W::held).sum::<usize>();
+        while let Some(mut pieces) = self.waiting.remove(&self.turn) {
+            self.bytes -= pieces.iter().map(W::held_bytes).sum::<usize>();
             self.write(&mut pieces)?;
             self.turn += 1;
         }
@@ -59,45 +62,45 @@ impl<W: Write> State<W> {
     }
 }
 
-impl<W: Write> Ordered<W> {
+impl<W: PieceSink> Ordered<W> {
     pub(crate) fn new(output: W) -> Self {
-        let state = State { turn: 0, done: HashMap::new(), bytes: 0, failed: false, output };
-        Self { state: Mutex::new(state), turn_came: Condvar::new() }
+        let state = OrderedState { turn: 0, waiting: HashMap::new(), bytes: 0, failed: false, output };
+        Self { state: Mutex::new(state), turn_changed: Condvar::new() }
     }
 
-    /// The place of unit `number` in the output. Each number, from 0 on, must be asked for, and [finished](Ticket::finish).
+    /// The place of unit `number` in the output. Each number, from 0 on, must be taken once and [finished](Ticket::finish).
     pub(crate) fn ticket(&self, number: u64) -> Ticket<'_, W> {
         Ticket { ordered: self, number, pieces: VecDeque::new(), bytes: 0, finished: false }
     }
 
-    /// Tells all that wait for their turn that it will not come.
+    /// Wakes all workers that wait for their turn. They return [`Error::Cancelled`].
     pub(crate) fn fail(&self) {
         self.lock().failed = true;
-        self.turn_came.notify_all();
+        self.turn_changed.notify_all();
     }
 
-    /// Calls `act` with the output itself: to finish it, once all units are.
+    /// Calls `act` with the output, such as to complete it after all units are finished.
     pub(crate) fn with_output<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
         act(&mut self.lock().output)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<W>> {
+    fn lock(&self) -> MutexGuard<'_, OrderedState<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A unit's place in an output.
-pub(crate) struct Ticket<'o, W: Write> {
+pub(crate) struct Ticket<'o, W: PieceSink> {
     ordered: &'o Ordered<W>,
     number: u64,
-    /// What is held back until the turn comes.
+    /// Pieces that are held back until the unit's turn, and their bytes.
     pieces: VecDeque<W::Piece>,
     bytes: usize,
     finished: bool,
 }
 
-impl<W: Write> Drop for Ticket<'_, W> {
-    /// A unit that is left undone, by an error or a panic, never passes the turn on.
+impl<W: PieceSink> Drop for Ticket<'_, W> {
+    /// Fails the output if the unit is not finished, because of an error or a panic: the turn would never change.
     fn drop(&mut self) {
         if !self.finished {
             self.ordered.fail();
@@ -105,35 +108,36 @@ impl<W: Write> Drop for Ticket<'_, W> {
     }
 }
 
-impl<W: Write> Ticket<'_, W> {
-    /// Writes a piece if it is this unit's turn. Else it is held back, and waited for where too much is held back.
+impl<W: PieceSink> Ticket<'_, W> {
+    /// Writes a piece if it is this unit's turn, else holds it back. Waits for the turn if too many bytes are held back.
     pub(crate) fn write(&mut self, piece: W::Piece) -> Result<()> {
-        self.bytes = self.bytes.saturating_add(W::held(&piece));
+        self.bytes = self.bytes.saturating_add(W::held_bytes(&piece));
         self.pieces.push_back(piece);
         let state = self.ordered.lock();
-        if state.turn == self.number || self.bytes > HELD_BYTES { self.drain(state).map(drop) } else { Ok(()) }
+        if state.turn == self.number || self.bytes > MAX_HELD_BYTES { self.drain(state).map(drop) } else { Ok(()) }
     }
 
-    /// Writes what is held back, and gives the turn to the next unit. Where the turn has not come, whoever has it writes,
-    /// unless too much is held back.
+    /// Finishes the unit. Before its turn, its pieces are left to the worker whose turn it is, without waiting, unless too
+    /// many bytes are held back. Otherwise this writes the pieces and gives the turn to the next unit.
     pub(crate) fn finish(mut self) -> Result<()> {
         let mut state = self.ordered.lock();
-        if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= HELD_BYTES {
+        if state.turn != self.number && !state.failed && state.bytes.saturating_add(self.bytes) <= MAX_HELD_BYTES {
             state.bytes += self.bytes;
-            state.done.insert(self.number, mem::take(&mut self.pieces));
+            state.waiting.insert(self.number, mem::take(&mut self.pieces));
             self.finished = true;
             return Ok(());
         }
         let mut state = self.drain(state)?;
-        state.pass()?;
+        state.advance()?;
         self.finished = true;
-        self.ordered.turn_came.notify_all();
+        self.ordered.turn_changed.notify_all();
         Ok(())
     }
 
-    fn drain<'g>(&mut self, state: MutexGuard<'g, State<W>>) -> Result<MutexGuard<'g, State<W>>> {
-        let waits = |state: &mut State<W>| state.turn != self.number && !state.failed;
-        let mut state = self.ordered.turn_came.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
+    /// Waits for the unit's turn, and writes the pieces that are held back.
+    fn drain<'g>(&mut self, state: MutexGuard<'g, OrderedState<W>>) -> Result<MutexGuard<'g, OrderedState<W>>> {
+        let waits = |state: &mut OrderedState<W>| state.turn != self.number && !state.failed;
+        let mut state = self.ordered.turn_changed.wait_while(state, waits).unwrap_or_else(PoisonError::into_inner);
         if state.failed {
             return Err(Error::Cancelled);
         }
@@ -150,7 +154,7 @@ mod tests {
     #[derive(Default)]
     struct Sink(Vec<(u64, usize)>);
 
-    impl Write for Sink {
+    impl PieceSink for Sink {
         type Piece = (u64, usize);
 
         fn write(&mut self, piece: Self::Piece) -> Result<()> {
@@ -158,13 +162,13 @@ mod tests {
             Ok(())
         }
 
-        fn held(_: &Self::Piece) -> usize {
-            HELD_BYTES / 2
+        fn held_bytes(_: &Self::Piece) -> usize {
+            MAX_HELD_BYTES / 2
         }
     }
 
     #[test]
-    fn pieces_come_in_the_order_of_their_units() {
+    fn pieces_are_written_in_the_order_of_their_units() {
         let ordered = Ordered::new(Sink::default());
         let units = Mutex::new(0..50u64);
         std::thread::scope(|scope| {
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_wakes_those_who_wait() {
+    fn a_failure_wakes_waiting_workers() {
         let ordered = Ordered::new(Sink::default());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_done_waits_for_nobody() {
+    fn a_finished_unit_does_not_wait_for_its_turn() {
         let ordered = Ordered::new(Sink::default());
         let first = ordered.ticket(0);
         for unit in [2, 1] {

@@ -155,7 +155,7 @@ pub(crate) enum ClosedOutput {
 
 impl ClosedOutput {
     /// Keeps a file without its name on the disk, for a resumed run.
-    pub(crate) fn leave(self) {
+    pub(crate) fn keep_uncommitted(self) {
         if let Self::File(file, _) = self {
             file.leave();
         }

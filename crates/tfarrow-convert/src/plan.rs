@@ -121,10 +121,10 @@ fn no_format() -> Error {
 }
 
 fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<()> {
-    if shards.len() == 1 && options.recut.is_none() {
+    if shards.len() == 1 && options.reshard.is_none() {
         return Ok(());
     }
-    let why = if options.recut.is_some() { "new shards".to_owned() } else { format!("{} shards", shards.len()) };
+    let why = if options.reshard.is_some() { "new shards".to_owned() } else { format!("{} shards", shards.len()) };
     let format = if options.to.is_none() { ", and the format with --to" } else { "" };
     Err(Error::Usage(format!("{}: one file cannot take {why}; name a folder{format}", dest.display())))
 }

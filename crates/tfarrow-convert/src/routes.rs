@@ -6,7 +6,7 @@ use crate::{
     Result,
     formats::{FileFormat, RowFormat, tfrecord::TfRecordFormat},
     input::{ReadContext, RecordSource, RowSource, UnitSource},
-    worker::{CopyWorker, DecodeWorker, Decoding, RowWorker, UnitWorker},
+    worker::{CopyWorker, DecodeOptions, DecodeWorker, RowWorker, UnitWorker},
 };
 
 /// The source, the workers and the format of a job.
@@ -31,7 +31,7 @@ pub(crate) trait Route: Send + Sync {
 
 /// TFRecord to a format of rows.
 pub(crate) struct Decode<F> {
-    pub(crate) decoding: Decoding,
+    pub(crate) decoding: DecodeOptions,
     pub(crate) format: F,
 }
 

@@ -20,7 +20,7 @@ use crate::{
     formats::tfrecord::compression_of,
     identity::identity,
     input::ReadContext,
-    job::{self, Done, Names},
+    job::{self, CommitMode, JobTotals},
     journal::Journal,
     output::Destination,
     plan::{self, Origin, Place, Plan},
@@ -30,7 +30,7 @@ use crate::{
 
 /// What a conversion did.
 #[derive(Debug)]
-pub struct Report {
+pub struct ConvertReport {
     /// Shards read.
     pub shards: u64,
     /// Files written.
@@ -42,11 +42,11 @@ pub struct Report {
     /// Bytes of the files, or those that went to standard output.
     pub bytes_out: u64,
     /// What was left out or changed, and how often: empty unless that was allowed.
-    pub losses: Vec<(String, u64)>,
+    pub lossy_changes: Vec<(String, u64)>,
     /// Why the records were taken as they are, where that was found out and not asked for.
     pub why_raw: Option<String>,
     /// Whether that was for the sake of a few among records with features.
-    pub strays: bool,
+    pub has_strays: bool,
     /// The paths of the shards, by the numbers that faults have.
     pub sources: Vec<String>,
     /// What is damaged, and was passed over: nothing, unless that was asked for.
@@ -56,7 +56,7 @@ pub struct Report {
     /// What sets of numbered shards lack that are in folders.
     pub missing: Vec<MissingShards>,
     /// Outputs that a run which was interrupted has made of sources that are not among these. They stay.
-    pub others: Vec<PathBuf>,
+    pub kept_outputs: Vec<PathBuf>,
     /// Folders above the outputs that were missing and have been created, each after its parent. A destination that is a
     /// folder is not among them.
     pub new_folders: Vec<PathBuf>,
@@ -71,7 +71,7 @@ pub fn convert<S: AsRef<OsStr>>(
     dest: &Path,
     options: &ConvertOptions,
     progress: &Progress,
-) -> Result<Report> {
+) -> Result<ConvertReport> {
     let mut found = resolve_wanted(sources, Wanted::All)?;
     let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
     leave_out_made(&mut found, dest, &is_named);
@@ -79,7 +79,7 @@ pub fn convert<S: AsRef<OsStr>>(
 }
 
 /// Writes the records of TFRecord shards that are sound, as they are, to shards of the same names and compression. What is
-/// damaged is passed over, and told in the [report](Report::damage). Of `options`, those are taken that say nothing of
+/// damaged is passed over, and told in the [report](ConvertReport::damage). Of `options`, those are taken that say nothing of
 /// columns.
 ///
 /// # Errors
@@ -89,7 +89,7 @@ pub fn repair<S: AsRef<OsStr>>(
     dest: &Path,
     options: &ConvertOptions,
     progress: &Progress,
-) -> Result<Report> {
+) -> Result<ConvertReport> {
     let found = resolve_wanted(sources, Wanted::TfRecord)?;
     if let Some(shard) = found.shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
         let (path, format) = (shard.path.display(), shard.contents.name());
@@ -109,9 +109,9 @@ fn convert_resolved(
     dest: &Path,
     options: &ConvertOptions,
     progress: &Progress,
-) -> Result<Report> {
+) -> Result<ConvertReport> {
     // A pipe is read once where its columns are given. Else it is copied, which also tells what it holds.
-    if options.schema.is_none() || options.recut.is_some() {
+    if options.schema.is_none() || options.reshard.is_some() {
         shards.iter_mut().try_for_each(Shard::spool)?;
     }
     shards.iter_mut().filter(|shard| shard.is_remote()).try_for_each(Shard::spool_columnar)?;
@@ -136,11 +136,11 @@ fn convert_resolved(
         let (report, outputs) = (conversion.run()?, conversion.outputs);
         let damage = damage.finish()?;
         let outputs = outputs.iter().filter_map(Destination::file);
-        let others = journal.as_ref().map(|journal| journal.others(outputs)).unwrap_or_default();
+        let kept_outputs = journal.as_ref().map(|journal| journal.unclaimed_outputs(outputs)).unwrap_or_default();
         let is_above = |folder: &&Path| !matches!(&plan.place, Place::Folder(dest) if dest == *folder);
         let new_folders = journal.iter().flat_map(Journal::new_folders).filter(is_above);
         let new_folders = new_folders.map(Path::to_owned).collect();
-        Ok(Report { damage, passed_over, missing, others, new_folders, ..report })
+        Ok(ConvertReport { damage, passed_over, missing, kept_outputs, new_folders, ..report })
     });
     let goes_on = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
     progress.set_resumable(goes_on);
@@ -272,7 +272,7 @@ impl<'c> Conversion<'c> {
 }
 
 impl Conversion<'_> {
-    fn run(&self) -> Result<Report> {
+    fn run(&self) -> Result<ConvertReport> {
         let bytes_in = self.shards.iter().map(|shard| shard.size).sum();
         self.progress.restart(bytes_in);
         let infers = self.reads_tfrecord() && self.plan.target != Target::TfRecord && self.options.schema.is_none();
@@ -281,20 +281,20 @@ impl Conversion<'_> {
             false => (self.convert(None)?, None),
         };
         let inferred = inferred.filter(|_| self.options.record_type.is_none());
-        Ok(Report {
+        Ok(ConvertReport {
             shards: self.shards.len() as u64,
             files: done.files,
             records: done.records,
             bytes_in,
             bytes_out: done.bytes,
-            losses: done.losses.into_iter().collect(),
+            lossy_changes: done.lossy_changes.into_iter().collect(),
             why_raw: inferred.as_ref().and_then(Inferred::why_raw),
-            strays: inferred.is_some_and(|inferred| inferred.has_strays()),
+            has_strays: inferred.is_some_and(|inferred| inferred.has_strays()),
             sources: self.shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect(),
             damage: Losses::new(0),
             passed_over: PassedOver::default(),
             missing: Vec::new(),
-            others: Vec::new(),
+            kept_outputs: Vec::new(),
             new_folders: Vec::new(),
         })
     }
@@ -303,13 +303,13 @@ impl Conversion<'_> {
         self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
     }
 
-    fn infer_and_convert(&self, bytes_in: u64) -> Result<(Done, Inferred)> {
+    fn infer_and_convert(&self, bytes_in: u64) -> Result<(JobTotals, Inferred)> {
         let looks_at_all = self.options.sample == Sample::All;
         if looks_at_all && let Some(done) = trial::run(self)? {
             return Ok(done);
         }
         if let Some(journal) = self.journal.filter(|_| looks_at_all) {
-            journal.tried()?;
+            journal.record_failed_speculation()?;
         }
         self.progress.restart(bytes_in * (1 + u64::from(looks_at_all)));
         let inferred = self.infer(self.options.sample, &|bytes| self.progress.add_bytes(bytes))?;
@@ -339,9 +339,9 @@ impl Conversion<'_> {
     }
 
     /// Converts everything, by the columns that were inferred.
-    pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<Done> {
+    pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<JobTotals> {
         let is_sample = inferred.is_some_and(|inferred| inferred.sampled.is_some());
-        let names = if is_sample { Names::Late } else { Names::Early };
+        let names = if is_sample { CommitMode::AllJobs } else { CommitMode::EachJob };
         job::run(self.jobs(inferred)?, self.options.jobs.max(1), names)
     }
 }
@@ -378,7 +378,7 @@ fn outputs(
         Place::One(Destination::Stream, _) => return Ok(vec![Destination::Stream]),
         Place::Folder(folder) => folder,
     };
-    if options.recut.is_some() {
+    if options.reshard.is_some() {
         return Ok(Vec::new());
     }
     let output = |(shard, input): (_, &SourceInfo)| {

@@ -8,10 +8,10 @@
 use tfarrow_codec::OnError;
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
-use crate::{Recut, Result, job::Done, journal::Journal, output::Destination, run::Conversion};
+use crate::{Reshard, Result, job::JobTotals, journal::Journal, output::Destination, run::Conversion};
 
 /// What was done, or `None` where it takes two passes.
-pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(Done, Inferred)>> {
+pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(JobTotals, Inferred)>> {
     if !can_be_tried(conversion) {
         return Ok(None);
     }
@@ -35,8 +35,8 @@ fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
 /// everything does.
 fn can_be_tried(conversion: &Conversion<'_>) -> bool {
     let is_pipe = conversion.outputs.contains(&Destination::Stream);
-    let was_tried = conversion.journal.is_some_and(Journal::was_tried);
+    let speculation_failed = conversion.journal.is_some_and(Journal::speculation_failed);
     // Where records are passed over that do not fit, nothing would prove a sample wrong.
     let skips = conversion.options.read.on_error == OnError::Skip;
-    !is_pipe && !was_tried && !skips && !matches!(conversion.options.recut, Some(Recut::Shards(_)))
+    !is_pipe && !speculation_failed && !skips && !matches!(conversion.options.reshard, Some(Reshard::Shards(_)))
 }

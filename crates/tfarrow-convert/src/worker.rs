@@ -1,4 +1,4 @@
-//! Workers: each turns the units of a job into pieces of its format, one unit after the other.
+//! Workers: decode, encode or copy the units of a job, one unit after the other, to pieces of the output format.
 //!
 //! | worker | unit | pieces of |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | [`RowWorker`] | rows of Parquet or Arrow | Parquet, Arrow, TFRecord |
 //! | [`CopyWorker`] | TFRecord records | TFRecord |
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -16,28 +16,25 @@ use tfarrow_codec::{
 
 use crate::{
     Error, Result,
-    formats::{RowEncoder, RowFormat, WritePiece},
-    input::{ReadContext, RecordBlocks, Rows, Unit},
+    formats::{LossyChanges, RowEncoder, RowFormat, WritePiece},
+    input::{ReadContext, RecordBlocks, RowBlock, Unit},
     parquet_rows,
     progress::UnitProgress,
 };
 
 /// Maximum rows of a batch.
 pub(crate) const BATCH_ROWS: usize = 8192;
-/// Bytes of records that are decoded to one batch.
+/// Maximum bytes of the records that are decoded to one batch.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// What a conversion changed or left out because its format cannot hold it, and how often.
-pub(crate) type LossyChanges = BTreeMap<String, u64>;
-
-/// Turns units into pieces.
+/// Converts units to pieces.
 pub(crate) trait UnitWorker {
     /// The content of a unit.
     type Content;
     /// A part of an output.
     type Piece;
 
-    /// Turns one unit into pieces.
+    /// Converts one unit to pieces, which it passes to `write`.
     ///
     /// # Errors
     /// Errors of reading, decoding and encoding, and of `write`.
@@ -48,27 +45,27 @@ pub(crate) trait UnitWorker {
         write: &mut WritePiece<'_, Self::Piece>,
     ) -> Result<()>;
 
-    /// Values that were changed or left out, over all units.
+    /// Values and features of all units that were changed or left out.
     fn lossy_changes(&self) -> LossyChanges;
 }
 
 /// How TFRecord records are decoded.
 #[derive(Clone, Debug)]
-pub(crate) struct Decoding {
+pub(crate) struct DecodeOptions {
     pub(crate) schema: SchemaRef,
-    /// Whether a column keeps the exact wire form of each record.
+    /// Whether a column stores the exact wire form of each record.
     pub(crate) exact: bool,
     pub(crate) verify_crc: VerifyCrc,
     pub(crate) on_error: OnError,
     pub(crate) limits: Limits,
-    /// Whether the schema is that of a sample: a feature without a column is then an error.
+    /// Whether the schema was inferred from a sample. A feature without a column is then an error.
     pub(crate) sampled: bool,
     /// Whether a record of another type is an error.
     pub(crate) strict: bool,
 }
 
-impl Decoding {
-    /// The columns of the decoded rows.
+impl DecodeOptions {
+    /// The schema of the decoded rows, including the column of exact forms if there is one.
     pub(crate) fn columns(&self) -> SchemaRef {
         if self.exact { with_exact(&self.schema) } else { Arc::clone(&self.schema) }
     }
@@ -89,7 +86,7 @@ impl Decoding {
     }
 }
 
-/// Decodes records, and encodes the rows.
+/// Decodes TFRecord records, and encodes the rows.
 pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
     sampled: bool,
     decoder: BatchDecoder,
@@ -99,33 +96,34 @@ pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
 }
 
 impl<'j, F: RowFormat> DecodeWorker<'j, F> {
-    pub(crate) fn new(decoding: &Decoding, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
+    pub(crate) fn new(decoding: &DecodeOptions, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
         let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
         Ok(Self { sampled: decoding.sampled, decoder, exact, encoder: format.encoder()?, context })
     }
 
-    /// Decodes the first `records`, as many as fit in a batch, and returns the batch and the others.
+    /// Decodes the first of `records`, as many as fit in a batch. Returns the batch and the remaining records.
     fn decode_batch(&mut self, shard: usize, path: &Path, records: Records) -> Result<(RecordBatch, Records)> {
-        let most_rows = BATCH_CELLS / self.decoder.schema().fields().len().max(1);
-        let count = records.fit(most_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
-        let (now, later) = records.split_at(count);
-        let mut batch = self.decoder.decode(&now).map_err(|e| Error::codec(path, e))?;
+        let max_rows = BATCH_CELLS / self.decoder.schema().fields().len().max(1);
+        let count = records.fit(max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
+        let (first, rest) = records.split_at(count);
+        let mut batch = self.decoder.decode(&first).map_err(|e| Error::codec(path, e))?;
         for error in self.decoder.take_skipped().errors {
-            self.context.damage.record(shard, path, &now, error)?;
+            self.context.damage.record(shard, path, &first, error)?;
         }
         if let Some(exact) = &mut self.exact {
-            let added = exact.add(&batch, &now, |row| self.decoder.record_of(row));
+            let added = exact.add(&batch, &first, |row| self.decoder.record_of(row));
             batch = added.map_err(|e| Error::codec(path, e))?;
         }
-        Ok((batch, later))
+        Ok((batch, rest))
     }
 
-    /// Refuses records with what the sample did not have.
+    /// Checks that the records have no feature that the sample does not have, if the schema was inferred from a sample.
     fn check_sample(&self, path: &Path) -> Result<()> {
         match unmapped(&self.decoder).next().filter(|_| self.sampled) {
-            Some((what, _)) => {
-                let way_out = "the sample did not see it; raise --sample, or leave it out to look at all records";
-                Err(Error::Data(format!("{}: {what}: {way_out}", path.display())))
+            Some((change, _)) => {
+                let remedy =
+                    "it is not in the sample; raise --sample, or omit it to infer the columns from all records";
+                Err(Error::Data(format!("{}: {change}: {remedy}", path.display())))
             }
             None => Ok(()),
         }
@@ -145,8 +143,8 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         for mut records in unit.content.0 {
             let mut rows = 0;
             while !records.is_empty() {
-                let (batch, later) = self.decode_batch(unit.shard, &unit.path, records)?;
-                records = later;
+                let (batch, rest) = self.decode_batch(unit.shard, &unit.path, records)?;
+                records = rest;
                 rows += batch.num_rows() as u64;
                 self.encoder.encode(&unit.path, batch, write)?;
             }
@@ -158,23 +156,22 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
 
     fn lossy_changes(&self) -> LossyChanges {
         let mut changes = self.encoder.lossy_changes();
-        // The exact form of a record has what has no column.
+        // The exact form of a record includes the features and fields that have no column.
         if self.exact.is_none() {
             let foreign = self.decoder.foreign_fields();
-            let foreign =
-                foreign.map(|(field, times)| (format!("field {field} is not one of such records' features"), times));
+            let foreign = foreign.map(|(field, count)| (format!("field {field} of the records has no column"), count));
             changes.extend(unmapped(&self.decoder).chain(foreign));
         }
         changes
     }
 }
 
-/// What the decoder met that has no column and could have one, and how often.
+/// Features of the decoded records that have no column, and how often they occurred.
 fn unmapped(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
-    let unknown = decoder.unknown_features().map(|(name, times)| (format!("feature {name:?} has no column"), times));
-    let some = |what: &str, times| Some((what.to_owned(), times)).filter(|(_, times)| *times > 0);
-    let forgotten = some("a feature past the limit of names has no column", decoder.excess_features());
-    let unset = some("a feature with no kind set has no place without `_tfarrow_unset`", decoder.lost_unset());
+    let unknown = decoder.unknown_features().map(|(name, count)| (format!("feature {name:?} has no column"), count));
+    let some = |change: &str, count| Some((change.to_owned(), count)).filter(|(_, count)| *count > 0);
+    let forgotten = some("a feature beyond the limit of names has no column", decoder.excess_features());
+    let unset = some("a feature without a kind is lost without the column `_tfarrow_unset`", decoder.lost_unset());
     unknown.chain(forgotten).chain(unset)
 }
 
@@ -190,12 +187,12 @@ impl<'j, F: RowFormat> RowWorker<'j, F> {
 }
 
 impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
-    type Content = Rows;
+    type Content = RowBlock;
     type Piece = F::Piece;
 
     fn convert(
         &mut self,
-        unit: Unit<Rows>,
+        unit: Unit<RowBlock>,
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
@@ -204,10 +201,10 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
             self.encoder.encode(&unit.path, batch, write)
         };
         match unit.content {
-            Rows::RowGroup(shard, file, group) => {
+            RowBlock::RowGroup(shard, file, group) => {
                 parquet_rows::rows(&shard, &file, group..group + 1)?.try_for_each(|batch| encode(batch?))?;
             }
-            Rows::Batch(batch) => encode(batch)?,
+            RowBlock::Batch(batch) => encode(batch)?,
         }
         self.encoder.end_unit(&unit.path, write)
     }
@@ -225,7 +222,7 @@ pub(crate) struct CopyWorker<'j> {
 }
 
 impl CopyWorker<'_> {
-    /// Copies frames as they are: a record whose CRC is not verified must not get a valid one.
+    /// Copies frames unchanged. Framing the data again would give a corrupt record whose CRC is not verified a valid CRC.
     fn copy(records: &Records, progress: &mut UnitProgress<'_>, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
         progress.add(records.len() as u64);
         if records.is_empty() { Ok(()) } else { write(records.frames().to_vec()) }

@@ -14,7 +14,9 @@ use arrow_ipc::{reader::FileReader, writer::FileWriter};
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 use tfarrow_codec::{EncoderBuilder, Layout, RecordType, VerifyCrc, frame, schema::with_record_type};
-use tfarrow_convert::{ConvertOptions, Error, OutputCompression, Progress, Recut, Report, Target, columnar, convert};
+use tfarrow_convert::{
+    ConvertOptions, ConvertReport, Error, OutputCompression, Progress, Reshard, Target, columnar, convert,
+};
 use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
 /// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
@@ -51,7 +53,7 @@ impl Folder {
         path
     }
 
-    fn convert(&self, source: &Path, dest: &str, options: &ConvertOptions) -> Result<Report, Error> {
+    fn convert(&self, source: &Path, dest: &str, options: &ConvertOptions) -> Result<ConvertReport, Error> {
         convert(&[source], &self.path(dest), options, &Progress::default())
     }
 }
@@ -119,8 +121,8 @@ fn new_shards_share_the_records_out_in_order() {
     folder.write("in/a-00001-of-00002.tfrecord", &frames(1_000, 703));
     let source = folder.path("in");
     let expect = records(&source);
-    for (dest, recut, count) in [("n", Recut::Shards(5), 5), ("many", Recut::Shards(2_000), 2_000)] {
-        let options = ConvertOptions { recut: Some(recut), ..options(Target::TfRecord, 2) };
+    for (dest, reshard, count) in [("n", Reshard::Shards(5), 5), ("many", Reshard::Shards(2_000), 2_000)] {
+        let options = ConvertOptions { reshard: Some(reshard), ..options(Target::TfRecord, 2) };
         folder.convert(&source, dest, &options).unwrap();
         let names = files(&folder.path(dest));
         assert_eq!(names.len(), count);
@@ -132,7 +134,7 @@ fn new_shards_share_the_records_out_in_order() {
     let sizes: Vec<_> = files(&folder.path("n")).iter().map(|n| records(&folder.path("n").join(n)).len()).collect();
     assert!(sizes.iter().all(|size| *size == 340 || *size == 341), "{sizes:?}");
 
-    let options = ConvertOptions { recut: Some(Recut::Bytes(100 << 10)), ..options(Target::TfRecord, 2) };
+    let options = ConvertOptions { reshard: Some(Reshard::Bytes(100 << 10)), ..options(Target::TfRecord, 2) };
     folder.convert(&source, "sized", &options).unwrap();
     let sized = folder.path("sized");
     let sizes: Vec<_> = files(&sized).iter().map(|n| fs::metadata(sized.join(n)).unwrap().len()).collect();
@@ -146,14 +148,14 @@ fn parquet_is_cut_anew_too() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 1_000));
     folder.convert(&source, "one", &options(Target::Parquet, 2)).unwrap();
-    let recut = ConvertOptions { recut: Some(Recut::Shards(3)), ..options(Target::Parquet, 2) };
-    folder.convert(&folder.path("one"), "three", &recut).unwrap();
+    let reshard = ConvertOptions { reshard: Some(Reshard::Shards(3)), ..options(Target::Parquet, 2) };
+    folder.convert(&folder.path("one"), "three", &reshard).unwrap();
     assert_eq!(files(&folder.path("three")).len(), 3);
     folder.convert(&folder.path("three"), "back", &options(Target::TfRecord, 2)).unwrap();
     assert!(records(&folder.path("back")) == records(&source));
     // Into the other format, too: new files say of themselves what they are.
-    let recut = ConvertOptions { recut: Some(Recut::Shards(2)), ..options(Target::Arrow, 2) };
-    folder.convert(&folder.path("three"), "two", &recut).unwrap();
+    let reshard = ConvertOptions { reshard: Some(Reshard::Shards(2)), ..options(Target::Arrow, 2) };
+    folder.convert(&folder.path("three"), "two", &reshard).unwrap();
     folder.convert(&folder.path("two"), "again", &options(Target::TfRecord, 2)).unwrap();
     assert!(records(&folder.path("again")) == records(&source));
 }
@@ -329,7 +331,7 @@ fn what_a_sample_did_not_see_is_an_error() {
 }
 
 /// Converts with one worker, so that the first shard is done before the second is looked at. Returns the passes.
-fn convert_watched(source: &Path, dest: &Path, options: &ConvertOptions) -> Result<(Report, u64), Error> {
+fn convert_watched(source: &Path, dest: &Path, options: &ConvertOptions) -> Result<(ConvertReport, u64), Error> {
     let progress = Progress::default();
     let report = convert(&[source], dest, options, &progress)?;
     assert_eq!(progress.bytes(), progress.total());
@@ -505,7 +507,7 @@ fn one_odd_record_among_examples_is_told() {
     let source = folder.write("a.tfrecord", &bytes);
     let report = folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
     let why = report.why_raw.unwrap();
-    assert!(why.contains("a.tfrecord: record 5000 (byte ") && report.strays, "{why}");
+    assert!(why.contains("a.tfrecord: record 5000 (byte ") && report.has_strays, "{why}");
     let raw = ConvertOptions { record_type: Some(RecordType::Raw), ..options(Target::Parquet, 2) };
     assert_eq!(folder.convert(&source, "raw", &raw).unwrap().why_raw, None);
 }
@@ -519,7 +521,7 @@ fn what_a_record_type_leaves_out_is_counted() {
     let source = folder.write("a.tfrecord", &bytes);
     let example = ConvertOptions { record_type: Some(RecordType::Example), ..options(Target::Parquet, 2) };
     let report = folder.convert(&source, "out", &example).unwrap();
-    assert_eq!(report.losses, [("field 2 is not one of such records' features".to_owned(), 3)]);
+    assert_eq!(report.lossy_changes, [("field 2 of the records has no column".to_owned(), 3)]);
 }
 
 #[test]
@@ -549,7 +551,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_written() {
     let plain = ConvertOptions::default;
     refused(&source, "x.csv", plain());
     refused(&source, "x.tfrecord.gz", ConvertOptions { compression: Some(OutputCompression::None), ..plain() });
-    refused(&source, "x.parquet", ConvertOptions { recut: Some(Recut::Shards(1)), ..plain() });
+    refused(&source, "x.parquet", ConvertOptions { reshard: Some(Reshard::Shards(1)), ..plain() });
     refused(&source, "x/", ConvertOptions { record_type: Some(RecordType::Raw), schema: schema.clone(), ..plain() });
     refused(&parquet, "x.tfrecord", ConvertOptions { schema, ..plain() });
     refused(&parquet, "x.tfrecord", ConvertOptions { layout: Layout::List, ..plain() });
@@ -562,10 +564,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_written() {
 fn shards_of_another_cut_are_in_the_way() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100));
-    let cut = |recut| ConvertOptions { recut: Some(recut), overwrite: true, ..options(Target::TfRecord, 1) };
-    folder.convert(&source, "out", &cut(Recut::Shards(3))).unwrap();
-    folder.convert(&source, "out", &cut(Recut::Shards(3))).unwrap();
-    for other in [Recut::Shards(2), Recut::Bytes(1 << 20)] {
+    let cut = |reshard| ConvertOptions { reshard: Some(reshard), overwrite: true, ..options(Target::TfRecord, 1) };
+    folder.convert(&source, "out", &cut(Reshard::Shards(3))).unwrap();
+    folder.convert(&source, "out", &cut(Reshard::Shards(3))).unwrap();
+    for other in [Reshard::Shards(2), Reshard::Bytes(1 << 20)] {
         assert!(matches!(folder.convert(&source, "out", &cut(other)).unwrap_err(), Error::Usage(_)), "{other:?}");
     }
     assert_eq!(files(&folder.path("out")).len(), 3);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use tfarrow_convert::{ConvertOptions, Error, OutputStream, Progress, Recut, Report, convert, read_schema};
+use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
 use tfarrow_dataset::SkippedRecords;
 
 use crate::{
@@ -35,14 +35,14 @@ pub(crate) fn run(args: &Convert) -> Result<ExitCode> {
 
 /// A completed conversion.
 pub(super) struct Run {
-    pub(super) report: Report,
+    pub(super) report: ConvertReport,
 }
 
 /// Runs `convert` on the sources, and prints a summary. `close` completes the report.
 pub(super) fn run_with(
     dest: &str,
     options: &ConvertOptions,
-    convert: impl Fn(&[String], &Path, &ConvertOptions, &Progress) -> tfarrow_convert::Result<Report>,
+    convert: impl Fn(&[String], &Path, &ConvertOptions, &Progress) -> tfarrow_convert::Result<ConvertReport>,
     sources: &[String],
     close: impl FnOnce(Run) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
@@ -76,7 +76,7 @@ pub(super) fn run_with(
 
 fn options(args: &Convert) -> Result<ConvertOptions> {
     let defaults = ConvertOptions::default();
-    let shards = args.shards.map(|shards| Recut::Shards(shards.get() as u64));
+    let shards = args.shards.map(|shards| Reshard::Shards(shards.get() as u64));
     Ok(ConvertOptions {
         to: args.to,
         layout: args.reading.layout,
@@ -84,7 +84,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         jobs: args.jobs.map_or(defaults.jobs, usize::from),
         schema: args.schema.as_deref().map(read_schema).transpose()?,
         sample: args.sample.unwrap_or(defaults.sample),
-        recut: shards.or(args.shard_size.map(Recut::Bytes)),
+        reshard: shards.or(args.shard_size.map(Reshard::Bytes)),
         record_type: args.reading.record_type,
         lossy: args.lossy,
         overwrite: args.overwrite,
@@ -102,8 +102,8 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
 /// Converts with a progress bar.
 fn watched(
     progress: &Progress,
-    convert: impl FnOnce() -> tfarrow_convert::Result<Report>,
-) -> tfarrow_convert::Result<Report> {
+    convert: impl FnOnce() -> tfarrow_convert::Result<ConvertReport>,
+) -> tfarrow_convert::Result<ConvertReport> {
     let bar = Bar::new(0);
     std::thread::scope(|scope| {
         let (done, ended) = std::sync::mpsc::channel::<()>();
@@ -122,8 +122,8 @@ fn watched(
 }
 
 /// Prints the summary and what else the user has to know.
-fn print_summary(report: &Report, took: Duration) {
-    let Report { shards, files, records, bytes_in, bytes_out, losses, why_raw, .. } = report;
+fn print_summary(report: &ConvertReport, took: Duration) {
+    let ConvertReport { shards, files, records, bytes_in, bytes_out, lossy_changes, why_raw, .. } = report;
     let written = match files {
         0 => "to standard output".to_owned(),
         files => format!("in {}", plural(*files, "file")),
@@ -131,7 +131,7 @@ fn print_summary(report: &Report, took: Duration) {
     let (records, read) = (plural(*records, "record"), plural(*shards, "file"));
     let (bytes_in, bytes_out, seconds) = (size(*bytes_in), size(*bytes_out), took.as_secs_f64());
     stderr::print(&format!("{records}: read {bytes_in} in {read}, wrote {bytes_out} {written}, in {seconds:.1} s"));
-    for (what, times) in losses {
+    for (what, times) in lossy_changes {
         stderr::print(&format!("{what}: {}", plural(*times, "time")));
     }
     why_raw.iter().for_each(|why| stderr::print(why));
@@ -140,8 +140,8 @@ fn print_summary(report: &Report, took: Duration) {
         stderr::print(&escape(&format!("created {count} above the output: {deepest}")));
     }
     stderr::skipped_files(&report.passed_over, &report.missing);
-    if let Some(first) = report.others.first() {
-        let (count, first) = (plural(report.others.len() as u64, "output"), first.display());
+    if let Some(first) = report.kept_outputs.first() {
+        let (count, first) = (plural(report.kept_outputs.len() as u64, "output"), first.display());
         let why = "of the interrupted run has a source that is not among these, and is kept";
         stderr::print(&escape(&format!("{count} {why}, such as {first}")));
     }
@@ -159,8 +159,8 @@ impl Run {
 
     /// The exit status: 3 for lossy values, unparsable or skipped records.
     fn status(&self) -> ExitCode {
-        let Report { losses, strays, damage, .. } = &self.report;
-        let found = !losses.is_empty() || *strays || damage.faults.kept().next().is_some();
+        let ConvertReport { lossy_changes, has_strays, damage, .. } = &self.report;
+        let found = !lossy_changes.is_empty() || *has_strays || damage.faults.kept().next().is_some();
         if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
     }
 }

@@ -15,11 +15,11 @@
 //! The type of a piece is a type of its format, so that pieces of one format cannot reach a file of another.
 //! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` (`jobs.rs`).
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use arrow_array::RecordBatch;
 
-use crate::{Result, output::Output, worker::LossyChanges};
+use crate::{Result, output::Output};
 
 pub(crate) mod arrow;
 pub(crate) mod parquet;
@@ -27,6 +27,9 @@ pub(crate) mod tfrecord;
 
 /// Passes a piece to the output of a job.
 pub(crate) type WritePiece<'a, P> = dyn FnMut(P) -> Result<()> + 'a;
+
+/// Values and features that were changed or left out because the output format cannot hold them, and how often.
+pub(crate) type LossyChanges = BTreeMap<String, u64>;
 
 /// A file format: how pieces become a file.
 pub(crate) trait FileFormat: Clone + Send + Sync {

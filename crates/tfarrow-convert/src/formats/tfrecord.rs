@@ -12,8 +12,8 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{Encoder, EncoderBuilder};
 use tfarrow_dataset::{Compression, ShardWriter};
 
-use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
-use crate::{Error, OutputCompression, Result, output::Output, worker::LossyChanges};
+use super::{FileFormat, LossyChanges, PieceWriter, RowEncoder, RowFormat, WritePiece};
+use crate::{Error, OutputCompression, Result, output::Output};
 
 /// Bytes of frames in a piece, at least, but for the last piece of a unit.
 const PIECE_BYTES: usize = 4 << 20;
