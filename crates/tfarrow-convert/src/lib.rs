@@ -42,7 +42,7 @@ mod trial;
 mod verify;
 mod worker;
 
-pub use diff::{DataSetDiff, DiffOptions, RecordDifference, RecordPlace, diff};
+pub use diff::{DataSetDiff, DiffOptions, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use error::{Error, Result};
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;

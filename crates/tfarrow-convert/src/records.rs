@@ -1,5 +1,5 @@
-//! The records of a data set in any of the formats, one after the other: of Parquet and Arrow, as the way back would write
-//! them.
+//! The records of a data set in any format, in order. Rows of Parquet and Arrow are encoded to the records that a conversion
+//! to TFRecord would write.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,72 +7,80 @@ use std::{
     vec,
 };
 
+use arrow_array::RecordBatch;
 use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
 use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, SkippedRecords};
 
 use crate::{Error, Result, columnar};
 
-/// Records that lie together.
-pub(crate) struct Block {
+/// Consecutive records of a file, and which of them are valid.
+pub(crate) struct CheckedRecords {
     pub(crate) path: Arc<PathBuf>,
     pub(crate) records: Records,
-    /// Which of them are passed over: they are damaged, or do not parse.
+    /// The indexes of corrupt and unparsable records, which are skipped.
     faulty: Vec<usize>,
-    /// The number in the file of the first.
+    /// The number of the first record in the file.
     pub(crate) first: u64,
-    /// Whether they have an offset in the file.
+    /// Whether the file is TFRecord, in which records have an offset.
     pub(crate) is_tfrecord: bool,
 }
 
-impl Block {
-    /// Which of the records are sound.
-    pub(crate) fn sound(&self) -> impl Iterator<Item = usize> {
+impl CheckedRecords {
+    /// The indexes of the valid records.
+    pub(crate) fn valid(&self) -> impl Iterator<Item = usize> {
         (0..self.records.len()).filter(|index| self.faulty.binary_search(index).is_err())
     }
 }
 
-/// Reads shards in their order.
+/// Reads the records of shards, in order.
 pub(crate) struct RecordReader {
     shards: vec::IntoIter<Shard>,
-    open: Option<(Arc<PathBuf>, Input)>,
+    open: Option<(Arc<PathBuf>, RecordInput)>,
     read: ReadOptions,
-    /// Of what type records are made of Parquet and Arrow files, if not of the one that the file says.
-    made_as: Option<RecordType>,
-    /// Of what type all records are.
+    /// The type of the records that rows are encoded to; `None` for the type in the metadata of each file.
+    encode_as: Option<RecordType>,
+    /// The type of the records of all shards.
     record_type: RecordType,
     validator: Validator,
-    /// What was passed over so far: nothing, unless that is asked for.
+    /// Corrupt and unparsable records that were skipped so far.
     pub(crate) skipped: SkippedRecords,
 }
 
-enum Input {
+/// An open shard.
+enum RecordInput {
     TfRecord(Box<ShardReader>),
-    Columnar { batches: columnar::Batches, encoder: Option<Encoder>, rows: u64 },
+    /// A Parquet or Arrow file, the encoder for its schema, and the number of rows that were read.
+    Columnar {
+        batches: columnar::Batches,
+        encoder: Option<Encoder>,
+        rows: u64,
+    },
 }
 
 impl RecordReader {
-    /// The records are of this type. Of Parquet and Arrow files they are `made_as` that; by default as the file says.
+    /// A reader of records of type `record_type`. Rows of Parquet and Arrow are encoded to records of type `encode_as`, or
+    /// of the type in the metadata of each file.
     pub(crate) fn new(
         shards: Vec<Shard>,
         read: ReadOptions,
         record_type: RecordType,
-        made_as: Option<RecordType>,
+        encode_as: Option<RecordType>,
     ) -> Self {
         let validator = Validator::new(record_type, read.limits);
         let skipped = SkippedRecords::default();
-        Self { shards: shards.into_iter(), open: None, read, made_as, record_type, validator, skipped }
+        Self { shards: shards.into_iter(), open: None, read, encode_as, record_type, validator, skipped }
     }
 
-    fn open(&self, shard: &Shard) -> Result<Input> {
+    fn open(&self, shard: &Shard) -> Result<RecordInput> {
         Ok(match shard.contents {
-            Contents::TfRecord => Input::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
+            Contents::TfRecord => RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
             Contents::Parquet | Contents::Arrow => {
-                Input::Columnar { batches: columnar::rows(shard)?, encoder: None, rows: 0 }
+                RecordInput::Columnar { batches: columnar::rows(shard)?, encoder: None, rows: 0 }
             }
         })
     }
 
-    fn next_block(&mut self) -> Result<Option<Block>> {
+    fn next_block(&mut self) -> Result<Option<CheckedRecords>> {
         loop {
             let Some((path, input)) = &mut self.open else {
                 let Some(shard) = self.shards.next() else { return Ok(None) };
@@ -81,33 +89,27 @@ impl RecordReader {
             };
             let path = Arc::clone(path);
             match input {
-                Input::TfRecord(reader) => {
+                RecordInput::TfRecord(reader) => {
                     let records = reader.as_mut().next()?;
                     self.skipped.merge(reader.lost());
                     if let Some(records) = records {
                         let faulty = self.faulty(&path, &records)?;
                         let first = records.first();
-                        return Ok(Some(Block { path, records, faulty, first, is_tfrecord: true }));
+                        return Ok(Some(CheckedRecords { path, records, faulty, first, is_tfrecord: true }));
                     }
                 }
-                Input::Columnar { batches, encoder, rows } => {
+                RecordInput::Columnar { batches, encoder, rows } => {
                     if let Some(batch) = batches.next().transpose()? {
-                        let encoder = match encoder {
-                            Some(encoder) => encoder,
-                            None => {
-                                let builder = EncoderBuilder::new();
-                                let builder = self.made_as.into_iter().fold(builder, EncoderBuilder::with_record_type);
-                                let built = builder.build(batch.schema()).map_err(|e| Error::codec(&path, e))?;
-                                encoder.insert(built)
-                            }
-                        };
-                        let mut frames = Vec::new();
-                        encoder.encode(&batch, &mut frames).map_err(|e| Error::codec(&path, e))?;
-                        let records =
-                            Records::from_frames(frames, Limits::default()).map_err(|e| Error::codec(&path, e))?;
+                        let records = encode(encoder, self.encode_as, &batch).map_err(|e| Error::codec(&path, e))?;
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
-                        return Ok(Some(Block { path, records, faulty: Vec::new(), first, is_tfrecord: false }));
+                        return Ok(Some(CheckedRecords {
+                            path,
+                            records,
+                            faulty: Vec::new(),
+                            first,
+                            is_tfrecord: false,
+                        }));
                     }
                 }
             }
@@ -115,8 +117,10 @@ impl RecordReader {
         }
     }
 
-    /// The records whose CRCs do not hold, and those that do not parse: they are counted, unless the first of them is an
-    /// error. What a limit forbids always is one.
+    /// The indexes of records with invalid CRCs, and of records that do not parse, which are added to `skipped`.
+    ///
+    /// # Errors
+    /// The first such record unless corrupt records are skipped. A record that exceeds a limit is always an error.
     fn faulty(&mut self, path: &Path, records: &Records) -> Result<Vec<usize>> {
         let mut faulty = Vec::new();
         for index in 0..records.len() {
@@ -139,13 +143,33 @@ impl RecordReader {
             return Ok(());
         }
         let lists = self.record_type == RecordType::SequenceExample;
-        let parsed = self.validator.check(records.data(index).unwrap_or_default());
+        let data = records.data(index);
+        debug_assert!(data.is_some(), "the index is that of a record");
+        let parsed = self.validator.check(data.unwrap_or_default());
         parsed.map_err(|error| records.parse_error(error, index, lists, &self.read.limits))
     }
 }
 
+/// Encodes a batch to records. Builds the encoder if there is none yet.
+fn encode(
+    encoder: &mut Option<Encoder>,
+    record_type: Option<RecordType>,
+    batch: &RecordBatch,
+) -> Result<Records, tfarrow_codec::Error> {
+    let encoder = match encoder {
+        Some(encoder) => encoder,
+        None => {
+            let builder = record_type.into_iter().fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
+            encoder.insert(builder.build(batch.schema())?)
+        }
+    };
+    let mut frames = Vec::new();
+    encoder.encode(batch, &mut frames)?;
+    Records::from_frames(frames, Limits::default())
+}
+
 impl Iterator for RecordReader {
-    type Item = Result<Block>;
+    type Item = Result<CheckedRecords>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_block().transpose()

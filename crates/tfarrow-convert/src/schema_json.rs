@@ -1,4 +1,4 @@
-//! The schema of a data set as JSON: what `tfarrow schema --format json` prints and `tfarrow convert --schema` reads.
+//! The schema of a data set as JSON, which `tfarrow schema --format json` prints and `tfarrow convert --schema` reads.
 //!
 //! ```json
 //! {
@@ -11,10 +11,15 @@
 //! }
 //! ```
 //!
-//! Read back are `record_type`, and of each feature `name`, `role`, `kind`, `arrow` and, where the column has another name
-//! than the feature, `column`. What else there is says what was seen, and may be left out. A feature whose `arrow` is null
-//! has no column. `arrow` is `int64`, `float32`, `binary` or `utf8`, a `list<..>` of one of these or, for a feature list, a
-//! `list<list<..>>`.
+//! | key | value | read back |
+//! |---|---|---|
+//! | `record_type` | `example`, `sequence-example` or `raw` | yes |
+//! | `name` | the name of the feature | yes |
+//! | `role` | `feature`, `context`, `sequence`, `record` or `unset` | yes, optional |
+//! | `kind` | `int64_list`, `float_list` or `bytes_list` | yes, optional |
+//! | `arrow` | `int64`, `float32`, `binary` or `utf8`, a `list<..>` of one of these, or a `list<list<..>>` for a feature list | yes; a feature without it, or with null, has no column |
+//! | `column` | the name of the column, if it is not that of the feature | yes, optional |
+//! | all others | statistics of the data set | no |
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,7 +34,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::Inferred;
 
-/// JSON that is no schema: says where, and what was expected.
+/// The error for JSON that is not a schema. The message has the feature and what was expected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SchemaJsonError(String);
 
@@ -43,7 +48,7 @@ impl std::error::Error for SchemaJsonError {}
 
 type Result<T, E = SchemaJsonError> = std::result::Result<T, E>;
 
-/// What was inferred, and `schema`, the columns made of it: all but those of features that have more than one kind.
+/// The JSON of an inferred schema. `schema` has the columns; features of more than one kind may have none.
 pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
     let record_type = record_type_of(schema);
     let summary = &inferred.summary;
@@ -59,7 +64,7 @@ pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
     json!({"record_type": record_type.name(), "records": summary.records(), "features": features})
 }
 
-/// The columns of a schema, by the feature and the role that each has.
+/// The columns of a schema, by feature name and role.
 pub fn columns_of(schema: &Schema) -> HashMap<(&str, Role), &Field> {
     let columns = schema.fields().iter();
     columns.filter_map(|field| Some(((feature_of(field), role_of(field)?), field.as_ref()))).collect()
@@ -69,7 +74,7 @@ fn feature_of(field: &Field) -> &str {
     field.metadata().get(FEATURE).unwrap_or(field.name())
 }
 
-/// A column that is no feature's.
+/// The JSON of a column without a feature: raw records, or names of features without a kind.
 fn column_to_json(field: &Field) -> Value {
     let role = role_of(field).map(Role::name);
     json!({"name": field.name(), "role": role, "arrow": type_name(field.data_type())})
@@ -121,27 +126,27 @@ fn place_to_json(place: Place, inferred: &Inferred) -> Value {
     json!({"file": file, "record": place.record, "offset": place.offset})
 }
 
-/// The schema that the JSON says.
+/// Reads a schema from JSON.
 ///
 /// # Errors
-/// What is not as the module's documentation says.
+/// JSON that is not as the documentation of this module describes.
 pub fn from_json(json: &Value) -> Result<SchemaRef> {
     let name = text(json, "record_type", "the schema")?;
     let record_type = RecordType::from_name(name)
-        .ok_or_else(|| wrong(format!("record_type: expected example, sequence-example or raw, found {name:?}")))?;
+        .ok_or_else(|| invalid(format!("record_type: expected example, sequence-example or raw, found {name:?}")))?;
     let features = json.get("features").and_then(Value::as_array);
-    let features = features.ok_or_else(|| wrong("expected a list `features`"))?;
+    let features = features.ok_or_else(|| invalid("expected a list `features`"))?;
     let mut fields: Vec<Field> = Vec::new();
     let mut names = HashSet::new();
     for feature in features {
         if let Some(field) = field_from_json(feature, record_type)? {
             if !names.insert(field.name().clone()) {
-                return Err(wrong(format!("two columns are called {:?}", field.name())));
+                return Err(invalid(format!("two columns have the name {:?}", field.name())));
             }
             fields.push(field);
         }
     }
-    // As inference has them: by name, our own last.
+    // The order of inference: by name, and tfarrow's own column last.
     fields.sort_by(|a, b| {
         let key = |field: &Field| (role_of(field) == Some(Role::Unset), field.name().clone());
         key(a).cmp(&key(b))
@@ -152,14 +157,14 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
     }
 }
 
-/// The column of one feature, where it has one.
+/// The column of a feature; `None` if it has no column.
 fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field>> {
     let feature = text(json, "name", "a feature")?;
     let place = format!("feature {feature:?}");
     if let Some(kinds) = json.get("kinds").and_then(Value::as_object).filter(|_| json["arrow"].is_null()) {
         let kinds: Vec<_> = kinds.keys().map(String::as_str).collect();
-        return Err(wrong(format!(
-            "{place} has more than one kind ({}): say `arrow`, or leave it out",
+        return Err(invalid(format!(
+            "{place} has more than one kind ({}): set `arrow`, or remove the feature",
             kinds.join(", ")
         )));
     }
@@ -168,7 +173,7 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
     }
     let arrow = text(json, "arrow", &place)?;
     let (shape, values) = parse_type(arrow).ok_or_else(|| {
-        wrong(format!(
+        invalid(format!(
             "{place}: arrow: expected int64, float32, binary or utf8, a list<..> of one of these or, for a feature list, a \
              list<list<..>>, found {arrow:?}"
         ))
@@ -176,11 +181,11 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
     let role = role_from_json(json, &place, shape, record_type)?;
     let kind = json.get("kind").and_then(Value::as_str);
     if let Some(kind) = kind.filter(|kind| Kind::from_name(kind) != Some(values.kind())) {
-        return Err(wrong(format!("{place}: a {kind} cannot be {arrow}")));
+        return Err(invalid(format!("{place}: a {kind} cannot be {arrow}")));
     }
     let column = json.get("column").and_then(Value::as_str).unwrap_or(feature);
     let field = Column { feature: feature.to_owned(), role, shape, values }.field(column);
-    Column::try_new(&field, record_type).map_err(|e| wrong(e.to_string()))?;
+    Column::try_new(&field, record_type).map_err(|e| invalid(e.to_string()))?;
     Ok(Some(field))
 }
 
@@ -199,18 +204,18 @@ fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordTy
         RecordType::SequenceExample => &[Role::Context, Role::Sequence, Role::Unset],
     };
     let role = roles.iter().find(|role| role.name() == name).copied();
-    role.ok_or_else(|| wrong(format!("{place}: {} records have no role {name:?}", record_type.name())))
+    role.ok_or_else(|| invalid(format!("{place}: {} records have no role {name:?}", record_type.name())))
 }
 
 fn text<'a>(json: &'a Value, key: &str, place: &str) -> Result<&'a str> {
-    json.get(key).and_then(Value::as_str).ok_or_else(|| wrong(format!("{place}: expected a text `{key}`")))
+    json.get(key).and_then(Value::as_str).ok_or_else(|| invalid(format!("{place}: expected a string `{key}`")))
 }
 
-fn wrong(message: impl Into<String>) -> SchemaJsonError {
+fn invalid(message: impl Into<String>) -> SchemaJsonError {
     SchemaJsonError(message.into())
 }
 
-/// A column's type in one word: `int64`, `list<float32>`, `list<list<utf8>>`.
+/// The name of a column's type, such as `int64`, `list<float32>` or `list<list<utf8>>`.
 pub fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::List(item) => format!("list<{}>", type_name(item.data_type())),
@@ -258,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_enough() {
+    fn optional_keys_may_be_missing() {
         let fields = vec![
             column("a", Role::Feature, Shape::Scalar, Values::Int64, "a"),
             column("b", Role::Feature, Shape::List, Values::Utf8, "b"),
@@ -275,7 +280,7 @@ mod tests {
             column("a", Role::Sequence, Shape::Steps, Values::Binary, "feature_lists/a"),
             column("_tfarrow_unset", Role::Unset, Shape::List, Values::Utf8, "_tfarrow_unset"),
         ];
-        // In whatever order they are said: columns are sorted by name, our own last.
+        // Columns are sorted by name, with tfarrow's own last, independently of the order in the JSON.
         let json = json!({"record_type": "sequence-example", "features": [
             {"name": "_tfarrow_unset", "role": "unset", "arrow": "list<utf8>"},
             {"name": "a", "column": "feature_lists/a", "role": "sequence", "arrow": "list<list<binary>>"},
@@ -284,13 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_name_the_feature_and_the_key() {
         let feature = |feature: Value| json!({"record_type": "example", "features": [feature]});
         let cases = [
-            (json!([]), "the schema: expected a text `record_type`"),
+            (json!([]), "the schema: expected a string `record_type`"),
             (json!({"record_type": "x"}), "record_type: expected example, sequence-example or raw, found \"x\""),
             (json!({"record_type": "example"}), "expected a list `features`"),
-            (feature(json!({})), "a feature: expected a text `name`"),
+            (feature(json!({})), "a feature: expected a string `name`"),
             (
                 feature(json!({"name": "a", "arrow": "int64", "kind": "float_list"})),
                 "feature \"a\": a float_list cannot be int64",
@@ -301,7 +306,7 @@ mod tests {
             ),
             (
                 feature(json!({"name": "a", "arrow": null, "kinds": {"int64_list": {}, "float_list": {}}})),
-                "feature \"a\" has more than one kind (int64_list, float_list): say `arrow`, or leave it out",
+                "feature \"a\" has more than one kind (int64_list, float_list): set `arrow`, or remove the feature",
             ),
         ];
         for (json, message) in cases {
@@ -315,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn types_read_as_they_are_written() {
+    fn type_names_round_trip() {
         for name in ["int64", "list<float32>", "list<list<utf8>>", "binary"] {
             let (shape, values) = parse_type(name).unwrap();
             let column = Column { feature: String::new(), role: Role::Feature, shape, values };

@@ -24,14 +24,15 @@ const SHOWN: usize = 60;
 
 /// Prints the first differences, and a summary.
 pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
-    let options = DiffOptions { record_type: args.record_type, read: args.damage.read(), most: args.records };
+    let options =
+        DiffOptions { record_type: args.record_type, read: args.damage.read(), max_differences: args.records };
     if [&args.left, &args.right] == ["-", "-"] {
         return Err(
             Usage("standard input can be read only once: name a file for one of the data sets".to_owned()).into()
         );
     }
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
-    found.besides.iter().for_each(|besides| stderr::skipped_files(&besides.passed_over, &besides.missing));
+    found.other_files.iter().for_each(|other| stderr::skipped_files(&other.passed_over, &other.missing));
     let text = match args.format {
         FaultFormat::Table => table(args, &found).trim_end().to_owned(),
         FaultFormat::Json => output::pretty(&json(&found))?,
@@ -71,7 +72,7 @@ fn table(args: &Diff, found: &DataSetDiff) -> String {
             let alone = |count, name| {
                 if count > 0 { format!(", {} of {name} without a partner", self::count(count)) } else { String::new() }
             };
-            let (left, right) = (alone(found.alone[0], "the first"), alone(found.alone[1], "the second"));
+            let (left, right) = (alone(found.unpaired[0], "the first"), alone(found.unpaired[1], "the second"));
             coloured(BAD, &format!("{equal} equal, {different} different{left}{right}"))
         }
     });
@@ -81,7 +82,7 @@ fn table(args: &Diff, found: &DataSetDiff) -> String {
 /// Two records that differ, or one without a partner.
 fn record(difference: &RecordDifference) -> String {
     let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
-    let [left, right] = difference.places.each_ref().map(place);
+    let [left, right] = difference.positions.each_ref().map(place);
     let mut text = coloured(TITLE, &format!("record {}", count(difference.number)));
     text.push_str(&format!("\n  - {left}\n  + {right}\n"));
     for Difference { feature: of, what } in &difference.differences {
@@ -137,7 +138,7 @@ fn json(found: &DataSetDiff) -> Value {
         "equal": found.is_equal(),
         "records": found.records,
         "pairs": {"equal": found.equal, "different": found.different},
-        "alone": found.alone,
+        "alone": found.unpaired,
         "passed_over": found.skipped.each_ref().map(skipped),
         "features": features.collect::<Vec<_>>(),
         "first": found.first.iter().map(record_json).collect::<Vec<_>>(),
@@ -145,7 +146,7 @@ fn json(found: &DataSetDiff) -> Value {
 }
 
 fn record_json(difference: &RecordDifference) -> Value {
-    let place = |place: &Option<tfarrow_convert::RecordPlace>| {
+    let place = |place: &Option<tfarrow_convert::RecordPosition>| {
         place
             .as_ref()
             .map(|place| json!({"file": place.path.to_string_lossy(), "record": place.record, "offset": place.offset}))
@@ -159,7 +160,7 @@ fn record_json(difference: &RecordDifference) -> Value {
     });
     json!({
         "record": difference.number,
-        "places": difference.places.each_ref().map(place),
+        "places": difference.positions.each_ref().map(place),
         "differences": differences.collect::<Vec<_>>(),
     })
 }
