@@ -1,5 +1,5 @@
-//! Conversions as a library does them: the output depends on the data alone, and appears whole or not at all.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! Conversions through the library interface: outputs depend only on the data, and are complete or absent.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::{
     fs,
@@ -99,7 +99,7 @@ fn the_output_does_not_depend_on_the_number_of_workers() {
 }
 
 #[test]
-fn what_goes_to_parquet_and_arrow_comes_back() {
+fn conversions_to_parquet_and_arrow_round_trip() {
     let folder = Folder::new();
     folder.write("in/a.tfrecord", &frames(0, 5_000));
     folder.write("in/b/c.tfrecord", &frames(5_000, 3_000));
@@ -115,7 +115,7 @@ fn what_goes_to_parquet_and_arrow_comes_back() {
 }
 
 #[test]
-fn new_shards_share_the_records_out_in_order() {
+fn new_shards_have_the_records_in_order() {
     let folder = Folder::new();
     folder.write("in/a-00000-of-00002.tfrecord", &frames(0, 1_000));
     folder.write("in/a-00001-of-00002.tfrecord", &frames(1_000, 703));
@@ -138,13 +138,13 @@ fn new_shards_share_the_records_out_in_order() {
     folder.convert(&source, "sized", &options).unwrap();
     let sized = folder.path("sized");
     let sizes: Vec<_> = files(&sized).iter().map(|n| fs::metadata(sized.join(n)).unwrap().len()).collect();
-    // The size is that of the records, and of at most one record more; frames come on top.
+    // The size is that of the records, which exceed it by at most one record. Frames are added to it.
     assert!(sizes.iter().all(|size| *size <= 105 << 10), "{sizes:?}");
     assert!(records(&sized) == expect);
 }
 
 #[test]
-fn parquet_is_cut_anew_too() {
+fn parquet_is_resharded() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 1_000));
     folder.convert(&source, "one", &options(Target::Parquet, 2)).unwrap();
@@ -153,7 +153,7 @@ fn parquet_is_cut_anew_too() {
     assert_eq!(files(&folder.path("three")).len(), 3);
     folder.convert(&folder.path("three"), "back", &options(Target::TfRecord, 2)).unwrap();
     assert!(records(&folder.path("back")) == records(&source));
-    // Into the other format, too: new files say of themselves what they are.
+    // To Arrow as well: the metadata of new files is their own.
     let reshard = ConvertOptions { reshard: Some(Reshard::Shards(2)), ..options(Target::Arrow, 2) };
     folder.convert(&folder.path("three"), "two", &reshard).unwrap();
     folder.convert(&folder.path("two"), "again", &options(Target::TfRecord, 2)).unwrap();
@@ -161,7 +161,7 @@ fn parquet_is_cut_anew_too() {
 }
 
 #[test]
-fn a_damaged_shard_leaves_no_output() {
+fn a_corrupt_shard_leaves_no_output() {
     let folder = Folder::new();
     let mut bytes = frames(0, 20_000);
     let middle = bytes.len() / 2;
@@ -174,21 +174,20 @@ fn a_damaged_shard_leaves_no_output() {
     }
 }
 
-/// A file of few bytes, with lists, text, numbers and more than one row group or batch; `by_us`, or by who writes no
-/// checksums.
-fn columnar_file(folder: &Folder, to: Target, by_us: bool) -> PathBuf {
+/// A small file with lists, strings, numbers, and more than one row group or batch; with checksums, or without.
+fn columnar_file(folder: &Folder, to: Target, checksums: bool) -> PathBuf {
     let ragged = [Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3); 40])];
     let ragged: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(ragged));
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "b", "", "dd"]));
     let columns = [("ragged", ragged), ("text", texts)];
-    if by_us {
+    if checksums {
         let source = folder.write("a.tfrecord", &encoded(&columns));
         let compression = Some(OutputCompression::None);
         let options = ConvertOptions { compression, row_group_rows: 3, ..options(to, 1) };
         folder.convert(&source, "out", &options).unwrap();
         return folder.path("out").join(&files(&folder.path("out"))[0]);
     }
-    let path = folder.path(&format!("stranger.{}", to.name()));
+    let path = folder.path(&format!("plain.{}", to.name()));
     let (file, batch) = (fs::File::create(&path).unwrap(), RecordBatch::try_from_iter(columns).unwrap());
     if to == Target::Parquet {
         let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
@@ -202,38 +201,38 @@ fn columnar_file(folder: &Folder, to: Target, by_us: bool) -> PathBuf {
     path
 }
 
-/// Writes a file with one bit of it changed.
-fn write_flipped(folder: &Folder, whole: &[u8], to: Target, bit: usize) -> PathBuf {
-    let mut bytes = whole.to_vec();
+/// Writes a file with one bit changed.
+fn write_flipped(folder: &Folder, bytes: &[u8], to: Target, bit: usize) -> PathBuf {
+    let mut bytes = bytes.to_vec();
     bytes[bit / 8] ^= 1 << (bit % 8);
-    folder.write(&format!("damaged.{}", to.name()), &bytes)
+    folder.write(&format!("corrupt.{}", to.name()), &bytes)
 }
 
-/// What reads Parquet and Arrow panics at some damage, which must not reach whoever converts.
+/// The libraries that read Parquet and Arrow panic on some corrupt files. The panic must become an error.
 #[test]
-fn a_damaged_file_of_a_stranger_is_other_rows_or_an_error_that_names_it() {
+fn a_corrupt_file_without_checksums_has_other_rows_or_is_an_error_with_its_name() {
     for to in [Target::Parquet, Target::Arrow] {
         let folder = Folder::new();
-        let whole = fs::read(columnar_file(&folder, to, false)).unwrap();
+        let bytes = fs::read(columnar_file(&folder, to, false)).unwrap();
         let (mut errors, mut panics) = (0, 0);
-        for place in 0..whole.len() {
-            let damaged = write_flipped(&folder, &whole, to, place * 8 + place % 8);
-            if let Err(error) = folder.convert(&damaged, "back", &options(Target::TfRecord, 1)) {
+        for byte in 0..bytes.len() {
+            let corrupt = write_flipped(&folder, &bytes, to, byte * 8 + byte % 8);
+            if let Err(error) = folder.convert(&corrupt, "back", &options(Target::TfRecord, 1)) {
                 let error = error.to_string();
-                assert!(error.contains("damaged."), "byte {place}: {error}");
+                assert!(error.contains("corrupt."), "byte {byte}: {error}");
                 errors += 1;
                 panics += usize::from(error.contains("its reader gave up"));
-                assert_eq!(files(&folder.path("back")), [""; 0], "byte {place}");
+                assert_eq!(files(&folder.path("back")), [""; 0], "byte {byte}");
             }
             let _ = fs::remove_dir_all(folder.path("back"));
         }
-        let bytes = whole.len();
-        assert!(errors > bytes / 5 && panics > 0, "{to:?}: {errors} errors, {panics} panics, {bytes} bytes");
+        let len = bytes.len();
+        assert!(errors > len / 5 && panics > 0, "{to:?}: {errors} errors, {panics} panics, {len} bytes");
     }
 }
 
-/// Why a Parquet or Arrow file cannot be read, if it cannot.
-fn damage(path: &Path) -> Option<String> {
+/// The error of reading a Parquet or Arrow file; `None` if it can be read.
+fn read_error(path: &Path) -> Option<String> {
     let source = resolve(&[path]).map_err(|e| e.to_string()).map(|mut found| found.remove(0));
     let rows = source.and_then(|source| columnar::rows(&source).map_err(|e| e.to_string()));
     match rows {
@@ -243,26 +242,26 @@ fn damage(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn every_flip_of_a_bit_in_a_file_of_ours_is_found() {
+fn checksums_detect_every_flipped_bit() {
     for to in [Target::Parquet, Target::Arrow] {
         let folder = Folder::new();
-        let made = columnar_file(&folder, to, true);
-        assert_eq!(damage(&made), None);
-        let whole = fs::read(&made).unwrap();
-        let (mut by_checksum, bits) = (0, whole.len() * 8);
+        let file = columnar_file(&folder, to, true);
+        assert_eq!(read_error(&file), None);
+        let bytes = fs::read(&file).unwrap();
+        let (mut by_checksum, bits) = (0, bytes.len() * 8);
         for bit in 0..bits {
-            let found = damage(&write_flipped(&folder, &whole, to, bit));
-            assert!(found.is_some(), "{to:?}, bit {} of byte {} of {}", bit % 8, bit / 8, whole.len());
-            by_checksum += usize::from(found.is_some_and(|error| error.contains("is not as it was written")));
+            let error = read_error(&write_flipped(&folder, &bytes, to, bit));
+            assert!(error.is_some(), "{to:?}, bit {} of byte {} of {}", bit % 8, bit / 8, bytes.len());
+            by_checksum += usize::from(error.is_some_and(|error| error.contains("is not as it was written")));
         }
-        println!("{to:?}: all {bits} flips are found, {by_checksum} of them by checksums");
+        println!("{to:?}: all {bits} flipped bits are detected, {by_checksum} of them by checksums");
         assert!(by_checksum > bits / 4, "{to:?}: {by_checksum} of {bits}");
     }
 }
 
-/// What stands for a checksum until it is known is no part of any name.
+/// The placeholder of the first checksum in the footer must not be confused with a column name.
 #[test]
-fn names_like_checksums_stay_as_they_are() {
+fn column_names_that_resemble_checksums_are_not_changed() {
     for to in [Target::Parquet, Target::Arrow] {
         for rows in [0, 3] {
             let folder = Folder::new();
@@ -275,19 +274,18 @@ fn names_like_checksums_stay_as_they_are() {
             writer.write(&batch).unwrap();
             writer.close().unwrap();
             folder.convert(&source, "out", &options(to, 1)).unwrap();
-            let made = folder.path("out").join(&files(&folder.path("out"))[0]);
-            assert_eq!(damage(&made), None, "{to:?}, {rows} rows");
-            let schema = tfarrow_convert::read_schema(&made).unwrap();
+            let file = folder.path("out").join(&files(&folder.path("out"))[0]);
+            assert_eq!(read_error(&file), None, "{to:?}, {rows} rows");
+            let schema = tfarrow_convert::read_schema(&file).unwrap();
             assert_eq!(schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), names);
         }
     }
 }
 
 #[test]
-fn who_copies_the_metadata_of_an_arrow_file_has_no_checksums() {
+fn an_arrow_file_with_copied_metadata_has_no_checksums() {
     let folder = Folder::new();
-    let made = columnar_file(&folder, Target::Arrow, true);
-    let file = fs::File::open(&made).unwrap();
+    let file = fs::File::open(columnar_file(&folder, Target::Arrow, true)).unwrap();
     let reader = FileReader::try_new(file, None).unwrap();
     let copy = folder.path("copy.arrow");
     let mut writer = FileWriter::try_new(fs::File::create(&copy).unwrap(), &reader.schema()).unwrap();
@@ -295,22 +293,22 @@ fn who_copies_the_metadata_of_an_arrow_file_has_no_checksums() {
     reader.custom_metadata().iter().for_each(|(key, value)| writer.write_metadata(key, value));
     reader.for_each(|batch| writer.write(&batch.unwrap()).unwrap());
     writer.finish().unwrap();
-    assert_eq!(damage(&copy), None);
+    assert_eq!(read_error(&copy), None);
 }
 
-/// Damage that may hide the checksums from who looks for them, and something else.
+/// Zeros may overwrite the checksums or the mark, together with other bytes.
 #[test]
-fn zeros_in_a_file_of_ours_are_found() {
+fn checksums_detect_zeroed_bytes() {
     for to in [Target::Parquet, Target::Arrow] {
         let folder = Folder::new();
-        let whole = fs::read(columnar_file(&folder, to, true)).unwrap();
+        let bytes = fs::read(columnar_file(&folder, to, true)).unwrap();
         for len in [2, 8, 40] {
-            for start in 0..whole.len() - len {
-                let mut bytes = whole.clone();
-                bytes[start..start + len].fill(0);
-                if bytes != whole {
-                    let damaged = folder.write(&format!("damaged.{}", to.name()), &bytes);
-                    assert!(damage(&damaged).is_some(), "{to:?}, {len} bytes at {start} of {}", whole.len());
+            for start in 0..bytes.len() - len {
+                let mut zeroed = bytes.clone();
+                zeroed[start..start + len].fill(0);
+                if zeroed != bytes {
+                    let corrupt = folder.write(&format!("corrupt.{}", to.name()), &zeroed);
+                    assert!(read_error(&corrupt).is_some(), "{to:?}, {len} bytes at {start} of {}", bytes.len());
                 }
             }
         }
@@ -318,7 +316,7 @@ fn zeros_in_a_file_of_ours_are_found() {
 }
 
 #[test]
-fn what_a_sample_did_not_see_is_an_error() {
+fn a_feature_that_is_not_in_the_sample_is_an_error() {
     let folder = Folder::new();
     let extra: ArrayRef = Arc::new(Int64Array::from(vec![7]));
     let late = encoded(&[("id", Arc::clone(&extra)), ("late", extra)]);
@@ -330,8 +328,12 @@ fn what_a_sample_did_not_see_is_an_error() {
     folder.convert(&source, "out", &options(Target::Parquet, 2)).unwrap();
 }
 
-/// Converts with one worker, so that the first shard is done before the second is looked at. Returns the passes.
-fn convert_watched(source: &Path, dest: &Path, options: &ConvertOptions) -> Result<(ConvertReport, u64), Error> {
+/// Converts with one worker, so that the first shard is complete before the second is read. Returns the number of passes.
+fn convert_counting_passes(
+    source: &Path,
+    dest: &Path,
+    options: &ConvertOptions,
+) -> Result<(ConvertReport, u64), Error> {
     let progress = Progress::default();
     let report = convert(&[source], dest, options, &progress)?;
     assert_eq!(progress.bytes(), progress.total());
@@ -339,15 +341,15 @@ fn convert_watched(source: &Path, dest: &Path, options: &ConvertOptions) -> Resu
     Ok((report, passes))
 }
 
-/// One unit holds all of it: reading it takes no time, converting it does.
+/// The file is one unit. Reading it takes little time, converting it takes longer.
 #[test]
-fn progress_is_made_while_a_unit_is_converted() {
+fn progress_is_reported_while_a_unit_is_converted() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100_000));
-    let sees_more_than_the_ends = || {
+    let sees_intermediate_progress = || {
         let progress = Progress::default();
-        let usual = ConvertOptions { jobs: 1, overwrite: true, ..ConvertOptions::default() };
-        let options = ConvertOptions { schema: by_all(&source, Target::Parquet).schema, ..usual };
+        let overwrite = ConvertOptions { jobs: 1, overwrite: true, ..ConvertOptions::default() };
+        let options = ConvertOptions { schema: with_schema(&source, Target::Parquet).schema, ..overwrite };
         let total = fs::metadata(&source).unwrap().len();
         std::thread::scope(|scope| {
             let conversion =
@@ -362,46 +364,46 @@ fn progress_is_made_while_a_unit_is_converted() {
             between
         })
     };
-    // Whoever looks may be held up for as long as the conversion takes, but not time and again.
-    assert!((0..20).any(|_| sees_more_than_the_ends()));
+    // The polling thread may be delayed by the scheduler for a complete conversion, but not in every run.
+    assert!((0..20).any(|_| sees_intermediate_progress()));
 }
 
-/// By the columns of everything, which are given: one pass that takes nothing for granted.
-fn by_all(folder: &Path, to: Target) -> ConvertOptions {
+/// Options with the schema of all records, with which a conversion takes one pass.
+fn with_schema(folder: &Path, to: Target) -> ConvertOptions {
     let inferred = infer(&resolve(&[folder]).unwrap(), Sample::All, 1, &|_, _| ()).unwrap();
     ConvertOptions { schema: Some(inferred.schema(Layout::Auto, None).unwrap()), ..options(to, 1) }
 }
 
 #[test]
-fn the_output_is_that_of_all_records_in_one_pass_or_two() {
+fn the_output_of_one_pass_is_that_of_two_passes() {
     let texts = |values: Vec<&'static [u8]>| Arc::new(BinaryArray::from(values)) as ArrayRef;
     let numbers = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
     let two = ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(7), Some(8)])]);
     let cases = [
-        ("nothing new", vec![("id", numbers(vec![7]))], 1),
+        ("same columns", vec![("id", numbers(vec![7]))], 1),
         ("another feature", vec![("late", numbers(vec![7]))], 2),
-        ("no scalar", vec![("id", Arc::new(two) as ArrayRef)], 2),
-        ("no text", vec![("text", texts(vec![b"\xff"]))], 2),
+        ("list, not scalar", vec![("id", Arc::new(two) as ArrayRef)], 2),
+        ("bytes, not text", vec![("text", texts(vec![b"\xff"]))], 2),
     ];
-    for (what, columns, passes) in cases {
+    for (case, columns, passes) in cases {
         let folder = Folder::new();
         folder.write("in/a.tfrecord", &frames(0, 5_000));
         folder.write("in/b.tfrecord", &[frames(5_000, 5_000), encoded(&columns)].concat());
         let source = folder.path("in");
         for to in [Target::Parquet, Target::Arrow] {
             let (out, expect) = (folder.path(&format!("{to:?}")), folder.path(&format!("{to:?}-expect")));
-            let (report, took) = convert_watched(&source, &out, &options(to, 1)).unwrap();
-            assert_eq!((report.files, report.records, took), (2, 10_001, passes), "{what}");
-            convert_watched(&source, &expect, &by_all(&source, to)).unwrap();
-            assert_eq!(files(&out), files(&expect), "{what}");
+            let (report, took) = convert_counting_passes(&source, &out, &options(to, 1)).unwrap();
+            assert_eq!((report.files, report.records, took), (2, 10_001, passes), "{case}");
+            convert_counting_passes(&source, &expect, &with_schema(&source, to)).unwrap();
+            assert_eq!(files(&out), files(&expect), "{case}");
             for file in files(&out) {
-                assert!(fs::read(out.join(&file)).unwrap() == fs::read(expect.join(&file)).unwrap(), "{what}: {file}");
+                assert!(fs::read(out.join(&file)).unwrap() == fs::read(expect.join(&file)).unwrap(), "{case}: {file}");
             }
         }
     }
 }
 
-/// Two shards, of which the second ends with a record whose `id` is of another kind.
+/// Writes two shards. The last record of the second has an `id` of another kind.
 fn write_mixed_kinds(folder: &Folder) {
     folder.write("in/a.tfrecord", &frames(0, 5_000));
     let floats: ArrayRef = Arc::new(Float32Array::from(vec![0.5]));
@@ -409,7 +411,7 @@ fn write_mixed_kinds(folder: &Folder) {
 }
 
 #[test]
-fn what_cannot_be_converted_leaves_nothing_of_the_trial() {
+fn a_failed_conversion_leaves_no_speculative_outputs() {
     let folder = Folder::new();
     write_mixed_kinds(&folder);
     let error = folder.convert(&folder.path("in"), "out", &options(Target::Parquet, 1)).unwrap_err().to_string();
@@ -418,7 +420,7 @@ fn what_cannot_be_converted_leaves_nothing_of_the_trial() {
 }
 
 #[test]
-fn what_is_to_be_overwritten_stays_until_its_successor_is_sure() {
+fn an_existing_output_is_replaced_only_by_a_complete_one() {
     let folder = Folder::new();
     write_mixed_kinds(&folder);
     folder.write("out/a.parquet", b"mine");
@@ -426,8 +428,8 @@ fn what_is_to_be_overwritten_stays_until_its_successor_is_sure() {
     folder.convert(&folder.path("in"), "out", &overwrite).unwrap_err();
     assert_eq!(fs::read(folder.path("out/a.parquet")).unwrap(), b"mine");
     fs::remove_file(folder.path("in/b.tfrecord")).unwrap();
-    // One output alone gets its name last, and needs no second pass.
-    let (_, passes) = convert_watched(&folder.path("in"), &folder.path("out"), &overwrite).unwrap();
+    // A conversion with one output commits at the end in any case, and takes one pass.
+    let (_, passes) = convert_counting_passes(&folder.path("in"), &folder.path("out"), &overwrite).unwrap();
     assert_eq!(passes, 1);
 }
 
@@ -442,7 +444,7 @@ fn two_outputs_of_one_name_are_refused_before_anything_is_written() {
 }
 
 #[test]
-fn an_existing_output_is_kept_unless_told_otherwise() {
+fn an_existing_output_is_kept_without_overwrite() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 3));
     folder.write("out/a.parquet", b"mine");
@@ -454,7 +456,7 @@ fn an_existing_output_is_kept_unless_told_otherwise() {
 }
 
 #[test]
-fn the_original_compression_comes_back() {
+fn the_original_compression_is_restored() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100));
     let gzip = ConvertOptions { compression: Some(OutputCompression::Gzip), ..options(Target::TfRecord, 1) };
@@ -468,7 +470,7 @@ fn the_original_compression_comes_back() {
 }
 
 #[test]
-fn a_conversion_can_be_stopped() {
+fn a_conversion_can_be_cancelled() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 1_000));
     let progress = Progress::default();
@@ -479,28 +481,28 @@ fn a_conversion_can_be_stopped() {
 }
 
 #[test]
-fn outputs_have_their_names_once_their_columns_are_sure() {
+fn outputs_get_their_names_when_their_columns_are_certain() {
     let folder = Folder::new();
     folder.write("in/a.tfrecord", &frames(0, 5_000));
-    let mut cut = frames(5_000, 5_000);
-    cut.pop();
-    folder.write("in/b.tfrecord", &cut);
+    let mut truncated = frames(5_000, 5_000);
+    truncated.pop();
+    folder.write("in/b.tfrecord", &truncated);
     let source = folder.path("in");
-    // By a sample that may yet be wrong, none has; by columns that are given, each as soon as it is whole.
+    // With the columns of a sample, no output has its name. With given columns, each complete output has.
     let (sampled, progress) = (options(Target::Parquet, 1), Progress::default());
-    convert(&[&source], &folder.path("tried"), &sampled, &progress).unwrap_err();
-    assert!(files(&folder.path("tried")).iter().all(|name| name.starts_with(".tfarrow-")));
+    convert(&[&source], &folder.path("sampled"), &sampled, &progress).unwrap_err();
+    assert!(files(&folder.path("sampled")).iter().all(|name| name.starts_with(".tfarrow-")));
     assert!(progress.files() == 0 && progress.is_resumable());
-    let given = by_all(&folder.path("in/a.tfrecord"), Target::Parquet);
+    let given = with_schema(&folder.path("in/a.tfrecord"), Target::Parquet);
     convert(&[&source], &folder.path("out"), &given, &progress).unwrap_err();
-    // The journal is there for who wants to go on behind it.
+    // The journal remains, with which the conversion can be resumed.
     let left = [".tfarrow-convert.journal", "a.parquet"].map(str::to_owned).to_vec();
     assert_eq!((files(&folder.path("out")), progress.files()), (left, 1));
     assert!(progress.is_resumable());
 }
 
 #[test]
-fn one_odd_record_among_examples_is_told() {
+fn one_unparsable_record_among_examples_is_reported() {
     let folder = Folder::new();
     let mut bytes = frames(0, 5_000);
     frame::write(b"\xff", &mut bytes);
@@ -513,7 +515,7 @@ fn one_odd_record_among_examples_is_told() {
 }
 
 #[test]
-fn what_a_record_type_leaves_out_is_counted() {
+fn fields_outside_of_the_record_type_are_counted() {
     let folder = Folder::new();
     let lists = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07\x12\x07\x0a\x05\x0a\x01l\x12\x00";
     let mut bytes = Vec::new();
@@ -525,20 +527,20 @@ fn what_a_record_type_leaves_out_is_counted() {
 }
 
 #[test]
-fn rows_without_columns_are_no_parquet() {
+fn parquet_cannot_hold_rows_without_columns() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 3));
     let empty = with_record_type(Vec::new(), RecordType::Example);
-    for (to, done) in [(Target::Parquet, false), (Target::Arrow, true)] {
-        let nothing = ConvertOptions { schema: Some(Arc::clone(&empty)), ..options(to, 1) };
-        let outcome = folder.convert(&source, "out", &nothing);
-        assert_eq!(outcome.map_err(|e| assert!(matches!(e, Error::Usage(_)), "{e}")).is_ok(), done);
+    for (to, succeeds) in [(Target::Parquet, false), (Target::Arrow, true)] {
+        let no_columns = ConvertOptions { schema: Some(Arc::clone(&empty)), ..options(to, 1) };
+        let outcome = folder.convert(&source, "out", &no_columns);
+        assert_eq!(outcome.map_err(|e| assert!(matches!(e, Error::Usage(_)), "{e}")).is_ok(), succeeds);
     }
     assert_eq!(files(&folder.path("out")), ["a.arrow"]);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_written() {
+fn contradictory_options_are_refused_before_anything_is_written() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100));
     folder.convert(&source, "p", &options(Target::Parquet, 1)).unwrap();
@@ -561,14 +563,15 @@ fn what_makes_no_sense_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn shards_of_another_cut_are_in_the_way() {
+fn shards_of_a_set_with_another_number_of_shards_are_refused() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100));
-    let cut = |reshard| ConvertOptions { reshard: Some(reshard), overwrite: true, ..options(Target::TfRecord, 1) };
-    folder.convert(&source, "out", &cut(Reshard::Shards(3))).unwrap();
-    folder.convert(&source, "out", &cut(Reshard::Shards(3))).unwrap();
+    let with_size =
+        |reshard| ConvertOptions { reshard: Some(reshard), overwrite: true, ..options(Target::TfRecord, 1) };
+    folder.convert(&source, "out", &with_size(Reshard::Shards(3))).unwrap();
+    folder.convert(&source, "out", &with_size(Reshard::Shards(3))).unwrap();
     for other in [Reshard::Shards(2), Reshard::Bytes(1 << 20)] {
-        assert!(matches!(folder.convert(&source, "out", &cut(other)).unwrap_err(), Error::Usage(_)), "{other:?}");
+        assert!(matches!(folder.convert(&source, "out", &with_size(other)).unwrap_err(), Error::Usage(_)), "{other:?}");
     }
     assert_eq!(files(&folder.path("out")).len(), 3);
 }
