@@ -228,7 +228,7 @@ fn resuming_a_complete_run_writes_nothing_and_ends_well() {
         }
         // Without --resume outputs are refused, as ever.
         let said = tfarrow(&args).ends(2);
-        assert!(said.contains("is there already") || said.contains("is a shard of another cut"), "{args:?}: {said}");
+        assert!(said.contains("is there already") || said.contains("is a shard of an existing set"), "{args:?}: {said}");
     }
 }
 
@@ -566,7 +566,7 @@ fn two_into_one_folder_do_not_mix() {
     send("-STOP");
     for more in [&[][..], &["--resume"], &["--overwrite"]] {
         let said = tfarrow(&[&args[..], more].concat()).ends(2);
-        assert!(said.contains("another conversion is at work here"), "{said}");
+        assert!(said.contains("another conversion writes to this folder"), "{said}");
     }
     send("-CONT");
     assert!(wait(first).success());

@@ -183,7 +183,7 @@ def main():
     check.refuses(["convert", shards, "gcs://data/converted/"], "no URL that is known")
     check.fails(["convert", one[0], "s3://data.parquet"], "names a store without an object in it")
     check.refuses(["convert", shards, "s3://data/converted"], "(and 3 more outputs): is there already")
-    check.refuses(["convert", shards, "s3://data/back", "--to", "tfrecord", "--shards", "2", "--compression", "gzip"], "another cut of the same set")
+    check.refuses(["convert", shards, "s3://data/back", "--to", "tfrecord", "--shards", "2", "--compression", "gzip"], "is a shard of an existing set")
     check.fails(["convert", "testdata/corrupt/data_crc.tfrecord", "s3://data/damaged/"], "data_crc.tfrecord")
     assert s3_names("damaged/") == []
     # Large enough for an upload in parts: 8 MiB each.

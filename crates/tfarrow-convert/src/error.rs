@@ -10,7 +10,7 @@ use parquet::errors::ParquetError;
 use tfarrow_codec::Category;
 use tfarrow_dataset::ErrorKind;
 
-use crate::present::Differs;
+use crate::existing_file::Differs;
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! Folders that a conversion creates for its outputs, and removes again where nothing came to stand in them.
+//! Folders that a conversion creates for its outputs, and removes if they remain empty.
 
 use std::{
     fs,
@@ -7,12 +7,12 @@ use std::{
 
 use crate::{Error, Result};
 
-/// The folders that were missing and have been created, the deepest first. Dropped, it removes those that hold nothing.
+/// The folders that were created, the deepest first. Dropping this removes those that are empty.
 #[derive(Debug)]
 pub(crate) struct NewFolders(Vec<PathBuf>);
 
 impl NewFolders {
-    /// Creates `folder` and its parents where they are missing.
+    /// Creates `folder` and its parents if they do not exist.
     ///
     /// # Errors
     /// System errors.
@@ -23,7 +23,7 @@ impl NewFolders {
         Ok(missing)
     }
 
-    /// Their paths, each after its parent.
+    /// The paths of the folders, each after its parent.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().rev().map(PathBuf::as_path)
     }
@@ -37,7 +37,7 @@ impl Drop for NewFolders {
     }
 }
 
-/// The folder of the file at `path`.
+/// The folder of the file `path`; `.` if the path has none.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -16,9 +16,10 @@ use tfarrow_dataset::{Contents, Lost, PartialTail, ReadOptions, Segment, Shard, 
 
 use crate::{
     Error, Progress, Result,
-    columnar::{self, Batches, ParquetFile},
+    columnar::{self, Batches},
     damage::Damage,
     options::Reshard,
+    parquet_file::ParquetFile,
 };
 
 /// A part of a job that one worker converts on its own.

@@ -76,7 +76,7 @@ pub(crate) struct RouteJob<'p, R: Route> {
     outputs: Ordered<Outputs<'p, R::Format>>,
     state: Mutex<JobState>,
     context: ReadContext<'p>,
-    /// For the journal: the number of the shard, and the hash of its identity and its columns.
+    /// For the journal: the number of the shard, and the hash of the shard and its columns.
     shard: usize,
     source: u64,
 }

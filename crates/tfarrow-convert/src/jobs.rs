@@ -1,4 +1,4 @@
-//! The jobs of a conversion: one for each shard, or one for all shards if they become new shards.
+//! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new shards.
 
 use std::{
     path::{Path, PathBuf},
@@ -13,57 +13,67 @@ use tfarrow_codec::{
 use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, names};
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Reshard, Result, Target, checksums,
+    ConvertOptions, Error, OutputCompression, Progress, Reshard, Result, Target,
     formats::{
         RowFormat,
-        arrow::ArrowFormat,
-        parquet::ParquetFormat,
-        tfrecord::{TfRecordFormat, TfRecordOfRows, compression_of},
+        arrow::ArrowFileFormat,
+        parquet::ParquetFileFormat,
+        tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
     input::{ReadContext, RowSource, UnitReader, UnitSize},
-    job::{Job, Naming, RouteJob},
+    job::{self, CommitMode, Job, JobTotals, Naming, RouteJob},
     journal::{self, CompletedOutput, Journal},
+    origin::OriginalShard,
     output::{ClosedOutput, Destination, OutputOptions},
-    plan::{self, COMPRESSION, Origin, Place, SHARD},
+    plan::{self, OutputPlace},
     routes::{CopyFrames, Decode, Reencode, Route},
-    run::{Conversion, SourceInfo},
+    setup::{Conversion, SourceInfo},
     worker::DecodeOptions,
 };
 
-/// Bytes of a unit that is not a row group.
+/// Maximum bytes of a unit that is not a row group.
 const CHUNK_BYTES: usize = 2 << 20;
 
-/// The shards and outputs of a job, whatever its route.
+/// The shards and outputs of a job of any route.
 struct JobSpec<'c> {
-    /// With their numbers in the data set.
+    /// The shards, with their numbers in the data set.
     shards: Vec<(usize, Shard)>,
-    /// How they become new shards, and the number of their records.
+    /// The size of new shards, and the number of records in all shards.
     reshard: Option<(Reshard, u64)>,
     /// The columns of the outputs, with the metadata of the files.
     schema: SchemaRef,
     compression: OutputCompression,
     naming: Naming,
     overwrite: bool,
-    /// The journal of the output, with the number and the hash of its source.
+    /// The journal, and the number and the hash of the shard.
     journal: Option<(&'c Journal, usize, u64)>,
-    /// The output as an interrupted run has completed it; without its name, the file too.
-    made: Option<(CompletedOutput, Option<ClosedOutput>)>,
+    /// The output that an interrupted run completed, and its file if it has no name yet.
+    completed: Option<(CompletedOutput, Option<ClosedOutput>)>,
 }
 
 impl<'c> Conversion<'c> {
-    /// The jobs, by the columns that were inferred.
-    pub(crate) fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
-        let decoding = self.decoding(inferred)?;
+    /// Converts all shards. `inferred` gives the columns unless the sources or the options do.
+    ///
+    /// # Errors
+    /// The first error of a job, and columns that the output format cannot hold.
+    pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<JobTotals> {
+        let is_sample = inferred.is_some_and(|inferred| inferred.sampled.is_some());
+        let mode = if is_sample { CommitMode::AllJobs } else { CommitMode::EachJob };
+        job::run(self.jobs(inferred)?, self.options.jobs.max(1), mode)
+    }
+
+    fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
+        let decoding = self.decode_options(inferred)?;
         match self.options.reshard {
             Some(reshard) => {
                 Ok(vec![self.job(decoding.as_ref(), self.reshard_spec(reshard, decoding.as_ref(), inferred)?)?])
             }
             None => {
                 let columns = decoding.as_ref().map(DecodeOptions::columns);
-                let all = self.shards.iter().zip(&self.inputs).zip(&self.outputs).enumerate();
-                let job = |(number, ((shard, input), output)): (usize, ((&Shard, &SourceInfo), &Destination))| {
-                    let schema = with_origin(input.schema.as_ref().or(columns.as_ref()), &input.origin);
-                    let compression = input.origin.resolve(self.compression);
+                let all = self.shards.iter().zip(&self.sources).zip(&self.outputs).enumerate();
+                let job = |(number, ((shard, source), output)): (usize, ((&Shard, &SourceInfo), &Destination))| {
+                    let schema = file_schema(source.schema.as_ref().or(columns.as_ref()), &source.original);
+                    let compression = source.original.resolve(self.compression);
                     self.job(decoding.as_ref(), self.shard_spec((number, shard), (schema, compression), output)?)
                 };
                 all.map(job).collect()
@@ -71,13 +81,13 @@ impl<'c> Conversion<'c> {
         }
     }
 
-    /// How TFRecord is decoded; `None` if it is copied, or if the sources have columns.
-    fn decoding(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeOptions>> {
+    /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
+    fn decode_options(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeOptions>> {
         if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
             return Ok(None);
         }
         let schema = match (&self.options.schema, inferred) {
-            (Some(schema), _) => of_type(schema, self.options.record_type),
+            (Some(schema), _) => with_type(schema, self.options.record_type),
             (None, Some(inferred)) => {
                 let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
                 inferred.schema_with(*layout, *record_type, *on_conflict)?
@@ -89,7 +99,7 @@ impl<'c> Conversion<'c> {
         };
         let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
         let strict = self.options.record_type.is_none();
-        // Raw records are kept byte for byte in any case.
+        // The column of raw records contains their bytes, so that it needs no exact form.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
         let ReadOptions { on_error, limits, .. } = self.options.read;
         Ok(Some(DecodeOptions {
@@ -103,22 +113,22 @@ impl<'c> Conversion<'c> {
         }))
     }
 
-    /// A job of the route from the format of the sources to that of the outputs.
+    /// A job of the route from the format of the sources to the format of the outputs.
     fn job(&self, decoding: Option<&DecodeOptions>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
         let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
         match self.plan.target {
             Target::Parquet => {
                 let (group_rows, group_bytes) = self.row_group();
-                self.job_of_rows(decoding, ParquetFormat { schema, compression, group_rows, group_bytes }, spec)
+                self.job_of_rows(decoding, ParquetFileFormat { schema, compression, group_rows, group_bytes }, spec)
             }
-            Target::Arrow => self.job_of_rows(decoding, ArrowFormat { schema, compression }, spec),
+            Target::Arrow => self.job_of_rows(decoding, ArrowFileFormat { schema, compression }, spec),
             Target::TfRecord => {
-                let format = TfRecordFormat { compression: compression_of(compression) };
+                let format = TfRecordFileFormat { compression: compression_of(compression) };
                 if self.reads_tfrecord() {
                     let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
                     return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
                 }
-                let format = TfRecordOfRows { file: format, builder: self.encoder_builder(), schema };
+                let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(), schema };
                 self.job_of_rows(None, format, spec)
             }
         }
@@ -135,7 +145,7 @@ impl<'c> Conversion<'c> {
         Decode<F>: Route,
         Reencode<F>: Route,
     {
-        // Refuses columns that the format cannot hold before anything is written.
+        // Finds columns that the format cannot hold before anything is written.
         let path = spec.shards.first().map(|(_, shard)| shard.path.display().to_string()).unwrap_or_default();
         if let Err(error) = format.encoder() {
             return Err(Error::Usage(format!("{path}: {error}")));
@@ -147,7 +157,7 @@ impl<'c> Conversion<'c> {
     }
 
     fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Box<dyn Job + '_> {
-        let JobSpec { shards, reshard, naming, overwrite, journal, made, .. } = spec;
+        let JobSpec { shards, reshard, naming, overwrite, journal, completed, .. } = spec;
         let reader = UnitReader::new(shards, self.unit_size(), self.context());
         let reader = match reshard {
             Some((reshard, records)) => reader.with_reshard(reshard, records),
@@ -158,8 +168,8 @@ impl<'c> Conversion<'c> {
         if let Some((journal, shard, source)) = journal {
             job = job.with_journal(journal, shard, source);
         }
-        if let Some((made, closed)) = made {
-            job = job.completed(made, closed);
+        if let Some((completed, uncommitted)) = completed {
+            job = job.completed(completed, uncommitted);
         }
         Box::new(job)
     }
@@ -182,7 +192,7 @@ impl<'c> Conversion<'c> {
         UnitSize { rows, bytes }
     }
 
-    /// One shard that becomes one output.
+    /// The job of one shard, which has one output.
     fn shard_spec(
         &self,
         (number, shard): (usize, &Shard),
@@ -191,14 +201,14 @@ impl<'c> Conversion<'c> {
     ) -> Result<JobSpec<'c>> {
         let source = journal::source_of(shard, &schema);
         let known = self.journal.zip(output.file());
-        // An output of an earlier run that does not match is replaced.
+        // A completed output of an interrupted run is replaced if its source, its columns or its bytes have changed.
         let overwrite = self.options.overwrite || known.is_some_and(|(journal, path)| journal.has_completed(path));
-        let made = known.and_then(|(journal, path)| Some((path, journal.find_completed(path, source)?)));
-        let made = made.map(|(path, (made, place))| {
+        let completed = known.and_then(|(journal, path)| Some((path, journal.find_completed(path, source)?)));
+        let completed = completed.map(|(path, (completed, place))| {
             self.progress.add_bytes(shard.size);
             let unnamed = (place != path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
-            let closed = unnamed.map(|file| ClosedOutput::File(file, made.hash));
-            Ok::<_, Error>((made, closed))
+            let uncommitted = unnamed.map(|file| ClosedOutput::File(file, completed.hash));
+            Ok::<_, Error>((completed, uncommitted))
         });
         Ok(JobSpec {
             shards: vec![(number, shard.clone())],
@@ -208,19 +218,19 @@ impl<'c> Conversion<'c> {
             naming: Naming::One(output.clone()),
             overwrite,
             journal: known.map(|(journal, _)| (journal, number, source)),
-            made: made.transpose()?,
+            completed: completed.transpose()?,
         })
     }
 
-    /// All shards that become new ones.
+    /// The job of all shards, which writes new shards.
     fn reshard_spec(
         &self,
         reshard: Reshard,
         decoding: Option<&DecodeOptions>,
         inferred: Option<&Inferred>,
     ) -> Result<JobSpec<'c>> {
-        let Place::Folder(folder) = &self.plan.place else {
-            return Err(Error::Usage("new shards need a folder to be written to".to_owned()));
+        let OutputPlace::Folder(folder) = &self.plan.place else {
+            return Err(Error::Usage("new shards need a folder as the destination".to_owned()));
         };
         let schema = match decoding {
             Some(decoding) => Some(decoding.columns()),
@@ -239,22 +249,22 @@ impl<'c> Conversion<'c> {
         Ok(JobSpec {
             shards: self.shards.iter().cloned().enumerate().collect(),
             reshard: Some((reshard, records)),
-            schema: with_origin(schema.as_ref(), &Origin::default()),
-            compression: Origin::default().resolve(self.compression),
+            schema: file_schema(schema.as_ref(), &OriginalShard::default()),
+            compression: OriginalShard::default().resolve(self.compression),
             naming,
             overwrite: self.options.overwrite,
-            // New shards are not resumed, but the journal lists what an interrupted run has to remove.
+            // New shards are not resumed, but the journal lists the unfinished files that a later run has to remove.
             journal: self.journal.map(|journal| (journal, 0, 0)),
-            made: None,
+            completed: None,
         })
     }
 
-    /// The names of new shards: that of the old ones without their numbers. The first must be free.
+    /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs can be written.
     fn set_naming(&self, folder: &Path, count: Option<usize>) -> Result<Naming> {
         let name = self.shards.first().map_or(PathBuf::from("shard"), |shard| shard.name.clone());
         let stem = names::set_name(&name);
         let suffix = match self.plan.target {
-            Target::TfRecord => compression_of(Origin::default().resolve(self.compression)).suffix(),
+            Target::TfRecord => compression_of(OriginalShard::default().resolve(self.compression)).suffix(),
             Target::Parquet | Target::Arrow => "",
         };
         let extension = format!("{}{suffix}", self.plan.target.name());
@@ -263,34 +273,36 @@ impl<'c> Conversion<'c> {
             let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
             plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
         }
-        // Shards of a given size have their number in their names, which are looked for under the names that they have.
+        // The names of shards contain their number, which is not known yet if the size of shards is given. A resumed run
+        // takes it from the names of the existing shards.
         let count = match count {
-            None if self.options.resume => plan::cut_of(folder, &stem, &extension)?,
+            None if self.options.resume => plan::existing_count(folder, &stem, &extension)?,
             count => count,
         };
-        plan::check_other_cuts(folder, &stem, &extension, count)?;
+        plan::check_other_shards(folder, &stem, &extension, count)?;
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 
-    /// The schema that all Parquet or Arrow files have.
+    /// The schema of all Parquet or Arrow sources, which must be the same; `None` for TFRecord.
     fn one_schema(&self) -> Result<Option<&SchemaRef>> {
-        let first = self.inputs.first().and_then(|input| input.schema.as_ref());
-        for (shard, input) in self.shards.iter().zip(&self.inputs) {
+        let first = self.sources.first().and_then(|source| source.schema.as_ref());
+        for (shard, source) in self.shards.iter().zip(&self.sources) {
             let differs = |schema: &&SchemaRef| Some(schema.fields()) != first.map(|schema| schema.fields());
-            if input.schema.as_ref().is_some_and(|schema| differs(&schema)) {
+            if source.schema.as_ref().is_some_and(|schema| differs(&schema)) {
                 let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
                 let one = one.unwrap_or_default();
                 return Err(Error::Data(format!(
-                    "{other}: has other columns than {one}; they cannot become one set of shards"
+                    "{other}: the columns differ from those of {one}; new shards need the same columns in all sources"
                 )));
             }
         }
         Ok(first)
     }
 
+    /// Counts the records of all shards.
     fn count(&self) -> Result<u64> {
-        let (nobody, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
-        let context = ReadContext { progress: &nobody, ..self.context() };
+        let (progress, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
+        let context = ReadContext { progress: &progress, ..self.context() };
         let rows = |shard: &Shard| match shard.contents {
             Contents::TfRecord => Ok(count(shard, &self.options.read)?),
             Contents::Parquet | Contents::Arrow => {
@@ -301,25 +313,17 @@ impl<'c> Conversion<'c> {
     }
 }
 
-/// `schema` for records of the type given, if one is.
-fn of_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
+/// The schema of an output: its columns and its metadata. Copied frames have no columns.
+fn file_schema(columns: Option<&SchemaRef>, original: &OriginalShard) -> SchemaRef {
+    columns.map_or_else(|| Arc::new(Schema::empty()), |columns| original.add_to(columns))
+}
+
+/// `schema` for records of `record_type`, if that is given.
+fn with_type(schema: &SchemaRef, record_type: Option<RecordType>) -> SchemaRef {
     match record_type {
         Some(record_type) => {
             with_record_type(schema.fields().iter().map(|field| field.as_ref().clone()).collect(), record_type)
         }
         None => Arc::clone(schema),
     }
-}
-
-/// `schema` with what the file is to remember of its shard.
-fn with_origin(schema: Option<&SchemaRef>, origin: &Origin) -> SchemaRef {
-    let Some(schema) = schema else { return Arc::new(Schema::empty()) };
-    let mut metadata = schema.metadata().clone();
-    metadata.remove(SHARD);
-    metadata.remove(COMPRESSION);
-    metadata.remove(checksums::KEY);
-    metadata.extend(origin.shard.iter().map(|name| (SHARD.to_owned(), name.clone())));
-    metadata
-        .extend(origin.compression.iter().map(|compression| (COMPRESSION.to_owned(), compression.name().to_owned())));
-    Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
 }

@@ -1,9 +1,16 @@
-//! What a conversion has done, beside its outputs, so that one that was killed can go on where it was.
+//! The journal of a conversion, with which an interrupted conversion can be resumed.
 //!
-//! The journal is a hidden file in the folder of the outputs: a line of JSON for the conversion, one for each unfinished
-//! file that is begun, and one for each output that is whole, which is on the disk before the output has its name. It is locked as long as
-//! the conversion runs; the system lets go of the lock when its holder dies. At the end it is removed: outputs of a complete
-//! run are compared with what the conversion makes when it is [resumed](crate::present).
+//! The journal is a hidden file in the folder of the outputs, with one JSON object a line:
+//!
+//! | line | written |
+//! |---|---|
+//! | `{"conversion": fingerprint}` | first |
+//! | `{"begun": part}` | before an unfinished file is created |
+//! | `"tried"` | after a speculative conversion has failed |
+//! | `{"made": {..}}` | when an output is complete, and synced to the disk before the output gets its name |
+//!
+//! The journal is locked while the conversion runs. The system releases the lock when the process ends. A complete
+//! conversion removes its journal; to resume it compares the [existing outputs](crate::existing_file).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -26,126 +33,140 @@ use crate::{
     lock_file::open_locked,
 };
 
-/// The journal of a conversion that runs.
+/// The open journal of a running conversion.
 pub(crate) struct Journal {
     path: PathBuf,
-    /// The folder that it stands in, which names in it are relative to.
+    /// The folder of the journal. Names in the journal are relative to it.
     folder: PathBuf,
-    state: Mutex<State>,
-    /// What an earlier run has made, by the name of the output.
+    state: Mutex<JournalState>,
+    /// The outputs that an interrupted run completed, by name.
     earlier: HashMap<String, CompletedOutput>,
-    /// Whether an earlier run has found that the columns have to be looked for in all records.
-    tried: bool,
+    /// Whether a speculative conversion of the interrupted run failed, so that the columns must be inferred.
+    speculation_failed: bool,
     /// Whether this run resumes another.
     resume: bool,
-    /// The folders that were created for it.
+    /// The folders that were created for the outputs.
     new_folders: NewFolders,
 }
 
-struct State {
+struct JournalState {
     file: File,
-    /// How many outputs this run has begun.
-    begun: u64,
-    /// What this run has made.
-    made: Vec<CompletedOutput>,
+    /// The number of outputs that this run has started.
+    started: u64,
+    /// The outputs that this run has completed.
+    completed: Vec<CompletedOutput>,
 }
 
-/// A line of it.
+/// A line of the journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// What was asked for.
+    /// The fingerprint of the conversion.
     Conversion(String),
-    /// An unfinished file is begun.
-    Begun(String),
-    /// The columns were not those of a sample.
-    Tried,
-    /// An output is whole.
+    /// The name of an unfinished file.
+    #[serde(rename = "begun")]
+    Started(String),
+    /// A speculative conversion failed.
+    #[serde(rename = "tried")]
+    SpeculationFailed,
+    /// An output is complete.
     #[serde(rename = "made")]
     Completed(CompletedOutput),
 }
 
-/// An output that is whole: under its name, or still under that of the unfinished file.
+/// A complete output, which has its name, or still the name of an unfinished file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CompletedOutput {
+    /// Its name.
     pub(crate) output: String,
-    /// The name that it had before.
+    /// The name of its unfinished file.
     pub(crate) part: String,
     pub(crate) bytes: u64,
     /// XXH3 of its bytes.
     pub(crate) hash: u64,
-    /// What it was made of, and into which columns: another source, or other columns, make another output.
+    /// The [hash](source_of) of its source and its columns.
     pub(crate) source: u64,
     pub(crate) records: u64,
     #[serde(rename = "losses")]
     pub(crate) lossy_changes: Vec<(String, u64)>,
-    /// Whether something of the source was damaged and passed over. Such an output is made again: what was lost is told,
-    /// and put in quarantine, by the run that ends.
+    /// Whether corrupt data of the source was skipped. A resumed run converts such a source again, so that it reports all
+    /// losses and has them in its quarantine.
     pub(crate) damaged: bool,
 }
 
 impl Journal {
-    /// Locks the journal at `path`, of a conversion that `asked` describes. With `resume` it goes on where an earlier run
-    /// of the same was; with `overwrite` what is left of one is removed.
+    /// Opens and locks the journal `path`. With `resume`, the complete outputs of an interrupted run with the same
+    /// `fingerprint` are kept. With `overwrite`, its unfinished files are removed.
     ///
     /// # Errors
-    /// Another conversion that runs there, one that was interrupted and is neither resumed nor overwritten, one that was
-    /// asked for otherwise; what the system says.
-    pub(crate) fn open(path: &Path, asked: &str, resume: bool, overwrite: bool) -> Result<Self> {
+    /// [`Error::Usage`] if another conversion holds the lock, if a run was interrupted that is neither resumed nor
+    /// overwritten, or if it has another fingerprint; system errors.
+    pub(crate) fn open(path: &Path, fingerprint: &str, resume: bool, overwrite: bool) -> Result<Self> {
         let folder = folder_of(path).to_owned();
         let wrap = |e| Error::io(path, e);
         let new_folders = NewFolders::create(&folder)?;
         let Some(mut file) = open_locked(path).map_err(wrap)? else {
             let folder = folder.display();
-            return Err(Error::Usage(format!("{folder}: another conversion is at work here; wait for its end")));
+            return Err(Error::Usage(format!(
+                "{folder}: another conversion writes to this folder; wait until it ends"
+            )));
         };
-        let Read { asked: known, begun, mut made, tried } = Read::from(&mut file).map_err(wrap)?;
+        let JournalContents { fingerprint: known, started, mut completed, speculation_failed } =
+            JournalContents::read(&mut file).map_err(wrap)?;
         let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", folder.display())));
         match known {
-            Some(known) if resume && known != asked => {
+            Some(known) if resume && known != fingerprint => {
                 return refuse(
-                    "the conversion that was interrupted here was asked for otherwise, or by another version; give it the \
-                     same options, or begin anew with --overwrite",
+                    "the interrupted conversion in this folder had other options, or ran with another version; use the \
+                     same options, or start again with --overwrite",
                 );
             }
             Some(_) if !resume && !overwrite => {
-                return refuse("a conversion was interrupted here: --resume goes on with it, --overwrite begins anew");
+                return refuse(
+                    "a conversion to this folder was interrupted: --resume continues it, --overwrite starts again",
+                );
             }
             _ => {}
         }
-        let parts = begun.into_iter().chain(made.values().map(|made| made.part.clone()));
-        let parts: HashSet<_> = parts.collect();
+        let parts: HashSet<_> = started.into_iter().chain(completed.values().map(|made| made.part.clone())).collect();
         if !resume {
-            made.clear();
+            completed.clear();
         }
-        // What was begun and is not whole is of no use, and neither is what will be made again.
-        let of_use: HashSet<_> = made.values().filter(|made| !made.damaged).map(|made| made.part.as_str()).collect();
-        parts.iter().filter(|part| !of_use.contains(part.as_str())).for_each(|part| remove(&folder, part));
-        rewrite(&mut file, asked, made.values()).map_err(wrap)?;
-        let state = Mutex::new(State { file, begun: 0, made: Vec::new() });
-        let tried = tried && resume;
-        Ok(Self { path: path.to_owned(), folder, state, earlier: made, tried, resume, new_folders })
+        // Unfinished files cannot be continued, and the outputs of corrupt sources are made again.
+        let kept = completed.values().filter(|output| !output.damaged).map(|output| output.part.as_str());
+        let kept: HashSet<_> = kept.collect();
+        parts.iter().filter(|part| !kept.contains(part.as_str())).for_each(|part| remove(&folder, part));
+        rewrite(&mut file, fingerprint, completed.values()).map_err(wrap)?;
+        let state = Mutex::new(JournalState { file, started: 0, completed: Vec::new() });
+        let speculation_failed = speculation_failed && resume;
+        Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, resume, new_folders })
     }
 
-    /// Notes that an output is begun, and says under which name, beside its own.
-    pub(crate) fn begin(&self, output: &Path) -> Result<PathBuf> {
+    /// Records that an output is started. Returns the path for its unfinished file, in the folder of the output.
+    ///
+    /// # Errors
+    /// System errors.
+    pub(crate) fn start_output(&self, output: &Path) -> Result<PathBuf> {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let number = {
             let mut state = self.lock();
-            state.begun += 1;
-            state.begun
+            state.started += 1;
+            state.started
         };
         let part = output.with_file_name(format!("{UNFINISHED}{time:x}-{number}.part"));
-        self.note(&Line::Begun(self.name_of(&part)))?;
+        self.append(&Line::Started(self.name_of(&part)))?;
         Ok(part)
     }
 
-    /// Notes that the columns have to be looked for in all records.
+    /// Records that a speculative conversion has failed. A resumed run then infers the columns at once.
+    ///
+    /// # Errors
+    /// System errors.
     pub(crate) fn record_failed_speculation(&self) -> Result<()> {
-        self.note(&Line::Tried)
+        self.append(&Line::SpeculationFailed)
     }
 
-    /// Whether this run resumes another, so that outputs that are there already are compared and not refused.
+    /// Whether this run resumes another, so that existing outputs are compared and not an error.
     pub(crate) fn resumes(&self) -> bool {
         self.resume
     }
@@ -155,86 +176,98 @@ impl Journal {
         self.new_folders.paths()
     }
 
-    /// Whether an earlier run has noted that.
+    /// Whether a speculative conversion of the interrupted run failed.
     pub(crate) fn speculation_failed(&self) -> bool {
-        self.tried
+        self.speculation_failed
     }
 
-    /// Notes that an output is whole, before it gets its name.
-    pub(crate) fn record_completed(&self, made: CompletedOutput) -> Result<()> {
-        self.note(&Line::Completed(made.clone()))?;
+    /// Records that an output is complete, before it gets its name.
+    ///
+    /// # Errors
+    /// System errors.
+    pub(crate) fn record_completed(&self, output: CompletedOutput) -> Result<()> {
+        self.append(&Line::Completed(output.clone()))?;
         let mut state = self.lock();
-        // The other lines may be lost with the machine: then a file is left behind, or a shard done again.
+        // Other lines are not synced: if they are lost in a crash, an unfinished file remains, or a shard is converted again.
         state.file.sync_data().map_err(|e| Error::io(&self.path, e))?;
-        state.made.push(made);
+        state.completed.push(output);
         Ok(())
     }
 
-    fn note(&self, line: &Line) -> Result<()> {
-        self.lock().file.write_all(to_text(line).as_bytes()).map_err(|e| Error::io(&self.path, e))
+    fn append(&self, line: &Line) -> Result<()> {
+        let text = to_text(line).map_err(|e| Error::io(&self.path, e))?;
+        self.lock().file.write_all(text.as_bytes()).map_err(|e| Error::io(&self.path, e))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an earlier run has made of the same source under the name of `output`, if nothing was lost on the way and its
-    /// bytes are still what they were; and where they are.
+    /// The completed `output` of the interrupted run, and the path where its file is: its name, or its unfinished file.
+    /// `None` if its source or columns are not those of the hash `source`, if corrupt data was skipped, or if the file was
+    /// changed.
     pub(crate) fn find_completed(&self, output: &Path, source: u64) -> Option<(CompletedOutput, PathBuf)> {
-        let made = self.earlier.get(&self.name_of(output)).filter(|made| made.source == source && !made.damaged)?;
-        let part = self.folder.join(&made.part);
-        let place = [output, &part].into_iter().find(|path| is_as_made(path, made))?;
-        Some((made.clone(), place.to_owned()))
+        let found = self.earlier.get(&self.name_of(output)).filter(|found| found.source == source && !found.damaged)?;
+        let part = self.folder.join(&found.part);
+        let place = [output, &part].into_iter().find(|path| is_unchanged(path, found))?;
+        Some((found.clone(), place.to_owned()))
     }
 
-    /// Whether an earlier run says that it has made this output.
+    /// Whether the interrupted run recorded this output as complete.
     pub(crate) fn has_completed(&self, output: &Path) -> bool {
         self.earlier.contains_key(&self.name_of(output))
     }
 
-    /// What an earlier run has made, and is still as long as it was made, and is not among `outputs`: its source was not
-    /// named again. It may be all that there is left of it, and stays.
+    /// Completed outputs of the interrupted run that are not among `outputs`, because their sources are not among those of
+    /// this run. They are kept: they may be the only copy of the data.
     pub(crate) fn unclaimed_outputs<'o>(&self, outputs: impl Iterator<Item = &'o Path>) -> Vec<PathBuf> {
-        let ours: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
-        let others = self.earlier.values().filter(|made| !ours.contains(&made.output));
-        let others = others.map(|made| (made, self.folder.join(&made.output)));
-        // They are only told of: to read them would be too much.
-        let mut others: Vec<_> = others.filter(|(made, path)| is_as_long(path, made)).map(|(_, path)| path).collect();
-        others.sort();
-        others
+        let claimed: HashSet<_> = outputs.map(|path| self.name_of(path)).collect();
+        let unclaimed = self.earlier.values().filter(|output| !claimed.contains(&output.output));
+        let unclaimed = unclaimed.map(|output| (output, self.folder.join(&output.output)));
+        // Comparing the size is enough for a report. Hashing would read all of them.
+        let unclaimed = unclaimed.filter(|(output, path)| has_size_of(path, output)).map(|(_, path)| path);
+        let mut unclaimed: Vec<_> = unclaimed.collect();
+        unclaimed.sort();
+        unclaimed
     }
 
-    /// The name of a file below the folder of the outputs.
+    /// The path of a file relative to the folder of the outputs.
     pub(crate) fn name_of(&self, path: &Path) -> String {
         path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
     }
 
-    /// Ends the journal where nothing is left to be resumed: all is `done`, or nothing is. Whether it goes on.
-    pub(crate) fn close(self, done: bool) -> bool {
+    /// Removes the journal if the conversion is `complete`, or if no completed output exists. Returns whether the conversion
+    /// can be resumed.
+    pub(crate) fn close(self, complete: bool) -> bool {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let is_there =
-            |made: &CompletedOutput| [&made.output, &made.part].iter().any(|name| self.folder.join(name).exists());
-        if !done && self.earlier.values().chain(&state.made).any(is_there) {
+        let exists = |output: &CompletedOutput| {
+            [&output.output, &output.part].iter().any(|name| self.folder.join(name).exists())
+        };
+        if !complete && self.earlier.values().chain(&state.completed).any(exists) {
             return true;
         }
-        // What an earlier run has left and this one had no use for, as of a source that has changed since.
-        self.earlier.values().for_each(|made| remove(&self.folder, &made.part));
+        // Unfinished files of the interrupted run that this run did not use, such as those of a changed source.
+        self.earlier.values().for_each(|output| remove(&self.folder, &output.part));
         let _ = fs::remove_file(&self.path);
         false
     }
 }
 
-/// Begins a journal anew, with what of an earlier run is still good.
-fn rewrite<'m>(file: &mut File, asked: &str, made: impl Iterator<Item = &'m CompletedOutput>) -> io::Result<()> {
-    let lines = [Line::Conversion(asked.to_owned())].into_iter().chain(made.cloned().map(Line::Completed));
-    let text: Vec<_> = lines.map(|line| to_text(&line)).collect();
+/// Replaces the contents of the journal by a new fingerprint and the completed outputs that are kept.
+fn rewrite<'m>(
+    file: &mut File,
+    fingerprint: &str,
+    completed: impl Iterator<Item = &'m CompletedOutput>,
+) -> io::Result<()> {
+    let lines = [Line::Conversion(fingerprint.to_owned())].into_iter().chain(completed.cloned().map(Line::Completed));
+    let text = lines.map(|line| to_text(&line)).collect::<io::Result<String>>()?;
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
-    file.write_all(text.concat().as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()
 }
 
-/// What a source and the columns of its output are, in one number.
+/// A hash of the path, the size and the modification time of a source, and of the columns of its output.
 pub(crate) fn source_of(shard: &Shard, schema: &Schema) -> u64 {
     let modified = fs::metadata(shard.local_path()).and_then(|metadata| metadata.modified());
     let modified = modified.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
@@ -244,7 +277,7 @@ pub(crate) fn source_of(shard: &Shard, schema: &Schema) -> u64 {
     hasher.finish()
 }
 
-/// Adds a schema to a hash, whatever the order of its metadata.
+/// Adds a schema to a hash, independently of the order of its metadata.
 pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
     schema.fields().hash(hasher);
     let mut metadata: Vec<_> = schema.metadata().iter().collect();
@@ -252,44 +285,44 @@ pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
     metadata.hash(hasher);
 }
 
-/// What a journal says. Its last line may be cut short.
+/// The contents of a journal. Its last line may be truncated.
 #[derive(Default)]
-struct Read {
-    asked: Option<String>,
-    begun: Vec<String>,
-    made: HashMap<String, CompletedOutput>,
-    tried: bool,
+struct JournalContents {
+    fingerprint: Option<String>,
+    started: Vec<String>,
+    completed: HashMap<String, CompletedOutput>,
+    speculation_failed: bool,
 }
 
-impl Read {
-    fn from(file: &mut File) -> io::Result<Self> {
-        let mut read = Self::default();
+impl JournalContents {
+    fn read(file: &mut File) -> io::Result<Self> {
+        let mut contents = Self::default();
         for line in BufReader::new(file).lines() {
             match serde_json::from_str(&line?) {
-                Ok(Line::Conversion(asked)) => read.asked = Some(asked),
-                Ok(Line::Begun(part)) => read.begun.push(part),
-                Ok(Line::Tried) => read.tried = true,
-                Ok(Line::Completed(made)) if is_below(&made.output) && is_below(&made.part) => {
-                    read.made.insert(made.output.clone(), made);
+                Ok(Line::Conversion(fingerprint)) => contents.fingerprint = Some(fingerprint),
+                Ok(Line::Started(part)) => contents.started.push(part),
+                Ok(Line::SpeculationFailed) => contents.speculation_failed = true,
+                Ok(Line::Completed(output)) if is_below(&output.output) && is_below(&output.part) => {
+                    contents.completed.insert(output.output.clone(), output);
                 }
                 Ok(Line::Completed(_)) => {}
                 Err(_) => break,
             }
         }
-        Ok(read)
+        Ok(contents)
     }
 }
 
-/// Whether a name leads nowhere but below the folder.
+/// Whether a relative path stays in its folder: it is neither absolute nor contains `..`.
 fn is_below(name: &str) -> bool {
     Path::new(name).components().all(|component| matches!(component, Component::Normal(_)))
 }
 
-fn to_text(line: &Line) -> String {
-    serde_json::to_string(line).unwrap_or_default() + "\n"
+fn to_text(line: &Line) -> io::Result<String> {
+    Ok(serde_json::to_string(line)? + "\n")
 }
 
-/// Removes an unfinished file, and no other, whatever a journal says.
+/// Removes an unfinished file. A manipulated journal cannot make it remove any other file.
 fn remove(folder: &Path, part: &str) {
     let name = Path::new(part).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if is_below(part) && name.starts_with(UNFINISHED) {
@@ -297,12 +330,12 @@ fn remove(folder: &Path, part: &str) {
     }
 }
 
-fn is_as_made(path: &Path, made: &CompletedOutput) -> bool {
-    is_as_long(path, made) && hash_of(path).is_ok_and(|hash| hash == made.hash)
+fn is_unchanged(path: &Path, output: &CompletedOutput) -> bool {
+    has_size_of(path, output) && hash_of(path).is_ok_and(|hash| hash == output.hash)
 }
 
-fn is_as_long(path: &Path, made: &CompletedOutput) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == made.bytes)
+fn has_size_of(path: &Path, output: &CompletedOutput) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == output.bytes)
 }
 
 fn hash_of(path: &Path) -> io::Result<u64> {

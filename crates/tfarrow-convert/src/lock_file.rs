@@ -1,4 +1,4 @@
-//! Hidden files beside the outputs that one run holds locked, so that a second run is refused.
+//! Lock files: hidden files beside the outputs, which a run locks so that a second run is refused.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -6,44 +6,46 @@ use std::{
     path::Path,
 };
 
-/// Opens the file at `path`, which is created where there is none, and locks it. The system drops the lock when its holder
-/// ends or dies. `None` where another process holds the lock.
+/// Opens the file `path`, creates it if it does not exist, and locks it. The system releases the lock when the process
+/// ends. `None` if another process holds the lock.
 ///
-/// Any user may have put something else under the name: symbolic links are not followed, and nothing waits for the other
-/// end of a pipe.
+/// Another user may have created something else under this name. Symbolic links are therefore not followed, and opening a
+/// pipe does not wait for its other end.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] where the path is not a regular file; system errors.
+/// [`io::ErrorKind::InvalidInput`] if the path is not a regular file; system errors.
 pub(crate) fn open_locked(path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
-            // Not every file system has locks.
+            // Some file systems have no locks.
             Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(e)) => return Err(e),
         }
-        // The last holder may have removed the file between the two calls; then another file has the name, or none.
+        // The process that held the lock may have removed the file between the two calls. Then the lock is on a file
+        // without a name.
         if is_same_file(&file, path) {
             return Ok(Some(file));
         }
     }
 }
 
-/// Opens a regular file for reading and writing, and creates it where there is none.
+/// Opens a regular file for reading and writing, and creates it if it does not exist.
 fn open(path: &Path) -> io::Result<File> {
-    let not_ours = || io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file of tfarrow; remove it");
-    // A look before the file is opened, since opening a device may have effects; the flags cover the time in between.
+    let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file of tfarrow; remove it");
+    // The type is checked before the file is opened, since opening a device may have effects. The flags below cover a
+    // change between the two calls.
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(not_ours());
+        return Err(not_regular());
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(not_ours()) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
 }
 
 #[cfg(unix)]
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_refused_until_the_first_is_gone() {
+    fn a_locked_file_cannot_be_opened_until_the_lock_is_released() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let first = open_locked(&path).unwrap().unwrap();
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_pipe_or_a_link_in_place_of_the_file_is_refused_at_once() {
+    fn pipes_links_devices_and_folders_are_refused_without_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         assert!(std::process::Command::new("mkfifo").arg(place("pipe")).status().unwrap().success());

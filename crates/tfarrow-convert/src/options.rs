@@ -1,4 +1,4 @@
-//! What a conversion can be told.
+//! The options of a conversion.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,10 @@ use tfarrow_dataset::{Compression, ReadOptions, Sample};
 
 use crate::{Error, OutputStream, Result};
 
-/// The format of the output. Its name is also the extension of its files.
+/// Maximum rows of the batches that a conversion decodes or reads.
+pub(crate) const BATCH_ROWS: usize = 8192;
+
+/// The output format. Its name is also the extension of output files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Parquet files.
@@ -26,7 +29,7 @@ named_values!(Target {
 });
 
 impl Target {
-    /// The format that a file's name asks for, if any; and, for TFRecord, the compression.
+    /// The format by the extension of a file name, and for TFRecord the compression; `None` for other extensions.
     pub fn from_path(path: &Path) -> Option<(Self, Option<Compression>)> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let (name, compression) = Compression::of_name(&name);
@@ -40,10 +43,10 @@ impl Target {
     }
 }
 
-/// How the output is compressed.
+/// The compression of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputCompression {
-    /// Not at all.
+    /// No compression.
     None,
     /// Zstandard. Parquet and Arrow.
     Zstd,
@@ -55,7 +58,7 @@ pub enum OutputCompression {
     Lz4,
     /// zlib. TFRecord only.
     Zlib,
-    /// As the shard was that a Parquet or Arrow file came from. TFRecord only.
+    /// The compression of the TFRecord shard that the source was converted from. TFRecord only.
     Original,
 }
 
@@ -70,16 +73,20 @@ named_values!(OutputCompression {
 });
 
 impl OutputCompression {
-    /// Whether a TFRecord file that is compressed so may be called this.
-    pub(crate) fn is_of(self, name: Compression) -> bool {
+    /// Whether a TFRecord file with this compression may have a name that says `named`.
+    pub(crate) fn is_of(self, named: Compression) -> bool {
         match self {
-            Self::Gzip => name == Compression::Gzip,
-            Self::Zlib => name == Compression::Zlib,
-            Self::None => name == Compression::None,
+            Self::Gzip => named == Compression::Gzip,
+            Self::Zlib => named == Compression::Zlib,
+            Self::None => named == Compression::None,
             Self::Original | Self::Zstd | Self::Snappy | Self::Lz4 => true,
         }
     }
 
+    /// Checks that the output format has this compression.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it does not.
     pub(crate) fn check(self, target: Target) -> Result<()> {
         let known: &[Self] = match target {
             Target::Parquet => &[Self::None, Self::Zstd, Self::Snappy, Self::Gzip, Self::Lz4],
@@ -95,56 +102,57 @@ impl OutputCompression {
     }
 }
 
-/// How records are shared out among new shards.
+/// The size of new shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reshard {
-    /// Into so many shards, equal to within a record.
+    /// This number of shards. Their numbers of records differ by at most one.
     Shards(u64),
-    /// Into shards of about so many bytes: of records where the source is TFRecord, else of Arrow arrays.
+    /// Shards of about this number of bytes: bytes of records if the source is TFRecord, else of Arrow arrays.
     Bytes(u64),
 }
 
-/// What to do. The defaults are those of the command line.
+/// The options of a conversion. The defaults are those of the command line.
 #[derive(Clone, Debug)]
 pub struct ConvertOptions {
-    /// The output's format, where its name does not say.
+    /// The output format. By default that of the name of the output, and Parquet for a folder or stream of TFRecord sources.
     pub to: Option<Target>,
-    /// The columns' layout, where they are inferred.
+    /// The layout of inferred columns.
     pub layout: Layout,
-    /// How the output is compressed; by default Parquet with zstd and all else not at all.
+    /// The compression of the output. By default zstd for Parquet, else none.
     pub compression: Option<OutputCompression>,
-    /// Threads that decode and encode; by default one a core.
+    /// Number of threads that decode and encode. By default the number of cores.
     pub jobs: usize,
-    /// The columns, where they are not to be inferred.
+    /// The columns. By default they are inferred.
     pub schema: Option<SchemaRef>,
-    /// What columns are inferred from; by default everything.
+    /// The records that columns are inferred from. By default all.
     pub sample: Sample,
-    /// New shards instead of the source's.
+    /// The size of new shards. By default each shard has one output.
     pub reshard: Option<Reshard>,
-    /// What the records are, where it is not to be guessed.
+    /// The type of the records. By default it is inferred.
     pub record_type: Option<RecordType>,
-    /// Whether values may change that TFRecord cannot hold as they are.
+    /// Whether values that TFRecord cannot hold may be changed, such as float64 to float32.
     pub lossy: bool,
     /// Whether existing outputs are replaced.
     pub overwrite: bool,
-    /// When the CRC of a record's data is checked.
+    /// Which records' data CRCs are verified.
     pub verify_crc: VerifyCrc,
-    /// Whether the way back from Parquet and Arrow is to give the same bytes, and not only the same records.
+    /// Whether a column stores the exact wire form of each record, so that converting back is byte-identical.
     pub exact: bool,
-    /// What becomes of features that have more than one kind.
+    /// The policy for features that have more than one kind.
     pub on_conflict: OnConflict,
-    /// How TFRecord is read: what becomes of damage, and which limits there are.
+    /// How TFRecord is read: the policy for corrupt records, and the limits.
     pub read: ReadOptions,
-    /// The TFRecord file that takes what is damaged and skipped. Without damage there is no file; its folder must exist.
+    /// The TFRecord file for the corrupt records and bytes that are skipped. It is created only if there are any. Its folder
+    /// must exist.
     pub quarantine: Option<PathBuf>,
-    /// Whether this resumes a conversion. Outputs that an interrupted run has completed are kept; other outputs that are
-    /// there already must have the bytes that the conversion makes, and are not written.
+    /// Whether this run resumes another. Outputs that an interrupted run has completed are kept. Other existing outputs must
+    /// have the same bytes as the new ones, and are not written.
     pub resume: bool,
-    /// The most rows of a Parquet row group.
+    /// Maximum rows of a Parquet row group.
     pub row_group_rows: usize,
-    /// The most encoded bytes of a Parquet row group, and bytes of records that one is made of. A worker holds both.
+    /// Maximum encoded bytes of a Parquet row group, and maximum bytes of its records. A worker holds both in memory.
     pub row_group_bytes: usize,
-    /// Takes the output if the destination is `-`. By default there is none, and such a conversion is an error.
+    /// The output stream for the destination `-`. By default there is none, and that destination is an error.
     pub stream: Option<OutputStream>,
 }
 

@@ -1,4 +1,8 @@
-//! Outputs: where the bytes of a file go, before it has its name and after.
+//! The outputs of jobs: files that get their names when they are complete, existing files, and streams.
+//!
+//! ```text
+//! Destination ─▶ Output: takes bytes ─▶ ClosedOutput: complete ─▶ persist: the file gets its name
+//! ```
 
 use std::{
     fmt, io,
@@ -9,9 +13,9 @@ use std::{
 use tfarrow_dataset::{OutputFile, WholeFile};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, Result, journal::Journal, present::PresentFile};
+use crate::{Error, Result, checksums::transferred, existing_file::ExistingFile, journal::Journal};
 
-/// Where an output goes.
+/// The place of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     File(PathBuf),
@@ -20,7 +24,7 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Its path; `None` for a stream.
+    /// The path of a file; `None` for a stream.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -28,13 +32,13 @@ impl Destination {
         }
     }
 
-    /// Its name in errors.
+    /// The name in error messages.
     pub(crate) fn name(&self) -> &Path {
         self.file().unwrap_or(Path::new("standard output"))
     }
 }
 
-/// A stream that takes the output of a conversion to `-`, such as standard output. Clones share it.
+/// The stream for the output of a conversion to `-`, such as standard output. Clones share it.
 #[derive(Clone)]
 pub struct OutputStream(Arc<Mutex<dyn io::Write + Send>>);
 
@@ -61,13 +65,13 @@ impl io::Write for OutputStream {
     }
 }
 
-/// An output that takes bytes: a file that gets its name once it is complete, an existing file whose bytes are compared, or
-/// a stream.
+/// An output that takes bytes.
 pub(crate) enum Output {
-    /// With the hash of the bytes that it has taken.
+    /// A file that gets its name after it is complete, and the hash of its bytes so far.
     File(OutputFile, Box<Xxh3>),
-    Present(PresentFile),
-    /// With the number of bytes that it has taken.
+    /// An existing file whose bytes are compared.
+    Existing(ExistingFile),
+    /// A stream, and the number of bytes that were written to it.
     Stream(OutputStream, u64),
 }
 
@@ -76,11 +80,15 @@ pub(crate) enum Output {
 pub(crate) struct OutputOptions {
     /// Whether an existing file is replaced.
     pub(crate) overwrite: bool,
-    /// Takes the output whose destination is a stream.
+    /// The stream of [`Destination::Stream`].
     pub(crate) stream: Option<OutputStream>,
 }
 
 impl Output {
+    /// Opens an output. With a journal, the journal lists its unfinished file.
+    ///
+    /// # Errors
+    /// A file that exists and is not replaced, a stream that is missing in the options, and system errors.
     pub(crate) fn create(
         destination: &Destination,
         OutputOptions { overwrite, stream }: &OutputOptions,
@@ -95,22 +103,25 @@ impl Output {
         };
         if journal.is_some_and(Journal::resumes)
             && !overwrite
-            && let Some(present) = PresentFile::open(path)?
+            && let Some(existing) = ExistingFile::open(path)?
         {
-            return Ok(Self::Present(present));
+            return Ok(Self::Existing(existing));
         }
         let file = match journal {
-            Some(journal) => OutputFile::create_at(path, &journal.begin(path)?, *overwrite)?,
+            Some(journal) => OutputFile::create_at(path, &journal.start_output(path)?, *overwrite)?,
             None => OutputFile::create(path, *overwrite)?,
         };
         Ok(Self::File(file, Box::default()))
     }
 
-    /// Ends the output, which has taken all bytes.
+    /// Completes the output after its last byte.
+    ///
+    /// # Errors
+    /// [`Error::Differs`] for an existing file that is longer, and system errors.
     pub(crate) fn close(self) -> Result<ClosedOutput> {
         match self {
             Self::File(file, hash) => Ok(ClosedOutput::File(file.close()?, hash.digest())),
-            Self::Present(file) => file.close().map(ClosedOutput::Named),
+            Self::Existing(file) => file.close().map(ClosedOutput::Named),
             Self::Stream(mut stream, bytes) => {
                 io::Write::flush(&mut stream).map_err(|e| Error::io(Destination::Stream.name(), e))?;
                 Ok(ClosedOutput::Named(bytes))
@@ -124,13 +135,13 @@ impl io::Write for Output {
         match self {
             Self::File(file, hash) => {
                 let count = file.write(bytes)?;
-                hash.update(bytes.get(..count).unwrap_or_default());
+                hash.update(transferred(bytes, count)?);
                 Ok(count)
             }
-            Self::Present(file) => file.write(bytes),
-            Self::Stream(stream, taken) => {
+            Self::Existing(file) => file.write(bytes),
+            Self::Stream(stream, written) => {
                 let count = stream.write(bytes)?;
-                *taken += count as u64;
+                *written += count as u64;
                 Ok(count)
             }
         }
@@ -139,29 +150,32 @@ impl io::Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::File(file, _) => file.flush(),
-            Self::Present(file) => file.flush(),
+            Self::Existing(file) => file.flush(),
             Self::Stream(stream, _) => stream.flush(),
         }
     }
 }
 
-/// An output that has all its bytes.
+/// A complete output.
 pub(crate) enum ClosedOutput {
     /// A file without its name, and the hash of its bytes.
     File(WholeFile, u64),
-    /// So many bytes that need no name: of a file that had it before, or of a stream.
+    /// The number of bytes of an existing file, which has its name, or of a stream.
     Named(u64),
 }
 
 impl ClosedOutput {
-    /// Keeps a file without its name on the disk, for a resumed run.
+    /// Keeps a file that has no name yet on the disk, for a resumed run.
     pub(crate) fn keep_uncommitted(self) {
         if let Self::File(file, _) = self {
             file.leave();
         }
     }
 
-    /// Gives a file the name `destination`, in the folder that it was created in. Returns the bytes of the output.
+    /// Gives a file the name `destination`, which must be in the folder of the file. Returns the bytes of the output.
+    ///
+    /// # Errors
+    /// System errors.
     pub(crate) fn persist(self, destination: &Destination) -> Result<u64> {
         match (self, destination.file()) {
             (Self::File(file, _), Some(path)) => {
@@ -170,8 +184,8 @@ impl ClosedOutput {
                 Ok(size)
             }
             (Self::File(file, _), None) => {
-                debug_assert!(false, "a stream is no file");
-                Ok(file.size())
+                debug_assert!(false, "the output of a stream is not a file");
+                Err(Error::Usage(format!("internal error: a file of {} bytes has no name", file.size())))
             }
             (Self::Named(bytes), _) => Ok(bytes),
         }

@@ -1,30 +1,37 @@
-//! The rows of a Parquet file.
+//! The rows of a Parquet file, in batches.
 //!
-//! Lists of numbers, most of many a data set, are read by [`crate::parquet_lists`]; every other column by Parquet's own
-//! reader of Arrow arrays.
+//! Lists of numbers, which are most of the values of many data sets, are read by [`crate::parquet_lists`]. All other columns
+//! are read by the Arrow reader of the `parquet` crate.
 
 use std::{fs::File, ops::Range, path::Path, sync::Arc};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use parquet::arrow::{
-    ProjectionMask,
-    arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+    },
+    errors::ParquetError,
 };
 use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::Shard;
 
 use crate::{
     Error, Result,
-    columnar::{ParquetFile, guarded, until_error},
+    guarded::{guarded, until_error},
+    options::BATCH_ROWS,
+    parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
-    worker::BATCH_ROWS,
 };
 
-/// Bytes of rows in one batch that is read from Parquet.
+/// Maximum uncompressed bytes of the rows in one batch, by the average of the row group.
 const READ_BYTES: i64 = 4 << 20;
 
-/// The rows of some row groups of a Parquet file, in batches of bounded size.
+/// Reads the rows of some row groups of a Parquet file, in batches of bounded size.
+///
+/// # Errors
+/// A file that cannot be opened. Corrupt rows are errors of the iterator.
 pub(crate) fn rows(
     shard: &Shard,
     parquet: &ParquetFile,
@@ -38,7 +45,7 @@ pub(crate) fn rows(
             let mut rows = match open.take() {
                 Some(rows) => rows,
                 None => match groups.next() {
-                    Some(group) => guarded(&path, || Rows::open(&file, &parquet, group, &path))?,
+                    Some(group) => guarded(&path, || RowGroupReader::open(&file, &parquet, group, &path))?,
                     None => return Ok(None),
                 },
             };
@@ -50,27 +57,27 @@ pub(crate) fn rows(
     }))
 }
 
-/// The rows of one row group.
-struct Rows {
+/// Reads the rows of one row group.
+struct RowGroupReader {
     path: Arc<Path>,
     schema: SchemaRef,
-    /// The columns that `lists` do not hold. There is one where it holds all: it counts the rows.
+    /// Reads the columns without a reader in `lists`. If there are none, it yields the number of rows of each batch.
     others: ParquetRecordBatchReader,
-    /// By column of `schema`.
+    /// The reader of each column of `schema` that is a list of numbers.
     lists: Vec<Option<Box<dyn ListReader>>>,
 }
 
-impl Rows {
+impl RowGroupReader {
     fn open(file: &Arc<File>, parquet: &ParquetFile, group: usize, path: &Path) -> Result<Self> {
-        let ParquetFile { metadata, checks } = parquet;
-        checks.iter().try_for_each(|checks| checks.check(path, file, parquet.groups(), group))?;
+        let ParquetFile { metadata, verifier } = parquet;
+        verifier.iter().try_for_each(|verifier| verifier.verify(path, file, parquet.groups(), group))?;
         let lists = parquet_lists::readers(file, metadata, group).map_err(|e| Error::parquet(path, e))?;
         let others = lists.iter().enumerate().filter(|(_, list)| list.is_none()).map(|(column, _)| column);
         let others = ProjectionMask::roots(metadata.parquet_schema(), others);
         let row_group = metadata.metadata().row_group(group);
-        let bytes_a_row = row_group.total_byte_size() / row_group.num_rows().max(1);
-        let rows = (BATCH_CELLS / row_group.num_columns().max(1)).clamp(1, BATCH_ROWS);
-        let rows = usize::try_from(READ_BYTES / bytes_a_row.max(1)).unwrap_or_default().clamp(1, rows);
+        let row_bytes = row_group.total_byte_size() / row_group.num_rows().max(1);
+        let max_rows = (BATCH_CELLS / row_group.num_columns().max(1)).clamp(1, BATCH_ROWS);
+        let rows = usize::try_from(READ_BYTES / row_bytes.max(1)).unwrap_or(max_rows).clamp(1, max_rows);
         let others = file
             .try_clone()
             .map_err(|e| Error::io(path, e))
@@ -88,18 +95,17 @@ impl Rows {
         others.map(|others| self.with_lists(&others)).transpose()
     }
 
+    /// Reads the lists of a batch, and puts all columns in the order of the schema.
     fn with_lists(&mut self, others: &RecordBatch) -> Result<RecordBatch> {
         let rows = others.num_rows();
         let mut others = others.columns().iter();
-        let columns: Option<parquet::errors::Result<Vec<ArrayRef>>> = self
-            .lists
-            .iter_mut()
-            .map(|list| match list {
-                Some(list) => Some(list.read(rows)),
-                None => others.next().cloned().map(Ok),
-            })
-            .collect();
-        let columns = columns.unwrap_or_else(|| Ok(Vec::new())).map_err(|e| Error::parquet(&self.path, e))?;
+        let missing = || ParquetError::General("internal error: a column was not read".to_owned());
+        let columns = self.lists.iter_mut().map(|list| match list {
+            Some(list) => list.read(rows),
+            None => others.next().cloned().ok_or_else(missing),
+        });
+        let columns: Vec<ArrayRef> =
+            columns.collect::<Result<_, ParquetError>>().map_err(|e| Error::parquet(&self.path, e))?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|e| Error::arrow(&self.path, e))
@@ -124,30 +130,30 @@ mod tests {
 
     const ROWS: usize = 20_000;
 
-    /// Numbers that look random, below `most`.
-    fn random(row: usize, salt: u64, most: u64) -> u64 {
-        ((row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ salt.rotate_left(31)) >> 20) % most
+    /// A pseudorandom number below `end`.
+    fn random(row: usize, salt: u64, end: u64) -> u64 {
+        ((row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ salt.rotate_left(31)) >> 20) % end
     }
 
-    /// A list that is null in every sixth row or so, empty in as many, and else of up to `most` items.
-    fn list<T>(row: usize, most: u64, item: impl Fn(u64) -> Option<T>) -> Option<Vec<Option<T>>> {
-        match random(row, most, 6) {
+    /// A list: null in about one of six rows, empty in as many, and otherwise of fewer than `max_len` items.
+    fn list<T>(row: usize, max_len: u64, item: impl Fn(u64) -> Option<T>) -> Option<Vec<Option<T>>> {
+        match random(row, max_len, 6) {
             0 => None,
             1 => Some(Vec::new()),
-            _ => Some((0..random(row, most + 1, most)).map(|i| item(random(row, i, 1 << 40))).collect()),
+            _ => Some((0..random(row, max_len + 1, max_len)).map(|i| item(random(row, i, 1 << 40))).collect()),
         }
     }
 
-    fn ints(most: u64, item: impl Fn(u64) -> Option<i64>) -> ListArray {
-        ListArray::from_iter_primitive::<Int64Type, _, _>((0..ROWS).map(|row| list(row, most, &item)))
+    fn ints(max_len: u64, item: impl Fn(u64) -> Option<i64>) -> ListArray {
+        ListArray::from_iter_primitive::<Int64Type, _, _>((0..ROWS).map(|row| list(row, max_len, &item)))
     }
 
-    fn floats(most: u64) -> ListArray {
+    fn floats(max_len: u64) -> ListArray {
         let item = |i| Some(f32::from_bits(i as u32));
-        ListArray::from_iter_primitive::<Float32Type, _, _>((0..ROWS).map(|row| list(row, most, item)))
+        ListArray::from_iter_primitive::<Float32Type, _, _>((0..ROWS).map(|row| list(row, max_len, item)))
     }
 
-    /// Lists of every length, with other columns before, between and after them.
+    /// Lists of different lengths, with other columns before, between and after them.
     fn lists() -> Vec<(&'static str, ArrayRef)> {
         let ids = Int64Array::from_iter((0..ROWS).map(|row| Some(row as i64).filter(|row| row % 7 > 0)));
         let texts = StringArray::from_iter_values((0..ROWS).map(|row| format!("text {row}")));
@@ -162,7 +168,7 @@ mod tests {
         ]
     }
 
-    /// Columns that are like lists of numbers, and of other levels or types.
+    /// Columns that resemble lists of numbers, but have other levels or types.
     fn others() -> Vec<(&'static str, ArrayRef)> {
         let required = Arc::new(Field::new("item", DataType::Int64, false));
         let no_nulls = ints(9, |i| Some(i as i64));
@@ -183,7 +189,7 @@ mod tests {
         ]
     }
 
-    /// Pages of a few rows each, and row groups that they do not fill.
+    /// Writes a file with pages of a few rows, and row groups that are not a multiple of a page.
     fn write(columns: Vec<(&'static str, ArrayRef)>) -> (TempDir, Shard) {
         let folder = tempfile::tempdir().unwrap();
         let path: PathBuf = folder.path().join("a.parquet");
@@ -202,7 +208,7 @@ mod tests {
         (folder, shards.into_iter().next().unwrap())
     }
 
-    /// How many columns are read by which reader, after both have read the same.
+    /// Compares the rows with those of Parquet's own reader. Returns the number of columns read by each reader.
     fn compare(columns: Vec<(&'static str, ArrayRef)>) -> (usize, usize) {
         let (_folder, shard) = write(columns);
         let parquet = ParquetFile::open(&shard.path, shard.local_path()).unwrap();
@@ -222,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_those_that_parquets_own_reader_finds() {
+    fn lists_are_equal_to_those_of_parquets_own_reader() {
         assert_eq!(compare(lists()), (5, 2));
         assert_eq!(compare(others()), (0, 4));
         assert_eq!(compare(lists().into_iter().chain(others()).collect()), (5, 6));
     }
 
     #[test]
-    fn a_file_of_lists_alone_has_its_rows() {
+    fn a_file_with_only_lists_has_all_rows() {
         assert_eq!(compare(lists().into_iter().filter(|(name, _)| !["id", "text"].contains(name)).collect()), (5, 0));
     }
 }

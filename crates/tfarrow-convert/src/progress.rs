@@ -1,8 +1,8 @@
-//! How far a conversion is, to be looked at from another thread, and the way to stop it.
+//! The progress of a conversion, which another thread can read, and its cancellation.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Counters that go up while a conversion runs.
+/// Counters of a running conversion.
 #[derive(Debug, Default)]
 pub struct Progress {
     total: AtomicU64,
@@ -14,12 +14,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes that will be read in all, as the sources are stored, every pass counted; 0 where that is not known.
+    /// Total bytes to read, as the sources are stored, over all passes; 0 if that is not known.
     pub fn total(&self) -> u64 {
         self.total.load(Relaxed)
     }
 
-    /// Bytes whose records have been converted so far, or looked at, in a pass that infers columns.
+    /// Bytes of the records converted so far, or read by the pass that infers columns, as the sources are stored.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -29,18 +29,17 @@ impl Progress {
         self.records.load(Relaxed)
     }
 
-    /// Files that are whole and have their names. These stay where the conversion fails.
+    /// Files that are complete and have their names. They remain if the conversion fails.
     pub fn files(&self) -> u64 {
         self.files.load(Relaxed)
     }
 
-    /// Asks the conversion to stop: it ends soon with [`Error::Cancelled`](crate::Error::Cancelled), and leaves no
-    /// unfinished output.
+    /// Cancels the conversion: it ends with [`Error::Cancelled`](crate::Error::Cancelled), and removes unfinished outputs.
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// Whether a conversion that has failed can be [resumed](crate::ConvertOptions::resume), with something done already.
+    /// Whether a failed conversion has completed outputs and can be [resumed](crate::ConvertOptions::resume).
     pub fn is_resumable(&self) -> bool {
         self.resumable.load(Relaxed)
     }
@@ -53,7 +52,7 @@ impl Progress {
         self.cancelled.load(Relaxed)
     }
 
-    /// Begins again, with this total.
+    /// Resets all counters, and sets the total.
     pub(crate) fn restart(&self, total: u64) {
         self.total.store(total, Relaxed);
         self.bytes.store(0, Relaxed);
@@ -74,24 +73,25 @@ impl Progress {
     }
 }
 
-/// The progress of one unit: its bytes are added as its records are converted, since reading is far ahead of that.
+/// The progress of one unit. Its bytes are added in proportion to its converted records, because reading is ahead of
+/// conversion.
 pub(crate) struct UnitProgress<'p> {
     progress: &'p Progress,
     /// Bytes and records of the unit.
     bytes: u64,
     records: u64,
-    /// What of them has been added.
+    /// Bytes and records that were added.
     added_bytes: u64,
     added_records: u64,
 }
 
 impl<'p> UnitProgress<'p> {
-    /// A unit of so many bytes, as stored, and so many records.
+    /// The progress of a unit with this number of bytes, as stored, and records.
     pub(crate) fn new(progress: &'p Progress, bytes: u64, records: u64) -> Self {
         Self { progress, bytes, records, added_bytes: 0, added_records: 0 }
     }
 
-    /// So many more records of the unit are converted.
+    /// Adds converted records of the unit.
     pub(crate) fn add(&mut self, records: u64) {
         self.progress.add_records(records);
         self.added_records += records;
@@ -99,12 +99,12 @@ impl<'p> UnitProgress<'p> {
         self.add_bytes_up_to(u64::try_from(part).unwrap_or(u64::MAX).min(self.bytes));
     }
 
-    /// The unit is converted: bytes of records that were left out count as well.
+    /// Adds the rest of the bytes, which includes those of skipped records.
     pub(crate) fn finish(&mut self) {
         self.add_bytes_up_to(self.bytes);
     }
 
-    /// Records of the unit that are converted.
+    /// Number of converted records of the unit.
     pub(crate) fn converted_records(&self) -> u64 {
         self.added_records
     }

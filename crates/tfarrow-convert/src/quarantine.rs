@@ -1,4 +1,4 @@
-//! The quarantine: a TFRecord file that keeps the bytes that a conversion had to leave out.
+//! The quarantine: a TFRecord file of the corrupt records and bytes that a conversion skips.
 
 use std::{
     collections::HashMap,
@@ -18,48 +18,55 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{Error, Result, Target, folders::folder_of, lock_file::open_locked};
 
-/// Bytes of a stretch that one record of the quarantine holds.
-const PIECE: usize = 64 << 20;
+/// Maximum bytes of lost data in one record of the quarantine.
+const PIECE_BYTES: usize = 64 << 20;
 
-/// Whether the file of a quarantine may be there already.
+/// The policy for an existing quarantine file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// No: the run is refused at its start.
+    /// It is an error at the start of the run.
     Refused,
-    /// Yes: it is replaced, or removed where nothing was lost.
+    /// It is replaced, or removed if this run has nothing to quarantine.
     Replaced,
-    /// Yes, from the run that is resumed: it must hold what this run loses, and is not written.
+    /// It is the quarantine of the resumed run. It must contain the same records as this run's, and is not written.
     Compared,
 }
 
-/// A TFRecord file of Examples, one for each piece of what was lost: `data`, `fault`, `file`, `offset` and `record`. Where
-/// `stored` is 1, it is bytes of a compressed file that do not inflate, as they are stored, and the offset is the file's.
+/// An open quarantine: a TFRecord file of Examples, with these features:
+///
+/// | feature | value |
+/// |---|---|
+/// | `data` | the lost bytes, or a piece of them |
+/// | `fault` | the error |
+/// | `file` | the path of the shard |
+/// | `record`, `offset` | the position in the decompressed shard |
+/// | `stored` | 1 for compressed bytes that cannot be decompressed: `offset` is then a position in the stored file |
 pub(crate) struct Quarantine {
     path: PathBuf,
-    output: Output,
-    /// What was added, in any order.
-    contents: Sum,
-    /// The record and the fault of the stretch of each shard that was told of last: it may go on.
-    stretches: HashMap<usize, (u64, String)>,
-    /// Keeps a second run from the same file; `None` in a store.
-    _lock: Option<Lock>,
+    output: QuarantineOutput,
+    /// The records that were added.
+    contents: RecordSet,
+    /// The record and the error of the last lost bytes of each shard: further pieces of them have no error of their own.
+    last_lost: HashMap<usize, (u64, String)>,
+    /// Refuses a second run with the same quarantine; `None` in an object store.
+    _lock: Option<QuarantineLock>,
 }
 
-enum Output {
-    /// Written beside its place. `replace` is whether an earlier file is removed where nothing was lost.
-    File { writer: Box<ShardWriter<OutputFile>>, replace: bool },
-    /// There already, with these records.
-    Present(Sum),
+enum QuarantineOutput {
+    /// A new file. With `replace`, an existing file is removed if there is nothing to quarantine.
+    New { writer: Box<ShardWriter<OutputFile>>, replace: bool },
+    /// An existing file with these records.
+    Existing(RecordSet),
 }
 
-/// A set of records, whatever their order: workers add to a quarantine as they meet damage.
+/// The number of records in a set, and the sum of their hashes. It does not depend on their order, which depends on timing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
+struct RecordSet {
     records: u64,
     hashes: u64,
 }
 
-impl Sum {
+impl RecordSet {
     fn add(&mut self, data: &[u8]) {
         self.records += 1;
         self.hashes = self.hashes.wrapping_add(xxh3_64(data));
@@ -67,11 +74,11 @@ impl Sum {
 }
 
 impl Quarantine {
-    /// Begins the quarantine `path`, a file or the URL of an object.
+    /// Creates the quarantine `path`, a file or the URL of an object.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the path cannot be a quarantine, where another run writes it, and where a file is there that
-    /// is [refused](Earlier::Refused); system errors.
+    /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, or if it exists and is
+    /// [refused](Earlier::Refused); system errors.
     pub(crate) fn create(path: &Path, earlier: Earlier) -> Result<Self> {
         let name = check_name(path)?;
         if path.to_str().is_some_and(is_remote) {
@@ -80,11 +87,11 @@ impl Quarantine {
         if !folder_of(path).is_dir() {
             return refuse(path, "its folder does not exist; create it first");
         }
-        let lock = Lock::of(path, name)?;
+        let lock = QuarantineLock::of(path, name)?;
         let output = match earlier {
-            Earlier::Compared if is_file(path) => Output::Present(records_of(path)?),
+            Earlier::Compared if is_file(path) => QuarantineOutput::Existing(records_of(path)?),
             _ => {
-                // The rest of a run that was killed.
+                // A run that was killed leaves its unfinished file. The lock is held, so that no run writes it.
                 let part = path.with_file_name(hidden(name, ".part"));
                 let _ = fs::remove_file(&part);
                 let replace = earlier == Earlier::Replaced;
@@ -103,31 +110,33 @@ impl Quarantine {
         Ok(Self::new(path, output, None))
     }
 
-    fn new(path: &Path, output: Output, lock: Option<Lock>) -> Self {
-        let (contents, stretches) = (Sum::default(), HashMap::new());
-        Self { path: path.to_owned(), output, contents, stretches, _lock: lock }
+    fn new(path: &Path, output: QuarantineOutput, lock: Option<QuarantineLock>) -> Self {
+        let (contents, last_lost) = (RecordSet::default(), HashMap::new());
+        Self { path: path.to_owned(), output, contents, last_lost, _lock: lock }
     }
 
-    /// Adds a stretch, or a part of one, of the shard of this number, the file `path`.
+    /// Adds lost bytes, or a further piece of them. `shard` is the number of the shard, and `path` its path.
     ///
     /// # Errors
     /// System errors.
     pub(crate) fn add_lost(&mut self, shard: usize, path: &Path, lost: &Lost) -> Result<()> {
         if let Some(error) = &lost.error {
-            self.stretches.insert(shard, (Fault::record_of(error), error.to_string()));
+            self.last_lost.insert(shard, (Fault::record_of(error), error.to_string()));
         }
-        let (record, fault) = self.stretches.get(&shard).cloned().unwrap_or_default();
-        // Damage that has cost no bytes is added as well.
-        let nothing = lost.error.is_some() && lost.bytes.is_empty();
-        let pieces = lost.bytes.chunks(PIECE).chain(nothing.then_some(&[][..]));
+        let last = self.last_lost.get(&shard).cloned();
+        debug_assert!(last.is_some(), "the first piece of lost bytes has an error");
+        let (record, fault) = last.unwrap_or_default();
+        // An error without lost bytes is a record as well.
+        let is_empty = lost.error.is_some() && lost.bytes.is_empty();
+        let pieces = lost.bytes.chunks(PIECE_BYTES).chain(is_empty.then_some(&[][..]));
         for (index, piece) in pieces.enumerate() {
-            let offset = lost.offset + (index * PIECE) as u64;
+            let offset = lost.offset + (index * PIECE_BYTES) as u64;
             self.add(path, (record, offset), &fault, piece, lost.is_stored)?;
         }
         Ok(())
     }
 
-    /// Adds bytes of the file `file`.
+    /// Adds one record about `data`, which are bytes of the shard `file`.
     ///
     /// # Errors
     /// System errors.
@@ -152,27 +161,31 @@ impl Quarantine {
         let encoder = EncoderBuilder::new().build(batch.schema());
         let encoded = encoder.and_then(|mut encoder| encoder.encode(&batch, &mut frame));
         encoded.map_err(|e| Error::codec(&self.path, e))?;
-        // Between the header of a frame and its footer.
-        self.contents.add(frame.get(12..frame.len().saturating_sub(4)).unwrap_or_default());
+        // The data of a frame is after 12 bytes of length and CRC, and before 4 bytes of CRC.
+        let data = frame.get(12..frame.len().saturating_sub(4));
+        debug_assert!(data.is_some(), "an encoded record is one frame");
+        self.contents.add(data.unwrap_or_default());
         match &mut self.output {
-            Output::File { writer, .. } => {
+            QuarantineOutput::New { writer, .. } => {
                 std::io::Write::write_all(writer, &frame).map_err(|e| Error::io(&self.path, e))
             }
-            Output::Present(_) => Ok(()),
+            QuarantineOutput::Existing(_) => Ok(()),
         }
     }
 
-    /// Ends the quarantine, which gets its name now. Where nothing was lost there is none.
+    /// Completes the quarantine, which now gets its name. Without records no file is created.
     ///
     /// # Errors
-    /// [`Error::Differs`] where a file is there that holds something else; system errors.
+    /// [`Error::Differs`] if an existing file has other records; system errors.
     pub(crate) fn finish(self) -> Result<()> {
         let wrap = |e| Error::io(&self.path, e);
         match self.output {
-            Output::Present(records) if records == self.contents => Ok(()),
-            Output::Present(_) => Err(Error::Differs { path: self.path }),
-            Output::File { writer, .. } if self.contents.records > 0 => Ok(writer.finish().map_err(wrap)?.persist()?),
-            Output::File { writer, replace } => {
+            QuarantineOutput::Existing(records) if records == self.contents => Ok(()),
+            QuarantineOutput::Existing(_) => Err(Error::Differs { path: self.path }),
+            QuarantineOutput::New { writer, .. } if self.contents.records > 0 => {
+                Ok(writer.finish().map_err(wrap)?.persist()?)
+            }
+            QuarantineOutput::New { writer, replace } => {
                 drop(writer);
                 if replace && is_file(&self.path) { fs::remove_file(&self.path).map_err(wrap) } else { Ok(()) }
             }
@@ -184,20 +197,20 @@ fn refuse<T>(path: &Path, why: &str) -> Result<T> {
     Err(Error::Usage(format!("{}: {why}", path.display())))
 }
 
-/// The name of the file, which must be one that a quarantine can have.
+/// The name of the file. Checks that a quarantine can have this name.
 fn check_name(path: &Path) -> Result<&OsStr> {
     let Some(name) = path.file_name().filter(|_| path.as_os_str() != "-") else {
-        return refuse(path, "the quarantine is a file");
+        return refuse(path, "the quarantine must be a file");
     };
     if path.is_dir() || path.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR) {
-        return refuse(path, "is a folder, and the quarantine is a file");
+        return refuse(path, "is a folder; the quarantine must be a file");
     }
     if name.to_string_lossy().starts_with(UNFINISHED) {
         return refuse(path, "is a name of unfinished files; name the quarantine otherwise");
     }
     match Target::from_path(path) {
         Some((target, _)) if target != Target::TfRecord => {
-            refuse(path, &format!("the quarantine is TFRecord, and this is called {}", target.name()))
+            refuse(path, &format!("the quarantine is a TFRecord file, but the name says {}", target.name()))
         }
         _ => Ok(name),
     }
@@ -214,7 +227,7 @@ fn output_file(
     path: &Path,
     create: impl FnOnce(&Path) -> tfarrow_dataset::Result<OutputFile>,
     replace: bool,
-) -> Result<Output> {
+) -> Result<QuarantineOutput> {
     let file = match create(path) {
         Err(error) if matches!(error.kind(), ErrorKind::Exists) => {
             return refuse(path, "is there already; --overwrite replaces it");
@@ -222,45 +235,45 @@ fn output_file(
         file => file?,
     };
     let (_, compression) = Compression::of_name(path.to_str().unwrap_or_default());
-    Ok(Output::File { writer: Box::new(ShardWriter::new(file, compression.unwrap_or_default())), replace })
+    Ok(QuarantineOutput::New { writer: Box::new(ShardWriter::new(file, compression.unwrap_or_default())), replace })
 }
 
 fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
-/// The records of the quarantine that is at `path`.
-fn records_of(path: &Path) -> Result<Sum> {
-    let mut sum = Sum::default();
+/// Reads the records of an existing quarantine.
+fn records_of(path: &Path) -> Result<RecordSet> {
+    let mut set = RecordSet::default();
     for shard in resolve(&[path])? {
         if shard.contents != Contents::TfRecord {
             return refuse(path, "is there already, and is not a quarantine; name another file");
         }
         let mut reader = ShardReader::open(&shard, &ReadOptions::default())?;
         while let Some(records) = reader.next()? {
-            (0..records.len()).filter_map(|index| records.data(index)).for_each(|data| sum.add(data));
+            (0..records.len()).filter_map(|index| records.data(index)).for_each(|data| set.add(data));
         }
     }
-    Ok(sum)
+    Ok(set)
 }
 
-/// A locked file beside the quarantine, removed at the end.
-struct Lock {
+/// A locked file beside the quarantine, which is removed at the end.
+struct QuarantineLock {
     path: PathBuf,
     _file: File,
 }
 
-impl Lock {
+impl QuarantineLock {
     fn of(path: &Path, name: &OsStr) -> Result<Self> {
         let own = path.with_file_name(hidden(name, ".lock"));
         match open_locked(&own).map_err(|e| Error::io(&own, e))? {
             Some(file) => Ok(Self { path: own, _file: file }),
-            None => refuse(path, "another run writes its quarantine here; wait for its end, or name another file"),
+            None => refuse(path, "another run writes its quarantine here; wait until it ends, or name another file"),
         }
     }
 }
 
-impl Drop for Lock {
+impl Drop for QuarantineLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }

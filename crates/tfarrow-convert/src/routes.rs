@@ -1,35 +1,42 @@
-//! Routes: from the format of a job's sources to the format of its outputs. The pairs that exist are the types here.
+//! Routes: from the source format of a job to its output format. A pair of formats without a route does not compile.
+//!
+//! | route | source | output |
+//! |---|---|---|
+//! | [`Decode`] | TFRecord | Parquet, Arrow |
+//! | [`Reencode`] | Parquet, Arrow | Parquet, Arrow, TFRecord |
+//! | [`CopyFrames`] | TFRecord | TFRecord |
 
 use tfarrow_codec::{OnError, VerifyCrc};
 
 use crate::{
     Result,
-    formats::{FileFormat, RowFormat, tfrecord::TfRecordFormat},
+    formats::{FileFormat, RowFormat, tfrecord::TfRecordFileFormat},
     input::{ReadContext, RecordSource, RowSource, UnitSource},
     worker::{CopyWorker, DecodeOptions, DecodeWorker, RowWorker, UnitWorker},
 };
 
 /// The source, the workers and the format of a job.
 pub(crate) trait Route: Send + Sync {
-    /// Cuts shards into units.
+    /// Reads shards as units.
     type Source: UnitSource;
     /// Writes the outputs.
     type Format: FileFormat;
-    /// Turns units into pieces.
+    /// Converts units to pieces.
     type Worker<'r>: UnitWorker<Content = <Self::Source as UnitSource>::Content, Piece = <Self::Format as FileFormat>::Piece>
     where
         Self: 'r;
 
+    /// The output format.
     fn format(&self) -> &Self::Format;
 
     /// A worker for one thread.
     ///
     /// # Errors
-    /// Columns that records are not decoded to, or that the format cannot hold.
+    /// Columns that the codec cannot decode, or that the format cannot hold.
     fn worker<'r>(&'r self, context: ReadContext<'r>) -> Result<Self::Worker<'r>>;
 }
 
-/// TFRecord to a format of rows.
+/// Decodes TFRecord to a format of rows.
 pub(crate) struct Decode<F> {
     pub(crate) decoding: DecodeOptions,
     pub(crate) format: F,
@@ -52,7 +59,7 @@ impl<F: RowFormat> Route for Decode<F> {
     }
 }
 
-/// Parquet or Arrow to a format of rows.
+/// Converts Parquet or Arrow to a format of rows.
 pub(crate) struct Reencode<F> {
     pub(crate) format: F,
 }
@@ -74,19 +81,19 @@ impl<F: RowFormat> Route for Reencode<F> {
     }
 }
 
-/// TFRecord to TFRecord.
+/// Copies TFRecord to TFRecord.
 pub(crate) struct CopyFrames {
     pub(crate) verify_crc: VerifyCrc,
     pub(crate) on_error: OnError,
-    pub(crate) format: TfRecordFormat,
+    pub(crate) format: TfRecordFileFormat,
 }
 
 impl Route for CopyFrames {
     type Source = RecordSource;
-    type Format = TfRecordFormat;
+    type Format = TfRecordFileFormat;
     type Worker<'r> = CopyWorker<'r>;
 
-    fn format(&self) -> &TfRecordFormat {
+    fn format(&self) -> &TfRecordFileFormat {
         &self.format
     }
 

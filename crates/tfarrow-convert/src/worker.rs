@@ -18,12 +18,11 @@ use crate::{
     Error, Result,
     formats::{LossyChanges, RowEncoder, RowFormat, WritePiece},
     input::{ReadContext, RecordBlocks, RowBlock, Unit},
+    options::BATCH_ROWS,
     parquet_rows,
     progress::UnitProgress,
 };
 
-/// Maximum rows of a batch.
-pub(crate) const BATCH_ROWS: usize = 8192;
 /// Maximum bytes of the records that are decoded to one batch.
 const BATCH_BYTES: usize = 16 << 20;
 

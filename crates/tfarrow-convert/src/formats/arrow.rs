@@ -20,17 +20,17 @@ use crate::{
     output::Output,
 };
 
-/// Bytes that are gathered before they are written.
+/// Bytes of the buffer before the checksums.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// An Arrow IPC file of these columns, with their metadata.
+/// Arrow IPC files with this schema, which includes the metadata of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct ArrowFormat {
+pub(crate) struct ArrowFileFormat {
     pub(crate) schema: SchemaRef,
     pub(crate) compression: OutputCompression,
 }
 
-impl FileFormat for ArrowFormat {
+impl FileFormat for ArrowFileFormat {
     type Piece = RecordBatch;
     type Writer = ArrowFileWriter;
 
@@ -44,7 +44,7 @@ impl FileFormat for ArrowFormat {
     }
 }
 
-impl RowFormat for ArrowFormat {
+impl RowFormat for ArrowFileFormat {
     type Encoder<'f> = SchemaEncoder<'f>;
 
     fn encoder(&self) -> Result<SchemaEncoder<'_>> {
@@ -52,7 +52,7 @@ impl RowFormat for ArrowFormat {
     }
 }
 
-impl ArrowFormat {
+impl ArrowFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ArrowError> {
         let output = BufWriter::with_capacity(BUFFER_BYTES, ChecksumWriter::new(output));
         let mut writer = FileWriter::try_new_with_options(output, &self.schema, self.options()?)?;
@@ -81,8 +81,8 @@ impl RowEncoder for SchemaEncoder<'_> {
     type Piece = RecordBatch;
 
     fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, RecordBatch>) -> Result<()> {
-        // `RecordBatch::with_schema` requires all metadata of the batch to be kept, but the metadata of a new file names
-        // the shard that the file was made of.
+        // `RecordBatch::with_schema` requires that all metadata of the batch is kept, but the metadata of the new file has
+        // the name of its own original shard.
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
         let batch = RecordBatch::try_new_with_options(Arc::clone(self.0), columns, &options);
@@ -118,8 +118,7 @@ impl PieceWriter for ArrowFileWriter {
         writer.write_metadata(checksums::KEY, checksums.clone());
         let output = writer.finish().and_then(|()| writer.into_inner()).map_err(|e| Error::arrow(&path, e))?;
         let mut output = output.into_inner().map_err(|e| Error::io(&path, e.into_error()))?;
-        output.mark_arrow();
-        output.end(&checksums).map_err(|e| Error::io(&path, e))?;
+        output.mark_arrow().and_then(|()| output.end(&checksums)).map_err(|e| Error::io(&path, e))?;
         output.take_inner().map_err(|e| Error::io(&path, e))
     }
 }

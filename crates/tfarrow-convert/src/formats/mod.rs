@@ -1,4 +1,4 @@
-//! File formats that conversions write, one module each.
+//! The file formats that conversions write, with one module for each.
 //!
 //! ```text
 //! RecordBatch ─▶ RowEncoder ─▶ piece ─▶ PieceWriter ─▶ Output        Parquet, Arrow and TFRecord from rows
@@ -8,12 +8,12 @@
 //!
 //! | format | piece | encoded by |
 //! |---|---|---|
-//! | [`ParquetFormat`](parquet::ParquetFormat) | an encoded row group | workers |
-//! | [`ArrowFormat`](arrow::ArrowFormat) | a record batch | the writer |
-//! | [`TfRecordFormat`](tfrecord::TfRecordFormat) | frames | workers; the writer compresses |
+//! | [`ParquetFileFormat`](parquet::ParquetFileFormat) | an encoded row group | workers |
+//! | [`ArrowFileFormat`](arrow::ArrowFileFormat) | a record batch | the writer |
+//! | [`TfRecordFileFormat`](tfrecord::TfRecordFileFormat) | frames | workers; the writer compresses |
 //!
-//! The type of a piece is a type of its format, so that pieces of one format cannot reach a file of another.
-//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` (`jobs.rs`).
+//! The type of a piece belongs to its format, so that pieces of one format cannot be written to a file of another.
+//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` in `jobs.rs`.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -31,26 +31,26 @@ pub(crate) type WritePiece<'a, P> = dyn FnMut(P) -> Result<()> + 'a;
 /// Values and features that were changed or left out because the output format cannot hold them, and how often.
 pub(crate) type LossyChanges = BTreeMap<String, u64>;
 
-/// A file format: how pieces become a file.
+/// A file format: writes pieces to a file.
 pub(crate) trait FileFormat: Clone + Send + Sync {
-    /// A part of a file that one worker makes on its own.
+    /// A part of a file that one worker encodes on its own.
     type Piece: Send;
     /// Writes one file.
     type Writer: PieceWriter<Piece = Self::Piece> + Send;
 
-    /// Begins a file whose bytes go to `output`. Errors call it `path`.
+    /// Creates a writer of a file, whose bytes go to `output`. Errors call the file `path`.
     ///
     /// # Errors
     /// Errors of the output, and a schema that the format cannot hold.
     fn create(&self, path: &Path, output: Output) -> Result<Self::Writer>;
 
-    /// Bytes of memory that a piece takes until it is written. A worker with too many of them waits for its turn.
+    /// Bytes of memory that a piece takes until it is written. A worker that holds too many bytes waits for its turn.
     fn held_bytes(piece: &Self::Piece) -> usize;
 }
 
-/// A format whose pieces are made of rows.
+/// A format whose pieces are encoded from rows.
 pub(crate) trait RowFormat: FileFormat {
-    /// Encodes the rows of one unit after the other.
+    /// Encodes the rows of units, one unit after the other.
     type Encoder<'f>: RowEncoder<Piece = Self::Piece>
     where
         Self: 'f;
@@ -62,24 +62,24 @@ pub(crate) trait RowFormat: FileFormat {
     fn encoder(&self) -> Result<Self::Encoder<'_>>;
 }
 
-/// Makes pieces of rows.
+/// Encodes rows to pieces.
 pub(crate) trait RowEncoder {
-    /// What it makes.
+    /// A part of a file.
     type Piece;
 
-    /// Encodes rows of the unit in hand, which come from the file `path`, and passes on the pieces that are complete.
+    /// Encodes rows of the current unit, which are from the file `path`, and passes complete pieces to `write`.
     ///
     /// # Errors
     /// Rows that cannot be encoded, and errors of `write`.
     fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Self::Piece>) -> Result<()>;
 
-    /// Ends the unit in hand: passes on what is left of it.
+    /// Ends the current unit: passes its last piece to `write`.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// Rows that cannot be encoded, and errors of `write`.
     fn end_unit(&mut self, path: &Path, write: &mut WritePiece<'_, Self::Piece>) -> Result<()>;
 
-    /// Values that were changed to fit the format, over all units.
+    /// Values of all units that were changed to fit the format.
     fn lossy_changes(&self) -> LossyChanges {
         LossyChanges::new()
     }
@@ -87,7 +87,7 @@ pub(crate) trait RowEncoder {
 
 /// Writes the pieces of one file, in their order.
 pub(crate) trait PieceWriter {
-    /// What it writes.
+    /// A part of the file.
     type Piece;
 
     /// Writes one piece.
@@ -96,7 +96,7 @@ pub(crate) trait PieceWriter {
     /// Errors of the output.
     fn write(&mut self, piece: Self::Piece) -> Result<()>;
 
-    /// Ends the file and returns its output, which has taken all bytes.
+    /// Ends the file, and returns its output after the last byte.
     ///
     /// # Errors
     /// Errors of the output.

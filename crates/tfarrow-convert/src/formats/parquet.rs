@@ -35,13 +35,13 @@ use crate::{
     output::Output,
 };
 
-/// Bytes of the first rows of a row group that are kept, to choose the encodings of its columns, at most, and of one batch
-/// more.
+/// Bytes of the first rows of a row group, from which the encodings of its columns are chosen. The batch that exceeds this
+/// number is the last of them.
 const FIRST_ROWS_BYTES: usize = 8 << 20;
 
-/// A Parquet file of these columns, with their metadata.
+/// Parquet files with this schema, which includes the metadata of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct ParquetFormat {
+pub(crate) struct ParquetFileFormat {
     pub(crate) schema: SchemaRef,
     pub(crate) compression: OutputCompression,
     /// Maximum rows of a row group.
@@ -50,7 +50,7 @@ pub(crate) struct ParquetFormat {
     pub(crate) group_bytes: usize,
 }
 
-impl FileFormat for ParquetFormat {
+impl FileFormat for ParquetFileFormat {
     type Piece = Vec<ArrowColumnChunk>;
     type Writer = ParquetFileWriter;
 
@@ -59,13 +59,13 @@ impl FileFormat for ParquetFormat {
         Ok(ParquetFileWriter { path: path.to_owned(), writer })
     }
 
-    /// All that a worker may hold: it makes no other row group before this one is written.
+    /// More than any limit: a worker waits until its row group is written, so that it never holds two.
     fn held_bytes(_group: &Self::Piece) -> usize {
         usize::MAX
     }
 }
 
-impl RowFormat for ParquetFormat {
+impl RowFormat for ParquetFileFormat {
     type Encoder<'f> = RowGroupEncoder<'f>;
 
     fn encoder(&self) -> Result<RowGroupEncoder<'_>> {
@@ -73,7 +73,7 @@ impl RowFormat for ParquetFormat {
     }
 }
 
-impl ParquetFormat {
+impl ParquetFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
         let (root, properties) = self.properties(&HashSet::new())?;
         let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
@@ -83,29 +83,30 @@ impl ParquetFormat {
         Ok(writer)
     }
 
-    /// The column writers of a row group that begins with these rows.
+    /// The column writers of a row group that begins with `first_rows`, which determine the dictionaries.
     fn column_writers(&self, first_rows: &[RecordBatch]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
         let values_of = |column: usize| first_rows.iter().filter_map(move |batch| batch.columns().get(column));
-        let least = if self.schema.fields().len() > dictionary::MOST { dictionary::FEW } else { 0 };
+        let is_wide = self.schema.fields().len() > dictionary::MAX_COLUMNS;
+        let min_values = if is_wide { dictionary::MIN_VALUES } else { 0 };
         let has_dictionary = |column, field: &Field| match role_of(field) {
             Some(Role::Exact) => dictionary::repeats(values_of(column)),
-            _ => dictionary::may_fit(values_of(column), least),
+            _ => dictionary::may_fit(values_of(column), min_values),
         };
         let mut dictionaries = 0;
         let is_plain = |(column, field): &(usize, &FieldRef)| {
-            let has_dictionary = dictionaries < dictionary::MOST && has_dictionary(*column, field);
+            let has_dictionary = dictionaries < dictionary::MAX_COLUMNS && has_dictionary(*column, field);
             dictionaries += usize::from(has_dictionary);
             !has_dictionary
         };
         let plain = self.schema.fields().iter().enumerate().filter(is_plain);
         let plain = plain.map(|(_, field)| field.name().as_str()).collect();
         let (root, properties) = self.properties(&plain)?;
-        // Only a file writer can make column writers. This one writes nothing.
+        // Column writers can be created only from a file writer, which is otherwise not used.
         let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
         ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.schema)).create_column_writers(0)
     }
 
-    /// The Parquet schema, and properties by which the columns in `plain` get no dictionary.
+    /// The Parquet schema and the writer properties. The columns in `plain` get no dictionary.
     fn properties(&self, plain: &HashSet<&str>) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
         let columns = ArrowSchemaConverter::new().convert(&self.schema)?;
         let is_plain = |path: &&ColumnPath| path.parts().first().is_some_and(|field| plain.contains(field.as_str()));
@@ -114,7 +115,7 @@ impl ParquetFormat {
         let properties = plain.fold(WriterProperties::builder(), |builder, path| {
             builder.set_column_dictionary_enabled(path.clone(), false)
         });
-        // If each record has an order of its own, a length before each order's number would take as much again.
+        // An exact form is often a number of a few bytes. This encoding stores lengths as deltas and not in 4 bytes each.
         let properties = exact.fold(properties, |builder, field| {
             builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         });
@@ -143,7 +144,7 @@ impl ParquetFormat {
 
 /// Encodes rows as row groups.
 pub(crate) struct RowGroupEncoder<'f> {
-    format: &'f ParquetFormat,
+    format: &'f ParquetFileFormat,
     group: RowGroup<'f>,
 }
 
@@ -166,37 +167,37 @@ impl RowEncoder for RowGroupEncoder<'_> {
     }
 }
 
-/// Parts of a batch that end where row groups of `most` rows end. The row group in hand has `rows`.
-fn parts(batch: usize, most: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+/// Splits a batch of `batch` rows at the ends of row groups of `group_rows` rows. The current row group has `rows`.
+fn parts(batch: usize, group_rows: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
-    let mut room = most.max(1) - rows;
+    let mut remaining = group_rows.max(1) - rows;
     std::iter::from_fn(move || {
-        let end = batch.min(start + room);
+        let end = batch.min(start + remaining);
         let part = start..end;
-        (start, room) = (end, most.max(1));
+        (start, remaining) = (end, group_rows.max(1));
         (!part.is_empty()).then_some(part)
     })
 }
 
 /// A row group that is being encoded.
 struct RowGroup<'f> {
-    format: &'f ParquetFormat,
-    /// The first rows, until there are enough of them to choose the encodings of the columns.
+    format: &'f ParquetFileFormat,
+    /// The first rows, until there are enough to choose the encodings of the columns.
     first_rows: Vec<RecordBatch>,
-    /// One for each leaf column; none until the encodings are chosen.
+    /// The writer of each leaf column; empty until the encodings are chosen.
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
 }
 
 impl<'f> RowGroup<'f> {
-    fn new(format: &'f ParquetFormat) -> Self {
+    fn new(format: &'f ParquetFileFormat) -> Self {
         Self { format, first_rows: Vec::new(), columns: Vec::new(), rows: 0 }
     }
 
     fn write(&mut self, path: &Path, batch: RecordBatch) -> Result<()> {
         if batch.num_columns() == 0 && batch.num_rows() > 0 {
-            let way_out = "--record-type raw keeps the records as they are, and --to arrow their number";
-            return Err(Error::Usage(format!("Parquet cannot hold rows that have no column; {way_out}")));
+            let remedy = "--record-type raw stores the records in one column, and --to arrow stores the number of rows";
+            return Err(Error::Usage(format!("Parquet cannot hold rows without columns; {remedy}")));
         }
         self.rows += batch.num_rows();
         if !self.columns.is_empty() {
@@ -224,7 +225,7 @@ impl<'f> RowGroup<'f> {
         Ok(())
     }
 
-    /// Bytes so far: encoded ones, and those of arrays that still have to be encoded.
+    /// Bytes of the encoded rows, and of the first rows before they are encoded.
     fn bytes(&self) -> usize {
         let waiting: usize = self.first_rows.iter().map(RecordBatch::get_array_memory_size).sum();
         waiting + self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum::<usize>()
@@ -270,7 +271,7 @@ impl PieceWriter for ParquetFileWriter {
         let checksums = writer.inner_mut().end_parts();
         writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.clone()));
         writer.finish().map_err(|e| Error::parquet(&path, e))?;
-        // `SerializedFileWriter::into_inner` turns an error of the system, as of a closed pipe, into text.
+        // `SerializedFileWriter::into_inner` converts a system error, such as a closed pipe, to a string.
         writer.inner_mut().end(&checksums).map_err(|e| Error::io(&path, e))?;
         writer.inner_mut().take_inner().map_err(|e| Error::io(&path, e))
     }

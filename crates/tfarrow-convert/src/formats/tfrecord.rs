@@ -1,4 +1,4 @@
-//! TFRecord files: pieces are frames, which are encoded from rows or copied from another TFRecord file.
+//! TFRecord files: pieces are frames, which are encoded from rows, or copied from another TFRecord file.
 
 use std::{
     io::Write,
@@ -15,16 +15,16 @@ use tfarrow_dataset::{Compression, ShardWriter};
 use super::{FileFormat, LossyChanges, PieceWriter, RowEncoder, RowFormat, WritePiece};
 use crate::{Error, OutputCompression, Result, output::Output};
 
-/// Bytes of frames in a piece, at least, but for the last piece of a unit.
+/// Minimum bytes of the frames in a piece, except for the last piece of a unit.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// A TFRecord file, compressed as a whole.
+/// TFRecord files with this compression.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TfRecordFormat {
+pub(crate) struct TfRecordFileFormat {
     pub(crate) compression: Compression,
 }
 
-impl FileFormat for TfRecordFormat {
+impl FileFormat for TfRecordFileFormat {
     type Piece = Vec<u8>;
     type Writer = TfRecordFileWriter;
 
@@ -37,15 +37,15 @@ impl FileFormat for TfRecordFormat {
     }
 }
 
-/// A TFRecord file that is made of rows with these columns.
+/// TFRecord files whose records are encoded from rows with this schema.
 #[derive(Clone, Debug)]
-pub(crate) struct TfRecordOfRows {
-    pub(crate) file: TfRecordFormat,
+pub(crate) struct TfRecordRowFormat {
+    pub(crate) file: TfRecordFileFormat,
     pub(crate) builder: EncoderBuilder,
     pub(crate) schema: SchemaRef,
 }
 
-impl FileFormat for TfRecordOfRows {
+impl FileFormat for TfRecordRowFormat {
     type Piece = Vec<u8>;
     type Writer = TfRecordFileWriter;
 
@@ -54,11 +54,11 @@ impl FileFormat for TfRecordOfRows {
     }
 
     fn held_bytes(frames: &Vec<u8>) -> usize {
-        TfRecordFormat::held_bytes(frames)
+        TfRecordFileFormat::held_bytes(frames)
     }
 }
 
-impl RowFormat for TfRecordOfRows {
+impl RowFormat for TfRecordRowFormat {
     type Encoder<'f> = FrameEncoder;
 
     fn encoder(&self) -> Result<FrameEncoder> {
@@ -86,7 +86,7 @@ impl RowEncoder for FrameEncoder {
     }
 
     fn lossy_changes(&self) -> LossyChanges {
-        let change = |(column, what, times)| (format!("column {column:?}: {what}"), times);
+        let change = |(column, change, count)| (format!("column {column:?}: {change}"), count);
         self.encoder.losses().map(change).collect()
     }
 }
@@ -109,7 +109,7 @@ impl PieceWriter for TfRecordFileWriter {
     }
 }
 
-/// The compression of a TFRecord file. `Original` has been resolved by now.
+/// The compression of a TFRecord file. `Original` must be resolved before. Compressions of other formats are `None`.
 pub(crate) fn compression_of(compression: OutputCompression) -> Compression {
     match compression {
         OutputCompression::Gzip => Compression::Gzip,

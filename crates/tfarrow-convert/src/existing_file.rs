@@ -1,4 +1,4 @@
-//! Outputs that are there already when a conversion is resumed: compared with what the conversion makes, and not written.
+//! Existing outputs of a resumed conversion: compared with the new bytes, and not written.
 
 use std::{
     fmt,
@@ -9,18 +9,19 @@ use std::{
 
 use crate::{Error, Result};
 
-/// A file that takes the bytes of an output, and fails at the first one that it does not hold already.
-pub(crate) struct PresentFile {
+/// An existing file that compares the bytes that are written to it with its own. The first different byte is an error.
+pub(crate) struct ExistingFile {
     path: PathBuf,
     file: BufReader<File>,
+    /// Bytes that were compared.
     bytes: u64,
 }
 
-/// Bytes that are compared at once.
-const COMPARED: usize = 64 << 10;
+/// Bytes that are read and compared at once.
+const BUFFER_BYTES: usize = 64 << 10;
 
-impl PresentFile {
-    /// Opens the output `path` for comparison; `None` where no regular file has the name.
+impl ExistingFile {
+    /// Opens the output `path` for comparison; `None` if there is no regular file of this name.
     ///
     /// # Errors
     /// System errors.
@@ -29,13 +30,13 @@ impl PresentFile {
             return Ok(None);
         }
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        Ok(Some(Self { path: path.to_owned(), file: BufReader::with_capacity(COMPARED, file), bytes: 0 }))
+        Ok(Some(Self { path: path.to_owned(), file: BufReader::with_capacity(BUFFER_BYTES, file), bytes: 0 }))
     }
 
-    /// Ends the comparison: the file must end where the output does. Returns its bytes.
+    /// Ends the comparison after the last byte. Returns the size of the file.
     ///
     /// # Errors
-    /// [`Error::Differs`], and system errors.
+    /// [`Error::Differs`] if the file is longer, and system errors.
     pub(crate) fn close(mut self) -> Result<u64> {
         match self.file.read(&mut [0]) {
             Ok(0) => Ok(self.bytes),
@@ -45,13 +46,13 @@ impl PresentFile {
     }
 }
 
-impl Write for PresentFile {
+impl Write for ExistingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut held = [0; COMPARED];
-        let bytes = bytes.get(..COMPARED).unwrap_or(bytes);
-        let held = held.get_mut(..bytes.len()).unwrap_or_default();
-        match self.file.read_exact(held) {
-            Ok(()) if held == bytes => {}
+        let mut buffer = [0; BUFFER_BYTES];
+        let bytes = bytes.get(..BUFFER_BYTES).unwrap_or(bytes);
+        let existing = buffer.get_mut(..bytes.len()).unwrap_or_default();
+        match self.file.read_exact(existing) {
+            Ok(()) if existing == bytes => {}
             Err(e) if e.kind() != io::ErrorKind::UnexpectedEof => return Err(e),
             _ => return Err(io::Error::other(Differs)),
         }
@@ -64,13 +65,13 @@ impl Write for PresentFile {
     }
 }
 
-/// Marks a difference among the I/O errors that the Parquet and Arrow writers pass on.
+/// Marks a difference among the I/O errors that the Parquet and Arrow writers return.
 #[derive(Debug)]
 pub(crate) struct Differs;
 
 impl fmt::Display for Differs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the output differs from the file that is there already")
+        f.write_str("the output differs from the existing file")
     }
 }
 
@@ -81,13 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_same_bytes_pass() {
+    fn only_equal_bytes_are_accepted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i % 251) as u8).collect();
         fs::write(&path, &bytes).unwrap();
         let compare = |bytes: &[u8]| -> Result<u64> {
-            let mut file = PresentFile::open(&path)?.unwrap();
+            let mut file = ExistingFile::open(&path)?.unwrap();
             file.write_all(bytes).map_err(|e| Error::io(&path, e))?;
             file.close()
         };
@@ -99,7 +100,7 @@ mod tests {
             let error = compare(other).unwrap_err();
             assert!(matches!(error, Error::Differs { .. }), "{error}");
         }
-        assert!(PresentFile::open(&folder.path().join("b")).unwrap().is_none());
-        assert!(PresentFile::open(folder.path()).unwrap().is_none());
+        assert!(ExistingFile::open(&folder.path().join("b")).unwrap().is_none());
+        assert!(ExistingFile::open(folder.path()).unwrap().is_none());
     }
 }

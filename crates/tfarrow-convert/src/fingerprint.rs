@@ -1,4 +1,4 @@
-//! The identity of a conversion: which options decide its outputs, so that a run resumes its own work only.
+//! The fingerprint of a conversion: the options that determine its outputs, so that a run resumes only the same conversion.
 
 use serde_json::{Value, json};
 use tfarrow_codec::{Limit, Limits};
@@ -7,10 +7,10 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::{ConvertOptions, Reshard, Target, journal::hash_schema};
 
-/// The identity as text, equal for equal conversions by one version. Sources and columns are not in it: these are
-/// compared output by output.
-pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
-    // Every field is named, so that a new option cannot be forgotten.
+/// The fingerprint as JSON. It contains the version of the crate, but not the sources and their columns, which are compared
+/// output by output.
+pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
+    // Every field is named here, so that the compiler finds a new option that is missing.
     let ConvertOptions {
         layout,
         compression,
@@ -37,7 +37,7 @@ pub(crate) fn identity(target: Target, options: &ConvertOptions) -> String {
         hash_schema(schema, &mut hasher);
         format!("{:016x}", hasher.digest())
     });
-    // `read.on_error` is left out: outputs that lost something are made again in any case.
+    // `read.on_error` is not included, because outputs from corrupt sources are made again in any case.
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "to": target.name(),
@@ -86,7 +86,7 @@ mod tests {
     use crate::OutputCompression;
 
     #[test]
-    fn the_identity_of_a_conversion_has_names_that_do_not_change() {
+    fn a_fingerprint_has_stable_names() {
         let options = ConvertOptions {
             layout: Layout::List,
             compression: Some(OutputCompression::Zstd),
@@ -98,7 +98,7 @@ mod tests {
             read: ReadOptions { partial_tail: PartialTail::Ignore, ..ReadOptions::default() },
             ..ConvertOptions::default()
         };
-        let text = identity(Target::Parquet, &options);
+        let text = fingerprint(Target::Parquet, &options);
         let (first, limits) = text.split_once(r#","limits":{"#).unwrap();
         let version = env!("CARGO_PKG_VERSION");
         let expected = format!(
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_and_places_are_no_part_of_the_identity() {
+    fn threads_and_paths_do_not_change_the_fingerprint() {
         let options = ConvertOptions::default();
         let others = ConvertOptions {
             jobs: 17,
@@ -124,9 +124,9 @@ mod tests {
             quarantine: Some("lost.tfrecord".into()),
             ..ConvertOptions::default()
         };
-        assert_eq!(identity(Target::Arrow, &options), identity(Target::Arrow, &others));
-        assert_ne!(identity(Target::Arrow, &options), identity(Target::Parquet, &options));
+        assert_eq!(fingerprint(Target::Arrow, &options), fingerprint(Target::Arrow, &others));
+        assert_ne!(fingerprint(Target::Arrow, &options), fingerprint(Target::Parquet, &options));
         let exact = ConvertOptions { exact: true, ..options };
-        assert_ne!(identity(Target::Arrow, &exact), identity(Target::Arrow, &others));
+        assert_ne!(fingerprint(Target::Arrow, &exact), fingerprint(Target::Arrow, &others));
     }
 }

@@ -1,0 +1,48 @@
+//! An open Parquet file: its metadata and its checksums.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use parquet::{
+    arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions},
+    file::metadata::RowGroupMetaData,
+};
+use tfarrow_codec::schema::with_views;
+
+use crate::{Error, Result, checksums::RowGroupVerifier, guarded::guarded};
+
+/// The metadata of an open Parquet file.
+#[derive(Clone)]
+pub(crate) struct ParquetFile {
+    /// The metadata. Bytes and text have view types, so that reading copies no values out of the pages.
+    pub(crate) metadata: ArrowReaderMetadata,
+    /// Verifies the row groups; `None` if the file has no checksums.
+    pub(crate) verifier: Option<Arc<RowGroupVerifier>>,
+}
+
+impl ParquetFile {
+    /// Reads the metadata of the file `local`. Errors call the file `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and metadata that is corrupt.
+    pub(crate) fn open(path: &Path, local: &Path) -> Result<Self> {
+        let file = File::open(local).map_err(|e| Error::io(path, e))?;
+        let parquet = |e| Error::parquet(path, e);
+        guarded(path, || {
+            let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(parquet)?;
+            let verifier = RowGroupVerifier::new(path, &file, plain.metadata())?.map(Arc::new);
+            // Rows without columns take no bytes, so that corrupt metadata could claim any number of them.
+            let has_rows = plain.metadata().row_groups().iter().any(|group| group.num_rows() != 0);
+            if has_rows && plain.schema().fields().is_empty() {
+                return Err(Error::Usage(format!("{}: the metadata has rows, but no columns", path.display())));
+            }
+            let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
+            let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(parquet)?;
+            Ok(Self { metadata, verifier })
+        })
+    }
+
+    /// The metadata of the row groups.
+    pub(crate) fn groups(&self) -> &[RowGroupMetaData] {
+        self.metadata.metadata().row_groups()
+    }
+}

@@ -1,0 +1,164 @@
+//! The setup of a conversion: its sources, plan, outputs and options, which all its jobs share.
+
+use std::ops::ControlFlow;
+
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{OnError, VerifyCrc};
+use tfarrow_dataset::{Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, infer_with};
+
+use crate::{
+    ConvertOptions, Error, OutputCompression, Progress, Result, columnar,
+    damage::Damage,
+    formats::tfrecord::compression_of,
+    input::ReadContext,
+    journal::Journal,
+    origin::OriginalShard,
+    output::Destination,
+    plan::{self, OutputPlace, Plan},
+};
+
+/// A conversion that is ready to run.
+pub(crate) struct Conversion<'c> {
+    pub(crate) shards: &'c [Shard],
+    pub(crate) plan: &'c Plan,
+    /// The properties of each shard.
+    pub(crate) sources: Vec<SourceInfo>,
+    /// The output of each shard; empty if the conversion writes new shards.
+    pub(crate) outputs: Vec<Destination>,
+    pub(crate) compression: OutputCompression,
+    pub(crate) options: &'c ConvertOptions,
+    pub(crate) progress: &'c Progress,
+    damage: &'c Damage,
+    pub(crate) journal: Option<&'c Journal>,
+}
+
+/// Properties of a shard that are read before its conversion.
+pub(crate) struct SourceInfo {
+    /// The schema of a Parquet or Arrow file; `None` for TFRecord.
+    pub(crate) schema: Option<SchemaRef>,
+    pub(crate) original: OriginalShard,
+}
+
+impl<'c> Conversion<'c> {
+    /// Reads the properties of the shards, and checks the outputs.
+    ///
+    /// # Errors
+    /// Shards that cannot be opened, and outputs that exist or would overwrite a source or each other.
+    pub(crate) fn new(
+        shards: &'c [Shard],
+        plan: &'c Plan,
+        compression: OutputCompression,
+        options: &'c ConvertOptions,
+        progress: &'c Progress,
+        (damage, journal): (&'c Damage, Option<&'c Journal>),
+    ) -> Result<Self> {
+        let sources = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
+        let outputs = outputs(shards, &sources, plan, compression, options)?;
+        plan::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
+        plan::check_quarantine(options.quarantine.as_deref(), &outputs)?;
+        Ok(Self { shards, plan, sources, outputs, compression, options, progress, damage, journal })
+    }
+
+    pub(crate) fn context(&self) -> ReadContext<'c> {
+        ReadContext { options: self.options.read, progress: self.progress, damage: self.damage }
+    }
+
+    /// Whether the sources are TFRecord files, not Parquet or Arrow files. They are never mixed.
+    pub(crate) fn reads_tfrecord(&self) -> bool {
+        self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
+    }
+
+    /// Infers the columns from all records, or from a sample. Calls `on_bytes` with the number of further bytes read.
+    ///
+    /// # Errors
+    /// Records that cannot be read, and [`Error::Cancelled`].
+    pub(crate) fn infer(&self, sample: Sample, on_bytes: &(dyn Fn(u64) + Sync)) -> Result<Inferred> {
+        // The conversion verifies the CRC of every record, so that inference verifies only records that do not parse.
+        // Where corrupt records are skipped, inference verifies every record, so that it skips the same ones.
+        let read = self.options.read;
+        let verify = match self.options.verify_crc {
+            VerifyCrc::Always if read.on_error == OnError::Fail => VerifyCrc::OnParseFailure,
+            other => other,
+        };
+        let infer = InferOptions {
+            sample,
+            jobs: self.options.jobs.max(1),
+            verify,
+            record_type: self.options.record_type,
+            read,
+        };
+        let inferred = infer_with(self.shards, &infer, &|bytes, _| {
+            on_bytes(bytes);
+            if self.progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(inferred?) }
+    }
+}
+
+impl SourceInfo {
+    fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
+        if let Some(schema) = columnar::schema_within(shard, &read.limits)? {
+            return Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema) });
+        }
+        let compression = match (shard.is_stream(), shard.compression()) {
+            (true, _) => None,
+            (false, None) => Some(ShardReader::open(shard, read)?.compression()),
+            (false, known) => known,
+        };
+        // Metadata is UTF-8. A name that is not UTF-8 is not stored: a conversion back uses the name of the output.
+        let name = shard.name.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        Ok(Self { schema: None, original: OriginalShard { name, compression } })
+    }
+}
+
+/// The output of each shard; empty if the conversion writes new shards. Checks that the outputs can be written.
+fn outputs(
+    shards: &[Shard],
+    sources: &[SourceInfo],
+    plan: &Plan,
+    compression: OutputCompression,
+    options: &ConvertOptions,
+) -> Result<Vec<Destination>> {
+    let folder = match &plan.place {
+        OutputPlace::One(Destination::File(path), _) => {
+            let one = shards.first().map(|shard| (shard, path.clone()));
+            plan::check_outputs(&Vec::from_iter(one), options)?;
+            return Ok(vec![Destination::File(path.clone())]);
+        }
+        OutputPlace::One(Destination::Stream, _) => return Ok(vec![Destination::Stream]),
+        OutputPlace::Folder(folder) => folder,
+    };
+    if options.reshard.is_some() {
+        return Ok(Vec::new());
+    }
+    let output = |(shard, source): (_, &SourceInfo)| {
+        let compression = compression_of(source.original.resolve(compression));
+        (shard, folder.join(source.original.output_name(shard, plan.target, compression)))
+    };
+    let outputs: Vec<_> = shards.iter().zip(sources).map(output).collect();
+    plan::check_outputs(&outputs, options)?;
+    Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tfarrow_codec::frame;
+    use tfarrow_dataset::{Compression, resolve};
+
+    use super::*;
+
+    #[test]
+    fn the_compression_of_shards_is_known_without_opening_them_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tfrecord");
+        let mut bytes = Vec::new();
+        frame::write(b"record", &mut bytes);
+        fs::write(&path, &bytes).unwrap();
+        let shards = resolve(&[&path]).unwrap();
+        fs::remove_file(&path).unwrap();
+        let source = SourceInfo::of(&shards[0], &ReadOptions::default()).unwrap();
+        assert_eq!(source.original.compression, Some(Compression::None));
+    }
+}

@@ -1,0 +1,48 @@
+//! Speculative conversion: one pass with the columns of a sample, in place of inference and conversion.
+//!
+//! The columns of a conversion must fit all records. A sample usually determines them, and a summary that is
+//! [settled](tfarrow_codec::Summary::is_settled) can be verified during the conversion: every record that would change the
+//! columns does not fit them. If such a misfit is found, no output has its name yet. The outputs are dropped, and the
+//! conversion runs in two passes. The result is the same in both cases.
+
+use tfarrow_codec::OnError;
+use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
+
+use crate::{Reshard, Result, job::JobTotals, journal::Journal, output::Destination, setup::Conversion};
+
+/// Converts with the columns of a sample. `None` if that is not safe, or a record does not fit.
+///
+/// # Errors
+/// As [`Conversion::convert`], except for a record that does not fit the sample.
+pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(JobTotals, Inferred)>> {
+    if !is_possible(conversion) {
+        return Ok(None);
+    }
+    let Some(inferred) = sample(conversion) else { return Ok(None) };
+    match conversion.convert(Some(&inferred)) {
+        // If the sample was the complete data set, the columns are certain, and the error is the record's.
+        Err(error) if error.is_misfit() && inferred.sampled.is_some() => Ok(None),
+        result => result.map(|totals| Some((totals, inferred))),
+    }
+}
+
+/// Infers the columns from a sample; `None` if a misfit would not prove them wrong. The pass over all records reports
+/// errors of the sample.
+fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
+    let inferred = conversion.infer(Sample::Records(SAMPLE_RECORDS), &|_| ()).ok()?;
+    let options = conversion.options;
+    let is_certain = inferred.sampled.is_none() || inferred.summary.is_settled(options.layout, options.record_type);
+    is_certain.then_some(inferred)
+}
+
+/// Whether outputs can be dropped after a misfit, and misfits are found.
+fn is_possible(conversion: &Conversion<'_>) -> bool {
+    // Bytes that were written to a stream cannot be taken back.
+    let is_stream = conversion.outputs.contains(&Destination::Stream);
+    let failed_before = conversion.journal.is_some_and(Journal::speculation_failed);
+    // A record that does not fit would be skipped.
+    let skips = conversion.options.read.on_error == OnError::Skip;
+    // A number of shards requires the number of records, which inference counts.
+    let needs_count = matches!(conversion.options.reshard, Some(Reshard::Shards(_)));
+    !is_stream && !failed_before && !skips && !needs_count
+}
