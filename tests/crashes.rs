@@ -228,7 +228,10 @@ fn resuming_a_complete_run_writes_nothing_and_ends_well() {
         }
         // Without --resume outputs are refused, as ever.
         let said = tfarrow(&args).ends(2);
-        assert!(said.contains("is there already") || said.contains("is a shard of an existing set"), "{args:?}: {said}");
+        assert!(
+            said.contains("is there already") || said.contains("is a shard of an existing set"),
+            "{args:?}: {said}"
+        );
     }
 }
 

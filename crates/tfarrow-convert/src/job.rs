@@ -7,13 +7,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use tfarrow_dataset::names::tf_shard_name;
+use tfarrow_dataset::{TaskQueue, file_names::tf_shard_name, on_threads};
 
 use crate::{
     Error, Progress, Result,
@@ -358,19 +355,18 @@ impl<R: Route> Job for RouteJob<'_, R> {
 /// Runs all jobs on `workers` threads. Each thread takes the next job that has not started, and helps with open jobs when
 /// there is none left.
 pub(crate) fn run(jobs: Vec<Box<dyn Job + '_>>, workers: usize, mode: CommitMode) -> Result<JobTotals> {
-    let next = AtomicUsize::new(0);
+    let queue = TaskQueue::new(&jobs);
     let work = || {
-        let own = std::iter::from_fn(|| jobs.get(next.fetch_add(1, Ordering::Relaxed)));
+        let own = std::iter::from_fn(|| queue.take()).map(|(_, job)| job);
         let result = own.chain(&jobs).try_for_each(|job| job.run_worker(mode));
         if result.is_err() {
             jobs.iter().for_each(|job| job.abandon());
         }
         result
     };
-    let uncommitted = AtomicUsize::new(0);
-    let next_uncommitted = || jobs.get(uncommitted.fetch_add(1, Ordering::Relaxed));
-    let commit = || std::iter::from_fn(next_uncommitted).try_for_each(|job| job.commit());
-    let outcome = on_threads(workers, work).and_then(|()| on_threads(workers, commit));
+    let uncommitted = TaskQueue::new(&jobs);
+    let commit = || std::iter::from_fn(|| uncommitted.take()).try_for_each(|(_, job)| job.commit());
+    let outcome = first_error(on_threads(workers, work)).and_then(|()| first_error(on_threads(workers, commit)));
     if outcome.as_ref().is_err_and(Error::is_passing) {
         jobs.iter().for_each(|job| job.keep_uncommitted());
     }
@@ -378,18 +374,6 @@ pub(crate) fn run(jobs: Vec<Box<dyn Job + '_>>, workers: usize, mode: CommitMode
     let mut totals = JobTotals::default();
     jobs.into_iter().for_each(|job| totals.add(job.into_totals()));
     Ok(totals)
-}
-
-/// Runs `work` on `count` threads, this one included.
-fn on_threads(count: usize, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
-    let results = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
-        let own = work();
-        let joined = helpers.into_iter().map(|helper| helper.join());
-        let joined = joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.chain([own]).collect()
-    });
-    first_error(results)
 }
 
 /// The first error that is a cause: [`Error::Cancelled`] of a worker is the consequence of another worker's error if there

@@ -10,7 +10,7 @@ use tfarrow_codec::{
     EncoderBuilder, RecordType,
     schema::{record_type_of, with_record_type},
 };
-use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, names};
+use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, file_names};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Reshard, Result, Target,
@@ -262,7 +262,7 @@ impl<'c> Conversion<'c> {
     /// The names of new shards: the name of the sources' set, and numbers. Checks that the outputs can be written.
     fn set_naming(&self, folder: &Path, count: Option<usize>) -> Result<Naming> {
         let name = self.shards.first().map_or(PathBuf::from("shard"), |shard| shard.name.clone());
-        let stem = names::set_name(&name);
+        let stem = file_names::set_name(&name);
         let suffix = match self.plan.target {
             Target::TfRecord => compression_of(OriginalShard::default().resolve(self.compression)).suffix(),
             Target::Parquet | Target::Arrow => "",
@@ -270,7 +270,7 @@ impl<'c> Conversion<'c> {
         let extension = format!("{}{suffix}", self.plan.target.name());
         plan::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
         if let (Some(count), Some(shard)) = (count, self.shards.first()) {
-            let name = |number| (shard, folder.join(names::tf_shard_name(&stem, number, count, &extension)));
+            let name = |number| (shard, folder.join(file_names::tf_shard_name(&stem, number, count, &extension)));
             plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
         }
         // The names of shards contain their number, which is not known yet if the size of shards is given. A resumed run

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_schema::{Schema, SchemaRef};
-use tfarrow_dataset::{Compression, Shard, names};
+use tfarrow_dataset::{Compression, Shard, file_names};
 
 use crate::{OutputCompression, Target, checksums};
 
@@ -53,10 +53,10 @@ impl OriginalShard {
     pub(crate) fn output_name(&self, shard: &Shard, target: Target, compression: Compression) -> PathBuf {
         let original = self.name.as_deref().filter(|_| target == Target::TfRecord);
         let was = self.compression.unwrap_or(Compression::None);
-        let restored = original.and_then(|name| names::original_name(&shard.name, name, was, compression));
+        let restored = original.and_then(|name| file_names::original_name(&shard.name, name, was, compression));
         restored.unwrap_or_else(|| {
             let suffix = if target == Target::TfRecord { compression.suffix() } else { "" };
-            names::output_name(&shard.name, &format!("{}{suffix}", target.name()))
+            file_names::output_name(&shard.name, &format!("{}{suffix}", target.name()))
         })
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
-use tfarrow_dataset::{Compression, Contents, Shard, existing, is_remote, names, names_in};
+use tfarrow_dataset::{Compression, Contents, Shard, existing, file_names, is_remote, names_in};
 
 use crate::{ConvertOptions, Error, OutputCompression, Result, Target, folders::folder_of, output::Destination};
 
@@ -195,7 +195,7 @@ pub(crate) fn check_quarantine_of_set(
 ) -> Result<()> {
     let Some(quarantine) = quarantine else { return Ok(()) };
     let name = quarantine.file_name().unwrap_or_default();
-    let is_shard = name.to_str().is_some_and(|name| names::tf_shard_number(name, stem, extension).is_some());
+    let is_shard = name.to_str().is_some_and(|name| file_names::tf_shard_number(name, stem, extension).is_some());
     if is_shard && resolved(&folder.join(name)) == resolved(quarantine) {
         return Err(quarantine_is_output(quarantine));
     }
@@ -216,7 +216,7 @@ fn resolved(path: &Path) -> PathBuf {
 /// The number of shards in the set of this name in `folder`, from the name of one of them; `None` if there is none.
 pub(crate) fn existing_count(folder: &Path, stem: &str, extension: &str) -> Result<Option<usize>> {
     let names = names_in(folder)?;
-    let number = |name: &PathBuf| names::tf_shard_number(name.to_str()?, stem, extension);
+    let number = |name: &PathBuf| file_names::tf_shard_number(name.to_str()?, stem, extension);
     Ok(names.iter().find_map(number).map(|(_, of)| of))
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn existing_count(folder: &Path, stem: &str, extension: &str) -> Resu
 /// read both sets. `count` is the number of new shards, if it is known.
 pub(crate) fn check_other_shards(folder: &Path, stem: &str, extension: &str, count: Option<usize>) -> Result<()> {
     for name in names_in(folder)? {
-        let number = name.to_str().and_then(|name| names::tf_shard_number(name, stem, extension));
+        let number = name.to_str().and_then(|name| file_names::tf_shard_number(name, stem, extension));
         if number.is_some_and(|(_, of)| count != Some(of)) {
             let path = folder.join(name);
             let why = "is a shard of an existing set of the same name; remove it, or name another folder";

@@ -122,31 +122,31 @@ impl RecordReader {
     /// # Errors
     /// The first such record unless corrupt records are skipped. A record that exceeds a limit is always an error.
     fn faulty(&mut self, path: &Path, records: &Records) -> Result<Vec<usize>> {
-        let mut faulty = Vec::new();
-        for index in 0..records.len() {
-            if let Err(error) = self.check(records, index) {
-                let is_limit = error.category() == Category::Limit;
-                let error = tfarrow_dataset::Error::codec(path, error);
-                if is_limit || self.read.on_error == OnError::Fail {
-                    return Err(error.into());
-                }
-                self.skipped.add_record(error);
-                faulty.push(index);
+        let (mut faulty, first) = (Vec::new(), records.first());
+        let Self { read, record_type, validator, skipped, .. } = self;
+        let mut check = |records: &Records, index| {
+            records.check_crc(index)?;
+            if *record_type == RecordType::Raw {
+                return Ok(());
             }
-        }
+            let lists = *record_type == RecordType::SequenceExample;
+            let data = records.data(index);
+            debug_assert!(data.is_some(), "the index is that of a record");
+            let parsed = validator.check(data.unwrap_or_default());
+            parsed.map_err(|error| records.parse_error(error, index, lists, &read.limits))
+        };
+        let check_all = |records: &Records| (0..records.len()).try_for_each(|index| check(records, index));
+        records.clone().skip_rejected(check_all, |_, bad, error| {
+            let is_limit = error.category() == Category::Limit;
+            let error = tfarrow_dataset::Error::codec(path, error);
+            if is_limit || read.on_error == OnError::Fail {
+                return Err(error);
+            }
+            skipped.add_record(error);
+            faulty.push((bad.first() - first) as usize);
+            Ok(())
+        })?;
         Ok(faulty)
-    }
-
-    fn check(&mut self, records: &Records, index: usize) -> Result<(), tfarrow_codec::Error> {
-        records.check_crc(index)?;
-        if self.record_type == RecordType::Raw {
-            return Ok(());
-        }
-        let lists = self.record_type == RecordType::SequenceExample;
-        let data = records.data(index);
-        debug_assert!(data.is_some(), "the index is that of a record");
-        let parsed = self.validator.check(data.unwrap_or_default());
-        parsed.map_err(|error| records.parse_error(error, index, lists, &self.read.limits))
     }
 }
 

@@ -238,18 +238,16 @@ impl UnitWorker for CopyWorker<'_> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, Vec<u8>>,
     ) -> Result<()> {
-        for mut records in unit.content.0 {
-            while let Err(error) = records.verify(self.verify_crc) {
+        for records in unit.content.0 {
+            let skip = |good: Records, bad: Records, error| {
                 if self.on_error == OnError::Fail {
                     return Err(Error::codec(&unit.path, error));
                 }
-                let bad = (error.position().record - records.first()) as usize;
-                let (good, rest) = records.split_at(bad);
                 Self::copy(&good, progress, write)?;
-                self.context.damage.record(unit.shard, &unit.path, &rest, error)?;
-                records = rest.split_at(1).1;
-            }
-            Self::copy(&records, progress, write)?;
+                self.context.damage.record(unit.shard, &unit.path, &bad, error)
+            };
+            let rest = records.skip_rejected(|records| records.verify(self.verify_crc), skip)?;
+            Self::copy(&rest, progress, write)?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use std::{
     mem,
     path::Path,
     sync::{
-        Arc, Weak,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -29,7 +29,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tfarrow_codec::{BATCH_CELLS, OnError, Records};
-use tfarrow_dataset::{Error, ReadOptions, SharedReader, Taken};
+use tfarrow_dataset::{Error, ReadOptions, Segment, SharedReader, SkippedRecords, Taken};
 use tokio::{
     runtime::Handle,
     sync::mpsc::{Receiver, Sender, WeakSender, channel, error::TrySendError},
@@ -103,7 +103,8 @@ impl Scan {
             Err(error) => return send_error(&queue, explained(error, &self.origin)),
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
-        let reading = Arc::new(Reading { reader, left, path: input.name().into(), scan: self });
+        let path = input.name().into();
+        let reading = Arc::new(Reading { reader, left, path, scan: self, lost: Mutex::default() });
         let is_short = reading.scan.limit.is_some_and(is_few);
         let (mut threads, mut memory) = (1, None);
         while reading.step(&queue, &mut memory, threads == 1) {
@@ -265,6 +266,18 @@ struct Reading {
     path: Arc<Path>,
     /// Rows that remain before the limit is reached.
     left: AtomicUsize,
+    /// Bytes that were skipped before the next records, and are not reported yet.
+    lost: Mutex<SkippedRecords>,
+}
+
+/// What a thread does with the part of a file that it has taken.
+enum Entered {
+    /// The bytes were skipped.
+    Lost,
+    /// The thread decodes the records, into this slot of the queue if one is reserved.
+    Records(Records, Option<Sender<Batches>>),
+    /// The file was read as far as it is wanted.
+    End,
 }
 
 impl Reading {
@@ -277,40 +290,45 @@ impl Reading {
             return false;
         }
         let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
-        if self.scan.read.on_error == OnError::Skip {
-            self.scan.decoders.tell_skipped(self.reader.lost());
+        if matches!(entered, Some(Entered::Lost)) {
+            return true;
         }
-        let Some((records, place)) = entered.flatten() else { return false };
+        if self.scan.read.on_error == OnError::Skip {
+            self.scan.decoders.tell_skipped(mem::take(&mut self.lost.lock().unwrap_or_else(PoisonError::into_inner)));
+        }
+        let Some(Entered::Records(records, place)) = entered else { return false };
         let mut output = Output { queue, active: &self.scan.active, place };
         let Some(rest) = self.decode(records, &mut output) else { return false };
         *memory = rest.reclaim();
         true
     }
 
-    /// Reserves the slot of the next chunk, unless the thread is alone. Returns `None` after an error, or when the stream
-    /// has been dropped.
-    fn enter(
-        &self,
-        taken: Result<Taken, Error>,
-        queue: &Sender<Place>,
-        alone: bool,
-    ) -> Option<(Records, Option<Sender<Batches>>)> {
-        let Taken { records, bytes } = match taken {
+    /// Reserves the slot of the next chunk, unless the thread is alone. The result is the end after an error, and when the
+    /// stream has been dropped.
+    fn enter(&self, taken: Result<Taken, Error>, queue: &Sender<Place>, alone: bool) -> Entered {
+        let Taken { segment, bytes } = match taken {
             Ok(taken) => taken,
             Err(error) => {
                 send_error(queue, explained(error, &self.scan.origin));
-                return None;
+                return Entered::End;
             }
         };
         self.scan.metrics.bytes_scanned.add(bytes as usize);
+        let records = match segment {
+            Segment::Records(records) => records,
+            Segment::Lost(lost) => {
+                self.lost.lock().unwrap_or_else(PoisonError::into_inner).add_lost(lost);
+                return Entered::Lost;
+            }
+        };
         let left = self.left.load(Ordering::Relaxed);
         let (records, _) = records.split_at(left);
         self.left.store(left - records.len(), Ordering::Relaxed);
         if alone {
-            return Some((records, None));
+            return Entered::Records(records, None);
         }
         let (send, place) = channel(1);
-        put(queue, place).then_some((records, Some(send)))
+        if put(queue, place) { Entered::Records(records, Some(send)) } else { Entered::End }
     }
 
     /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the chunk, for reuse; `None`

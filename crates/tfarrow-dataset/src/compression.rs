@@ -2,9 +2,6 @@
 
 use tfarrow_codec::{frame::length, named_values};
 
-// The earlier path of these types, for the modules that still import them.
-pub(crate) use crate::format::stream::{Failure, Stream};
-
 /// Compression of a complete shard.
 ///
 /// TensorFlow's [`TFRecordOptions`] has the same three values.

@@ -9,7 +9,7 @@ use tfarrow_codec::Category;
 
 use crate::{
     Compression,
-    shard::STDIN,
+    file_names::STDIN,
     system::{is_machine, is_out_of_files},
 };
 

@@ -32,7 +32,7 @@ const SIDECARS: &[&str] = &["json", "txt", "index"];
 ///
 /// ```
 /// use std::path::Path;
-/// use tfarrow_dataset::names::output_name;
+/// use tfarrow_dataset::file_names::output_name;
 ///
 /// let output = |name| output_name(Path::new(name), "parquet");
 /// assert_eq!(output("a/train-00000-of-00004.tfrecord.gz"), Path::new("a/train-00000-of-00004.parquet"));
@@ -54,7 +54,7 @@ pub fn tf_shard_name(stem: &str, index: usize, count: usize, extension: &str) ->
 /// name.
 ///
 /// ```
-/// use tfarrow_dataset::names::tf_shard_number;
+/// use tfarrow_dataset::file_names::tf_shard_number;
 /// assert_eq!(tf_shard_number("train-00001-of-00004.tfrecord", "train", "tfrecord"), Some((1, 4)));
 /// assert_eq!(tf_shard_number("test-00001-of-00004.tfrecord", "train", "tfrecord"), None);
 /// ```
@@ -81,7 +81,7 @@ pub fn set_name(name: &Path) -> String {
 ///
 /// ```
 /// use std::path::Path;
-/// use tfarrow_dataset::{Compression, names::original_name};
+/// use tfarrow_dataset::{Compression, file_names::original_name};
 ///
 /// let name = original_name(Path::new("b/a.parquet"), "a.tfrecord.gz", Compression::Gzip, Compression::None);
 /// assert_eq!(name.as_deref(), Some(Path::new("b/a.tfrecord")));

@@ -1,8 +1,8 @@
 //! Data sets of shards: finding, reading, inferring and writing TFRecord files, on disk and in object stores.
 //!
 //! ```text
-//! files, folders, globs, URLs ─▶ source ─▶ Shard ─┬▶ read ──────────▶ Records, RecordBatch    one shard
-//!                                                 └▶ infer, verify ─▶ Inferred, Verified      a data set, all cores
+//! files, folders, globs, URLs ─▶ source ─▶ Shard ─┬▶ read ─▶ Records, RecordBatch    one shard
+//!                                                 └▶ scan ─▶ Inferred, Verified      a data set, all cores
 //! frames of the codec ─▶ write ─▶ files and objects that appear when they are complete
 //! ```
 //!
@@ -36,65 +36,58 @@
 //! # Ok(()) }
 //! ```
 
-mod batch_reader;
 mod compression;
-mod count;
 mod error;
 mod fault;
 pub mod file_names;
 mod format;
 mod guard;
 mod images;
-mod infer;
 mod lock;
 mod read;
-mod reader;
+mod scan;
 mod sharding;
-mod shared;
 mod skipped;
 mod source;
 mod store;
 mod system;
-mod verify;
+mod threads;
 mod write;
 
-pub use batch_reader::ShardBatchReader;
 pub use compression::Compression;
-pub use count::count;
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
 pub use fault::{Fault, FaultKind, Faults, Losses};
-pub use file_names as names;
 pub use format::{payload::Payload, sniff::Contents};
 #[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
-#[doc(hidden)]
-pub use infer::place_in;
-pub use infer::{
-    InferOptions, Inferred, NotASample, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled,
-    infer, infer_observed, infer_with,
+pub use read::{
+    batch_reader::ShardBatchReader,
+    count::count,
+    same_payload::check_one_payload,
+    shard_reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader},
+    shared_reader::{SharedReader, Taken},
 };
-pub use read::same_payload::check_one_payload;
-pub use reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader};
+#[doc(hidden)]
+pub use scan::place_in;
+pub use scan::{
+    InferOptions, Inferred, NotASample, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled,
+    Verified, infer, infer_observed, infer_with, verify,
+};
 pub use sharding::{
     missing::MissingShards,
     shard::{Shard, remove_copies},
     spec::is_shard_spec,
 };
-pub use shared::{SharedReader, Taken};
 pub use skipped::SkippedRecords;
 pub use source::{Resolved, Wanted, look_into, resolve, resolve_wanted};
 pub use store::{
     location::{is_remote, store_of},
     upload::{existing, names_in},
 };
-pub use verify::{Verified, verify};
+#[doc(hidden)]
+pub use threads::{TaskQueue, on_threads};
 pub use write::{
     output_file::{OutputFile, UNFINISHED, WholeFile},
     shard_writer::ShardWriter,
 };
-
-// Earlier paths of these modules, for the modules that still import them.
-use format::magic as looks;
-use read::same_payload as payload;
-use sharding::shard;

@@ -1,12 +1,9 @@
 //! Functions shared by the commands that read a data set.
 
-use std::{
-    ops::ControlFlow,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::ops::ControlFlow;
 
 use anyhow::Result;
-use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, Wanted, resolve_wanted};
+use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, TaskQueue, Wanted, on_threads, resolve_wanted};
 use tfarrow_stats::Statistics;
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr};
@@ -24,27 +21,19 @@ pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
 /// The results of `work` for each shard and its index, in order. There is a thread for each core. After an error no further
 /// shard is begun.
 pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(usize, &Shard) -> Result<T> + Sync) -> Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
+    let queue = TaskQueue::new(shards);
     let work = || {
-        let mut all = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(shard) = shards.get(index) else { return all };
+        let one = |(index, shard)| {
             let one = work(index, shard);
             if one.is_err() {
-                next.store(shards.len(), Ordering::Relaxed);
+                queue.clear();
             }
-            all.push((index, one));
-        }
+            (index, one)
+        };
+        std::iter::from_fn(|| queue.take()).map(one).collect::<Vec<_>>()
     };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from).min(shards.len());
-    let mut all = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..jobs).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
-        let joined = others.into_iter().map(|thread| thread.join());
-        all.extend(joined.flat_map(|some| some.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
-        all
-    });
+    let mut all: Vec<_> = on_threads(jobs, work).into_iter().flatten().collect();
     all.sort_by_key(|(index, _)| *index);
     all.into_iter().map(|(_, one)| one).collect()
 }

@@ -177,6 +177,14 @@ impl FrameBuffer {
         self
     }
 
+    /// Sets the position of the first byte: the stream continues another reader's stream at the start of record `record`,
+    /// which lies at the offset `offset`.
+    #[doc(hidden)]
+    pub fn starting_at(mut self, record: u64, offset: u64) -> Self {
+        (self.framer.record, self.framer.offset) = (record, offset);
+        self
+    }
+
     /// Memory for the next bytes of the stream; not empty unless the buffer [is full](Self::is_full).
     pub fn spare(&mut self) -> &mut [u8] {
         self.refill(None);

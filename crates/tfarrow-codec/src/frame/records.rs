@@ -149,6 +149,55 @@ impl Records {
         self.chunk.get(self.spans.get(index)?.payload())
     }
 
+    /// Calls `check` with the records and then with those after each record that it rejects, until it accepts all of them:
+    /// the loop of every reader that skips records.
+    ///
+    /// An error of `check` has the [position](Error::position) of the record that it rejects. `skip` gets the accepted
+    /// records before it, the record itself and the error. Returns the records after the last rejected one.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Error, Limits, Records, VerifyCrc, frame};
+    /// # fn main() -> tfarrow_codec::Result<()> {
+    /// let mut frames = Vec::new();
+    /// [b"one", b"two", b"six"].map(|payload| frame::write(payload, &mut frames));
+    /// frames[19 + 12] ^= 1;
+    /// let records = Records::from_frames(frames, Limits::default())?;
+    /// let mut skipped = Vec::new();
+    /// let rest = records.skip_rejected(
+    ///     |records| records.verify(VerifyCrc::Always),
+    ///     |good, bad, error| {
+    ///         skipped.push((good.len(), bad.first(), error.position().record));
+    ///         Ok::<_, Error>(())
+    ///     },
+    /// )?;
+    /// assert_eq!(skipped, [(1, 1, 1)]);
+    /// assert_eq!(rest.first(), 2);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The first error of `skip`.
+    #[doc(hidden)]
+    pub fn skip_rejected<E>(
+        mut self,
+        mut check: impl FnMut(&Self) -> Result<()>,
+        mut skip: impl FnMut(Self, Self, Error) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        while let Err(error) = check(&self) {
+            let record = error.position().record;
+            debug_assert!(
+                record >= self.first && record - self.first < self.len() as u64,
+                "an error of another record"
+            );
+            let index = record.saturating_sub(self.first) as usize;
+            let (good, rest) = self.split_at(index);
+            let (bad, rest) = rest.split_at(1);
+            skip(good, bad, error)?;
+            self = rest;
+        }
+        Ok(self)
+    }
+
     /// The records as they are in the shard: complete frames one after the other, CRCs included.
     pub fn frames(&self) -> &[u8] {
         let (Some(first), Some(last)) = (self.spans.first(), self.spans.last()) else { return &[] };

@@ -57,6 +57,13 @@ impl Stream {
         Ok(Self::with_head(input, stored, compression, inflate_ratio))
     }
 
+    /// Creates a stream of bytes that are known to be plain TFRecord, from any record on.
+    pub(crate) fn plain(source: Box<dyn Read + Send>) -> Self {
+        let mut input = StoredInput::new(source);
+        input.take_kept();
+        Self::with_head(input, Vec::new(), Compression::None, 0)
+    }
+
     /// Creates a stream of bytes that begin with `stored`, which were read from `input`.
     fn with_head(input: StoredInput, stored: Vec<u8>, compression: Compression, inflate_ratio: usize) -> Self {
         let inflate = Inflate::new(compression, &stored, inflate_ratio);

@@ -1,3 +1,7 @@
-//! Reading of shards.
+//! Reading of shards: records of one thread, records of several threads, batches, and the number of records.
 
+pub(crate) mod batch_reader;
+pub(crate) mod count;
 pub(crate) mod same_payload;
+pub(crate) mod shard_reader;
+pub(crate) mod shared_reader;

@@ -9,9 +9,9 @@ use std::{
 
 use tempfile::{NamedTempFile, TempPath};
 
-// The earlier path of the constant, for the modules that still import it.
-pub(crate) use crate::file_names::STDIN;
-use crate::{Compression, Contents, Error, Payload, Result, format::sniff::HeadInfo, store::object::Object};
+use crate::{
+    Compression, Contents, Error, Payload, Result, file_names::STDIN, format::sniff::HeadInfo, store::object::Object,
+};
 
 /// The temporary copies that this program has made of streams and objects. Some may have been removed already.
 static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());

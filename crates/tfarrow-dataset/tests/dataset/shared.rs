@@ -1,90 +1,111 @@
-//! Several threads that read one shard return the records and errors that one thread does.
+//! Several threads that read a shard together find the same segments as one reader.
 
 use std::{
     fs,
     path::Path,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
-    time::Duration,
 };
 
-use tfarrow_codec::{OnError, Position};
-use tfarrow_dataset::{Compression, ReadOptions, ShardReader, SharedReader};
+use tfarrow_codec::{OnError, Position, Records};
+use tfarrow_dataset::{Compression, Error, PartialTail, ReadOptions, Segment, ShardReader, SharedReader, Taken};
 
 use super::{compressed, frames, shard_of, testdata, write_file};
 
-/// Each record with its position, and the error at the end, if there is one.
-type Found = (Vec<(Position, Vec<u8>)>, Option<String>);
+/// The segments of a shard: each record with its position, each range of lost bytes, and the error at the end.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    records: Vec<(Position, Vec<u8>)>,
+    lost: Vec<(String, u64, bool, Vec<u8>)>,
+    error: Option<String>,
+}
 
-/// Reads a shard with several threads.
-fn found(path: &Path, chunk_bytes: usize, threads: usize) -> Found {
-    let options = ReadOptions { chunk_bytes, ..ReadOptions::default() };
-    let reader = match SharedReader::open(&shard_of(path), &options) {
+impl Found {
+    fn add(&mut self, segment: Result<Segment, Error>) -> Option<Records> {
+        assert!(self.error.is_none(), "nothing comes after an error");
+        match segment {
+            Ok(Segment::Records(records)) => {
+                let positions = (0..records.len()).map(|index| records.position(index));
+                self.records.extend(positions.zip(records.iter().map(<[u8]>::to_vec)));
+                return Some(records);
+            }
+            Ok(Segment::Lost(lost)) => match (lost.error, self.lost.last_mut()) {
+                (Some(error), _) => {
+                    self.lost.push((error.to_string(), lost.offset, lost.is_stored, lost.bytes.to_vec()));
+                }
+                // Readers cut a range at different places.
+                (None, Some((_, _, is_stored, bytes))) if *is_stored == lost.is_stored => {
+                    bytes.extend_from_slice(&lost.bytes);
+                }
+                (None, _) => self.lost.push((String::new(), lost.offset, lost.is_stored, lost.bytes.to_vec())),
+            },
+            Err(error) => self.error = Some(error.to_string()),
+        }
+        None
+    }
+}
+
+/// The segments that several threads read together.
+fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
+    let reader = match SharedReader::open(&shard_of(path), options) {
         Ok(reader) => reader,
-        Err(error) => return (Vec::new(), Some(error.to_string())),
+        Err(error) => return Found { error: Some(error.to_string()), ..Found::default() },
     };
-    let found: Mutex<Found> = Mutex::default();
+    let (found, bytes) = (Mutex::<Found>::default(), AtomicU64::new(0));
     let read = || {
         let mut memory = None;
-        loop {
-            let records = reader.next(memory.take(), |taken| {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                assert!(found.1.is_none(), "nothing comes after an error");
-                match taken {
-                    Ok(taken) => {
-                        let places = (0..taken.records.len()).map(|index| taken.records.position(index));
-                        found.0.extend(places.zip(taken.records.iter().map(<[u8]>::to_vec)));
-                        Some(taken.records)
-                    }
-                    Err(error) => {
-                        found.1 = Some(error.to_string());
-                        None
-                    }
-                }
+        let enter = |taken: Result<Taken, Error>| {
+            let segment = taken.map(|Taken { segment, bytes: read }| {
+                bytes.fetch_add(read, Ordering::Relaxed);
+                segment
             });
-            match records {
-                Some(Some(records)) => memory = records.reclaim(),
-                Some(None) => {}
-                None => return,
-            }
+            found.lock().unwrap_or_else(PoisonError::into_inner).add(segment)
+        };
+        while let Some(records) = reader.next(memory.take(), enter) {
+            memory = records.and_then(Records::reclaim);
         }
     };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(read))));
-    found.into_inner().unwrap()
+    let found = found.into_inner().unwrap();
+    assert!(bytes.into_inner() <= fs::metadata(path).unwrap().len(), "more bytes were read than the file has");
+    found
 }
 
-/// Reads a shard with one thread.
-fn found_alone(path: &Path) -> Found {
+/// The segments that one reader finds.
+fn found_alone(path: &Path, options: &ReadOptions) -> Found {
     let mut found = Found::default();
-    match ShardReader::open(&shard_of(path), &ReadOptions::default()) {
-        Ok(reader) => {
-            for records in reader {
-                match records {
-                    Ok(records) => {
-                        let places = (0..records.len()).map(|index| records.position(index));
-                        found.0.extend(places.zip(records.iter().map(<[u8]>::to_vec)));
-                    }
-                    Err(error) => found.1 = Some(error.to_string()),
-                }
+    match ShardReader::open(&shard_of(path), options) {
+        Ok(mut reader) => {
+            while let Some(segment) = reader.segment().transpose() {
+                found.add(segment);
             }
         }
-        Err(error) => found.1 = Some(error.to_string()),
+        Err(error) => found.error = Some(error.to_string()),
     }
     found
 }
 
 #[track_caller]
 fn check(path: &Path) {
-    let alone = found_alone(path);
-    for chunk_bytes in [1, 7, 16, 61, 300, 5000] {
-        for threads in [1, 3] {
-            assert_eq!(found(path, chunk_bytes, threads), alone, "{path:?} {chunk_bytes} {threads}");
+    for on_error in [OnError::Fail, OnError::Skip] {
+        for partial_tail in [PartialTail::Fail, PartialTail::Ignore] {
+            let options = ReadOptions { on_error, partial_tail, ..ReadOptions::default() };
+            let alone = found_alone(path, &options);
+            for chunk_bytes in [1, 7, 16, 61, 300, 5000] {
+                for threads in [1, 3] {
+                    let options = ReadOptions { chunk_bytes, ..options };
+                    assert_eq!(found(path, &options, threads), alone, "{path:?} {options:?} {threads}");
+                }
+            }
         }
     }
 }
 
 #[test]
-fn every_test_file_is_read_equally() {
+fn every_test_file_is_read_alike() {
     let mut files = 0;
     for folder in ["", "shards", "corrupt"] {
         for entry in fs::read_dir(testdata(folder)).unwrap() {
@@ -99,7 +120,7 @@ fn every_test_file_is_read_equally() {
 }
 
 #[test]
-fn records_of_all_lengths_are_found_for_all_sizes_of_pieces() {
+fn records_of_all_lengths_are_found_whatever_the_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<Vec<u8>> = (0..200usize).map(|i| vec![i as u8; (i * 37) % 101 * (1 + i % 7 / 6 * 90)]).collect();
     let bytes = frames(&records);
@@ -109,7 +130,7 @@ fn records_of_all_lengths_are_found_for_all_sizes_of_pieces() {
 }
 
 #[test]
-fn truncation_is_reported_at_any_byte() {
+fn a_file_that_is_cut_anywhere_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[&b"one"[..], b"", &[7; 100], b"four"]);
     for end in 0..=bytes.len() {
@@ -118,7 +139,7 @@ fn truncation_is_reported_at_any_byte() {
 }
 
 #[test]
-fn a_changed_byte_is_reported_at_its_position() {
+fn a_byte_that_is_changed_anywhere_is_found_at_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[&b"one"[..], &[7; 30], b"four"]);
     for place in 0..bytes.len() {
@@ -128,26 +149,14 @@ fn a_changed_byte_is_reported_at_its_position() {
     }
 }
 
-/// The thread whose turn it is may wait for another one, as in a scan whose queue is full, which calls `lost` meanwhile.
+/// A reader of records that starts in the middle of a file has their numbers and offsets.
 #[test]
-fn lost_does_not_wait_for_the_turn_of_another_thread() {
+fn records_after_a_corrupt_length_keep_their_positions() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a");
-    let mut bytes = frames(&[&b"one"[..], b"two", b"three"]);
-    bytes[19] ^= 1;
-    fs::write(&path, bytes).unwrap();
-    let options = ReadOptions { on_error: OnError::Skip, ..ReadOptions::default() };
-    let reader = Arc::new(SharedReader::open(&shard_of(&path), &options).unwrap());
-    let turn = || {
-        reader.next(None, |taken| {
-            let other = Arc::clone(&reader);
-            let (send, lost) = mpsc::channel();
-            thread::spawn(move || send.send(other.lost()));
-            (taken.unwrap().records.len(), lost.recv_timeout(Duration::from_secs(60)).expect("it waits for nobody"))
-        })
-    };
-    let turns: Vec<_> = std::iter::from_fn(turn).collect();
-    assert_eq!(turns.iter().map(|(records, _)| records).sum::<usize>(), 2);
-    let rest = reader.lost();
-    assert_eq!(turns.iter().map(|(_, lost)| lost.stretches).sum::<u64>() + rest.stretches, 1);
+    let records: Vec<Vec<u8>> = (0..300usize).map(|i| vec![i as u8; 20 + i % 50]).collect();
+    let mut bytes = frames(&records);
+    for place in [0, bytes.len() / 3, bytes.len() / 2, bytes.len() - 30] {
+        bytes[place..place + 25].fill(0xa5);
+    }
+    check(&write_file(folder.path(), "a", &bytes));
 }

@@ -1,4 +1,4 @@
-//! Whether a data set is as it was written: every CRC, and every record's message.
+//! Verification of a data set: the CRC of every record, and its protobuf message.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,31 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord},
 };
 
-use crate::{
-    Error, Fault, FaultKind, InferOptions, Inferred, OnProgress, ReadOptions, Result, Shard, SkippedRecords,
-    error::shown,
-    infer::{Run, look},
-};
+use super::{InferOptions, Inferred, OnProgress, Scanned, scan};
+use crate::{Error, Fault, FaultKind, ReadOptions, Result, Shard, SkippedRecords, error::shown};
 
-/// What a data set was found to be.
+/// The result of verification.
 #[derive(Debug)]
 pub struct Verified {
-    /// Records that are sound.
+    /// Number of valid records.
     pub records: u64,
-    /// Bytes of their data.
+    /// Number of bytes of their data.
     pub bytes: u64,
-    /// What its records are.
+    /// The type of the records.
     pub record_type: RecordType,
     /// The first faults, in the order of the data set.
     pub faults: Vec<Fault>,
-    /// How many faults there are of each sort, those included that are not kept.
+    /// Number of faults of each kind, including those not in [`faults`](Self::faults).
     pub counts: BTreeMap<FaultKind, u64>,
 }
 
-/// Reads all of `shards`, and notes what is wrong with them: of all faults, the first `most` with their places. Nothing that
-/// is wrong with a file keeps the others from being read, and [a failure of the machine](Error::is_machine) ends the pass.
+/// Verifies all of `shards`, and returns the first `most` faults with their places. A fault of a file does not end the
+/// verification; [a failure of the machine](Error::is_machine) does.
 ///
-/// A record has to be a message of the type `record_type`; where none is given, of the type that the data set has.
+/// A record has to be a message of the type `record_type`; by default, of the inferred type of the data set.
 ///
 /// # Errors
-/// [`Stopped`](crate::ErrorKind::Stopped) where `progress` breaks; a failure of the machine.
+/// [`Stopped`](crate::ErrorKind::Stopped) if `progress` stops the scan, and a failure of the machine.
 pub fn verify(
     shards: &[Shard],
     record_type: Option<RecordType>,
@@ -47,7 +44,7 @@ pub fn verify(
         InferOptions { jobs, read: ReadOptions { on_error: OnError::Skip, ..read }, ..InferOptions::default() };
     let all: Vec<_> = (0..shards.len()).collect();
     let strays = || Strays { most, first: BTreeMap::new() };
-    let Run { summary, observers, mut losses, .. } = look(shards, &all, &options, Some(most), progress, &strays)?;
+    let Scanned { summary, observers, mut losses, .. } = scan(shards, &all, &options, Some(most), progress, &strays)?;
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
     let mut inferred = Inferred { summary, names, sampled: None, skipped: SkippedRecords::default() };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
@@ -75,7 +72,7 @@ fn position(place: Place) -> Position {
     Position { record: place.record, offset: place.offset, feature: None }
 }
 
-/// The first records that are no messages, and how many bytes each has.
+/// Observes the first records that do not parse, and their numbers of bytes.
 struct Strays {
     most: usize,
     first: BTreeMap<Place, (WireError, u64)>,

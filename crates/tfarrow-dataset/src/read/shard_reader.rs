@@ -8,7 +8,8 @@
 //! ```
 
 use std::{
-    io::Read,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
     mem,
     path::{Path, PathBuf},
 };
@@ -18,8 +19,10 @@ use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame, name
 
 use crate::{
     Compression, Error, ErrorKind, Result, Shard, SkippedRecords,
-    compression::{Failure, Stream},
-    looks,
+    format::{
+        magic,
+        stream::{Failure, Stream},
+    },
 };
 
 /// Default size of a chunk in bytes. Small enough to stay in a core's cache on its way from the CRC to the columns, large
@@ -137,10 +140,30 @@ impl ShardReader {
         if let Some(foreign) = foreign(&stream, size, &path).filter(|foreign| !goes_on(foreign)) {
             return Err(Error::new(path, foreign));
         }
+        Ok(Self::of_stream(stream, path, options))
+    }
+
+    fn of_stream(stream: Stream, path: PathBuf, options: &ReadOptions) -> Self {
         let ReadOptions { chunk_bytes, limits, on_error, partial_tail } = *options;
         let buffer = FrameBuffer::new(chunk_bytes, limits).with_on_error(on_error);
         let (state, lost) = (State::Reading, SkippedRecords::default());
-        Ok(Self { path, stream, buffer, state, on_error, partial_tail, lost })
+        Self { path, stream, buffer, state, on_error, partial_tail, lost }
+    }
+
+    /// Reads a plain file on this machine from record `record` on, which starts at the offset `offset`.
+    ///
+    /// # Errors
+    /// An IO error.
+    pub(crate) fn resume(shard: &Shard, options: &ReadOptions, record: u64, offset: u64) -> Result<Self> {
+        let open = || {
+            let mut file = File::open(shard.local_path())?;
+            file.seek(SeekFrom::Start(offset))?;
+            Ok(file)
+        };
+        let file = open().map_err(|error| Error::io(&shard.path, error))?;
+        let mut reader = Self::of_stream(Stream::plain(Box::new(file)), shard.path.clone(), options);
+        reader.buffer = reader.buffer.starting_at(record, offset);
+        Ok(reader)
     }
 
     /// Returns the next records; `None` at the end. What is skipped before them is counted, see [`lost`](Self::lost).
@@ -350,21 +373,21 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
     let compression = stream.compression();
     if compression == Compression::Zlib && stream.corrupt() {
         // One of a thousand files begins like zlib by chance. This one contains no record.
-        let looks_like = looks::looks_like(stream.stored_head(), size, path);
+        let looks_like = magic::looks_like(stream.stored_head(), size, path);
         return Some(ErrorKind::NotTfRecord { looks_like, is_known: true });
     }
     // The header of a gzip file may be corrupt.
     let is_broken_gzip = compression == Compression::None && head.starts_with(&[0x1f, 0x8b]);
     let known = match is_broken_gzip {
         true => Some("starts like gzip, but its header is damaged".to_owned()),
-        false => looks::known(head),
+        false => magic::known(head),
     };
     let is_known = known.is_some() && !is_broken_gzip && !stream.holds_record();
     let looks_like = match known {
         Some(known) => known,
         None if head.len() < frame::HEADER => return None,
-        None if compression == Compression::None => looks::looks_like(head, size, path),
-        None => looks::looks_like(head, None, path),
+        None if compression == Compression::None => magic::looks_like(head, size, path),
+        None => magic::looks_like(head, None, path),
     };
     let looks_like = match compression {
         Compression::None => looks_like,

@@ -1,0 +1,184 @@
+//! Inference: a summary of the features of a data set, of all shards and on all cores.
+
+use std::ops::ControlFlow;
+
+use arrow_schema::SchemaRef;
+use tfarrow_codec::{
+    FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, infer::RecordObserver,
+};
+
+use super::{InferOptions, OnProgress, Sample, Sampled, Scanned, sample::spread, scan};
+use crate::{
+    Error, ErrorKind, Result, Shard, SkippedRecords, error::shown, fault::Fault, read::same_payload::check_one_payload,
+};
+
+/// The result of inference.
+#[derive(Debug)]
+pub struct Inferred {
+    /// The summary of each feature.
+    pub summary: Summary,
+    /// The name of each shard. [`Place::shard`] is an index of these names.
+    pub names: Vec<String>,
+    /// The size of the sample; `None` if all records were read.
+    pub sampled: Option<Sampled>,
+    /// The corrupt records and bytes that were skipped.
+    pub skipped: SkippedRecords,
+}
+
+impl Inferred {
+    /// Returns the schema of the data set for records of this type; by default of the inferred type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MixedKinds`] if a feature has more than one kind, with the first place of each kind.
+    pub fn schema(&self, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef> {
+        self.schema_with(layout, record_type, OnConflict::Fail)
+    }
+
+    /// Returns the schema, as [`schema`](Self::schema) does. With [`OnConflict::Split`], a feature of more than one kind has
+    /// a column for each kind.
+    ///
+    /// # Errors
+    /// As [`schema`](Self::schema), unless features are split.
+    pub fn schema_with(
+        &self,
+        layout: Layout,
+        record_type: Option<RecordType>,
+        on_conflict: OnConflict,
+    ) -> Result<SchemaRef> {
+        self.summary.schema_with(layout, record_type, on_conflict).map_err(|error| {
+            let mixed = matches!(error.kind(), tfarrow_codec::ErrorKind::MixedKinds(_));
+            let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
+            Error::general(match self.conflict(record_type).filter(|_| mixed) {
+                Some(feature) => ErrorKind::MixedKinds(mixed_kinds(feature, &self.names)),
+                None => ErrorKind::Codec(error),
+            })
+        })
+    }
+
+    /// Returns the reason why the inferred type is [`RecordType::Raw`], with the place of the first such record; `None` for
+    /// another type.
+    pub fn why_raw(&self) -> Option<String> {
+        let summary = &self.summary;
+        if summary.record_type() != RecordType::Raw || summary.records() == 0 {
+            return None;
+        }
+        let foreign = || {
+            let (place, field) = summary.foreign()?;
+            Some(format!("{} has a field {field} that is none of a tf.Example's", place_in(place, &self.names)))
+        };
+        let why = self.unreadable().or_else(foreign).unwrap_or_else(|| "no record has a feature".to_owned());
+        Some(format!("{why}, so all records are taken as they are"))
+    }
+
+    /// Describes the first record that does not parse: its place and the error.
+    pub fn unreadable(&self) -> Option<String> {
+        let (place, error) = self.summary.first_unparsable()?;
+        Some(format!("{} is no tf.Example ({error})", place_in(place, &self.names)))
+    }
+
+    /// Returns `true` if the records are raw because of a minority: at least half of them have one feature in common or, if
+    /// there are too many names to remember, have features.
+    pub fn has_strays(&self) -> bool {
+        let summary = &self.summary;
+        let has_odd = summary.first_unparsable().is_some() || summary.foreign().is_some();
+        let half = summary.records().div_ceil(2);
+        has_odd
+            && match summary.has_excess_names() {
+                true => summary.examples() >= half,
+                false => summary.features().any(|feature| feature.present >= half),
+            }
+    }
+
+    /// The first feature of records of this type that has more than one kind.
+    fn conflict(&self, record_type: RecordType) -> Option<&FeatureSummary> {
+        let has_columns =
+            |feature: &&FeatureSummary| feature.role == Role::Feature || record_type == RecordType::SequenceExample;
+        self.summary.features().filter(has_columns).find(|feature| feature.is_mixed())
+    }
+}
+
+fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
+    let mut kinds: Vec<_> = feature.kinds().collect();
+    kinds.sort_by_key(|(_, seen)| seen.first);
+    let places: Vec<_> =
+        kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
+    let count = if places.len() == 2 { "two" } else { "three" };
+    format!(
+        "feature {:?} has {count} kinds: {}; one column cannot hold them: convert --on-conflict split (in SQL, SET \
+         tfarrow.on_conflict = 'split') gives each a column, or read the records as they are with the record type `raw`",
+        feature.name,
+        places.join(", ")
+    )
+}
+
+/// Describes the place of a record: the name of its shard, its number and its offset.
+pub fn place_in(place: Place, names: &[String]) -> String {
+    let name = names.get(place.shard as usize).map_or("?", String::as_str);
+    format!("{name}: record {} (byte {})", place.record, place.offset)
+}
+
+/// Infers a summary of `shards`, from all records or a sample, with `jobs` threads. See [`infer_with`].
+///
+/// # Errors
+/// As [`infer_with`].
+pub fn infer(shards: &[Shard], sample: Sample, jobs: usize, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<Inferred> {
+    let options = InferOptions { sample, jobs, ..InferOptions::default() };
+    infer_with(shards, &options, &|bytes, records| {
+        progress(bytes, records);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Infers a summary of `shards`.
+///
+/// Standard input is consumed by this, unless it is [spooled](Shard::spool).
+///
+/// # Errors
+/// The first error in the order of the data set: of reading, or of a record. [`ErrorKind::MixedRecords`] if files contain
+/// several kinds of records. [`ErrorKind::Stopped`] if `progress` stops the scan.
+pub fn infer_with(shards: &[Shard], options: &InferOptions, progress: &OnProgress<'_>) -> Result<Inferred> {
+    infer_observed(shards, options, progress, || ()).map(|(inferred, _)| inferred)
+}
+
+/// Infers a summary of `shards` and passes each record to an observer. Each thread has an observer, which gets a part of the
+/// records. [`Place::shard`] is an index of `shards`.
+///
+/// # Errors
+/// As [`infer_with`].
+pub fn infer_observed<O: RecordObserver + Send>(
+    shards: &[Shard],
+    options: &InferOptions,
+    progress: &OnProgress<'_>,
+    observer: impl Fn() -> O + Sync,
+) -> Result<(Inferred, Vec<O>)> {
+    if options.record_type != Some(RecordType::Raw) {
+        check_one_payload(shards)?;
+    }
+    let picked = match options.sample {
+        Sample::All => (0..shards.len()).collect(),
+        Sample::Records(_) => spread(shards),
+    };
+    let scan = |picked: &[usize]| scan(shards, picked, options, None, progress, &observer);
+    let mut read = picked.len();
+    let mut scanned = scan(&picked)?;
+    if scanned.summary.records() == 0 && read < shards.len() {
+        // The shards of the sample contain no record, and another shard may.
+        let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
+        read = rest.len();
+        scanned = scan(&rest)?;
+    }
+    let Scanned { summary, observers, mut losses, is_cut } = scanned;
+    let is_sample = is_cut || read < shards.len();
+    let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
+    let names = shards.iter().map(|shard| shown(&shard.path)).collect();
+    let mut inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
+    let skips = options.read.on_error == OnError::Skip && inferred.has_strays();
+    if let Some((strays, shard, error)) = skips.then(|| inferred.summary.drop_unparsable()).flatten() {
+        let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();
+        losses.skipped.records += strays;
+        losses.faults.add(Fault::of(shard as usize, Error::codec(path, error)));
+    }
+    inferred.skipped = losses.skipped;
+    inferred.skipped.first = losses.faults.into_kept().next().map(|fault| fault.error);
+    Ok((inferred, observers))
+}

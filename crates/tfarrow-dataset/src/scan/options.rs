@@ -1,0 +1,51 @@
+//! Options of a scan.
+
+use std::ops::ControlFlow;
+
+use tfarrow_codec::{RecordType, VerifyCrc};
+
+use super::{Sample, sample::SAMPLE_CHUNK};
+use crate::ReadOptions;
+
+/// Options of inference.
+#[derive(Clone, Copy, Debug)]
+pub struct InferOptions {
+    /// The part of the data set that is read. By default all of it.
+    pub sample: Sample,
+    /// Number of threads. By default one.
+    pub jobs: usize,
+    /// Whether the CRCs of the data are verified. By default always.
+    pub verify: VerifyCrc,
+    /// The record type that the caller knows. By default none. Unless it is [`RecordType::Raw`], a data set whose files
+    /// contain several kinds of records is an error.
+    pub record_type: Option<RecordType>,
+    /// Options for reading the shards, among them whether corrupt records are skipped.
+    pub read: ReadOptions,
+}
+
+impl InferOptions {
+    /// The options to read a shard with: for a sample, no more than it needs.
+    pub(super) fn read_options(&self) -> ReadOptions {
+        let most = match self.sample {
+            Sample::All => usize::MAX,
+            Sample::Records(_) => SAMPLE_CHUNK,
+        };
+        ReadOptions { chunk_bytes: self.read.chunk_bytes.min(most), ..self.read }
+    }
+}
+
+impl Default for InferOptions {
+    fn default() -> Self {
+        Self {
+            sample: Sample::All,
+            jobs: 1,
+            verify: VerifyCrc::Always,
+            record_type: None,
+            read: ReadOptions::default(),
+        }
+    }
+}
+
+/// An observer of progress, which gets the number of bytes, as they are stored, and of records that were read since its last
+/// call. It is called from any thread. [`ControlFlow::Break`] stops the scan.
+pub type OnProgress<'a> = dyn Fn(u64, u64) -> ControlFlow<()> + Sync + 'a;

@@ -1,0 +1,79 @@
+//! Threads that share the work of one call.
+
+use std::{
+    panic::resume_unwind,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+/// Calls `work` on `count` threads at the same time, the calling thread among them, and returns the results.
+///
+/// A panic of a thread is continued on the calling thread.
+pub fn on_threads<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
+        let own = work();
+        let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        // Only now is the first of them joined.
+        [own].into_iter().chain(joined).collect()
+    })
+}
+
+/// Tasks that several threads take, each task once, in order.
+#[derive(Debug)]
+pub struct TaskQueue<'a, T> {
+    tasks: &'a [T],
+    next: AtomicUsize,
+}
+
+impl<'a, T> TaskQueue<'a, T> {
+    /// Creates a queue of all tasks.
+    pub fn new(tasks: &'a [T]) -> Self {
+        Self { tasks, next: AtomicUsize::new(0) }
+    }
+
+    /// Takes the next task, and returns it with its index; `None` if all tasks are taken.
+    pub fn take(&self) -> Option<(usize, &'a T)> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        Some((index, self.tasks.get(index)?))
+    }
+
+    /// Drops the tasks that were not taken yet.
+    pub fn clear(&self) {
+        self.next.store(self.tasks.len(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_task_is_taken_once() {
+        let tasks: Vec<_> = (0..1000).collect();
+        let queue = TaskQueue::new(&tasks);
+        let taken = on_threads(4, || std::iter::from_fn(|| queue.take()).collect::<Vec<_>>());
+        assert_eq!(taken.len(), 4);
+        let mut taken: Vec<_> = taken.into_iter().flatten().collect();
+        taken.sort();
+        assert!(taken.into_iter().eq(tasks.iter().enumerate()));
+    }
+
+    #[test]
+    fn a_queue_that_is_cleared_has_no_tasks() {
+        let queue = TaskQueue::new(&[1, 2, 3]);
+        assert_eq!(queue.take(), Some((0, &1)));
+        queue.clear();
+        assert_eq!(queue.take(), None);
+    }
+
+    #[test]
+    #[should_panic = "in a thread"]
+    fn a_panic_is_continued() {
+        on_threads(2, || {
+            if thread::current().name().is_none() {
+                panic!("in a thread");
+            }
+        });
+    }
+}
