@@ -5,10 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use tfarrow_dataset::{MissingShards, PassedOver};
+use tfarrow_dataset::{MissingShards, PassedOver, SkippedRecords};
 
 use crate::{
-    error::{Usage, is_closed_pipe, message, remedy},
+    error::{USAGE, Usage, is_closed_pipe, message, reading_remedy, remedy},
     text::escape,
 };
 
@@ -25,7 +25,7 @@ pub(crate) fn note(message: &str) {
 
 /// Prints an error with advice.
 pub(crate) fn error(error: &anyhow::Error) {
-    print(&(message(error) + &remedy(error).unwrap_or_default()));
+    print(&(message(error) + &escape(&remedy(error))));
 }
 
 /// Prints the error that ends a command, and returns the exit status.
@@ -34,7 +34,18 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     self::error(error);
-    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+    ExitCode::from(if error.is::<Usage>() { USAGE } else { 1 })
+}
+
+/// Prints how much was skipped, and the first error.
+pub(crate) fn skipped_records(skipped: &SkippedRecords) {
+    print(&skipped_text(skipped));
+}
+
+/// How much was skipped, and the first error with what reads such records.
+pub(crate) fn skipped_text(skipped: &SkippedRecords) -> String {
+    let remedy = skipped.first.as_ref().map(|first| reading_remedy(first)).unwrap_or_default();
+    escape(&format!("{skipped}{remedy}"))
 }
 
 /// Prints which files of folders were skipped, where they may hold data, and which shards are missing.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use arrow_schema::ArrowError;
 
-use crate::{Limit, MOST_RECORD_BYTES};
+use crate::{Limit, MOST_RECORD_BYTES, RecordType, Remedy};
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -133,14 +133,31 @@ pub enum ErrorKind {
         /// Which of the two is passed.
         passed: Limit,
     },
-    /// A column cannot be decoded to or encoded from: says which, and what helps.
-    Unsupported(String),
-    /// A value would change on its way: says which, and what helps.
-    Lossy(String),
+    /// A column cannot be decoded to or encoded from.
+    Unsupported {
+        /// The column, and why.
+        reason: String,
+        /// What else can be written.
+        remedies: Vec<Remedy>,
+    },
+    /// A value would change on its way, unless losses are allowed.
+    Lossy {
+        /// The value and its change.
+        reason: String,
+        /// What else can be written, besides allowing losses.
+        remedies: Vec<Remedy>,
+    },
     /// A feature has more than one kind in one data set.
     MixedKinds(String),
     /// Arrow refused to build an array or a batch.
     Arrow(ArrowError),
+}
+
+impl ErrorKind {
+    /// A column that cannot be decoded to or encoded from, for which only its reason is known.
+    pub(crate) fn unsupported(reason: impl Into<String>) -> Self {
+        Self::Unsupported { reason: reason.into(), remedies: Vec::new() }
+    }
 }
 
 /// In which way bytes fail to be protobuf wire.
@@ -228,6 +245,30 @@ impl Error {
         }
     }
 
+    /// What a caller can do about it, the best first; empty if the message is all that can be said.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let raise = self.limit().map(Remedy::RaiseLimit);
+        match &self.0.kind {
+            ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } | ErrorKind::Truncated { .. } => {
+                vec![Remedy::Repair]
+            }
+            ErrorKind::Wire(e) if !e.is_limit() => raise.into_iter().chain([Remedy::ReadAs(RecordType::Raw)]).collect(),
+            ErrorKind::Foreign { .. } => vec![Remedy::StateRecordType],
+            ErrorKind::NotScalar { .. } => vec![Remedy::WidenToList],
+            ErrorKind::NotUtf8 => vec![Remedy::WidenToBinary],
+            ErrorKind::Unsupported { remedies, .. } => remedies.clone(),
+            ErrorKind::Lossy { remedies, .. } => remedies.iter().cloned().chain([Remedy::AllowLossy]).collect(),
+            ErrorKind::MixedKinds(_) => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::Wire(_)
+            | ErrorKind::Limit { .. }
+            | ErrorKind::ManyNames { .. }
+            | ErrorKind::Kind { .. }
+            | ErrorKind::Declared { .. }
+            | ErrorKind::BatchLimit { .. }
+            | ErrorKind::Arrow(_) => raise.into_iter().collect(),
+        }
+    }
+
     /// Where it was found. All zero for errors of a schema, which have no place.
     pub fn position(&self) -> &Position {
         &self.0.position
@@ -245,13 +286,13 @@ impl Error {
             | ErrorKind::NotScalar { .. }
             | ErrorKind::NotUtf8
             | ErrorKind::Declared { .. }
-            | ErrorKind::Lossy(_)
+            | ErrorKind::Lossy { .. }
             | ErrorKind::MixedKinds(_) => Category::Data,
             ErrorKind::Limit { .. }
             | ErrorKind::BatchLimit { .. }
             | ErrorKind::ManyNames { .. }
             | ErrorKind::Arrow(ArrowError::OffsetOverflowError(_)) => Category::Limit,
-            ErrorKind::Unsupported(_) | ErrorKind::Arrow(_) => Category::Usage,
+            ErrorKind::Unsupported { .. } | ErrorKind::Arrow(_) => Category::Usage,
         }
     }
 }
@@ -261,8 +302,8 @@ impl fmt::Display for Error {
         let Inner { kind, position } = &*self.0;
         match kind {
             ErrorKind::ManyNames { .. }
-            | ErrorKind::Unsupported(_)
-            | ErrorKind::Lossy(_)
+            | ErrorKind::Unsupported { .. }
+            | ErrorKind::Lossy { .. }
             | ErrorKind::MixedKinds(_)
             | ErrorKind::Arrow(_) => {}
             ErrorKind::BatchLimit { records, .. } => {
@@ -294,26 +335,16 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the file ends inside a record's header: found {found} of 12 bytes")
             }
             Self::Wire(e) if e.is_limit() => e.fmt(f),
-            Self::Wire(e) => write!(
-                f,
-                "not a tf.Example or tf.SequenceExample: {e}; if it is something else, the record type `raw` takes it as it is"
-            ),
-            Self::Foreign { field, record_type } => write!(
-                f,
-                "found field {field}, which a record of type {record_type} has not; say what the records are with --record-type"
-            ),
+            Self::Wire(e) => write!(f, "not a tf.Example or tf.SequenceExample: {e}"),
+            Self::Foreign { field, record_type } => {
+                write!(f, "found field {field}, which a record of type {record_type} has not")
+            }
             Self::Kind { expected, found } => write!(
                 f,
                 "expected {expected}, found {found}, which is not the kind that the schema or the sample says"
             ),
-            Self::NotScalar { found } => write!(
-                f,
-                "expected exactly one value, found {found}; declare a list with a schema, use the layout `list`, or raise the sample"
-            ),
-            Self::NotUtf8 => write!(
-                f,
-                "expected UTF-8 text, found other bytes; declare the column binary with a schema, use the layout `list`, or raise the sample"
-            ),
+            Self::NotScalar { found } => write!(f, "expected exactly one value, found {found}"),
+            Self::NotUtf8 => f.write_str("expected UTF-8 text, found other bytes"),
             Self::Declared { expected, found } => write!(f, "declared as {expected}, found {found}"),
             Self::Limit { what, limit, found, name } => {
                 write!(f, "{what}: found {found}, the limit")?;
@@ -330,7 +361,8 @@ impl fmt::Display for ErrorKind {
                 Limit::Columns,
                 Limit::NameBytes,
             ),
-            Self::Unsupported(message) | Self::Lossy(message) | Self::MixedKinds(message) => f.write_str(message),
+            Self::Unsupported { reason, .. } | Self::Lossy { reason, .. } => f.write_str(reason),
+            Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),
         }
     }

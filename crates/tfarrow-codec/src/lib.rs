@@ -64,7 +64,8 @@
 //!
 //! # Errors and limits
 //! Every [`Error`] has a [`Position`]: the record's number, the byte offset of its frame in the decompressed stream and
-//! the feature, if the error is in one. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
+//! the feature, if the error is in one. Its [remedies](Error::remedies) are data, which a program words in the syntax of
+//! its own options. Input bytes cannot panic the codec, nor make it hold more than its [`Limits`].
 
 mod decode;
 pub mod diff;
@@ -76,6 +77,7 @@ pub mod frame;
 pub mod infer;
 mod limits;
 mod named_value;
+mod remedy;
 pub mod schema;
 
 pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader, Skipped};
@@ -89,4 +91,5 @@ pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
 pub use named_value::{NamedValue, UnknownName, parse_name};
+pub use remedy::{Remedy, Rewrite};
 pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values, with_exact};

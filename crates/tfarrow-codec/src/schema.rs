@@ -153,6 +153,17 @@ pub enum Shape {
     Steps,
 }
 
+impl Shape {
+    /// Returns the Arrow type of a column of this shape, given the type of its values.
+    pub(crate) fn data_type(self, value: DataType) -> DataType {
+        match self {
+            Self::Scalar => value,
+            Self::List => list_of(value),
+            Self::Steps => list_of(list_of(value)),
+        }
+    }
+}
+
 /// The type of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Values {
@@ -226,7 +237,7 @@ impl Column {
                 field.name(),
                 field.data_type()
             );
-            Error::usage(ErrorKind::Unsupported(message))
+            Error::usage(ErrorKind::unsupported(message))
         };
         let (shape, value_type) = shape_of(field.data_type());
         let values = Values::from_data_type(value_type).ok_or_else(unsupported)?;
@@ -247,12 +258,7 @@ impl Column {
 
     /// Returns the Arrow type of the column.
     pub fn data_type(&self) -> DataType {
-        let value = self.values.data_type();
-        match self.shape {
-            Shape::Scalar => value,
-            Shape::List => list_of(value),
-            Shape::Steps => list_of(list_of(value)),
-        }
+        self.shape.data_type(self.values.data_type())
     }
 
     /// Returns the Arrow field of the column with the name `name`, and with the metadata that the encoder needs.

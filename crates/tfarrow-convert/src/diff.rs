@@ -311,7 +311,7 @@ impl Comparison<'_> {
                 (Some(_), None) => (0, 1),
                 (None, Some(_)) => (1, 1),
                 (Some(left), Some(right)) => {
-                    let differences = self.compare(&left, &right).map_err(incomparable)?;
+                    let differences = self.compare(&left, &right).map_err(Error::Incomparable)?;
                     let unpaired = if differences.is_empty() { None } else { self.find_unpaired(&left, &right)? };
                     let Some(unpaired) = unpaired else {
                         found.add_pair(self.sides[0].number, [&left, &right], differences, max_differences);
@@ -372,18 +372,6 @@ impl Comparison<'_> {
         }
         self.differ.compare(left.data(), right.data())
     }
-}
-
-/// The error for records that cannot be compared.
-fn incomparable(why: Incomparable) -> Error {
-    Error::Data(match why {
-        Incomparable::Left(error) | Incomparable::Right(error) => error.to_string(),
-        Incomparable::Names => {
-            "the data sets have more feature names than the limits columns and name-bytes allow; --limit NAME=N raises a \
-             limit"
-                .to_owned()
-        }
-    })
 }
 
 impl DataSetDiff {

@@ -7,10 +7,10 @@ use std::{
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
-use tfarrow_codec::Category;
+use tfarrow_codec::{Category, Limit, RecordType, Remedy, diff::Incomparable};
 use tfarrow_dataset::ErrorKind;
 
-use crate::existing_file::Differs;
+use crate::{existing_file::Differs, schema_json::SchemaJsonError};
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -35,9 +35,52 @@ pub enum Error {
         /// Why.
         source: ArrowError,
     },
-    /// What was asked for cannot be: says why, and what can.
+    /// Columns cannot be decoded to, or encoded from.
+    Columns {
+        /// The source whose columns they are, if they are not given by the options.
+        path: Option<PathBuf>,
+        /// Which columns, and why.
+        source: tfarrow_codec::Error,
+    },
+    /// A file is no schema: neither a Parquet nor an Arrow file, nor the JSON of a schema.
+    NotASchema {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with its JSON.
+        source: NotASchema,
+    },
+    /// Outputs exist, and are not to be replaced.
+    Exists {
+        /// The first of them.
+        path: PathBuf,
+        /// Number of the others.
+        others: usize,
+    },
+    /// The folder has the outputs of an interrupted conversion.
+    Interrupted {
+        /// The folder.
+        folder: PathBuf,
+        /// Whether that conversion is to be resumed, and had other options or was of another version.
+        is_other: bool,
+    },
+    /// The output format is unknown: neither stated, nor that of an extension.
+    NoFormat(String),
+    /// Rows have no column, which Parquet cannot hold.
+    NoColumns,
+    /// A quarantine is given, and corrupt records are not skipped.
+    NoQuarantine,
+    /// The options are invalid, or do not fit the sources: says why.
     Usage(String),
-    /// The data does not fit what was said or sampled of it: says where, and the way out.
+    /// A record has something that the sample did not have, which the schema was inferred from.
+    NotSampled {
+        /// The file.
+        path: PathBuf,
+        /// What the record has.
+        what: String,
+    },
+    /// Records cannot be compared.
+    Incomparable(Incomparable),
+    /// The data does not fit what was stated or inferred of it: says where.
     Data(String),
     /// A conversion is resumed, and an output that is there already is not what the conversion makes.
     Differs {
@@ -48,14 +91,71 @@ pub enum Error {
     Cancelled,
 }
 
+/// Why a file is no schema.
+#[derive(Debug)]
+pub enum NotASchema {
+    /// It is not JSON.
+    Json(serde_json::Error),
+    /// It is the JSON of something else.
+    Schema(SchemaJsonError),
+}
+
 impl Error {
+    /// Whether the command is wrong, rather than the data or the machine.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Columns { .. }
+            | Self::NotASchema { .. }
+            | Self::Exists { .. }
+            | Self::Interrupted { .. }
+            | Self::NoFormat(_)
+            | Self::NoColumns
+            | Self::NoQuarantine
+            | Self::Usage(_) => true,
+            Self::Dataset(e) => matches!(e.kind(), ErrorKind::MixedRecords(_)),
+            Self::Parquet { .. }
+            | Self::Arrow { .. }
+            | Self::NotSampled { .. }
+            | Self::Incomparable(_)
+            | Self::Data(_)
+            | Self::Differs { .. }
+            | Self::Cancelled => false,
+        }
+    }
+
+    /// What a caller can do about it, the best first; empty if the message is all that can be said.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Dataset(e) => e.remedies(),
+            Self::Columns { source, .. } => source.remedies(),
+            Self::NotASchema { source: NotASchema::Json(_), .. } => vec![Remedy::WriteSchema],
+            Self::NotASchema { source: NotASchema::Schema(e), .. } => e.remedies(),
+            Self::Exists { .. } | Self::Differs { .. } => vec![Remedy::Overwrite],
+            Self::Interrupted { is_other: true, .. } => vec![Remedy::StartOver],
+            Self::Interrupted { is_other: false, .. } => vec![Remedy::Resume, Remedy::StartOver],
+            Self::NoFormat(_) => vec![Remedy::StateFormat],
+            Self::NoColumns => vec![Remedy::ReadAs(RecordType::Raw), Remedy::WriteArrow],
+            Self::NoQuarantine => vec![Remedy::SkipErrors],
+            Self::NotSampled { .. } => vec![Remedy::SampleAll],
+            Self::Incomparable(Incomparable::Names) => {
+                vec![Remedy::RaiseLimit(Limit::Columns), Remedy::RaiseLimit(Limit::NameBytes)]
+            }
+            Self::Parquet { .. }
+            | Self::Arrow { .. }
+            | Self::Usage(_)
+            | Self::Incomparable(Incomparable::Left(_) | Incomparable::Right(_))
+            | Self::Data(_)
+            | Self::Cancelled => Vec::new(),
+        }
+    }
+
     /// Whether the schema may be wrong: records were read that do not fit it, or an output that is there already has
     /// other bytes.
     pub(crate) fn is_misfit(&self) -> bool {
         match self {
-            Self::Data(_) | Self::Differs { .. } => true,
+            Self::Data(_) | Self::NotSampled { .. } | Self::Differs { .. } => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::Codec(e) if e.category() == Category::Data),
-            Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Cancelled => false,
+            _ => false,
         }
     }
 
@@ -65,7 +165,7 @@ impl Error {
         match self {
             Self::Cancelled => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::Io(_)) || e.is_damage(),
-            Self::Parquet { .. } | Self::Arrow { .. } | Self::Usage(_) | Self::Data(_) | Self::Differs { .. } => false,
+            _ => false,
         }
     }
 
@@ -107,12 +207,45 @@ impl fmt::Display for Error {
             Self::Dataset(e) => e.fmt(f),
             Self::Parquet { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Arrow { path, source } => write!(f, "{}: {source}", path.display()),
-            Self::Usage(message) | Self::Data(message) => f.write_str(message),
+            Self::Columns { path: Some(path), source } => write!(f, "{}: {source}", path.display()),
+            Self::Columns { path: None, source } => source.fmt(f),
+            Self::NotASchema { path, source } => write!(f, "{}: not a schema: {source}", path.display()),
+            Self::Exists { path, others: 0 } => write!(f, "{}: is there already", path.display()),
+            Self::Exists { path, others } => {
+                write!(f, "{} (and {others} more outputs): is there already", path.display())
+            }
+            Self::Interrupted { folder, is_other: false } => {
+                write!(f, "{}: a conversion to this folder was interrupted", folder.display())
+            }
+            Self::Interrupted { folder, is_other: true } => {
+                let why = "the interrupted conversion in this folder had other options, or ran with another version; use the \
+                           same options";
+                write!(f, "{}: {why}", folder.display())
+            }
+            Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
+            Self::NoQuarantine => f.write_str("a quarantine requires that damage is skipped"),
+            Self::NotSampled { path, what } => write!(f, "{}: {what}: it is not in the sample", path.display()),
+            Self::Incomparable(Incomparable::Left(error) | Incomparable::Right(error)) => error.fmt(f),
+            Self::Incomparable(Incomparable::Names) => write!(
+                f,
+                "the data sets have more feature names than the limits {} and {} allow",
+                Limit::Columns,
+                Limit::NameBytes
+            ),
+            Self::Usage(message) | Self::NoFormat(message) | Self::Data(message) => f.write_str(message),
             Self::Differs { path } => {
-                let why = "is there already, and is not what this conversion makes; --overwrite replaces it";
-                write!(f, "{}: {why}", path.display())
+                write!(f, "{}: is there already, and is not what this conversion makes", path.display())
             }
             Self::Cancelled => f.write_str("stopped"),
+        }
+    }
+}
+
+impl fmt::Display for NotASchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(error) => write!(f, "{error}; expected a Parquet file, an Arrow file, or the JSON of a schema"),
+            Self::Schema(error) => error.fmt(f),
         }
     }
 }
@@ -123,7 +256,20 @@ impl std::error::Error for Error {
             Self::Dataset(e) => e.source(),
             Self::Parquet { source, .. } => Some(source),
             Self::Arrow { source, .. } => Some(source),
-            Self::Usage(_) | Self::Data(_) | Self::Differs { .. } | Self::Cancelled => None,
+            Self::Columns { source, .. } => Some(source),
+            Self::NotASchema { source: NotASchema::Json(source), .. } => Some(source),
+            Self::NotASchema { source: NotASchema::Schema(source), .. } => Some(source),
+            Self::Exists { .. }
+            | Self::Interrupted { .. }
+            | Self::NoFormat(_)
+            | Self::NoColumns
+            | Self::NoQuarantine
+            | Self::Usage(_)
+            | Self::NotSampled { .. }
+            | Self::Incomparable(_)
+            | Self::Data(_)
+            | Self::Differs { .. }
+            | Self::Cancelled => None,
         }
     }
 }

@@ -146,9 +146,13 @@ impl<'c> Conversion<'c> {
         Reencode<F>: Route,
     {
         // Finds columns that the format cannot hold before anything is written.
-        let path = spec.shards.first().map(|(_, shard)| shard.path.display().to_string()).unwrap_or_default();
         if let Err(error) = format.encoder() {
-            return Err(Error::Usage(format!("{path}: {error}")));
+            return Err(match error {
+                Error::Columns { path: None, source } => {
+                    Error::Columns { path: spec.shards.first().map(|(_, shard)| shard.path.clone()), source }
+                }
+                error => error,
+            });
         }
         Ok(match decoding {
             Some(decoding) => self.job_of_route(Decode { decoding: decoding.clone(), format }, spec),

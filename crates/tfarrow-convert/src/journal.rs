@@ -113,18 +113,12 @@ impl Journal {
         };
         let JournalContents { fingerprint: known, started, mut completed, speculation_failed } =
             JournalContents::read(&mut file).map_err(wrap)?;
-        let refuse = |why: &str| Err(Error::Usage(format!("{}: {why}", folder.display())));
         match known {
             Some(known) if resume && known != fingerprint => {
-                return refuse(
-                    "the interrupted conversion in this folder had other options, or ran with another version; use the \
-                     same options, or start again with --overwrite",
-                );
+                return Err(Error::Interrupted { folder, is_other: true });
             }
             Some(_) if !resume && !overwrite => {
-                return refuse(
-                    "a conversion to this folder was interrupted: --resume continues it, --overwrite starts again",
-                );
+                return Err(Error::Interrupted { folder, is_other: false });
             }
             _ => {}
         }

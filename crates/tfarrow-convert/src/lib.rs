@@ -51,7 +51,7 @@ mod verify;
 mod worker;
 
 pub use diff::{DataSetDiff, DiffOptions, OtherFiles, RecordDifference, RecordPosition, diff};
-pub use error::{Error, Result};
+pub use error::{Error, NotASchema, Result};
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;
 pub use progress::Progress;

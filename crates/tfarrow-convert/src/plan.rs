@@ -122,9 +122,8 @@ fn unknown_extension(dest: &Path) -> Option<String> {
 }
 
 fn no_format() -> Error {
-    Error::Usage(
-        "the output format is not known: give --to parquet, tfrecord or arrow, or an output with such an extension"
-            .to_owned(),
+    Error::NoFormat(
+        "the output format is not known: name an output that ends in .parquet, .arrow or .tfrecord".to_owned(),
     )
 }
 
@@ -134,8 +133,8 @@ fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<
         return Ok(());
     }
     let why = if options.reshard.is_some() { "new shards".to_owned() } else { format!("{} shards", shards.len()) };
-    let format = if options.to.is_none() { ", and the format with --to" } else { "" };
-    Err(Error::Usage(format!("{}: one file cannot hold {why}; name a folder{format}", dest.display())))
+    let why = format!("{}: one file cannot hold {why}; name a folder", dest.display());
+    Err(if options.to.is_none() { Error::NoFormat(why) } else { Error::Usage(why) })
 }
 
 /// Checks that no two outputs have the same name, and that none exists. Existing outputs may be replaced with `overwrite`,
@@ -157,12 +156,7 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], options: &ConvertOpti
     let existing = existing(&outputs)?;
     match existing.first() {
         None => Ok(()),
-        Some(first) => {
-            let others = existing.len() - 1;
-            let more = if others > 0 { format!(" (and {others} more outputs)") } else { String::new() };
-            let remedy = "--overwrite replaces it";
-            Err(Error::Usage(format!("{}{more}: is there already; {remedy}", first.display())))
-        }
+        Some(first) => Err(Error::Exists { path: first.to_path_buf(), others: existing.len() - 1 }),
     }
 }
 

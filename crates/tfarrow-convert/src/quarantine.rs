@@ -103,7 +103,7 @@ impl Quarantine {
 
     fn create_object(path: &Path, earlier: Earlier) -> Result<Self> {
         if earlier != Earlier::Replaced && !existing(&[path])?.is_empty() {
-            return refuse(path, "is there already; --overwrite replaces it");
+            return Err(Error::Exists { path: path.to_owned(), others: 0 });
         }
         let replace = earlier == Earlier::Replaced;
         let output = output_file(path, |path| OutputFile::create(path, replace), replace)?;
@@ -230,7 +230,7 @@ fn output_file(
 ) -> Result<QuarantineOutput> {
     let file = match create(path) {
         Err(error) if matches!(error.kind(), ErrorKind::Exists) => {
-            return refuse(path, "is there already; --overwrite replaces it");
+            return Err(Error::Exists { path: path.to_owned(), others: 0 });
         }
         file => file?,
     };

@@ -123,7 +123,7 @@ fn convert_resolved(
     let plan = Plan::new(&shards, dest, options)?;
     look_into(&mut shards)?;
     if plan.target != Target::TfRecord && options.record_type != Some(RecordType::Raw) {
-        check_one_payload(&shards).map_err(|error| Error::Usage(error.to_string()))?;
+        check_one_payload(&shards)?;
     }
     let compression = plan.compression(options)?;
     plan::check_no_source(&shards, options.quarantine.as_deref())?;
@@ -205,21 +205,21 @@ fn one_kind(shards: &[Shard]) -> Result<()> {
 fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
     let columnar = shards.iter().find(|shard| shard.contents != Contents::TfRecord);
     let of_tfrecord = [
-        (options.schema.is_some(), "--schema"),
-        (options.sample != Sample::All, "--sample"),
-        (options.layout != Layout::Auto, "--layout"),
-        (options.exact, "--exact"),
-        (options.on_conflict != OnConflict::Fail, "--on-conflict"),
+        (options.schema.is_some(), "a schema"),
+        (options.sample != Sample::All, "a sample"),
+        (options.layout != Layout::Auto, "a layout"),
+        (options.exact, "the option exact"),
+        (options.on_conflict != OnConflict::Fail, "the option on_conflict"),
     ];
     if let (Some(shard), Some((_, option))) = (columnar, of_tfrecord.iter().find(|(is_set, _)| *is_set)) {
         let (path, format) = (shard.path.display(), shard.contents.name());
         return Err(Error::Usage(format!("{option} applies to TFRecord sources only, and {path} is {format}")));
     }
     if options.exact && options.verify_crc != VerifyCrc::Always {
-        return Err(Error::Usage("--exact requires that the CRC of every record is verified".to_owned()));
+        return Err(Error::Usage("the option exact requires that the CRC of every record is verified".to_owned()));
     }
     if options.quarantine.is_some() && options.read.on_error == OnError::Fail {
-        return Err(Error::Usage("--quarantine requires --on-error skip".to_owned()));
+        return Err(Error::NoQuarantine);
     }
     let is_raw = |schema: &SchemaRef| matches!(&schema.fields()[..], [field] if field.name() == RECORD_COLUMN);
     match &options.schema {

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::schema::{with_views, without_exact};
 use tfarrow_dataset::Contents;
 
-use crate::{Error, Result, columnar, schema_json};
+use crate::{Error, Result, columnar, error::NotASchema, schema_json};
 
 /// Reads the schema in the file `path`. View types are replaced by plain types.
 ///
@@ -22,10 +22,8 @@ pub fn read_schema(path: &Path) -> Result<SchemaRef> {
 }
 
 fn read_json(path: &Path) -> Result<SchemaRef> {
-    let invalid = |why: String| Error::Usage(format!("{}: not a schema: {why}", path.display()));
+    let invalid = |source| Error::NotASchema { path: path.to_owned(), source };
     let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-    let json = serde_json::from_slice(&text).map_err(|e| {
-        invalid(format!("{e}; expected a Parquet file, an Arrow file, or the JSON of `tfarrow schema --format json`"))
-    })?;
-    schema_json::from_json(&json).map_err(|e| invalid(e.to_string()))
+    let json = serde_json::from_slice(&text).map_err(|e| invalid(NotASchema::Json(e)))?;
+    schema_json::from_json(&json).map_err(|e| invalid(NotASchema::Schema(e)))
 }

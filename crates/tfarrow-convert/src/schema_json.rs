@@ -1,4 +1,4 @@
-//! The schema of a data set as JSON, which `tfarrow schema --format json` prints and `tfarrow convert --schema` reads.
+//! The schema of a data set as JSON, which the command `schema` prints and [`read_schema`](crate::read_schema) reads.
 //!
 //! ```json
 //! {
@@ -29,22 +29,47 @@ use std::{
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use tfarrow_codec::{
-    Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
+    Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Remedy, Role, Shape, Values,
     schema::{FEATURE, raw_schema, record_type_of, role_of, with_record_type},
 };
 use tfarrow_dataset::Inferred;
 
-/// The error for JSON that is not a schema. The message has the feature and what was expected.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SchemaJsonError(String);
+/// The error for JSON that is not a schema.
+#[derive(Debug)]
+pub enum SchemaJsonError {
+    /// An unexpected value. The message has the feature and what was expected.
+    Unexpected(String),
+    /// A column that features are not decoded to.
+    Column(tfarrow_codec::Error),
+}
 
-impl fmt::Display for SchemaJsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+impl SchemaJsonError {
+    /// What a caller can do about it, the best first.
+    pub(crate) fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Unexpected(_) => Vec::new(),
+            Self::Column(error) => error.remedies(),
+        }
     }
 }
 
-impl std::error::Error for SchemaJsonError {}
+impl fmt::Display for SchemaJsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unexpected(message) => f.write_str(message),
+            Self::Column(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SchemaJsonError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unexpected(_) => None,
+            Self::Column(error) => Some(error),
+        }
+    }
+}
 
 type Result<T, E = SchemaJsonError> = std::result::Result<T, E>;
 
@@ -185,7 +210,7 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
     }
     let column = json.get("column").and_then(Value::as_str).unwrap_or(feature);
     let field = Column { feature: feature.to_owned(), role, shape, values }.field(column);
-    Column::try_new(&field, record_type).map_err(|e| invalid(e.to_string()))?;
+    Column::try_new(&field, record_type).map_err(SchemaJsonError::Column)?;
     Ok(Some(field))
 }
 
@@ -212,7 +237,7 @@ fn text<'a>(json: &'a Value, key: &str, place: &str) -> Result<&'a str> {
 }
 
 fn invalid(message: impl Into<String>) -> SchemaJsonError {
-    SchemaJsonError(message.into())
+    SchemaJsonError::Unexpected(message.into())
 }
 
 /// The name of a column's type, such as `int64`, `list<float32>` or `list<list<utf8>>`.

@@ -76,12 +76,12 @@ impl DecodeOptions {
             .with_limits(self.limits)
             .with_strict(self.strict)
             .build_batch_decoder()
-            .map_err(|e| Error::Usage(e.to_string()))
+            .map_err(|source| Error::Columns { path: None, source })
     }
 
     fn exact_column(&self) -> Result<Option<ExactColumn>> {
         let column = self.exact.then(|| ExactColumn::new(Arc::clone(&self.schema))).transpose();
-        column.map_err(|e| Error::Usage(e.to_string()))
+        column.map_err(|source| Error::Columns { path: None, source })
     }
 }
 
@@ -119,11 +119,7 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     /// Checks that the records have no feature that the sample does not have, if the schema was inferred from a sample.
     fn check_sample(&self, path: &Path) -> Result<()> {
         match unmapped(&self.decoder).next().filter(|_| self.sampled) {
-            Some((change, _)) => {
-                let remedy =
-                    "it is not in the sample; raise --sample, or omit it to infer the columns from all records";
-                Err(Error::Data(format!("{}: {change}: {remedy}", path.display())))
-            }
+            Some((change, _)) => Err(Error::NotSampled { path: path.to_owned(), what: change }),
             None => Ok(()),
         }
     }

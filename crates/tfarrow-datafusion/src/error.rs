@@ -1,77 +1,57 @@
-//! A record that the table's schema does not fit: what the file says, and what the sample had said before.
+//! Errors as DataFusion carries them: whole, and with their remedies in SQL.
 
 use std::fmt;
 
 use datafusion::error::DataFusionError;
-use tfarrow_codec::{Error as CodecError, ErrorKind as CodecErrorKind};
-use tfarrow_dataset::{Error, ErrorKind};
+use tfarrow_dataset::Error;
 
-use crate::origin::SchemaProvenance as Origin;
+use crate::{
+    origin::SchemaProvenance,
+    remedy::{scan_advice, sql_advice},
+};
 
-/// An error in the data that has to do with how the schema came about. One line; the file's error is its source.
+/// An error that a statement can do something about. One line; the error of the file is its source.
 #[derive(Debug)]
-pub struct MisfitError {
+pub struct AdvisedError {
     error: Error,
-    note: String,
+    advice: String,
 }
 
-impl MisfitError {
+impl AdvisedError {
     /// What is wrong, and where.
     pub fn error(&self) -> &Error {
         &self.error
     }
 }
 
-impl fmt::Display for MisfitError {
+impl fmt::Display for AdvisedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.error, self.note)
+        write!(f, "{}; {}", self.error, self.advice)
     }
 }
 
-impl std::error::Error for MisfitError {
+impl std::error::Error for AdvisedError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.error)
     }
 }
 
-/// An error as DataFusion carries it: whole, never as text.
-pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
-    DataFusionError::External(Box::new(error))
+/// An error, with its remedies in SQL if it has any.
+pub(crate) fn external(error: impl Into<Error>) -> DataFusionError {
+    let error = error.into();
+    let advice = sql_advice(&error.remedies());
+    with_advice(error, advice)
 }
 
 /// The error of a scan, with what its table knows of the feature to blame.
-pub(crate) fn explained(error: Error, origin: &Origin) -> DataFusionError {
-    let note = match error.kind() {
-        ErrorKind::Codec(error) => note(error, origin),
-        _ => None,
-    };
-    match note {
-        Some(note) => external(MisfitError { error, note }),
-        None => external(error),
-    }
+pub(crate) fn explained(error: Error, origin: &SchemaProvenance) -> DataFusionError {
+    let advice = scan_advice(&error, origin);
+    with_advice(error, advice)
 }
 
-fn note(error: &CodecError, origin: &Origin) -> Option<String> {
-    let way_out = |set: &str| origin.sample().map(|sample| format!("the schema is that of {sample}: {set}"));
-    match error.kind() {
-        CodecErrorKind::Kind { .. } => {
-            let both = "SET tfarrow.sample_records = 'all' and tfarrow.on_conflict = 'split' give each kind a column";
-            first_place(error, origin).map(|place| format!("{place}; {both}"))
-        }
-        CodecErrorKind::NotScalar { .. } | CodecErrorKind::NotUtf8 => {
-            way_out("SET tfarrow.sample_records = 'all', or SET tfarrow.layout = 'list'")
-        }
-        CodecErrorKind::Wire(error) if error.is_limit() => None,
-        CodecErrorKind::Foreign { .. } | CodecErrorKind::Wire(_) => {
-            way_out("SET tfarrow.sample_records = 'all', or SET tfarrow.record_type = 'raw'")
-        }
-        _ => None,
-    }
-}
-
-/// Where the sample first met the kind that the column has.
-fn first_place(error: &CodecError, origin: &Origin) -> Option<String> {
-    let name = error.position().feature.as_deref()?;
-    let (kind, seen) = origin.features(name).find_map(|feature| feature.kinds().next())?;
-    Some(format!("{} was met first in {}", kind.name(), origin.first(seen)?))
+fn with_advice(error: Error, advice: Option<String>) -> DataFusionError {
+    DataFusionError::External(match advice {
+        Some(advice) => Box::new(AdvisedError { error, advice }),
+        None => Box::new(error),
+    })
 }

@@ -25,9 +25,9 @@
 //! - A scan decodes only the features that a query needs. All cores decode one file; its batches keep the order of the file.
 //!
 //! # Errors
-//! An error of a file is a [`tfarrow_dataset::Error`], or a [`MisfitError`] with such an error if the inferred schema may be
-//! the cause. [`DataFusionError::External`](datafusion::error::DataFusionError::External) contains it, with file, record,
-//! byte and feature. The crate prints nothing: features without a column and skipped records are reported to
+//! An error of a file is a [`tfarrow_dataset::Error`], or an [`AdvisedError`] with such an error if SQL has a remedy.
+//! [`DataFusionError::External`](datafusion::error::DataFusionError::External) contains it, with file, record, byte and
+//! feature. The crate prints nothing: features without a column and skipped records are reported to
 //! [`SessionOptions::on_notice`], and [`explain_missing_column`] returns a hint for "column not found".
 
 mod blocking;
@@ -59,6 +59,7 @@ mod outputs;
 mod partitions;
 mod pass_through;
 mod query_planner;
+mod remedy;
 mod row_order;
 mod samples;
 mod scan;
@@ -77,7 +78,7 @@ mod url_table;
 mod written;
 
 pub use cancellation::Cancellation;
-pub use error::MisfitError;
+pub use error::AdvisedError;
 pub use factory::TfRecordTableFactory;
 pub use headings::with_headings;
 pub use long_rows::LongRows;
@@ -85,6 +86,7 @@ pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use opener::TfRecordOpener;
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
 pub use origin::SchemaProvenance;
+pub use remedy::{sql_advice, sql_rewrite};
 pub use row_order::PreserveOrder;
 pub use samples::explain_missing_column;
 pub use session::{SessionContextTfRecordExt, SessionOptions, session_context};

@@ -8,7 +8,7 @@ use std::{
 
 use tfarrow_dataset::SkippedRecords;
 
-use crate::origin::SchemaProvenance as Origin;
+use crate::{origin::SchemaProvenance, remedy::SAMPLE_ALL};
 
 /// Features that a scan met and its table has no column for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl fmt::Display for UnknownFeatures {
             write!(f, ", ..")?;
         }
         match &self.sample {
-            Some(sample) => write!(f, "; the schema is that of {sample}: SET tfarrow.sample_records = 'all'"),
+            Some(sample) => write!(f, "; the schema is that of {sample}: {SAMPLE_ALL}"),
             None => Ok(()),
         }
     }
@@ -75,7 +75,7 @@ impl Teller {
     }
 
     /// Tells of those of `names` that were not told of before.
-    pub(crate) fn tell_unknown(&self, names: BTreeSet<String>, origin: &Origin) {
+    pub(crate) fn tell_unknown(&self, names: BTreeSet<String>, origin: &SchemaProvenance) {
         let Some(tell) = &self.tell else { return };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let names: Vec<_> = names.into_iter().filter(|name| told.insert(name.clone())).collect();

@@ -97,7 +97,7 @@ impl TfRecordSink {
         if let Some(record_type) = self.options.record_type {
             builder = builder.with_record_type(record_type);
         }
-        builder.build(Arc::clone(&self.schema)).map_err(|error| external(WriteError(Box::new(error))))
+        builder.build(Arc::clone(&self.schema)).map_err(external)
     }
 
     /// The paths of the files for the rows that the demuxer sends to `path`: itself, or those of its shards.
@@ -272,7 +272,7 @@ async fn encode(
         let encoded = blocking(move || {
             let mut frames = Vec::new();
             let encoded = encoder.encode(&batch, &mut frames);
-            encoded.map_err(|error| external(WriteError(Box::new(Error::codec(name, error)))))?;
+            encoded.map_err(|error| external(Error::codec(name, error)))?;
             Ok((encoder, frames))
         });
         let done = encoded.await?;
@@ -328,33 +328,5 @@ impl ShardFile {
     fn close(self) -> Result<WholeFile> {
         let file = self.writer.finish().map_err(|error| external(Error::io(&self.name, error)))?;
         file.close().map_err(external)
-    }
-}
-
-/// An error of the encoder, with remedies in the syntax of SQL.
-#[derive(Debug)]
-pub(crate) struct WriteError(Box<dyn std::error::Error + Send + Sync>);
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The codec names flags of the command line; a statement has options of the same meaning.
-        let message = self.0.to_string();
-        let in_sql = message
-            .replace("with --lossy", "with OPTIONS (lossy true)")
-            .replace("--record-type sequence-example", "OPTIONS (record_type 'sequence-example')")
-            .replace("--record-type raw", "OPTIONS (record_type 'raw')");
-        f.write_str(&in_sql)
-    }
-}
-
-impl std::error::Error for WriteError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // Causes whose texts are part of the message are skipped: they name flags of the command line.
-        let message = self.0.to_string();
-        let mut cause = self.0.source();
-        while let Some(repeated) = cause.filter(|cause| message.contains(&cause.to_string())) {
-            cause = repeated.source();
-        }
-        cause
     }
 }

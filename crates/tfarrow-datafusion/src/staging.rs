@@ -206,9 +206,9 @@ impl Staged {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the error, because formats replace it by an error without its details.
+    /// Records the error for the statement. A format only learns that there is one.
     fn failed(&self, error: Error) -> object_store::Error {
-        let source = error.to_string().into();
+        let source = "the file cannot be written".into();
         self.files().error.get_or_insert(error);
         object_store::Error::Generic { store: "output", source }
     }

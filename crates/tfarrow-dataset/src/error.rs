@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tfarrow_codec::Category;
+use tfarrow_codec::{Category, Limit, RecordType, Remedy};
 
 use crate::{
     Compression,
@@ -195,6 +195,28 @@ impl Error {
         &self.0.kind
     }
 
+    /// What a caller can do about it, the best first; empty if the message is all that can be said.
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self.kind() {
+            ErrorKind::Codec(error) => error.remedies(),
+            ErrorKind::Io(_) if self.is_out_of_files() => vec![Remedy::RaiseOpenFiles],
+            ErrorKind::NotTfRecord { is_known: false, .. } => vec![Remedy::RepairTfRecord],
+            ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. } => vec![Remedy::RaiseLimit(Limit::InflateRatio)],
+            ErrorKind::Damaged { .. } => vec![Remedy::Repair],
+            ErrorKind::MixedKinds(_) => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::MixedRecords(_) => vec![Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::Exists => vec![Remedy::Overwrite],
+            ErrorKind::Io(_)
+            | ErrorKind::NotTfRecord { .. }
+            | ErrorKind::Checksum { .. }
+            | ErrorKind::NoShards { .. }
+            | ErrorKind::Glob(_)
+            | ErrorKind::NotAFile
+            | ErrorKind::Stopped
+            | ErrorKind::Usage(_) => Vec::new(),
+        }
+    }
+
     /// Whether bytes are not what was written, or end too early.
     pub fn is_damage(&self) -> bool {
         match self.kind() {
@@ -269,7 +291,7 @@ impl fmt::Display for ErrorKind {
                 let before = if *passed_over == PassedOver::default() { "" } else { "; " };
                 write!(f, "nothing to read: {looked}{before}{passed_over}")
             }
-            Self::Exists => f.write_str("this file exists; ask for it to be overwritten, or name another"),
+            Self::Exists => f.write_str("this file exists"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
             Self::MixedKinds(message) | Self::MixedRecords(message) => f.write_str(message),
             Self::Stopped => f.write_str("stopped"),
@@ -284,10 +306,9 @@ impl fmt::Display for Damage {
             Self::Truncated => f.write_str("ends too early,"),
             Self::Trailing => f.write_str("is followed by something else,"),
             Self::Corrupt(why) => write!(f, "is damaged ({why})"),
-            Self::Bomb { limit } => write!(
-                f,
-                "becomes more than {limit} times as long, as a bomb would; if it is none, raise the limit inflate-ratio:"
-            ),
+            Self::Bomb { limit } => {
+                write!(f, "becomes more than {limit} times as long, as a bomb would (limit {}),", Limit::InflateRatio)
+            }
         }
     }
 }
@@ -311,6 +332,13 @@ impl fmt::Display for PassedOver {
             (Some(path), None) => write!(f, " (such as {})", shown(path)),
             (None, _) => Ok(()),
         }
+    }
+}
+
+impl From<tfarrow_codec::Error> for Error {
+    /// An error of a schema, which is about no one file.
+    fn from(error: tfarrow_codec::Error) -> Self {
+        Self::general(ErrorKind::Codec(error))
     }
 }
 

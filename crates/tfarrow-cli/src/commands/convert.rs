@@ -14,7 +14,7 @@ use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::Convert,
-    error::{FOUND, Usage},
+    error::{FOUND, USAGE, Usage},
     interrupt::{self, on_interrupt},
     output::{plural, size},
     progress::Bar,
@@ -65,7 +65,10 @@ pub(super) fn run_with(
             return close(Run { report });
         }
         Err(Error::Cancelled) => ExitCode::from(interrupt::status()),
-        Err(Error::Usage(message)) => stderr::report(&Usage(message).into()),
+        Err(error) if error.is_usage() => {
+            stderr::error(&error.into());
+            ExitCode::from(USAGE)
+        }
         Err(error) => stderr::report(&error.into()),
     };
     if progress.is_resumable() {
@@ -153,7 +156,7 @@ impl Run {
         let damage = &self.report.damage;
         if let Some(first) = damage.faults.kept().next() {
             let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
-            stderr::print(&skipped.to_string());
+            stderr::skipped_records(&skipped);
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     if all.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    stderr::print(&text::escape(&all.to_string()));
+    stderr::skipped_records(&all);
     Ok(ExitCode::from(FOUND))
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     let names = [&args.left, &args.right];
     found.why_raw.iter().for_each(|why| stderr::print(why));
     let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
-    skipped.iter().for_each(|(name, skipped)| stderr::print(&escape(&format!("{name}: {skipped}"))));
+    let text = |name: &str, skipped| format!("{}: {}", escape(name), stderr::skipped_text(skipped));
+    skipped.iter().for_each(|(name, skipped)| stderr::print(&text(name, skipped)));
     Ok(if found.is_equal() && skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 

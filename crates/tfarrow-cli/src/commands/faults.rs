@@ -1,14 +1,15 @@
 //! Reports of faults in files, as lines or as JSON.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tfarrow_codec::Limit;
-use tfarrow_dataset::{ErrorKind, Fault, FaultKind, Shard};
+use tfarrow_codec::Remedy;
+use tfarrow_dataset::{Fault, FaultKind, Shard};
 
 use crate::{
     args::FaultFormat,
+    error::{reading_remedy, words},
     output::{self, BAD, coloured, count, plural},
     stderr,
     text::escape,
@@ -40,24 +41,30 @@ impl FaultReport<'_> {
             let are = if more == 1 { "is" } else { "are" };
             stderr::print(&format!("{} {are} counted and not listed", plural(more, "more fault")));
         }
-        for name in self.limits() {
-            stderr::print(&format!("{name} is a limit: --limit {name}=N allows more"));
+        for remedy in self.remedies() {
+            match &remedy {
+                Remedy::RaiseLimit(name) => stderr::print(&format!("{name} is a limit: {}", words(&remedy))),
+                _ => stderr::print(&words(&remedy)),
+            }
         }
         Ok(())
     }
 
     /// Prints the faults on standard error, for commands that write data to standard output.
     pub(super) fn print_to_stderr(&self) {
-        self.faults.iter().for_each(|fault| stderr::print(&escape(&fault.error.to_string())));
+        let text = |fault: &Fault| escape(&format!("{}{}", fault.error, reading_remedy(&fault.error)));
+        self.faults.iter().for_each(|fault| stderr::print(&text(fault)));
     }
 
-    /// The limits that were exceeded.
-    fn limits(&self) -> BTreeSet<Limit> {
-        let limit = |fault: &Fault| match fault.error.kind() {
-            ErrorKind::Codec(error) => error.limit(),
-            _ => None,
-        };
-        self.faults.iter().filter_map(limit).collect()
+    /// The remedies for the faults, each once, besides repairing the files.
+    fn remedies(&self) -> Vec<Remedy> {
+        let mut all = Vec::new();
+        for remedy in self.faults.iter().flat_map(|fault| fault.error.remedies()) {
+            if matches!(remedy, Remedy::RaiseLimit(_) | Remedy::ReadAs(_)) && !all.contains(&remedy) {
+                all.push(remedy);
+            }
+        }
+        all
     }
 
     fn json(&self, mut summary: Value) -> Value {

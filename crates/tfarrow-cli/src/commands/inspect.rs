@@ -55,7 +55,7 @@ pub(super) fn options(looking: &Looking) -> InferOptions {
 /// Reports skipped records. Returns whether there are any.
 pub(super) fn report_skipped(inferred: &Inferred) -> bool {
     let skipped = Some(&inferred.skipped).filter(|skipped| skipped.first.is_some());
-    skipped.inspect(|skipped| stderr::print(&skipped.to_string())).is_some()
+    skipped.inspect(|skipped| stderr::skipped_records(skipped)).is_some()
 }
 
 /// Reports why records are treated as raw. Returns whether the reason is a minority of the records.

@@ -16,7 +16,7 @@ use crate::{
         faults::{self, FaultReport},
         inspect::{each, observer},
     },
-    error::{FOUND, unless_closed},
+    error::{FOUND, reading_remedy, unless_closed},
     output::{plural, size},
     progress::Bar,
     stderr,
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     shards.extend(columnar);
     let (tfrecord, columnar) = shards.split_at(tfrecords);
     if let Err(error) = check_one_payload(tfrecord) {
-        stderr::print(&format!("warning: {}", escape(&error.to_string())));
+        stderr::print(&escape(&format!("warning: {error}{}", reading_remedy(&error))));
     }
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);

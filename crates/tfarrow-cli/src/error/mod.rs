@@ -1,6 +1,7 @@
 //! Errors: exit statuses, texts, and what the user can do about them.
 
 mod message;
+mod remedy;
 
 use std::{
     env,
@@ -11,13 +12,16 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use tfarrow_codec::Category;
-use tfarrow_dataset::{Damage, ErrorKind};
+use datafusion::error::DataFusionError;
 
 pub(crate) use message::message;
+pub(crate) use remedy::{reading_remedy, remedy, words};
 
 /// The exit status of a command that completed, and found or skipped something.
 pub(crate) const FOUND: u8 = 3;
+
+/// The exit status of an invalid command line.
+pub(crate) const USAGE: u8 = 2;
 
 /// An invalid command line, which ends the program with status 2.
 #[derive(Debug)]
@@ -30,6 +34,25 @@ impl fmt::Display for Usage {
 }
 
 impl Error for Usage {}
+
+/// An error of a statement, with advice.
+#[derive(Debug)]
+pub(crate) struct Hinted {
+    pub(crate) error: DataFusionError,
+    pub(crate) hint: String,
+}
+
+impl fmt::Display for Hinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl Error for Hinted {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.error)
+    }
+}
 
 /// The message and the location of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
@@ -58,37 +81,4 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
 /// The result of a write; success where the reader of the output has closed it, for commands that have more to report.
 pub(crate) fn unless_closed(written: anyhow::Result<()>) -> anyhow::Result<()> {
     written.or_else(|error| if is_closed_pipe(&error) { Ok(()) } else { Err(error) })
-}
-
-/// Advice on the error, as the end of a sentence.
-pub(crate) fn remedy(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(remedy_of)
-}
-
-fn remedy_of(cause: &(dyn Error + 'static)) -> Option<String> {
-    let converted = cause.downcast_ref().and_then(|error| match error {
-        tfarrow_convert::Error::Dataset(error) => Some(error),
-        _ => None,
-    });
-    let shard: Option<&tfarrow_dataset::Error> = cause.downcast_ref().or(converted);
-    let is_damage = match (shard.map(tfarrow_dataset::Error::kind), cause.downcast_ref::<tfarrow_codec::Error>()) {
-        (Some(ErrorKind::NotTfRecord { is_known: false, .. }), _) => {
-            let remedy = "; if it was a TFRecord file, tfarrow repair recovers the valid records after the damage";
-            return Some(remedy.to_owned());
-        }
-        (Some(ErrorKind::Io(_)), _) if shard.is_some_and(tfarrow_dataset::Error::is_out_of_files) => {
-            return Some("; raise the limit of open files, e.g. with ulimit -n 1024".to_owned());
-        }
-        // The message names the limit.
-        (Some(ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. }), _) => false,
-        (Some(ErrorKind::Damaged { .. }), _) => true,
-        (_, Some(error)) => {
-            if let Some(name) = error.limit() {
-                return Some(format!("; --limit {name}=N allows more"));
-            }
-            matches!(error.category(), Category::Corrupt | Category::Truncated)
-        }
-        _ => false,
-    };
-    is_damage.then(|| "; tfarrow verify lists all damage, tfarrow repair recovers the valid records".to_owned())
 }

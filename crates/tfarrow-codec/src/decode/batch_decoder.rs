@@ -383,9 +383,7 @@ impl BatchDecoder {
             Role::Index => chosen(column::virtual_columns::index(records), rows),
             Role::Offset => chosen(column::virtual_columns::offset(records), rows),
             // `Column::try_new` refuses schemas with this role.
-            Role::Exact => {
-                Err(ColumnError::Row { row: 0, kind: ErrorKind::Unsupported("no column to decode to".to_owned()) })
-            }
+            Role::Exact => Err(ColumnError::Row { row: 0, kind: ErrorKind::unsupported("no column to decode to") }),
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
                 column::virtual_columns::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())

@@ -56,7 +56,7 @@ impl EncoderBuilder {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a column that no record can hold, [`ErrorKind::Lossy`] for one of a type whose
-    /// values would change. Both name the column, and SQL that converts it.
+    /// values would change. Both name the column, and [remedies](Error::remedies) that convert it.
     pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
         let (record_type, columns) = plan::plan(&schema, self.record_type, self.lossy)?;
         let Self { lossy, .. } = self;
@@ -149,13 +149,13 @@ impl Encoder {
             None if ours.len() == theirs.len() => return Ok(()),
             None => format!("expected {} columns, found {}", ours.len(), theirs.len()),
         };
-        Err(Error::usage(ErrorKind::Unsupported(message)))
+        Err(Error::usage(ErrorKind::unsupported(message)))
     }
 
     /// Writes the values of one column of bytes as records.
     fn encode_raw(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let Some(plan) = self.columns.first() else { return Ok(()) };
-        let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+        let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
         let array = columns::records(plan, batch.column(plan.index), &mut ledger)?;
         let payload = columns::bytes_of(&array, plan.leaf.values());
         let lens: Vec<_> = (0..array.len()).map(|row| payload(row).len() as u64).collect();
@@ -179,7 +179,7 @@ impl Encoder {
 
     /// Writes records in their original form, given their canonical form and the differences.
     fn restore(&mut self, plan: &ColumnPlan, batch: &RecordBatch, canonical: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+        let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
         let array = columns::converted(plan, batch.column(plan.index), &mut ledger)?;
         let difference = columns::bytes_of(&array, plan.leaf.values());
         let start = out.len();
@@ -218,7 +218,7 @@ impl Encoder {
         let mut unset = None;
         let mut lists: Vec<(&ColumnPlan, Vec<_>)> = Vec::new();
         for plan in &self.columns {
-            let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+            let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
             let array = batch.column(plan.index);
             match plan.role {
                 Role::Feature | Role::Context => {
@@ -240,12 +240,12 @@ impl Encoder {
             }
         }
         for (plan, parts) in lists {
-            let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+            let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
             columns::check_joins(&parts, rows, &mut ledger)?;
             feature_lists.push(plan, Some(feature::feature_list(&plan.feature, parts)));
         }
         if let Some((plan, array)) = unset {
-            let mut ledger = Ledger::new(&plan.name, self.lossy, self.records, &mut self.losses);
+            let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
             features.push(plan, columns::unset(plan, array, &features, &mut ledger)?);
         }
         let messages = [features, feature_lists];

@@ -2,7 +2,10 @@
 
 use std::fmt::Display;
 
-use crate::{Error, ErrorKind, Position, Result};
+use arrow_schema::DataType;
+
+use super::plan::ColumnPlan;
+use crate::{Error, ErrorKind, Position, Remedy, Result, Rewrite};
 
 /// The number of times that one kind of change was made to one column.
 #[derive(Clone, Debug)]
@@ -19,7 +22,7 @@ pub(super) struct Loss {
 /// lossy = true     refuse: Ok              count: added to Encoder::losses
 /// ```
 pub(super) struct Ledger<'a> {
-    column: &'a str,
+    plan: &'a ColumnPlan,
     lossy: bool,
     /// Number of the first record of the batch.
     first: u64,
@@ -27,36 +30,61 @@ pub(super) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn new(column: &'a str, lossy: bool, first: u64, losses: &'a mut Vec<Loss>) -> Self {
-        Self { column, lossy, first, losses }
+    pub(super) fn new(plan: &'a ColumnPlan, lossy: bool, first: u64, losses: &'a mut Vec<Loss>) -> Self {
+        Self { plan, lossy, first, losses }
     }
 
     /// Returns an error for row `row` of the batch, unless losses are allowed. `found` describes the value, and
-    /// `instead` a remedy.
+    /// `instead` other values.
     ///
     /// # Errors
     /// [`ErrorKind::Lossy`] with the number of the record.
     pub(super) fn refuse(&self, row: usize, found: impl Display, instead: &str) -> Result<()> {
+        self.refuse_with(row, format_args!("{found}; {instead}"), Vec::new())
+    }
+
+    /// Returns an error as [`refuse`](Self::refuse) does, for a value that one of the types `to` can hold.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lossy`] with the number of the record.
+    pub(super) fn refuse_type(&self, row: usize, found: impl Display, to: &[DataType]) -> Result<()> {
+        if self.lossy {
+            return Ok(());
+        }
+        let casts = to.iter().map(|to| Rewrite::Cast(self.plan.shape.data_type(to.clone())));
+        self.refuse_with(row, found, casts.collect())
+    }
+
+    /// Returns an error as [`refuse`](Self::refuse) does, for a column that has the type null.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lossy`] with the number of the record.
+    pub(super) fn refuse_null_type(&self, row: usize, found: impl Display) -> Result<()> {
+        self.refuse_with(row, found, vec![Rewrite::SomeType])
+    }
+
+    fn refuse_with(&self, row: usize, found: impl Display, rewrites: Vec<Rewrite>) -> Result<()> {
         if self.lossy {
             return Ok(());
         }
         let record = self.first + row as u64;
-        let message = format!("row {record} has {found}; {instead}, or allow the change with --lossy");
-        Err(self.error(record, ErrorKind::Lossy(message)))
+        let remedies = rewrites.into_iter().map(|with| Remedy::Rewrite { column: self.plan.name.clone(), with });
+        let reason = format!("row {record} has {found}");
+        Err(self.error(record, ErrorKind::Lossy { reason, remedies: remedies.collect() }))
     }
 
     /// Adds `times` changes of the kind `what`.
     pub(super) fn count(&mut self, what: &'static str, times: u64) {
-        let known = self.losses.iter_mut().find(|loss| loss.what == what && loss.column == self.column);
+        let known = self.losses.iter_mut().find(|loss| loss.what == what && loss.column == self.plan.name);
         match known {
             Some(loss) => loss.times += times,
-            None if times > 0 => self.losses.push(Loss { column: self.column.to_owned(), what, times }),
+            None if times > 0 => self.losses.push(Loss { column: self.plan.name.clone(), what, times }),
             None => {}
         }
     }
 
     /// Makes an error of a record of this column.
     fn error(&self, record: u64, kind: ErrorKind) -> Error {
-        Error::new(kind, Position { record, offset: 0, feature: Some(self.column.into()) })
+        Error::new(kind, Position { record, offset: 0, feature: Some(self.plan.name.as_str().into()) })
     }
 }

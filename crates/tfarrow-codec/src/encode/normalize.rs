@@ -150,12 +150,11 @@ fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> ArrayR
 fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: u64| i64::try_from(value).is_err();
     let found = |value| format!("{value}, past the end of int64");
-    let instead = "write it as text or as float, with CAST";
     check(
         array,
         changes,
         found,
-        instead,
+        &[DataType::Utf8, DataType::Float32],
         "uint64 past int64 written as negative int64 of the same bits",
         row_of,
         ledger,
@@ -167,13 +166,12 @@ fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Le
 fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
     let found = |value| format!("{value:?}, which float32 cannot hold exactly");
-    let instead = "round it with CAST(.. AS FLOAT)";
-    check(array, changes, found, instead, "float64 rounded to float32", row_of, ledger)?;
+    check(array, changes, found, &[DataType::Float32], "float64 rounded to float32", row_of, ledger)?;
     Ok(Arc::new(array.unary::<_, Float32Type>(|value| value as f32)))
 }
 
-/// Checks all values, and reports those that change with their rows. `found` describes a value, `instead` the remedy,
-/// and `what` the change.
+/// Checks all values, and reports those that change with their rows. `found` describes a value, `to` has the types
+/// that hold it or round it on request, and `what` describes the change.
 ///
 /// ```text
 /// values [1.5, 0.1, null]     changes: 0.1 (float32 holds 0.100000001..), so that its row is reported
@@ -182,7 +180,7 @@ fn check<T: ArrowPrimitiveType, D: Display>(
     array: &PrimitiveArray<T>,
     changes: impl Fn(T::Native) -> bool,
     found: impl Fn(T::Native) -> D,
-    instead: &'static str,
+    to: &[DataType],
     what: &'static str,
     row_of: RowOf<'_>,
     ledger: &mut Ledger<'_>,
@@ -196,7 +194,7 @@ fn check<T: ArrowPrimitiveType, D: Display>(
             && array.is_valid(index)
             && let Some(row) = row_of(index)
         {
-            ledger.refuse(row, found(*value), instead)?;
+            ledger.refuse_type(row, found(*value), to)?;
             times += 1;
         }
     }

@@ -5,18 +5,18 @@
 //! field                                      ColumnPlan
 //! "x": List<Int16>                           feature "x", List, Leaf::Int16 (converted to int64)
 //! "x": Timestamp                             refused, unless losses are allowed
-//! "x": Struct                                refused, with SQL that flattens it
+//! "x": Struct                                refused; the remedy has a column for each field
 //! ```
 //!
 //! A new type must also be added to `normalize`; the compiler finds the place, since it matches [`Leaf`] exhaustively.
 
 use std::collections::HashMap;
 
-use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
+use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
 
 use super::lists;
 use crate::{
-    Error, ErrorKind, Kind, RecordType, Result, Role, Shape, Values,
+    Error, ErrorKind, Kind, RecordType, Remedy, Result, Rewrite, Role, Shape, Values,
     schema::{EXACT_COLUMN, FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
 };
 
@@ -146,7 +146,7 @@ fn record_type_of(schema: &Schema) -> RecordType {
 /// Plans one column.
 fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> Result<ColumnPlan, ErrorKind> {
     let (shape, value_type) = shape_of(field)?;
-    let leaf = leaf(field.name(), value_type, lossy)?;
+    let leaf = leaf(field.name(), shape, value_type, lossy)?;
     let role = role(field, shape, &leaf, record_type)?;
     let metadata = field.metadata();
     Ok(ColumnPlan {
@@ -175,7 +175,7 @@ fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
     match lists::item(step) {
         None => Ok((Shape::Steps, step)),
         Some(_) => {
-            Err(unsupported(format!("lists are three deep, a record has two at most; {}", unnest(field.name()))))
+            Err(refused("lists are three deep, a record has two at most".to_owned(), field.name(), Rewrite::Unnest))
         }
     }
 }
@@ -202,12 +202,13 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         Some(role) => role == Role::Exact,
         None => field.name() == EXACT_COLUMN,
     };
-    let wrong = |what: &str| Err(unsupported(format!("{what}, found {}", field.data_type())));
+    let wrong = |what: &str| Err(ErrorKind::unsupported(format!("{what}, found {}", field.data_type())));
     match record_type {
         RecordType::Raw if shape == Shape::Scalar && bytes => Ok(Role::Record),
         RecordType::Raw => wrong("a raw record is one binary value"),
         RecordType::Example | RecordType::SequenceExample if role_of(field) == Some(Role::Record) => {
-            Err(unsupported("this column is the whole record; write it with --record-type raw".to_owned()))
+            let reason = "this column is the whole record".to_owned();
+            Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::Raw)] })
         }
         RecordType::Example | RecordType::SequenceExample if exact => match (shape, bytes) {
             (Shape::Scalar, true) => Ok(Role::Exact),
@@ -220,11 +221,10 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         },
         RecordType::SequenceExample if shape == Shape::Steps => Ok(Role::Sequence),
         RecordType::SequenceExample => Ok(Role::Context),
-        RecordType::Example if shape == Shape::Steps => Err(unsupported(format!(
-            "a list of lists is a feature list, which a tf.Example has not: write SequenceExamples with \
-             --record-type sequence-example, or flatten it: SELECT flatten({name}) AS {name} ..",
-            name = quoted(field.name())
-        ))),
+        RecordType::Example if shape == Shape::Steps => Err(ErrorKind::Unsupported {
+            reason: "a list of lists is a feature list, which a tf.Example has not".to_owned(),
+            remedies: vec![Remedy::WriteAs(RecordType::SequenceExample), rewrite(field.name(), Rewrite::Flatten)],
+        }),
         RecordType::Example => Ok(Role::Feature),
     }
 }
@@ -247,7 +247,7 @@ fn check_names(columns: &[ColumnPlan]) -> Result<()> {
         let others = names.entry((column.role == Role::Sequence, column.feature.as_str())).or_default();
         if others.iter().any(|other| kind.is_none() || other.is_none() || *other == kind) {
             let message = format!("a second column for the feature {:?}; rename one of them", column.feature);
-            return Err(Error::usage(unsupported(message)).with_feature(&column.name));
+            return Err(Error::usage(ErrorKind::unsupported(message)).with_feature(&column.name));
         }
         others.push(kind);
     }
@@ -258,25 +258,23 @@ fn check_names(columns: &[ColumnPlan]) -> Result<()> {
 fn check_raw(columns: &[ColumnPlan]) -> Result<()> {
     match columns {
         [_] => Ok(()),
-        _ => Err(Error::usage(unsupported(format!(
-            "raw records are written from one column, found {}: SELECT {RECORD_COLUMN} ..",
-            columns.len()
-        )))),
+        _ => {
+            let reason = format!("raw records are written from one column, found {}", columns.len());
+            Err(Error::usage(refused(reason, RECORD_COLUMN, Rewrite::Alone)))
+        }
     }
 }
 
-/// Returns the conversion of a type; an error names the type and SQL that helps.
-fn leaf(name: &str, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind> {
-    let cast = |to: &str| format!("SELECT CAST({name} AS {to}) AS {name} ..", name = quoted(name));
-    let refused = |way: String| Err(unsupported(format!("a feature cannot hold {data_type}; {way}")));
-    let changed = |leaf, to: &str, way: String| {
+/// Returns the conversion of a type. An error has the type, and values that can be written instead.
+fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind> {
+    let cast = |to: DataType| Rewrite::Cast(shape.data_type(to));
+    let refused = |with| Err(refused(format!("a feature cannot hold {data_type}"), name, with));
+    let changed = |leaf, to: &str, with| {
         if lossy {
             return Ok(leaf);
         }
-        let message = format!(
-            "a feature holds no {data_type}; convert it: {way}, or allow it to be written as {to} with --lossy"
-        );
-        Err(ErrorKind::Lossy(message))
+        let reason = format!("a feature holds no {data_type}, which would be written as {to}");
+        Err(ErrorKind::Lossy { reason, remedies: vec![rewrite(name, with)] })
     };
     match data_type {
         DataType::Null => Ok(Leaf::Null),
@@ -300,72 +298,41 @@ fn leaf(name: &str, data_type: &DataType, lossy: bool) -> Result<Leaf, ErrorKind
         DataType::Float16 => Ok(Leaf::Float16),
         DataType::Float64 => Ok(Leaf::Float64),
         DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
-            changed(Leaf::Time, unit_name(*unit), cast("BIGINT"))
+            changed(Leaf::Time, unit_name(*unit), cast(DataType::Int64))
         }
-        DataType::Date32 => changed(Leaf::Time, "int64 days", cast("BIGINT")),
-        DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", cast("BIGINT")),
-        DataType::Decimal32(_, _) => changed(Leaf::Decimal32, "the nearest float32", cast("FLOAT")),
-        DataType::Decimal64(_, _) => changed(Leaf::Decimal64, "the nearest float32", cast("FLOAT")),
-        DataType::Decimal128(_, _) => changed(Leaf::Decimal128, "the nearest float32", cast("FLOAT")),
-        DataType::Decimal256(_, _) => changed(Leaf::Decimal256, "the nearest float32", cast("FLOAT")),
-        DataType::Dictionary(_, value_type) => match leaf(name, value_type, lossy)? {
-            Leaf::Dictionary(_) => refused(cast("VARCHAR")),
+        DataType::Date32 => changed(Leaf::Time, "int64 days", cast(DataType::Int64)),
+        DataType::Date64 => changed(Leaf::Time, "int64 milliseconds", cast(DataType::Int64)),
+        DataType::Decimal32(_, _) => changed(Leaf::Decimal32, "the nearest float32", cast(DataType::Float32)),
+        DataType::Decimal64(_, _) => changed(Leaf::Decimal64, "the nearest float32", cast(DataType::Float32)),
+        DataType::Decimal128(_, _) => changed(Leaf::Decimal128, "the nearest float32", cast(DataType::Float32)),
+        DataType::Decimal256(_, _) => changed(Leaf::Decimal256, "the nearest float32", cast(DataType::Float32)),
+        DataType::Dictionary(_, value_type) => match leaf(name, shape, value_type, lossy)? {
+            Leaf::Dictionary(_) => refused(cast(DataType::Utf8)),
             leaf => Ok(Leaf::Dictionary(Box::new(leaf))),
         },
         DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
-            refused(cast("VARCHAR"))
+            refused(cast(DataType::Utf8))
         }
-        DataType::Struct(fields) => refused(format!("flatten it: {}", flattened(name, fields))),
-        DataType::Map(_, _) => refused(format!(
-            "take out the keys you want: SELECT {name}['KEY'] AS {column} ..",
-            name = quoted(name),
-            column = quoted(&format!("{name}.KEY"))
-        )),
-        DataType::Union(_, _) => refused(format!(
-            "take out the fields you want: SELECT union_extract({name}, 'FIELD') AS {column} ..",
-            name = quoted(name),
-            column = quoted(&format!("{name}.FIELD"))
-        )),
-        DataType::RunEndEncoded(_, values) => refused(format!(
-            "expand it: SELECT arrow_cast({name}, '{}') AS {name} ..",
-            values.data_type(),
-            name = quoted(name)
-        )),
+        DataType::Struct(fields) => refused(Rewrite::Fields(fields.iter().map(|field| field.name().clone()).collect())),
+        DataType::Map(_, _) => refused(Rewrite::MapKeys),
+        DataType::Union(_, _) => refused(Rewrite::UnionFields),
+        DataType::RunEndEncoded(_, values) => refused(cast(values.data_type().clone())),
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::ListView(_)
         | DataType::LargeListView(_)
-        | DataType::FixedSizeList(_, _) => refused(unnest(name)),
+        | DataType::FixedSizeList(_, _) => refused(Rewrite::Unnest),
     }
 }
 
-/// Makes an error of an unsupported column.
-fn unsupported(message: String) -> ErrorKind {
-    ErrorKind::Unsupported(message)
+/// Makes the error of a column that is not supported, and whose values can be rewritten.
+fn refused(reason: String, column: &str, with: Rewrite) -> ErrorKind {
+    ErrorKind::Unsupported { reason, remedies: vec![rewrite(column, with)] }
 }
 
-/// Returns SQL that unnests a column.
-fn unnest(name: &str) -> String {
-    format!("unnest it: SELECT unnest({name}) AS {name} ..", name = quoted(name))
-}
-
-/// Returns SQL that makes a column of each field of a struct.
-///
-/// ```text
-/// "p": Struct<x, y>     SELECT "p"['x'] AS "p.x", "p"['y'] AS "p.y" ..
-/// ```
-fn flattened(name: &str, fields: &Fields) -> String {
-    let column = |field: &str| {
-        let key = field.replace('\'', "''");
-        format!("{}['{key}'] AS {}", quoted(name), quoted(&format!("{name}.{field}")))
-    };
-    let columns: Vec<_> = fields.iter().map(|field| column(field.name())).collect();
-    format!("SELECT {} ..", columns.join(", "))
-}
-
-/// Returns a quoted SQL identifier.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+/// Makes the remedy of writing other values in place of a column.
+fn rewrite(column: &str, with: Rewrite) -> Remedy {
+    Remedy::Rewrite { column: column.to_owned(), with }
 }
 
 /// Returns the description of integers in a unit.

@@ -17,7 +17,7 @@ use half::f16;
 
 use super::{Encoder, EncoderBuilder};
 use crate::{
-    Error, RecordType, Result, frame,
+    Error, RecordType, Remedy, Result, Rewrite, Shape, frame,
     schema::{FEATURE, KIND, ROLE, UNSET_COLUMN, with_record_type},
 };
 
@@ -114,6 +114,11 @@ fn refused_with(builder: EncoderBuilder, batch: &RecordBatch, message: &str) -> 
 #[track_caller]
 fn refused(column: ArrayRef, message: &str) -> Error {
     refused_with(EncoderBuilder::new(), &plain(&[("x", column)]), message)
+}
+
+/// A rewrite of the column `x`.
+fn rewrite(with: Rewrite) -> Remedy {
+    Remedy::Rewrite { column: "x".to_owned(), with }
 }
 
 /// Checks that a lossy encoder writes a column as the canonical one, and counts the changes.
@@ -221,9 +226,9 @@ fn a_feature_without_a_kind_has_an_empty_value() {
 fn a_feature_named_as_unset_must_have_no_value() {
     let a = ints(&[None, Some(&[7])]);
     let batch = batch(vec![(field("a", &a), a), unset(&[None, Some(&["a", "b"])])], None);
-    let message = "feature \"_tfarrow_unset\": row 1 has the name \"a\", of a feature that has a value; null one of the two, or \
-                   allow the change with --lossy";
-    refused_with(EncoderBuilder::new(), &batch, message);
+    let message =
+        "feature \"_tfarrow_unset\": row 1 has the name \"a\", of a feature that has a value; null one of the two";
+    assert_eq!(refused_with(EncoderBuilder::new(), &batch, message).remedies(), [Remedy::AllowLossy]);
     let (out, encoder) = encode_with(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
     let mut expected = Vec::new();
     frame::write(b"", &mut expected);
@@ -251,9 +256,10 @@ fn sequence_examples_are_encoded() {
     check(&batch(columns.clone(), Some(RecordType::SequenceExample)), &payloads);
     let asked = EncoderBuilder::new().with_record_type(RecordType::SequenceExample);
     check_with(asked, &batch(columns.clone(), None), &payloads);
-    let message = "feature \"s\": a list of lists is a feature list, which a tf.Example has not: write SequenceExamples with \
-                   --record-type sequence-example, or flatten it: SELECT flatten(\"s\") AS \"s\" ..";
-    refused_with(EncoderBuilder::new(), &batch(columns, None), message);
+    let message = "feature \"s\": a list of lists is a feature list, which a tf.Example has not";
+    let error = refused_with(EncoderBuilder::new(), &batch(columns, None), message);
+    let flatten = Remedy::Rewrite { column: "s".to_owned(), with: Rewrite::Flatten };
+    assert_eq!(error.remedies(), [Remedy::WriteAs(RecordType::SequenceExample), flatten]);
 }
 
 #[test]
@@ -280,14 +286,14 @@ fn raw_records_are_written_unchanged() {
     let texts = array(StringViewArray::from(vec!["any", "long enough to be no inline view"]));
     check_with(asked.clone(), &plain(&[("x", texts)]), &[b"any", b"long enough to be no inline view"]);
     let two = plain(&[("x", Arc::clone(&records)), ("y", records)]);
-    refused_with(asked.clone(), &two, "raw records are written from one column, found 2: SELECT record ..");
+    let error = refused_with(asked.clone(), &two, "raw records are written from one column, found 2");
+    assert_eq!(error.remedies(), [Remedy::Rewrite { column: "record".to_owned(), with: Rewrite::Alone }]);
     let numbers = plain(&[("x", array(Int64Array::from(vec![1])))]);
     refused_with(asked, &numbers, "feature \"x\": a raw record is one binary value, found Int64");
     let nulls = plain(&[("x", array(BinaryArray::from_opt_vec(vec![Some(b"a"), None])))]);
     let asked = EncoderBuilder::new().with_record_type(RecordType::Raw);
-    let message =
-        "feature \"x\": row 1 has null in place of a record; leave the row out, or allow the change with --lossy";
-    refused_with(asked.clone(), &nulls, message);
+    let message = "feature \"x\": row 1 has null in place of a record; leave the row out";
+    assert_eq!(refused_with(asked.clone(), &nulls, message).remedies(), [Remedy::AllowLossy]);
     check_with(asked.with_lossy(true), &nulls, &[b"a", b""]);
 }
 
@@ -397,9 +403,9 @@ fn columns_of_the_type_null_have_no_values() {
     let nothing = || array(NullArray::new(2));
     check_entries(&plain(&[("x", nothing())]), &[vec![], vec![]]);
     let empty = lists(array(NullArray::new(0)), &[0, 0, 0], &[false, true]);
-    let message = "feature \"x\": row 1 has an empty list whose type says no kind; give the column a type, with CAST or \
-                   arrow_cast, or allow the change with --lossy";
-    refused(Arc::clone(&empty), message);
+    let message = "feature \"x\": row 1 has an empty list whose type says no kind";
+    let error = refused(Arc::clone(&empty), message);
+    assert_eq!(error.remedies(), [rewrite(Rewrite::SomeType), Remedy::AllowLossy]);
     let (out, encoder) =
         encode_with(EncoderBuilder::new().with_lossy(true), &plain(&[("x", Arc::clone(&empty))])).unwrap();
     let mut expected = Vec::new();
@@ -416,9 +422,10 @@ fn columns_of_the_type_null_have_no_values() {
 #[test]
 fn integers_above_int64_are_refused_or_wrapped() {
     let column = || array(UInt64Array::from(vec![Some(1), None, Some(1 << 63)]));
-    let message = "feature \"x\": row 2 has 9223372036854775808, past the end of int64; write it as text or as float, with \
-                   CAST, or allow the change with --lossy";
+    let message = "feature \"x\": row 2 has 9223372036854775808, past the end of int64";
     let error = refused(column(), message);
+    let casts = [DataType::Utf8, DataType::Float32].map(|to| rewrite(Rewrite::Cast(to)));
+    assert_eq!(error.remedies(), [&casts[..], &[Remedy::AllowLossy]].concat());
     assert_eq!((error.position().record, error.position().feature.as_deref()), (2, Some("x")));
     let canonical = array(Int64Array::from(vec![Some(1), None, Some(i64::MIN)]));
     lossy(column(), canonical, "uint64 past int64 written as negative int64 of the same bits", 1);
@@ -426,15 +433,17 @@ fn integers_above_int64_are_refused_or_wrapped() {
         Some(vec![]),
         Some(vec![Some(0), Some(u64::MAX)]),
     ]));
-    refused(lists, &message.replace("row 2 has 9223372036854775808", "row 1 has 18446744073709551615"));
+    let error = refused(lists, &message.replace("row 2 has 9223372036854775808", "row 1 has 18446744073709551615"));
+    let casts = [DataType::Utf8, DataType::Float32].map(|to| rewrite(Rewrite::Cast(Shape::List.data_type(to))));
+    assert_eq!(error.remedies(), [&casts[..], &[Remedy::AllowLossy]].concat());
 }
 
 #[test]
 fn doubles_that_are_not_exact_are_refused_or_rounded() {
     let column = || array(Float64Array::from(vec![Some(0.5), Some(0.1), None, Some(1e300)]));
-    let message = "feature \"x\": row 1 has 0.1, which float32 cannot hold exactly; round it with CAST(.. AS FLOAT), or allow \
-                   the change with --lossy";
-    refused(column(), message);
+    let message = "feature \"x\": row 1 has 0.1, which float32 cannot hold exactly";
+    let cast = rewrite(Rewrite::Cast(DataType::Float32));
+    assert_eq!(refused(column(), message).remedies(), [cast, Remedy::AllowLossy]);
     let canonical = array(Float32Array::from(vec![Some(0.5), Some(0.1), None, Some(f32::INFINITY)]));
     lossy(column(), canonical, "float64 rounded to float32", 2);
 }
@@ -442,16 +451,16 @@ fn doubles_that_are_not_exact_are_refused_or_rounded() {
 #[test]
 fn times_and_decimals_are_refused_or_converted() {
     let times = || array(TimestampMicrosecondArray::from(vec![Some(7), None]));
-    let message = "feature \"x\": a feature holds no Timestamp(\u{b5}s); convert it: SELECT CAST(\"x\" AS BIGINT) AS \"x\" .., or allow \
-                   it to be written as int64 microseconds with --lossy";
-    refused(times(), message);
+    let message = "feature \"x\": a feature holds no Timestamp(\u{b5}s), which would be written as int64 microseconds";
+    let cast = rewrite(Rewrite::Cast(DataType::Int64));
+    assert_eq!(refused(times(), message).remedies(), [cast, Remedy::AllowLossy]);
     let integers = || array(Int64Array::from(vec![Some(7), None]));
     lossy(times(), integers(), "times written as int64 in their unit", 1);
     lossy(array(Date32Array::from(vec![Some(7), None])), integers(), "times written as int64 in their unit", 1);
     let decimals = || array(Decimal128Array::from(vec![Some(25), None]).with_precision_and_scale(5, 1).unwrap());
-    let message = "feature \"x\": a feature holds no Decimal128(5, 1); convert it: SELECT CAST(\"x\" AS FLOAT) AS \"x\" .., or allow it \
-                   to be written as the nearest float32 with --lossy";
-    refused(decimals(), message);
+    let message = "feature \"x\": a feature holds no Decimal128(5, 1), which would be written as the nearest float32";
+    let cast = rewrite(Rewrite::Cast(DataType::Float32));
+    assert_eq!(refused(decimals(), message).remedies(), [cast, Remedy::AllowLossy]);
     let expected = array(Float32Array::from(vec![Some(2.5), None]));
     lossy(decimals(), expected, "decimals written as the nearest float32", 1);
 }
@@ -462,9 +471,8 @@ fn nulls_inside_lists_are_refused_or_dropped() {
         let rows = vec![Some(vec![Some(1), None, Some(2), None]), None, Some(vec![Some(3)]), Some(vec![None])];
         array(ListArray::from_iter_primitive::<Int64Type, _, _>(rows))
     };
-    let message = "feature \"x\": row 0 has a null inside its list; drop it or put a value in its place, or allow the change \
-                   with --lossy";
-    refused(column(), message);
+    let message = "feature \"x\": row 0 has a null inside its list; drop it or put a value in its place";
+    assert_eq!(refused(column(), message).remedies(), [Remedy::AllowLossy]);
     refused(column().slice(2, 2), &message.replace("row 0", "row 1"));
     let canonical = ints(&[Some(&[1, 2]), None, Some(&[3]), Some(&[])]);
     lossy(column(), canonical, "nulls inside lists dropped", 3);
@@ -478,17 +486,15 @@ fn structs_maps_and_deep_lists_are_refused() {
         (Arc::new(Field::new("a", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
         (Arc::new(Field::new("b'\"", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
     ];
-    let message = "feature \"x\": a feature cannot hold Struct(\"a\": Int64, \"b'\"\": Int64); flatten it: SELECT \"x\"['a'] AS \
-                   \"x.a\", \"x\"['b''\"'] AS \"x.b'\"\"\" ..";
+    let message = "feature \"x\": a feature cannot hold Struct(\"a\": Int64, \"b'\"\": Int64)";
     let structs = array(StructArray::from(fields));
     let builder = EncoderBuilder::new().with_lossy(true);
     let error = encode_with(builder, &plain(&[("x", Arc::clone(&structs))])).unwrap_err();
-    assert!(error.to_string().ends_with(&message[message.find("flatten").unwrap()..]), "{error}");
+    let fields = Rewrite::Fields(vec!["a".to_owned(), "b'\"".to_owned()]);
+    assert_eq!((error.to_string().as_str(), error.remedies()), (message, vec![rewrite(fields)]));
     let deep = lists(lists(ints(&[Some(&[1])]), &[0, 1], &[true]), &[0, 1], &[true]);
-    refused(
-        deep,
-        "feature \"x\": lists are three deep, a record has two at most; unnest it: SELECT unnest(\"x\") AS \"x\" ..",
-    );
+    let error = refused(deep, "feature \"x\": lists are three deep, a record has two at most");
+    assert_eq!(error.remedies(), [rewrite(Rewrite::Unnest)]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 use arrow_array::{BinaryArray, RecordBatch, cast::AsArray};
 use arrow_schema::SchemaRef;
 use proptest::prelude::*;
-use tfarrow_codec::{DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Records, Result};
+use tfarrow_codec::{DecoderBuilder, Encoder, EncoderBuilder, ExactColumn, Records, Remedy, Result};
 use tfarrow_testkit::{
     config, frame, generate, golden,
     odd_wire::{Choices, tapes},
@@ -140,12 +140,13 @@ fn a_form_of_another_record_is_refused_by_name() {
     let mut columns = batch.columns().to_vec();
     *columns.last_mut().unwrap() = Arc::new(BinaryArray::from_iter_values([b"nonsense"]));
     let batch = RecordBatch::try_new(batch.schema(), columns).unwrap();
-    let error = encoder(std::slice::from_ref(&batch), false).encode(&batch, &mut Vec::new()).unwrap_err().to_string();
+    let error = encoder(std::slice::from_ref(&batch), false).encode(&batch, &mut Vec::new()).unwrap_err();
     assert_eq!(
-        error,
+        error.to_string(),
         "feature \"_tfarrow_exact\": row 0 has a form that its features cannot have; leave the column out, so that \
-         records have their usual form, or allow the change with --lossy"
+         records have their usual form"
     );
+    assert_eq!(error.remedies(), [Remedy::AllowLossy]);
 }
 
 fn generate_file() -> Vec<u8> {

@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
-use tfarrow_codec::{EncoderBuilder, Error, ErrorKind, RecordType};
+use tfarrow_codec::{EncoderBuilder, Error, ErrorKind, RecordType, Remedy, Rewrite};
 use tfarrow_testkit::{
     frame,
     oracle::{self, Cell, Side, Value},
@@ -60,7 +60,7 @@ fn check_lossy(array: impl Array + 'static, expected: &[Option<Value>], losses: 
     // Record 0 is written, and nothing after it.
     encoder.encode(&batch.slice(0, 1), &mut file).unwrap();
     let error = encoder.encode(&batch.slice(1, batch.num_rows() - 1), &mut file).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Lossy(_)), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::Lossy { .. }), "{error}");
     assert_eq!((error.position().record, error.position().feature.as_deref()), (1, Some("x")), "{error}");
     assert_eq!(features(&file), expected[..1]);
     let (file, counted) = encode(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
@@ -68,13 +68,19 @@ fn check_lossy(array: impl Array + 'static, expected: &[Option<Value>], losses: 
     assert_eq!(counted, losses);
 }
 
-/// Checks that a column is refused for its type, with a message that contains `words`.
+/// Checks that a column is refused for its type, with a message that contains `word`, and with these remedies.
 #[track_caller]
-fn check_refused(array: impl Array + 'static, words: &[&str]) {
+fn check_refused(array: impl Array + 'static, word: &str, remedies: &[Remedy]) {
     let batch = batch("an \"x\"", Arc::new(array));
     let error = EncoderBuilder::new().build(batch.schema()).unwrap_err();
     assert_eq!(error.position().feature.as_deref(), Some("an \"x\""), "{error}");
-    words.iter().for_each(|word| assert!(error.to_string().contains(word), "{error} does not say {word}"));
+    assert!(error.to_string().contains(word), "{error} does not say {word}");
+    assert_eq!(error.remedies(), remedies, "{error}");
+}
+
+/// A rewrite of the column of `check_refused`.
+fn rewrite(with: Rewrite) -> Remedy {
+    Remedy::Rewrite { column: "an \"x\"".to_owned(), with }
 }
 
 fn ints(values: &[i64]) -> Option<Value> {
@@ -219,14 +225,16 @@ fn a_column_of_nulls_becomes_no_feature() {
 #[test]
 fn times_are_refused_by_their_type() {
     let array = TimestampMicrosecondArray::from(vec![Some(5), None]);
-    check_refused(array.clone(), &["Timestamp", "CAST(\"an \"\"x\"\"\" AS BIGINT)", "--lossy"]);
+    let cast = rewrite(Rewrite::Cast(DataType::Int64));
+    check_refused(array.clone(), "Timestamp", &[cast, Remedy::AllowLossy]);
     let (file, losses) = encode(EncoderBuilder::new().with_lossy(true), &batch("x", Arc::new(array))).unwrap();
     assert_eq!((features(&file), losses), (vec![ints(&[5]), None], 1));
     let (file, _) =
         encode(EncoderBuilder::new().with_lossy(true), &batch("x", Arc::new(Date32Array::from(vec![-3])))).unwrap();
     assert_eq!(features(&file), [ints(&[-3])]);
     let decimal = Decimal128Array::from(vec![Some(125), None]).with_precision_and_scale(5, 2).unwrap();
-    check_refused(decimal.clone(), &["Decimal128(5, 2)", "AS FLOAT", "--lossy"]);
+    let cast = rewrite(Rewrite::Cast(DataType::Float32));
+    check_refused(decimal.clone(), "Decimal128(5, 2)", &[cast, Remedy::AllowLossy]);
     let (file, _) = encode(EncoderBuilder::new().with_lossy(true), &batch("x", Arc::new(decimal))).unwrap();
     assert_eq!(features(&file), [floats(&[1.25]), None]);
 }
@@ -236,10 +244,11 @@ fn structs_and_maps_are_refused_with_a_remedy() {
     let field = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
     let part: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let array = StructArray::from(vec![(field("a"), Arc::clone(&part)), (field("b's"), part)]);
-    check_refused(array, &["\"an \"\"x\"\"\"['a'] AS \"an \"\"x\"\".a\"", "['b''s']"]);
+    let fields = Rewrite::Fields(vec!["a".to_owned(), "b's".to_owned()]);
+    check_refused(array, "Struct", &[rewrite(fields)]);
     let mut map = builder::MapBuilder::new(None, builder::StringBuilder::new(), builder::Int64Builder::new());
     map.append(true).unwrap();
-    check_refused(map.finish(), &["\"an \"\"x\"\"\"['KEY']"]);
+    check_refused(map.finish(), "Map", &[rewrite(Rewrite::MapKeys)]);
 }
 
 #[test]
@@ -252,7 +261,8 @@ fn lists_of_lists_need_the_record_type_sequence_example() {
     lists.append(false);
     lists.append(true);
     let lists = lists.finish();
-    check_refused(lists.clone(), &["--record-type sequence-example", "flatten"]);
+    let remedies = [Remedy::WriteAs(RecordType::SequenceExample), rewrite(Rewrite::Flatten)];
+    check_refused(lists.clone(), "a list of lists", &remedies);
     let builder = EncoderBuilder::new().with_record_type(RecordType::SequenceExample);
     let (file, _) = encode(builder, &batch("x", Arc::new(lists))).unwrap();
     let rows =
@@ -281,7 +291,7 @@ fn a_feature_is_not_both_set_and_unset() {
     let batch =
         RecordBatch::try_from_iter([("x", x), ("_tfarrow_unset", Arc::new(unset.finish()) as ArrayRef)]).unwrap();
     let error = encode(EncoderBuilder::new(), &batch).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Lossy(_)), "{error}");
+    assert!(matches!(error.kind(), ErrorKind::Lossy { .. }), "{error}");
     assert_eq!(error.position().record, 1);
     let (file, losses) = encode(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
     assert_eq!((features(&file), losses), (vec![ints(&[1]), ints(&[2])], 1));

@@ -196,8 +196,7 @@ impl<'f> RowGroup<'f> {
 
     fn write(&mut self, path: &Path, batch: RecordBatch) -> Result<()> {
         if batch.num_columns() == 0 && batch.num_rows() > 0 {
-            let remedy = "--record-type raw stores the records in one column, and --to arrow stores the number of rows";
-            return Err(Error::Usage(format!("Parquet cannot hold rows without columns; {remedy}")));
+            return Err(Error::NoColumns);
         }
         self.rows += batch.num_rows();
         if !self.columns.is_empty() {

@@ -62,7 +62,8 @@ impl RowFormat for TfRecordRowFormat {
     type Encoder<'f> = FrameEncoder;
 
     fn encoder(&self) -> Result<FrameEncoder> {
-        let encoder = self.builder.clone().build(Arc::clone(&self.schema)).map_err(|e| Error::Usage(e.to_string()))?;
+        let encoder = self.builder.clone().build(Arc::clone(&self.schema));
+        let encoder = encoder.map_err(|source| Error::Columns { path: None, source })?;
         Ok(FrameEncoder { encoder, frames: Vec::new() })
     }
 }

@@ -2,7 +2,7 @@
 
 use datafusion::error::DataFusionError;
 use tfarrow_codec::ErrorKind as CodecErrorKind;
-use tfarrow_datafusion::MisfitError;
+use tfarrow_datafusion::AdvisedError;
 use tfarrow_dataset::{Error, ErrorKind};
 
 use crate::common::*;
@@ -53,7 +53,7 @@ async fn causes_are_carried_whole() {
     let context = session();
     let found = rows(&context, &format!("SELECT max(x) FROM '{}'", folder.name("a"))).await.unwrap_err();
     let DataFusionError::External(found) = found.find_root() else { panic!("{found:?}") };
-    let misfit = found.downcast_ref::<MisfitError>().unwrap();
+    let misfit = found.downcast_ref::<AdvisedError>().unwrap();
     let ErrorKind::Codec(codec) = misfit.error().kind() else { panic!("{misfit:?}") };
     assert_eq!(codec.position().record, 1500);
     assert_eq!(codec.position().feature.as_deref(), Some("x"));

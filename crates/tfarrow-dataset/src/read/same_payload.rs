@@ -21,8 +21,7 @@ pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
         return Ok(());
     }
     Err(Error::general(ErrorKind::MixedRecords(format!(
-        "two kinds of records in one data set: {}; name the files of one kind, such as with a glob, or read all records as \
-         they are with the record type raw",
+        "two kinds of records in one data set: {}; name the files of one kind, such as with a glob",
         kinds.join(", and ")
     ))))
 }

@@ -103,12 +103,7 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
     let places: Vec<_> =
         kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
     let count = if places.len() == 2 { "two" } else { "three" };
-    format!(
-        "feature {:?} has {count} kinds: {}; one column cannot hold them: convert --on-conflict split (in SQL, SET \
-         tfarrow.on_conflict = 'split') gives each a column, or read the records as they are with the record type `raw`",
-        feature.name,
-        places.join(", ")
-    )
+    format!("feature {:?} has {count} kinds: {}; one column cannot hold them", feature.name, places.join(", "))
 }
 
 /// Describes the place of a record: the name of its shard, its number and its offset.

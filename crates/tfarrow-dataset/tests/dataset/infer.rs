@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tfarrow_codec::{Layout, RecordType};
+use tfarrow_codec::{Layout, RecordType, Remedy};
 use tfarrow_dataset::{Compression, ErrorKind, Inferred, Sample, Shard, infer, resolve};
 
 use crate::{compressed, frames, shard_of, testdata, write_file};
@@ -94,10 +94,10 @@ fn mixed_kinds_are_reported_with_both_positions() {
             error.to_string().replace(&place, "F"),
             format!(
                 "feature \"x\" has two kinds: int64_list in F/s0: record 0 (byte 0), float_list in F/s1: record 17 (byte \
-                 {offset}); one column cannot hold them: convert --on-conflict split (in SQL, SET tfarrow.on_conflict = 'split') gives each a column, or read the records as they are with the \
-                 record type `raw`"
+                 {offset}); one column cannot hold them"
             )
         );
+        assert_eq!(error.remedies(), [Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)]);
         assert!(inferred.schema(Layout::Auto, Some(RecordType::Raw)).is_ok());
     }
 }

@@ -10,7 +10,7 @@ use tfarrow_datafusion::{check_names, explain_missing_column, with_headings};
 use super::skip_report::SkipReport;
 use crate::{
     args::Format,
-    error::{self, Usage},
+    error::{Hinted, Usage},
     output,
 };
 
@@ -50,10 +50,9 @@ impl Answers {
     async fn print(&mut self, statement: Statement) -> Result<Option<u64>> {
         let explain = |error: DataFusionError| {
             let hint = explain_missing_column(&error, &self.context);
-            let error = error.into();
             match hint {
-                Some(hint) => anyhow::Error::msg(format!("{}; {hint}", error::message(&error))),
-                None => error,
+                Some(hint) => Hinted { error, hint }.into(),
+                None => anyhow::Error::new(error),
             }
         };
         let state = self.context.state();

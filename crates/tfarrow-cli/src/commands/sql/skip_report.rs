@@ -8,9 +8,10 @@ use std::{
     },
 };
 
+use tfarrow_datafusion::sql_advice;
 use tfarrow_dataset::SkippedRecords;
 
-use crate::stderr;
+use crate::{stderr, text::escape};
 
 /// A count of skipped records that scans of all threads add to.
 #[derive(Default)]
@@ -36,7 +37,9 @@ impl SkipReport {
     pub(super) fn print(&self) {
         let skipped = mem::take(&mut *self.lock());
         if !skipped.is_empty() {
-            stderr::print(&skipped.to_string());
+            let advice = skipped.first.as_ref().and_then(|first| sql_advice(&first.remedies()));
+            let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+            stderr::print(&escape(&format!("{skipped}{advice}")));
             self.any.store(true, Ordering::Relaxed);
         }
     }

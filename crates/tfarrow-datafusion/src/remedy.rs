@@ -1,0 +1,138 @@
+//! Remedies in SQL. The libraries below return remedies as data; this module words them as statements, options and functions.
+
+use arrow_schema::DataType;
+use tfarrow_codec::{Error as CodecError, ErrorKind as CodecErrorKind, RecordType, Remedy, Rewrite};
+use tfarrow_dataset::{Error, ErrorKind};
+
+use crate::origin::SchemaProvenance;
+
+/// Infers the columns from all records.
+pub(crate) const SAMPLE_ALL: &str = "SET tfarrow.sample_records = 'all'";
+
+/// The remedies that SQL has words for, as the end of a sentence; `None` if there is none, such as for a limit.
+pub fn sql_advice(remedies: &[Remedy]) -> Option<String> {
+    let words: Vec<_> = remedies.iter().filter_map(words).collect();
+    (!words.is_empty()).then(|| words.join(", or "))
+}
+
+fn words(remedy: &Remedy) -> Option<String> {
+    Some(match remedy {
+        Remedy::ReadAs(RecordType::Raw) => "SET tfarrow.record_type = 'raw' reads the records as they are".to_owned(),
+        Remedy::ReadAs(record_type) => format!("SET tfarrow.record_type = '{record_type}' reads them as such"),
+        Remedy::StateRecordType => "SET tfarrow.record_type = 'sequence-example' or 'raw' states their type".to_owned(),
+        Remedy::SampleAll => format!("{SAMPLE_ALL} infers the columns from all records"),
+        Remedy::WidenToList => "SET tfarrow.layout = 'list' or a declared list reads it".to_owned(),
+        Remedy::WidenToBinary => "SET tfarrow.layout = 'list' or a declared binary column reads it".to_owned(),
+        Remedy::SplitKinds => "SET tfarrow.on_conflict = 'split' gives each a column".to_owned(),
+        Remedy::WriteAs(record_type) => format!("OPTIONS (record_type '{record_type}') writes it"),
+        Remedy::AllowLossy => "OPTIONS (lossy true) allows the change".to_owned(),
+        Remedy::Rewrite { column, with } => sql_rewrite(column, with),
+        Remedy::Overwrite => "OPTIONS (overwrite true) replaces it".to_owned(),
+        // Options and commands of a program.
+        Remedy::RaiseLimit(_)
+        | Remedy::SkipErrors
+        | Remedy::Repair
+        | Remedy::RepairTfRecord
+        | Remedy::Resume
+        | Remedy::StartOver
+        | Remedy::StateFormat
+        | Remedy::WriteArrow
+        | Remedy::WriteSchema
+        | Remedy::RaiseOpenFiles => return None,
+    })
+}
+
+/// The SQL that writes other values in place of a column, as the end of a sentence.
+///
+/// ```
+/// use tfarrow_codec::Rewrite;
+/// use tfarrow_datafusion::sql_rewrite;
+/// let fields = Rewrite::Fields(vec!["x".to_owned(), "y".to_owned()]);
+/// assert_eq!(sql_rewrite("p", &fields), r#"SELECT "p"['x'] AS "p.x", "p"['y'] AS "p.y" .. flattens it"#);
+/// ```
+pub fn sql_rewrite(column: &str, with: &Rewrite) -> String {
+    let name = quoted(column);
+    let part = |part: &str| quoted(&format!("{column}.{part}"));
+    match with {
+        Rewrite::Cast(to) => format!("SELECT {} AS {name} .. converts it", cast(&name, to)),
+        Rewrite::SomeType => "CAST or arrow_cast gives the column a type".to_owned(),
+        Rewrite::Unnest => format!("SELECT unnest({name}) AS {name} .. unnests it"),
+        Rewrite::Flatten => format!("SELECT flatten({name}) AS {name} .. flattens it"),
+        Rewrite::Fields(fields) => {
+            let field = |field: &String| format!("{name}['{}'] AS {}", field.replace('\'', "''"), part(field));
+            format!("SELECT {} .. flattens it", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        Rewrite::MapKeys => format!("SELECT {name}['KEY'] AS {} .. takes out a key", part("KEY")),
+        Rewrite::UnionFields => {
+            format!("SELECT union_extract({name}, 'FIELD') AS {} .. takes out a field", part("FIELD"))
+        }
+        Rewrite::Alone => format!("SELECT {name} .. selects it"),
+    }
+}
+
+/// A cast, with the type's name in SQL if it has one.
+fn cast(name: &str, to: &DataType) -> String {
+    match to {
+        DataType::Int64 => format!("CAST({name} AS BIGINT)"),
+        DataType::Float32 => format!("CAST({name} AS FLOAT)"),
+        DataType::Utf8 => format!("CAST({name} AS VARCHAR)"),
+        to => format!("arrow_cast({name}, '{to}')"),
+    }
+}
+
+/// A quoted identifier.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Advice on an error of a scan, with what its table knows of the feature to blame.
+pub(crate) fn scan_advice(error: &Error, origin: &SchemaProvenance) -> Option<String> {
+    if let ErrorKind::Codec(error) = error.kind()
+        && matches!(error.kind(), CodecErrorKind::Kind { .. })
+    {
+        let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");
+        return first_place(error, origin).map(|place| format!("{place}; {split}"));
+    }
+    let remedies = error.remedies();
+    let advice = sql_advice(&remedies)?;
+    let is_schema = |remedy: &Remedy| {
+        matches!(remedy, Remedy::WidenToList | Remedy::WidenToBinary | Remedy::ReadAs(_) | Remedy::StateRecordType)
+    };
+    let sample = origin.sample().filter(|_| remedies.iter().any(is_schema));
+    Some(match sample {
+        Some(sample) => format!("the schema is that of {sample}: {SAMPLE_ALL} infers it from all records, or {advice}"),
+        None => advice,
+    })
+}
+
+/// The place where the sample first had the kind of the column.
+fn first_place(error: &CodecError, origin: &SchemaProvenance) -> Option<String> {
+    let name = error.position().feature.as_deref()?;
+    let (kind, seen) = origin.features(name).find_map(|feature| feature.kinds().next())?;
+    Some(format!("{} was met first in {}", kind.name(), origin.first(seen)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted() {
+        let fields = Rewrite::Fields(vec!["a".to_owned(), "b'\"".to_owned()]);
+        let expected = r#"SELECT "x"['a'] AS "x.a", "x"['b''"'] AS "x.b'""" .. flattens it"#;
+        assert_eq!(sql_rewrite("x", &fields), expected);
+        let expected = r#"SELECT CAST("an ""x""" AS BIGINT) AS "an ""x""" .. converts it"#;
+        assert_eq!(sql_rewrite("an \"x\"", &Rewrite::Cast(DataType::Int64)), expected);
+        let expected = r#"SELECT "an ""x"""['KEY'] AS "an ""x"".KEY" .. takes out a key"#;
+        assert_eq!(sql_rewrite("an \"x\"", &Rewrite::MapKeys), expected);
+    }
+
+    #[test]
+    fn options_of_a_program_have_no_words() {
+        assert_eq!(sql_advice(&[Remedy::Repair, Remedy::Resume]), None);
+        let remedies = [Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)];
+        let expected = "SET tfarrow.on_conflict = 'split' gives each a column, or SET tfarrow.record_type = 'raw' reads the \
+                        records as they are";
+        assert_eq!(sql_advice(&remedies).as_deref(), Some(expected));
+    }
+}
