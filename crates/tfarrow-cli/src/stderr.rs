@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use tfarrow_dataset::{MissingShards, PassedOver, SkippedRecords};
+use tfarrow_dataset::{DamageReport, MissingShards, PassedOver};
 
 use crate::{
     error::{USAGE, Usage, is_closed_pipe, message, reading_remedy, remedy},
@@ -38,13 +38,13 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// Prints how much was skipped, and the first error.
-pub(crate) fn skipped_records(skipped: &SkippedRecords) {
+pub(crate) fn skipped_records(skipped: &DamageReport) {
     print(&skipped_text(skipped));
 }
 
 /// How much was skipped, and the first error with what reads such records.
-pub(crate) fn skipped_text(skipped: &SkippedRecords) -> String {
-    let remedy = skipped.first.as_ref().map(|first| reading_remedy(first)).unwrap_or_default();
+pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
+    let remedy = skipped.first().map(reading_remedy).unwrap_or_default();
     escape(&format!("{skipped}{remedy}"))
 }
 

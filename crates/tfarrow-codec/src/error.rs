@@ -269,6 +269,11 @@ impl Error {
         }
     }
 
+    /// Whether it is about one record, so that the others can be had without that.
+    pub(crate) fn is_of_record(&self) -> bool {
+        matches!(self.category(), Category::Corrupt | Category::Data)
+    }
+
     /// Where it was found. All zero for errors of a schema, which have no place.
     pub fn position(&self) -> &Position {
         &self.0.position

@@ -80,7 +80,7 @@ mod named_value;
 mod remedy;
 pub mod schema;
 
-pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader, Skipped};
+pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader};
 pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! What a conversion goes on behind: counted, told with its place, and kept where somebody wants to see it.
+//! The damage that a conversion skips: counted with the places of the first faults, and kept in a quarantine if one is given.
 
 use std::{
     collections::HashSet,
@@ -7,7 +7,7 @@ use std::{
 };
 
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Fault, Losses, Lost};
+use tfarrow_dataset::{DamageReport, Fault, Lost};
 
 use crate::{
     Result,
@@ -17,40 +17,41 @@ use crate::{
 /// Faults that a report keeps with their places.
 pub(crate) const FAULTS: usize = 10_000;
 
-/// What all workers of a conversion went on behind.
-pub(crate) struct Damage {
-    state: Mutex<State>,
+/// The damage that the workers of a conversion skip.
+pub(crate) struct DamageLog {
+    state: Mutex<LogState>,
 }
 
-struct State {
-    losses: Losses,
-    /// The numbers of the shards that something was lost of.
+struct LogState {
+    report: DamageReport,
+    /// The numbers of the damaged shards.
     shards: HashSet<usize>,
     quarantine: Option<Quarantine>,
 }
 
-impl Damage {
-    /// No damage yet. Lost bytes go to the file `quarantine`, where one is given, which is begun at once.
+impl DamageLog {
+    /// An empty log. Lost bytes are written to the file `quarantine`, if one is given, which is created at once.
     ///
     /// # Errors
     /// As [`Quarantine::create`].
     pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier) -> Result<Self> {
         let quarantine = quarantine.map(|path| Quarantine::create(path, earlier)).transpose()?;
-        Ok(Self { state: Mutex::new(State { losses: Losses::new(FAULTS), shards: HashSet::new(), quarantine }) })
+        let report = DamageReport::new(FAULTS);
+        Ok(Self { state: Mutex::new(LogState { report, shards: HashSet::new(), quarantine }) })
     }
 
-    /// Notes a stretch, or a part of one, of the shard of this number.
+    /// Adds a range of the shard of this number, or a piece that continues the last one.
     pub(crate) fn lost(&self, shard: usize, path: &Path, lost: Lost) -> Result<()> {
         let mut state = self.lock();
         if let Some(quarantine) = &mut state.quarantine {
             quarantine.add_lost(shard, path, &lost)?;
         }
         state.shards.insert(shard);
-        state.losses.add_lost(shard, lost);
+        state.report.add_lost(shard, lost);
         Ok(())
     }
 
-    /// Notes a record of a shard that is damaged, or does not fit.
+    /// Adds a record of a shard that is corrupt, or does not fit.
     pub(crate) fn record(
         &self,
         shard: usize,
@@ -66,28 +67,28 @@ impl Damage {
             quarantine.add(path, (record, offset), &fault.error.to_string(), data, false)?;
         }
         state.shards.insert(shard);
-        state.losses.add_record(Fault { bytes: data.len() as u64, ..fault });
+        state.report.add_record(Fault { bytes: data.len() as u64, ..fault });
         Ok(())
     }
 
-    /// Whether something of the shard of this number was lost.
+    /// Whether the shard of this number is damaged.
     pub(crate) fn is_of(&self, shard: usize) -> bool {
         self.lock().shards.contains(&shard)
     }
 
-    /// Ends the quarantine, and returns the losses.
+    /// Ends the quarantine, and returns the report.
     ///
     /// # Errors
     /// As [`Quarantine::finish`].
-    pub(crate) fn finish(self) -> Result<Losses> {
-        let State { losses, quarantine, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn finish(self) -> Result<DamageReport> {
+        let LogState { report, quarantine, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(quarantine) = quarantine {
             quarantine.finish()?;
         }
-        Ok(losses)
+        Ok(report)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, LogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -26,7 +26,7 @@ use tfarrow_codec::{
     schema::record_type_of,
 };
 use tfarrow_dataset::{
-    InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, SkippedRecords,
+    DamageReport, InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample, Shard,
     Wanted, check_one_payload, infer_with, resolve_wanted,
 };
 
@@ -103,7 +103,7 @@ pub struct DataSetDiff {
     /// The first differences.
     pub first: Vec<RecordDifference>,
     /// Corrupt and unparsable records of TFRecord files that were skipped.
-    pub skipped: [SkippedRecords; 2],
+    pub skipped: [DamageReport; 2],
     /// Why the bytes of records were compared and not their features, if the record type was inferred.
     pub why_raw: Option<String>,
     /// Other files in the folders of the data sets.

@@ -17,7 +17,7 @@ use tfarrow_dataset::{Contents, Lost, PartialTail, ReadOptions, Segment, Shard, 
 use crate::{
     Error, Progress, Result,
     columnar::{self, Batches},
-    damage::Damage,
+    damage::DamageLog,
     options::Reshard,
     parquet_file::ParquetFile,
 };
@@ -216,7 +216,7 @@ fn split(batch: &RecordBatch, size: UnitSize) -> (RecordBatch, Option<RecordBatc
 pub(crate) struct ReadContext<'p> {
     pub(crate) options: ReadOptions,
     pub(crate) progress: &'p Progress,
-    pub(crate) damage: &'p Damage,
+    pub(crate) damage: &'p DamageLog,
 }
 
 /// The maximum size of a unit.
@@ -321,7 +321,7 @@ impl<S: UnitSource> OpenShard<S> {
         Ok(Self { number, path: Arc::new(shard.path.clone()), local, version, counted: 0, len: shard.size, source })
     }
 
-    fn next(&mut self, size: UnitSize, damage: &Damage) -> Result<Option<S::Content>> {
+    fn next(&mut self, size: UnitSize, damage: &DamageLog) -> Result<Option<S::Content>> {
         self.source.next(size, &mut |lost| damage.lost(self.number, &self.path, lost))
     }
 
@@ -428,7 +428,8 @@ mod tests {
         (0..1000).for_each(|_| frame::write(&[7; 1000], &mut bytes));
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
-        let (progress, damage) = (Progress::default(), Damage::new(None, crate::quarantine::Earlier::Refused).unwrap());
+        let (progress, damage) =
+            (Progress::default(), DamageLog::new(None, crate::quarantine::Earlier::Refused).unwrap());
         let options = ReadOptions { partial_tail, ..ReadOptions::default() };
         let context = ReadContext { options, progress: &progress, damage: &damage };
         let mut reader =

@@ -2,6 +2,7 @@
 //! to TFRecord would write.
 
 use std::{
+    iter,
     path::{Path, PathBuf},
     sync::Arc,
     vec,
@@ -9,7 +10,7 @@ use std::{
 
 use arrow_array::RecordBatch;
 use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
-use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, SkippedRecords};
+use tfarrow_dataset::{Contents, DamageReport, Fault, ReadOptions, Shard, ShardReader};
 
 use crate::{Error, Result, columnar};
 
@@ -34,7 +35,9 @@ impl CheckedRecords {
 
 /// Reads the records of shards, in order.
 pub(crate) struct RecordReader {
-    shards: vec::IntoIter<Shard>,
+    shards: iter::Enumerate<vec::IntoIter<Shard>>,
+    /// The number of the open shard.
+    number: usize,
     open: Option<(Arc<PathBuf>, RecordInput)>,
     read: ReadOptions,
     /// The type of the records that rows are encoded to; `None` for the type in the metadata of each file.
@@ -43,7 +46,7 @@ pub(crate) struct RecordReader {
     record_type: RecordType,
     validator: Validator,
     /// Corrupt and unparsable records that were skipped so far.
-    pub(crate) skipped: SkippedRecords,
+    pub(crate) skipped: DamageReport,
 }
 
 /// An open shard.
@@ -67,8 +70,17 @@ impl RecordReader {
         encode_as: Option<RecordType>,
     ) -> Self {
         let validator = Validator::new(record_type, read.limits);
-        let skipped = SkippedRecords::default();
-        Self { shards: shards.into_iter(), open: None, read, encode_as, record_type, validator, skipped }
+        let skipped = DamageReport::default();
+        Self {
+            shards: shards.into_iter().enumerate(),
+            number: 0,
+            open: None,
+            read,
+            encode_as,
+            record_type,
+            validator,
+            skipped,
+        }
     }
 
     fn open(&self, shard: &Shard) -> Result<RecordInput> {
@@ -83,7 +95,8 @@ impl RecordReader {
     fn next_block(&mut self) -> Result<Option<CheckedRecords>> {
         loop {
             let Some((path, input)) = &mut self.open else {
-                let Some(shard) = self.shards.next() else { return Ok(None) };
+                let Some((number, shard)) = self.shards.next() else { return Ok(None) };
+                self.number = number;
                 self.open = Some((Arc::new(shard.path.clone()), self.open(&shard)?));
                 continue;
             };
@@ -91,7 +104,7 @@ impl RecordReader {
             match input {
                 RecordInput::TfRecord(reader) => {
                     let records = reader.as_mut().next()?;
-                    self.skipped.merge(reader.lost());
+                    self.skipped.merge(reader.lost().of_shard(self.number));
                     if let Some(records) = records {
                         let faulty = self.faulty(&path, &records)?;
                         let first = records.first();
@@ -123,7 +136,7 @@ impl RecordReader {
     /// The first such record unless corrupt records are skipped. A record that exceeds a limit is always an error.
     fn faulty(&mut self, path: &Path, records: &Records) -> Result<Vec<usize>> {
         let (mut faulty, first) = (Vec::new(), records.first());
-        let Self { read, record_type, validator, skipped, .. } = self;
+        let Self { read, record_type, validator, skipped, number, .. } = self;
         let mut check = |records: &Records, index| {
             records.check_crc(index)?;
             if *record_type == RecordType::Raw {
@@ -142,7 +155,7 @@ impl RecordReader {
             if is_limit || read.on_error == OnError::Fail {
                 return Err(error);
             }
-            skipped.add_record(error);
+            skipped.add_record(Fault::of(*number, error));
             faulty.push((bad.first() - first) as usize);
             Ok(())
         })?;

@@ -14,13 +14,13 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, OnError, RecordType, VerifyCrc, schema::RECORD_COLUMN};
 use tfarrow_dataset::{
-    Contents, Inferred, Losses, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard, UNFINISHED, Wanted,
-    check_one_payload, is_remote, look_into, resolve_wanted,
+    Contents, DamageReport, Inferred, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard, UNFINISHED,
+    Wanted, check_one_payload, is_remote, look_into, resolve_wanted,
 };
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,
-    damage::Damage,
+    damage::DamageLog,
     fingerprint::fingerprint,
     job::JobTotals,
     journal::Journal,
@@ -53,7 +53,7 @@ pub struct ConvertReport {
     /// The path of each shard, indexed by the shard number of a fault.
     pub sources: Vec<String>,
     /// Corrupt records and bytes that were skipped.
-    pub damage: Losses,
+    pub damage: DamageReport,
     /// Other files in the folders and globs of the sources.
     pub passed_over: PassedOver,
     /// Shards that are missing from numbered sets in folders.
@@ -133,7 +133,7 @@ fn convert_resolved(
         (false, true) => Earlier::Compared,
         (false, false) => Earlier::Refused,
     };
-    let outcome = Damage::new(options.quarantine.as_deref(), earlier).and_then(|damage| {
+    let outcome = DamageLog::new(options.quarantine.as_deref(), earlier).and_then(|damage| {
         let own = (&damage, journal.as_ref());
         let conversion = Conversion::new(&shards, &plan, compression, options, progress, own)?;
         let (report, outputs) = (run(&conversion)?, conversion.outputs);
@@ -252,7 +252,7 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
         why_raw: inferred.as_ref().and_then(Inferred::why_raw),
         has_strays: inferred.is_some_and(|inferred| inferred.has_strays()),
         sources: shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect(),
-        damage: Losses::new(0),
+        damage: DamageReport::new(0),
         passed_over: PassedOver::default(),
         missing: Vec::new(),
         kept_outputs: Vec::new(),

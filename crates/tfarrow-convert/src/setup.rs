@@ -8,7 +8,7 @@ use tfarrow_dataset::{Contents, InferOptions, Inferred, ReadOptions, Sample, Sha
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, columnar,
-    damage::Damage,
+    damage::DamageLog,
     formats::tfrecord::compression_of,
     input::ReadContext,
     journal::Journal,
@@ -28,7 +28,7 @@ pub(crate) struct Conversion<'c> {
     pub(crate) compression: OutputCompression,
     pub(crate) options: &'c ConvertOptions,
     pub(crate) progress: &'c Progress,
-    damage: &'c Damage,
+    damage: &'c DamageLog,
     pub(crate) journal: Option<&'c Journal>,
 }
 
@@ -50,7 +50,7 @@ impl<'c> Conversion<'c> {
         compression: OutputCompression,
         options: &'c ConvertOptions,
         progress: &'c Progress,
-        (damage, journal): (&'c Damage, Option<&'c Journal>),
+        (damage, journal): (&'c DamageLog, Option<&'c Journal>),
     ) -> Result<Self> {
         let sources = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
         let outputs = outputs(shards, &sources, plan, compression, options)?;

@@ -3,7 +3,7 @@
 use std::{fs::File, io};
 
 use arrow_ipc::reader::FileReader;
-use tfarrow_dataset::{Contents, Fault, Losses, Shard};
+use tfarrow_dataset::{Contents, DamageReport, Fault, Shard};
 
 use crate::{Error, Result, arrow_file::arrow_reader, guarded::guarded, parquet_file::ParquetFile, parquet_rows};
 
@@ -15,7 +15,7 @@ pub struct VerifiedFile {
     /// Whether the file has checksums. Without them, which other programs do not write, only readability is verified.
     pub has_checksums: bool,
     /// The faults of the file.
-    pub losses: Losses,
+    pub damage: DamageReport,
 }
 
 /// Verifies the checksums of all parts of a file, or reads the file if it has none. After a corrupt part, verification
@@ -26,7 +26,7 @@ pub struct VerifiedFile {
 /// [A failure of the machine](tfarrow_dataset::Error::is_machine), which is not a fault of the file; [`Error::Usage`] for a
 /// TFRecord file.
 pub fn verify(shard: &Shard, number: usize, max_faults: usize) -> Result<VerifiedFile> {
-    let mut file = VerifiedFile { records: 0, has_checksums: false, losses: Losses::new(max_faults) };
+    let mut file = VerifiedFile { records: 0, has_checksums: false, damage: DamageReport::new(max_faults) };
     let read = match shard.contents {
         Contents::Parquet => file.parquet(shard, number),
         Contents::Arrow => file.arrow(shard, number),
@@ -79,7 +79,7 @@ impl VerifiedFile {
             Error::Arrow { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
             error => tfarrow_dataset::Error::io(&shard.path, io::Error::other(error)),
         };
-        self.losses.add_record(Fault::of(number, error));
+        self.damage.add_record(Fault::of(number, error));
         Ok(())
     }
 }

@@ -106,7 +106,7 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
         let count = records.fit(max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
         let (first, rest) = records.split_at(count);
         let mut batch = self.decoder.decode(&first).map_err(|e| Error::codec(path, e))?;
-        for error in self.decoder.take_skipped().errors {
+        for error in self.decoder.take_skipped() {
             self.context.damage.record(shard, path, &first, error)?;
         }
         if let Some(exact) = &mut self.exact {

@@ -12,8 +12,8 @@ use std::{
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, OnError, Records, Skipped};
-use tfarrow_dataset::{Error, SkippedRecords};
+use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, OnError, Records};
+use tfarrow_dataset::{DamageReport, Error, Fault};
 
 use crate::{
     columns::{CastBatch, CastError, Columns, without},
@@ -81,7 +81,7 @@ impl Decoders {
     /// A record is corrupt or does not match the schema, unless such records are skipped; or the filter fails.
     pub(crate) fn decode(&self, records: &Records, path: &Path, metrics: &ScanMetrics) -> Result<RecordBatch> {
         let decode = |pool: &DecoderPool, filter: Option<&BooleanArray>| {
-            let mut skipped = Skipped::default();
+            let mut skipped = Vec::new();
             let decoded = pool.decode(records, filter, self.on_error, &mut skipped);
             self.count_skipped(skipped, path, metrics);
             decoded.map_err(|failure| match failure {
@@ -103,16 +103,16 @@ impl Decoders {
 
     /// Reports skipped records. Runs before the rows after them are returned, so that they are reported even if the query
     /// ends early.
-    pub(crate) fn tell_skipped(&self, skipped: SkippedRecords) {
+    pub(crate) fn tell_skipped(&self, skipped: DamageReport) {
         self.teller.tell_skipped(skipped);
     }
 
-    fn count_skipped(&self, new: Skipped, path: &Path, metrics: &ScanMetrics) {
-        let Some(first) = new.errors.into_iter().next() else { return };
-        metrics.records_skipped.add(new.records as usize);
-        metrics.crc_errors.add(new.corrupt as usize);
-        let first = Some(Arc::new(Error::codec(path, first)));
-        self.tell_skipped(SkippedRecords { records: new.records, corrupt: new.corrupt, first, ..Default::default() });
+    fn count_skipped(&self, errors: Vec<CodecError>, path: &Path, metrics: &ScanMetrics) {
+        let mut skipped = DamageReport::default();
+        errors.into_iter().for_each(|error| skipped.add_record(Fault::of(0, Error::codec(path, error))));
+        metrics.records_skipped.add(skipped.records as usize);
+        metrics.crc_errors.add(skipped.corrupt as usize);
+        self.tell_skipped(skipped);
     }
 }
 
@@ -192,7 +192,7 @@ impl DecoderPool {
         records: &Records,
         filter: Option<&BooleanArray>,
         on_error: OnError,
-        skipped: &mut Skipped,
+        skipped: &mut Vec<CodecError>,
     ) -> Result<Decoded, DecodeFailure> {
         let idle = self.lock().pop();
         let mut decoder = idle.map_or_else(|| self.builder.clone().build_batch_decoder(), Ok)?;
@@ -216,7 +216,7 @@ impl DecoderPool {
         mut decoded: Decoded,
         records: &Records,
         on_error: OnError,
-        skipped: &mut Skipped,
+        skipped: &mut Vec<CodecError>,
     ) -> Result<Decoded, DecodeFailure> {
         loop {
             let cast = self.columns.cast(&self.projection, decoded.batch).map_err(DecodeFailure::Query)?;
@@ -229,7 +229,7 @@ impl DecoderPool {
                 let error = records.misfit(decoded.record_of(*row), column, expected.clone(), found.clone());
                 match on_error {
                     OnError::Fail => return Err(error.into()),
-                    OnError::Skip => skipped.add(error),
+                    OnError::Skip => skipped.push(error),
                 }
             }
             decoded = decoded.without(&errors)?;

@@ -1,4 +1,4 @@
-//! What a scan tells besides its rows: features that have no column, once and by name, and records passed over.
+//! Notices of a scan besides its rows: features without a column, each name once, and skipped records.
 
 use std::{
     collections::BTreeSet,
@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tfarrow_dataset::SkippedRecords;
+use tfarrow_dataset::DamageReport;
 
 use crate::{origin::SchemaProvenance, remedy::SAMPLE_ALL};
 
@@ -40,14 +40,14 @@ impl fmt::Display for UnknownFeatures {
     }
 }
 
-/// What a scan tells besides its rows.
+/// A notice of a scan.
 #[derive(Clone, Debug)]
 pub enum Notice {
     /// Features have no column.
     UnknownFeatures(UnknownFeatures),
-    /// Records were passed over since this was last told. A scan tells of it before it hands on the rows behind them, and so
-    /// many times: [`SkippedRecords::merge`] adds up what a query has passed over.
-    Skipped(SkippedRecords),
+    /// Records skipped since the last notice. A scan sends one before it returns the rows after them, and so many in a query:
+    /// [`DamageReport::merge`] adds them up. Its faults have the shard number 0; their errors have the paths.
+    Skipped(DamageReport),
 }
 
 impl fmt::Display for Notice {
@@ -87,8 +87,8 @@ impl Teller {
     }
 
     /// Tells what was passed over, where anything was.
-    pub(crate) fn tell_skipped(&self, skipped: SkippedRecords) {
-        if let Some(tell) = self.tell.as_ref().filter(|_| skipped.first.is_some()) {
+    pub(crate) fn tell_skipped(&self, skipped: DamageReport) {
+        if let Some(tell) = self.tell.as_ref().filter(|_| !skipped.is_empty()) {
             tell(&Notice::Skipped(skipped));
         }
     }

@@ -29,7 +29,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use tfarrow_codec::{BATCH_CELLS, OnError, Records};
-use tfarrow_dataset::{Error, ReadOptions, Segment, SharedReader, SkippedRecords, Taken};
+use tfarrow_dataset::{DamageReport, Error, ReadOptions, Segment, SharedReader, Taken};
 use tokio::{
     runtime::Handle,
     sync::mpsc::{Receiver, Sender, WeakSender, channel, error::TrySendError},
@@ -267,7 +267,7 @@ struct Reading {
     /// Rows that remain before the limit is reached.
     left: AtomicUsize,
     /// Bytes that were skipped before the next records, and are not reported yet.
-    lost: Mutex<SkippedRecords>,
+    lost: Mutex<DamageReport>,
 }
 
 /// What a thread does with the part of a file that it has taken.
@@ -317,7 +317,7 @@ impl Reading {
         let records = match segment {
             Segment::Records(records) => records,
             Segment::Lost(lost) => {
-                self.lost.lock().unwrap_or_else(PoisonError::into_inner).add_lost(lost);
+                self.lost.lock().unwrap_or_else(PoisonError::into_inner).add_lost(0, lost);
                 return Entered::Lost;
             }
         };

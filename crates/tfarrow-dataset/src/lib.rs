@@ -37,8 +37,8 @@
 //! ```
 
 mod compression;
+mod damage;
 mod error;
-mod fault;
 pub mod file_names;
 mod format;
 mod guard;
@@ -47,7 +47,6 @@ mod lock;
 mod read;
 mod scan;
 mod sharding;
-mod skipped;
 mod source;
 mod store;
 mod system;
@@ -55,8 +54,8 @@ mod threads;
 mod write;
 
 pub use compression::Compression;
+pub use damage::{DamageReport, Fault, FaultKind};
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
-pub use fault::{Fault, FaultKind, Faults, Losses};
 pub use format::{payload::Payload, sniff::Contents};
 #[doc(hidden)]
 pub use guard::guard;
@@ -79,7 +78,6 @@ pub use sharding::{
     shard::{Shard, remove_copies},
     spec::is_shard_spec,
 };
-pub use skipped::SkippedRecords;
 pub use source::{Resolved, Wanted, look_into, resolve, resolve_wanted};
 pub use store::{
     location::{is_remote, store_of},

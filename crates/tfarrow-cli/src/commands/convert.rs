@@ -10,7 +10,6 @@ use std::{
 
 use anyhow::Result;
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
-use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::Convert,
@@ -153,17 +152,15 @@ fn print_summary(report: &ConvertReport, took: Duration) {
 impl Run {
     /// Prints how much was skipped, and the first fault.
     fn report_skipped(&self) {
-        let damage = &self.report.damage;
-        if let Some(first) = damage.faults.kept().next() {
-            let skipped = SkippedRecords { first: Some(Arc::clone(&first.error)), ..damage.skipped.clone() };
-            stderr::skipped_records(&skipped);
+        if !self.report.damage.is_empty() {
+            stderr::skipped_records(&self.report.damage);
         }
     }
 
     /// The exit status: 3 for lossy values, unparsable or skipped records.
     fn status(&self) -> ExitCode {
         let ConvertReport { lossy_changes, has_strays, damage, .. } = &self.report;
-        let found = !lossy_changes.is_empty() || *has_strays || damage.faults.kept().next().is_some();
+        let found = !lossy_changes.is_empty() || *has_strays || !damage.is_empty();
         if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use tfarrow_codec::OnError;
 use tfarrow_convert::columnar;
 use tfarrow_dataset::{
-    Contents, ReadOptions, Resolved, Segment, Shard, ShardReader, SkippedRecords, Wanted, resolve_wanted,
+    Contents, DamageReport, ReadOptions, Resolved, Segment, Shard, ShardReader, Wanted, resolve_wanted,
 };
 
 use crate::{args::Count, commands::inspect::each, error::FOUND, output, progress::Bar, stderr, text};
@@ -27,8 +27,8 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     } else {
         output::line(&counts.iter().sum::<u64>().to_string())?;
     }
-    let mut all = SkippedRecords::default();
-    skipped.into_iter().for_each(|skipped| all.merge(skipped));
+    let mut all = DamageReport::default();
+    skipped.into_iter().enumerate().for_each(|(shard, skipped)| all.merge(skipped.of_shard(shard)));
     if all.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -37,22 +37,22 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
 }
 
 /// The number of records of a shard, and the skipped records.
-fn count(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
+fn count(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
     match (shard.contents, read.on_error) {
         (Contents::TfRecord, OnError::Skip) => count_sound(shard, read),
-        (Contents::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, SkippedRecords::default())),
-        (Contents::Parquet | Contents::Arrow, _) => Ok((columnar::count(shard)?, SkippedRecords::default())),
+        (Contents::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
+        (Contents::Parquet | Contents::Arrow, _) => Ok((columnar::count(shard)?, DamageReport::default())),
     }
 }
 
 /// Counts the records of valid frames.
-fn count_sound(shard: &Shard, read: &ReadOptions) -> Result<(u64, SkippedRecords)> {
+fn count_sound(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
     let mut reader = ShardReader::open(shard, read)?;
-    let (mut records, mut skipped) = (0, SkippedRecords::default());
+    let (mut records, mut skipped) = (0, DamageReport::default());
     while let Some(segment) = reader.segment()? {
         match segment {
             Segment::Records(some) => records += some.len() as u64,
-            Segment::Lost(lost) => skipped.add_lost(lost),
+            Segment::Lost(lost) => skipped.add_lost(0, lost),
         }
     }
     Ok((records, skipped))

@@ -9,7 +9,7 @@ use tfarrow_codec::{
     diff::{Difference, DifferenceKind, Value as FeatureValue},
 };
 use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff};
-use tfarrow_dataset::SkippedRecords;
+use tfarrow_dataset::DamageReport;
 
 use crate::{
     args::{Diff, FaultFormat},
@@ -134,7 +134,7 @@ fn excerpts(values: [&FeatureValue; 2]) -> [String; 2] {
 fn json(found: &DataSetDiff) -> Value {
     let features =
         found.features.iter().map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
-    let skipped = |skipped: &SkippedRecords| json!({"records": skipped.records, "stretches": skipped.stretches, "bytes": skipped.bytes});
+    let skipped = |skipped: &DamageReport| json!({"records": skipped.records, "stretches": skipped.ranges, "bytes": skipped.bytes});
     json!({
         "equal": found.is_equal(),
         "records": found.records,

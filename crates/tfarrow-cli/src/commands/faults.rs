@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_codec::Remedy;
-use tfarrow_dataset::{Fault, FaultKind, Shard};
+use tfarrow_dataset::{DamageReport, Fault, FaultKind, Shard};
 
 use crate::{
     args::FaultFormat,
@@ -19,24 +19,23 @@ use crate::{
 pub(super) struct FaultReport<'f> {
     /// The names of the files, by the shard indices of the faults.
     pub(super) files: &'f [String],
-    pub(super) faults: &'f [Fault],
-    pub(super) counts: &'f BTreeMap<FaultKind, u64>,
+    pub(super) damage: &'f DamageReport,
 }
 
 impl FaultReport<'_> {
     /// Number of faults.
     pub(super) fn total(&self) -> u64 {
-        self.counts.values().sum()
+        self.damage.by_kind().values().sum()
     }
 
     /// Prints the faults on standard output. The JSON document has the fields of `summary` as well.
     pub(super) fn print(&self, format: FaultFormat, summary: Value) -> Result<()> {
         match format {
-            FaultFormat::Table if self.faults.is_empty() => output::nothing()?,
-            FaultFormat::Table => self.faults.iter().try_for_each(|fault| output::line(&line(fault)))?,
+            FaultFormat::Table if self.damage.faults().is_empty() => output::nothing()?,
+            FaultFormat::Table => self.damage.faults().iter().try_for_each(|fault| output::line(&line(fault)))?,
             FaultFormat::Json => output::line(&output::pretty(&self.json(summary))?)?,
         }
-        let more = self.total() - self.faults.len() as u64;
+        let more = self.total() - self.damage.faults().len() as u64;
         if more > 0 {
             let are = if more == 1 { "is" } else { "are" };
             stderr::print(&format!("{} {are} counted and not listed", plural(more, "more fault")));
@@ -53,13 +52,13 @@ impl FaultReport<'_> {
     /// Prints the faults on standard error, for commands that write data to standard output.
     pub(super) fn print_to_stderr(&self) {
         let text = |fault: &Fault| escape(&format!("{}{}", fault.error, reading_remedy(&fault.error)));
-        self.faults.iter().for_each(|fault| stderr::print(&text(fault)));
+        self.damage.faults().iter().for_each(|fault| stderr::print(&text(fault)));
     }
 
     /// The remedies for the faults, each once, besides repairing the files.
     fn remedies(&self) -> Vec<Remedy> {
         let mut all = Vec::new();
-        for remedy in self.faults.iter().flat_map(|fault| fault.error.remedies()) {
+        for remedy in self.damage.faults().iter().flat_map(|fault| fault.error.remedies()) {
             if matches!(remedy, Remedy::RaiseLimit(_) | Remedy::ReadAs(_)) && !all.contains(&remedy) {
                 all.push(remedy);
             }
@@ -68,9 +67,9 @@ impl FaultReport<'_> {
     }
 
     fn json(&self, mut summary: Value) -> Value {
-        let counts = FaultKind::ALL.iter().filter_map(|kind| Some((kind.name(), *self.counts.get(kind)?)));
+        let counts = FaultKind::ALL.iter().filter_map(|kind| Some((kind.name(), *self.damage.by_kind().get(kind)?)));
         summary["counts"] = counts.collect::<BTreeMap<_, _>>().into_iter().collect();
-        summary["faults"] = self.faults.iter().map(|fault| self.fault(fault)).collect();
+        summary["faults"] = self.damage.faults().iter().map(|fault| self.fault(fault)).collect();
         summary
     }
 
@@ -89,7 +88,7 @@ impl FaultReport<'_> {
     pub(super) fn summary(&self) -> String {
         let total = self.total();
         let kinds: Vec<_> =
-            self.counts.iter().map(|(kind, times)| format!("{} {}", count(*times), kind.name())).collect();
+            self.damage.by_kind().iter().map(|(kind, times)| format!("{} {}", count(*times), kind.name())).collect();
         if total == 0 { "no faults".to_owned() } else { format!("{} ({})", plural(total, "fault"), kinds.join(", ")) }
     }
 }

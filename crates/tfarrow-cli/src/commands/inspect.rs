@@ -54,7 +54,7 @@ pub(super) fn options(looking: &Looking) -> InferOptions {
 
 /// Reports skipped records. Returns whether there are any.
 pub(super) fn report_skipped(inferred: &Inferred) -> bool {
-    let skipped = Some(&inferred.skipped).filter(|skipped| skipped.first.is_some());
+    let skipped = Some(&inferred.skipped).filter(|skipped| !skipped.is_empty());
     skipped.inspect(|skipped| stderr::skipped_records(skipped)).is_some()
 }
 

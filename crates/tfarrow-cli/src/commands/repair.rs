@@ -6,7 +6,6 @@ use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
 use tfarrow_convert::{ConvertOptions, repair};
-use tfarrow_dataset::SkippedRecords;
 
 use crate::{
     args::{FaultFormat, Repair},
@@ -35,15 +34,14 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
     }
     convert::run_with(&args.dest, &options, repair, &args.sources, |Run { report, .. }| {
         let damage = &report.damage;
-        let faults: Vec<_> = damage.faults.kept().cloned().collect();
-        let found = FaultReport { files: &report.sources, faults: &faults, counts: damage.faults.counts() };
+        let found = FaultReport { files: &report.sources, damage };
         let summary = json!({
             "files": report.shards,
             "records": report.records,
             "lost": {
-                "records": damage.skipped.records,
-                "stretches": damage.skipped.stretches,
-                "bytes": damage.faults.kept().map(|fault| fault.bytes).sum::<u64>(),
+                "records": damage.records,
+                "stretches": damage.ranges,
+                "bytes": damage.faults().iter().map(|fault| fault.bytes).sum::<u64>(),
             },
         });
         if is_pipe {
@@ -53,7 +51,7 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
         }
         // The first fault has just been printed.
         if found.total() > 0 {
-            stderr::print(&SkippedRecords { first: None, ..damage.skipped.clone() }.to_string());
+            stderr::print(&damage.counts().to_string());
         }
         Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
     })

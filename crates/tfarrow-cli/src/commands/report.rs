@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
         distances: &compared.distances,
         examples: &ExampleSampler::merge(args.examples, parts),
         shards: &inferred.names,
-        skipped: inferred.skipped.first.as_ref().map(|_| stderr::skipped_text(&inferred.skipped)),
+        skipped: (!inferred.skipped.is_empty()).then(|| stderr::skipped_text(&inferred.skipped)),
     };
     let html = page.html();
     if to_stdout {

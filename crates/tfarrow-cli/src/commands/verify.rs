@@ -49,13 +49,13 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     drop(progress);
     let mut unchecked = Vec::new();
     for (shard, file) in columnar.iter().zip(others?) {
-        if !file.has_checksums && file.losses.faults.counts().is_empty() {
+        if !file.has_checksums && file.damage.is_empty() {
             unchecked.push(&shard.path);
         }
-        add(&mut verified, shard, file, args.max_faults);
+        add(&mut verified, shard, file);
     }
     let files = faults::names(&shards);
-    let found = FaultReport { files: &files, faults: &verified.faults, counts: &verified.counts };
+    let found = FaultReport { files: &files, damage: &verified.damage };
     let lacks =
         |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
     let example = passed_over.example.as_ref().map(|path| path.to_string_lossy());
@@ -81,12 +81,9 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }
 
-/// Adds the result of a Parquet or Arrow file, and its faults up to `most` in all.
-fn add(verified: &mut Verified, shard: &Shard, file: VerifiedFile, most: usize) {
+/// Adds the result of a Parquet or Arrow file.
+fn add(verified: &mut Verified, shard: &Shard, file: VerifiedFile) {
     verified.records = verified.records.saturating_add(file.records);
     verified.bytes += shard.size;
-    let faults = file.losses.faults;
-    faults.counts().iter().for_each(|(kind, count)| *verified.counts.entry(*kind).or_default() += count);
-    let room = most.saturating_sub(verified.faults.len());
-    verified.faults.extend(faults.into_kept().take(room));
+    verified.damage.merge(file.damage);
 }

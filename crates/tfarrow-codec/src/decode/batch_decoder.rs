@@ -22,10 +22,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
 use arrow_select::{filter::filter_record_batch, take::take};
 
-use super::{
-    Skipped,
-    column::{self, ColumnError},
-};
+use super::column::{self, ColumnError};
 use crate::{
     Error, ErrorKind, Limits, OnError, Records, Result, VerifyCrc, WireError,
     example::tape::Tape,
@@ -96,8 +93,8 @@ pub struct BatchDecoder {
     /// Whether a column needs the walk over the wire. Complete records, numbers and offsets do not.
     walks: bool,
     on_error: OnError,
-    /// The records skipped since [`take_skipped`](Self::take_skipped) was called.
-    skipped: Skipped,
+    /// The errors of the records skipped since [`take_skipped`](Self::take_skipped) was called.
+    skipped: Vec<Error>,
     /// The rows of the current batch that are skipped.
     bad: BTreeSet<usize>,
     /// The index of the record of each row of the last batch; `None` if every record has a row.
@@ -135,7 +132,7 @@ impl BatchDecoder {
         let first_values = first_values.collect();
         let tape = Tape::new(&all, &lane_of, options.limits);
         let DecodeOptions { verify_crc, strict, on_error, .. } = options;
-        let (skipped, bad) = (Skipped::default(), BTreeSet::new());
+        let (skipped, bad) = (Vec::new(), BTreeSet::new());
         let schema = projected;
         Ok(Self {
             record_type,
@@ -243,8 +240,9 @@ impl BatchDecoder {
         self.rows.as_ref().and_then(|rows| rows.values().get(row)).map_or(row, |record| *record as usize)
     }
 
-    /// Returns the records skipped since the last call. Records are skipped only with [`OnError::Skip`].
-    pub fn take_skipped(&mut self) -> Skipped {
+    /// Returns the errors of the records skipped since the last call, those of a batch in the order of its columns.
+    /// Records are skipped only with [`OnError::Skip`].
+    pub fn take_skipped(&mut self) -> Vec<Error> {
         mem::take(&mut self.skipped)
     }
 
@@ -288,10 +286,10 @@ impl BatchDecoder {
     /// # Errors
     /// `error`, if errors are not skipped, if it is not about one record, or if the row was skipped before.
     fn skip(&mut self, row: usize, error: Error) -> Result<()> {
-        if self.on_error == OnError::Fail || !Skipped::takes(&error) || !self.bad.insert(row) {
+        if self.on_error == OnError::Fail || !error.is_of_record() || !self.bad.insert(row) {
             return Err(error);
         }
-        self.skipped.add(error);
+        self.skipped.push(error);
         Ok(())
     }
 

@@ -7,11 +7,8 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::{
-    Skipped,
-    batch_decoder::{BatchDecoder, DecodeOptions},
-};
-use crate::{BATCH_CELLS, Limits, OnError, Result, VerifyCrc, frame::FrameCollector};
+use super::batch_decoder::{BatchDecoder, DecodeOptions};
+use crate::{BATCH_CELLS, Error, Limits, OnError, Result, VerifyCrc, frame::FrameCollector};
 
 /// Default number of rows of a batch, as in DataFusion.
 const BATCH_SIZE: usize = 8192;
@@ -188,8 +185,8 @@ impl Decoder {
         self.decoder.schema()
     }
 
-    /// Returns the records that were skipped since the last call. Records are skipped only with [`OnError::Skip`].
-    pub fn take_skipped(&mut self) -> Skipped {
+    /// Returns the errors of the records that were skipped since the last call. Records are skipped only with [`OnError::Skip`].
+    pub fn take_skipped(&mut self) -> Vec<Error> {
         self.decoder.take_skipped()
     }
 

@@ -14,11 +14,9 @@ mod batch_decoder;
 mod column;
 mod decoder;
 mod reader;
-mod skipped;
 
 pub use self::{
     batch_decoder::BatchDecoder,
     decoder::{Decoder, DecoderBuilder},
     reader::Reader,
-    skipped::Skipped,
 };

@@ -11,8 +11,8 @@ use std::{io::BufRead, sync::Arc};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::{Decoder, DecoderBuilder, Skipped};
-use crate::Result;
+use super::{Decoder, DecoderBuilder};
+use crate::{Error, Result};
 
 /// Reads batches from TFRecord bytes, as arrow-csv's `Reader` does from CSV: an iterator, and a [`RecordBatchReader`].
 ///
@@ -64,12 +64,12 @@ impl<R: BufRead> Reader<R> {
         Arc::clone(self.decoder.schema())
     }
 
-    /// Returns the records that were skipped since the last call. Records are skipped only with
+    /// Returns the errors of the records that were skipped since the last call. Records are skipped only with
     /// [`OnError::Skip`](crate::OnError::Skip), see [`DecoderBuilder::with_on_error`].
     ///
     /// A reader that is consumed as an iterator loses them; use [`by_ref`](Iterator::by_ref) and call this method at
     /// the end.
-    pub fn take_skipped(&mut self) -> Skipped {
+    pub fn take_skipped(&mut self) -> Vec<Error> {
         self.decoder.take_skipped()
     }
 

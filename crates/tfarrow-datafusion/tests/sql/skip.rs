@@ -38,7 +38,7 @@ async fn what_is_bad_is_passed_over_and_told() {
     let (found, heard) = skipped("SELECT count(x), sum(x) FROM 'FILE'", &[]).await;
     assert_eq!(found, ["7 | 30"]);
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((skipped.records, skipped.corrupt, skipped.stretches), (3, 1, 0));
+    assert_eq!((skipped.records, skipped.corrupt, skipped.ranges), (3, 1, 0));
     let said = skipped.to_string();
     assert!(said.starts_with("passed over 3 records; the first: "), "{said}");
     assert!(said.contains("a.tfrecord: record 3 (byte "), "{said}");
@@ -87,7 +87,7 @@ async fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     check(rows(&context, &query).await, ["0", "1", "2"]);
     let heard = heard.lock().unwrap().clone();
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((skipped.records, skipped.stretches), (0, 1));
+    assert_eq!((skipped.records, skipped.ranges), (0, 1));
     let says = format!("passed over {} bytes in 1 place that no record can be made of", skipped.bytes);
     assert!(skipped.to_string().starts_with(&says), "{skipped}");
     assert_eq!(skipped.bytes as usize, bytes.len() / 4 - 1);
@@ -112,7 +112,7 @@ async fn a_file_is_read_on_behind_a_length_that_cannot_be_believed() {
     check(rows(&context, &query).await, [&*format!("38 | {}", (0..40).sum::<i64>() - 20)]);
     let heard = heard.lock().unwrap().clone();
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!((skipped.stretches, skipped.bytes as usize), (2, 2 * frame));
+    assert_eq!((skipped.ranges, skipped.bytes as usize), (2, 2 * frame));
 }
 
 #[tokio::test]

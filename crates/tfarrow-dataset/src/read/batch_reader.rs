@@ -6,7 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use tfarrow_codec::{BatchDecoder, DecoderBuilder, Records};
 
-use crate::{Error, Result, ShardReader, SkippedRecords};
+use crate::{DamageReport, Error, Fault, Result, ShardReader};
 
 /// Reads a shard as batches: an iterator, and a [`RecordBatchReader`].
 ///
@@ -52,7 +52,7 @@ pub struct ShardBatchReader {
     limits: (usize, usize),
     /// Records of the chunk that are not decoded yet.
     records: Option<Records>,
-    skipped: SkippedRecords,
+    skipped: DamageReport,
     is_done: bool,
 }
 
@@ -64,7 +64,7 @@ impl ShardBatchReader {
     pub fn new(reader: ShardReader, builder: DecoderBuilder) -> Result<Self, tfarrow_codec::Error> {
         let limits = builder.batch_limits();
         let decoder = builder.build_batch_decoder()?;
-        Ok(Self { reader, decoder, limits, records: None, skipped: SkippedRecords::default(), is_done: false })
+        Ok(Self { reader, decoder, limits, records: None, skipped: DamageReport::default(), is_done: false })
     }
 
     /// The schema of the batches.
@@ -73,7 +73,7 @@ impl ShardBatchReader {
     }
 
     /// Returns what was skipped since the last call: always nothing unless the reader or the decoder skips.
-    pub fn take_skipped(&mut self) -> SkippedRecords {
+    pub fn take_skipped(&mut self) -> DamageReport {
         std::mem::take(&mut self.skipped)
     }
 
@@ -90,8 +90,8 @@ impl ShardBatchReader {
         let (now, later) = records.split_at(count);
         self.records = Some(later);
         let batch = self.decoder.decode(&now).map_err(|error| Error::codec(self.reader.path(), error))?;
-        for error in self.decoder.take_skipped().errors {
-            self.skipped.add_record(Error::codec(self.reader.path(), error));
+        for error in self.decoder.take_skipped() {
+            self.skipped.add_record(Fault::of(0, Error::codec(self.reader.path(), error)));
         }
         Ok(Some(batch))
     }

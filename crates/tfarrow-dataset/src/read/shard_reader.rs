@@ -18,7 +18,7 @@ use arrow_buffer::Buffer;
 use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame, named_values};
 
 use crate::{
-    Compression, Error, ErrorKind, Result, Shard, SkippedRecords,
+    Compression, DamageReport, Error, ErrorKind, Result, Shard,
     format::{
         magic,
         stream::{Failure, Stream},
@@ -89,7 +89,7 @@ pub struct ShardReader {
     on_error: OnError,
     partial_tail: PartialTail,
     /// What [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned yet.
-    lost: SkippedRecords,
+    lost: DamageReport,
 }
 
 /// How far a shard is read.
@@ -146,7 +146,7 @@ impl ShardReader {
     fn of_stream(stream: Stream, path: PathBuf, options: &ReadOptions) -> Self {
         let ReadOptions { chunk_bytes, limits, on_error, partial_tail } = *options;
         let buffer = FrameBuffer::new(chunk_bytes, limits).with_on_error(on_error);
-        let (state, lost) = (State::Reading, SkippedRecords::default());
+        let (state, lost) = (State::Reading, DamageReport::default());
         Self { path, stream, buffer, state, on_error, partial_tail, lost }
     }
 
@@ -176,7 +176,7 @@ impl ShardReader {
             match self.segment()? {
                 None => return Ok(None),
                 Some(Segment::Records(records)) => return Ok(Some(records)),
-                Some(Segment::Lost(lost)) => self.lost.add_lost(lost),
+                Some(Segment::Lost(lost)) => self.lost.add_lost(0, lost),
             }
         }
     }
@@ -197,7 +197,7 @@ impl ShardReader {
     }
 
     /// Returns what [`next`](Self::next) has skipped since the last call.
-    pub fn lost(&mut self) -> SkippedRecords {
+    pub fn lost(&mut self) -> DamageReport {
         mem::take(&mut self.lost)
     }
 

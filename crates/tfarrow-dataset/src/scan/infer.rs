@@ -9,7 +9,7 @@ use tfarrow_codec::{
 
 use super::{InferOptions, OnProgress, Sample, Sampled, Scanned, sample::spread, scan};
 use crate::{
-    Error, ErrorKind, Result, Shard, SkippedRecords, error::shown, fault::Fault, read::same_payload::check_one_payload,
+    DamageReport, Error, ErrorKind, Fault, Result, Shard, error::shown, read::same_payload::check_one_payload,
 };
 
 /// The result of inference.
@@ -22,7 +22,7 @@ pub struct Inferred {
     /// The size of the sample; `None` if all records were read.
     pub sampled: Option<Sampled>,
     /// The corrupt records and bytes that were skipped.
-    pub skipped: SkippedRecords,
+    pub skipped: DamageReport,
 }
 
 impl Inferred {
@@ -166,14 +166,13 @@ pub fn infer_observed<O: RecordObserver + Send>(
     let is_sample = is_cut || read < shards.len();
     let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let mut inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
+    let mut inferred = Inferred { summary, names, sampled, skipped: DamageReport::default() };
     let skips = options.read.on_error == OnError::Skip && inferred.has_strays();
     if let Some((strays, shard, error)) = skips.then(|| inferred.summary.drop_unparsable()).flatten() {
         let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();
-        losses.skipped.records += strays;
-        losses.faults.add(Fault::of(shard as usize, Error::codec(path, error)));
+        losses.records += strays;
+        losses.add(Fault::of(shard as usize, Error::codec(path, error)));
     }
-    inferred.skipped = losses.skipped;
-    inferred.skipped.first = losses.faults.into_kept().next().map(|fault| fault.error);
+    inferred.skipped = losses;
     Ok((inferred, observers))
 }

@@ -35,7 +35,7 @@ pub use self::{
 };
 use crate::{
     Error, ErrorKind, ReadOptions, Result, Segment, Shard, SharedReader, Taken,
-    fault::{Fault, Losses},
+    damage::{DamageReport, Fault},
     lock::lock,
     threads::{TaskQueue, on_threads},
 };
@@ -46,7 +46,7 @@ struct Scanned<O> {
     /// The observer of each thread.
     observers: Vec<O>,
     /// Corrupt records and bytes that were skipped.
-    losses: Losses,
+    losses: DamageReport,
     /// Whether any shard was not read to its end.
     is_cut: bool,
 }
@@ -73,7 +73,7 @@ fn scan<O: RecordObserver + Send>(
     if let Some((_, error)) = errors.min_by_key(|(shard, error)| (*shard, error.record())) {
         return Err(error);
     }
-    let (summary, losses) = (scan.summary(), Losses::new(faults.unwrap_or(1)));
+    let (summary, losses) = (scan.summary(), DamageReport::new(faults.unwrap_or(1)));
     let mut scanned = Scanned { summary, observers: Vec::new(), losses, is_cut: false };
     for worker in workers {
         let merged = scanned.summary.merge(&worker.summary);
@@ -110,7 +110,7 @@ enum ShardState {
 struct Found {
     room: Room,
     /// Bytes that contain no record.
-    losses: Losses,
+    losses: DamageReport,
 }
 
 /// A part of a shard that one thread processes.
@@ -124,7 +124,7 @@ struct Chunk {
 
 impl<'a> ShardScan<'a> {
     fn new(index: usize, shard: &'a Shard, options: &InferOptions, faults: usize) -> Self {
-        let found = Found { room: Room::new(options.sample), losses: Losses::new(faults) };
+        let found = Found { room: Room::new(options.sample), losses: DamageReport::new(faults) };
         let reader = Mutex::new(ShardState::Unopened);
         Self { index, shard, options: options.read_options(), reader, found: Mutex::new(found) }
     }
@@ -195,7 +195,7 @@ struct Worker<O> {
     summary: Summary,
     observer: O,
     /// Corrupt records that were skipped.
-    losses: Losses,
+    losses: DamageReport,
     /// The first error in the order of the data set that this thread has met, and the number of its shard.
     error: Option<(usize, Error)>,
     /// Memory to read into.
@@ -210,7 +210,7 @@ impl Scan<'_> {
     }
 
     fn run<O: RecordObserver>(&self, observer: O) -> Worker<O> {
-        let losses = Losses::new(self.faults.unwrap_or(1));
+        let losses = DamageReport::new(self.faults.unwrap_or(1));
         let mut worker = Worker { summary: self.summary(), observer, losses, error: None, memory: None };
         while let Some((_, shard)) = self.queue.take() {
             self.read(shard, &mut worker);
@@ -231,7 +231,7 @@ impl Scan<'_> {
                 Ok(None) => break,
                 Ok(Some(chunk)) => self.process(shard, worker, chunk),
                 Err(error) if self.faults.is_some() && !error.is_machine() => {
-                    worker.losses.faults.add(Fault::of(shard.index, error));
+                    worker.losses.add(Fault::of(shard.index, error));
                     break;
                 }
                 Err(error) => Err(error),

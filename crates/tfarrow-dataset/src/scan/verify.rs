@@ -8,7 +8,7 @@ use tfarrow_codec::{
 };
 
 use super::{InferOptions, Inferred, OnProgress, Scanned, scan};
-use crate::{Error, Fault, FaultKind, ReadOptions, Result, Shard, SkippedRecords, error::shown};
+use crate::{DamageReport, Error, Fault, FaultKind, ReadOptions, Result, Shard, error::shown};
 
 /// The result of verification.
 #[derive(Debug)]
@@ -19,10 +19,8 @@ pub struct Verified {
     pub bytes: u64,
     /// The type of the records.
     pub record_type: RecordType,
-    /// The first faults, in the order of the data set.
-    pub faults: Vec<Fault>,
-    /// Number of faults of each kind, including those not in [`faults`](Self::faults).
-    pub counts: BTreeMap<FaultKind, u64>,
+    /// The damage found.
+    pub damage: DamageReport,
 }
 
 /// Verifies all of `shards`, and returns the first `most` faults with their places. A fault of a file does not end the
@@ -46,7 +44,7 @@ pub fn verify(
     let strays = || Strays { most, first: BTreeMap::new() };
     let Scanned { summary, observers, mut losses, .. } = scan(shards, &all, &options, Some(most), progress, &strays)?;
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let mut inferred = Inferred { summary, names, sampled: None, skipped: SkippedRecords::default() };
+    let mut inferred = Inferred { summary, names, sampled: None, skipped: DamageReport::default() };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
     let strays = if has_messages { inferred.summary.drop_unparsable().map_or(0, |(strays, ..)| strays) } else { 0 };
     if strays > 0 {
@@ -54,17 +52,16 @@ pub fn verify(
         for (place, (error, bytes)) in observers.into_iter().flat_map(|strays| strays.first) {
             let Some(shard) = shards.get(place.shard as usize) else { continue };
             let error = Error::codec(&shard.path, tfarrow_codec::Error::wire(error, position(place)));
-            losses.faults.add(Fault { bytes, ..Fault::of(place.shard as usize, error) });
+            losses.add(Fault { bytes, ..Fault::of(place.shard as usize, error) });
             kept += 1;
         }
-        losses.faults.count(FaultKind::Message, strays - kept);
+        losses.count(FaultKind::Message, strays - kept);
     }
     Ok(Verified {
         records: inferred.summary.records(),
         bytes: inferred.summary.bytes(),
         record_type: record_type.unwrap_or_else(|| inferred.summary.record_type()),
-        counts: losses.faults.counts().clone(),
-        faults: losses.faults.into_kept().collect(),
+        damage: losses,
     })
 }
 

@@ -65,6 +65,6 @@ fn corrupt_bytes_and_records_are_skipped_and_counted() {
     let found: Vec<_> = reader.by_ref().flat_map(|batch| values(&batch.unwrap())).collect();
     assert_eq!(found, (1..999).collect::<Vec<_>>());
     let skipped = reader.take_skipped();
-    assert_eq!((skipped.records, skipped.corrupt, skipped.stretches), (1, 1, 1));
+    assert_eq!((skipped.records, skipped.corrupt, skipped.ranges), (1, 1, 1));
     assert!(reader.take_skipped().is_empty());
 }

@@ -82,16 +82,16 @@ fn faults_have_the_order_of_the_data_set_for_any_number_of_threads() {
     let places = |faults: &[tfarrow_dataset::Fault]| {
         faults.iter().map(|f| (f.shard, f.record, f.offset, f.bytes, f.error.to_string())).collect::<Vec<_>>()
     };
-    assert_eq!(places(&one.faults), places(&all.faults));
-    assert!(one.faults.is_sorted_by_key(|fault| (fault.shard, fault.offset)));
-    assert_eq!((one.records, one.bytes, &one.counts), (all.records, all.bytes, &all.counts));
-    assert!(one.counts[&FaultKind::Length] > 0 && one.counts[&FaultKind::Data] > 0);
-    let total: u64 = one.counts.values().sum();
-    assert_eq!(total, one.faults.len() as u64);
+    assert_eq!(places(one.damage.faults()), places(all.damage.faults()));
+    assert!(one.damage.faults().is_sorted_by_key(|fault| (fault.shard, fault.offset)));
+    assert_eq!((one.records, one.bytes, one.damage.by_kind()), (all.records, all.bytes, all.damage.by_kind()));
+    assert!(one.damage.by_kind()[&FaultKind::Length] > 0 && one.damage.by_kind()[&FaultKind::Data] > 0);
+    let total: u64 = one.damage.by_kind().values().sum();
+    assert_eq!(total, one.damage.faults().len() as u64);
     // The first faults are kept, and all are counted.
     let few = find(8, 5000, 7);
-    assert_eq!(places(&few.faults), &places(&one.faults)[..7]);
-    assert_eq!(few.counts, one.counts);
+    assert_eq!(places(few.damage.faults()), &places(one.damage.faults())[..7]);
+    assert_eq!(few.damage.by_kind(), one.damage.by_kind());
 }
 
 /// The bytes after a position at which decompression fails are returned as they are stored.
@@ -275,7 +275,7 @@ fn the_members_after_a_damaged_one_are_read() {
         .flat_map(|some| some.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())
         .collect();
     assert!((10..15).chain(15..20).all(|i| found.contains(&payload(i))));
-    assert_eq!(reader.lost().stretches, 1);
+    assert_eq!(reader.lost().ranges, 1);
 }
 
 /// Returns the records found in `bytes`, of which `at_once` are read at once, and the number of lost ranges.
@@ -287,7 +287,7 @@ fn found_in(bytes: &[u8], at_once: usize, options: &ReadOptions) -> (Vec<Vec<u8>
         let sound = (0..records.len()).filter(|index| records.check_crc(*index).is_ok());
         found.extend(sound.map(|index| records.data(index).unwrap().to_vec()));
     }
-    (found, reader.lost().stretches)
+    (found, reader.lost().ranges)
 }
 
 /// A source that returns at most this many bytes at once.

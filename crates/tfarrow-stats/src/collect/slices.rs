@@ -16,7 +16,7 @@ use tfarrow_codec::{
     Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
-use tfarrow_dataset::{Error, InferOptions, Inferred, OnProgress, Shard, SkippedRecords};
+use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, Shard};
 
 use super::{Statistics, StatisticsObserver};
 use crate::summary_statistics::text_or_bytes;
@@ -175,7 +175,7 @@ impl Statistics {
                 counters.push(part.counter);
             }
             let (names, sampled) = (all.inferred.names.clone(), all.inferred.sampled);
-            let inferred = Inferred { summary, names, sampled, skipped: SkippedRecords::default() };
+            let inferred = Inferred { summary, names, sampled, skipped: DamageReport::default() };
             slices.push(Slice { value, statistics: Self::merge(inferred, counters, 1 + count) });
         }
         // The sort is stable, so that slices of equal size stay in the order of their values.

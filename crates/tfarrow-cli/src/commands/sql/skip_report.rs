@@ -9,7 +9,7 @@ use std::{
 };
 
 use tfarrow_datafusion::sql_advice;
-use tfarrow_dataset::SkippedRecords;
+use tfarrow_dataset::DamageReport;
 
 use crate::{stderr, text::escape};
 
@@ -17,27 +17,27 @@ use crate::{stderr, text::escape};
 #[derive(Default)]
 pub(super) struct SkipReport {
     /// Records skipped since the current statement began.
-    skipped: Mutex<SkippedRecords>,
+    skipped: Mutex<DamageReport>,
     /// Whether any statement skipped records.
     any: AtomicBool,
 }
 
 impl SkipReport {
     /// Adds the records that a scan skipped.
-    pub(super) fn add(&self, skipped: SkippedRecords) {
+    pub(super) fn add(&self, skipped: DamageReport) {
         self.lock().merge(skipped);
     }
 
     /// Begins a statement. Threads of the previous one may have read past its result, so their counts are dropped.
     pub(super) fn begin(&self) {
-        *self.lock() = SkippedRecords::default();
+        *self.lock() = DamageReport::default();
     }
 
     /// Prints what the current statement skipped, if anything.
     pub(super) fn print(&self) {
         let skipped = mem::take(&mut *self.lock());
         if !skipped.is_empty() {
-            let advice = skipped.first.as_ref().and_then(|first| sql_advice(&first.remedies()));
+            let advice = skipped.first().and_then(|first| sql_advice(&first.remedies()));
             let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
             stderr::print(&escape(&format!("{skipped}{advice}")));
             self.any.store(true, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl SkipReport {
         self.any.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, SkippedRecords> {
+    fn lock(&self) -> MutexGuard<'_, DamageReport> {
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,261 @@
+//! Damage: what a pass over a data set skips, as counts, with the first faults and their places.
+
+use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
+
+use tfarrow_codec::Category;
+
+use crate::{Error, ErrorKind, Lost};
+
+/// Something that is wrong with a shard, and where.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The number of the shard in its data set.
+    pub shard: usize,
+    /// The number of the record. A range of bytes that is no record counts as one.
+    pub record: u64,
+    /// The offset in the decompressed shard.
+    pub offset: u64,
+    /// Number of bytes lost, with frames if there are any; of bytes that cannot be decompressed, as they are stored.
+    pub bytes: u64,
+    /// What is wrong.
+    pub error: Arc<Error>,
+}
+
+/// The kind of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FaultKind {
+    /// A corrupt length of a record.
+    Length,
+    /// A CRC of a record's data that does not match, or a checksum of a part of a Parquet or Arrow file.
+    Data,
+    /// A record that is not the message that it should be.
+    Message,
+    /// A truncated last record.
+    Tail,
+    /// Compressed bytes that cannot be decompressed, are truncated, or are followed by something else.
+    Compression,
+    /// An exceeded limit.
+    Limit,
+    /// A file of an unknown format, or one that cannot be read.
+    File,
+}
+
+impl FaultKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] =
+        [Self::Length, Self::Data, Self::Message, Self::Tail, Self::Compression, Self::Limit, Self::File];
+
+    /// The name, in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::Data => "data",
+            Self::Message => "message",
+            Self::Tail => "tail",
+            Self::Compression => "compression",
+            Self::Limit => "limit",
+            Self::File => "file",
+        }
+    }
+}
+
+impl Fault {
+    /// The fault of an error in the shard of this number. Its lost bytes are 0.
+    pub fn of(shard: usize, error: Error) -> Self {
+        let offset = match error.kind() {
+            ErrorKind::Codec(error) => error.position().offset,
+            ErrorKind::Checksum { offset, .. } => *offset,
+            _ => 0,
+        };
+        Self { shard, record: Self::record_of(&error), offset, bytes: 0, error: Arc::new(error) }
+    }
+
+    /// The number of the record that an error is about.
+    pub fn record_of(error: &Error) -> u64 {
+        match error.kind() {
+            ErrorKind::Codec(error) => error.position().record,
+            ErrorKind::Damaged { record, .. } | ErrorKind::Checksum { record, .. } => *record,
+            _ => 0,
+        }
+    }
+
+    /// The kind of the fault.
+    pub fn kind(&self) -> FaultKind {
+        match self.error.kind() {
+            ErrorKind::Damaged { .. } => FaultKind::Compression,
+            ErrorKind::Checksum { .. } => FaultKind::Data,
+            ErrorKind::Codec(error) => match (error.category(), error.kind()) {
+                (Category::Corrupt, tfarrow_codec::ErrorKind::LengthCrc { .. }) => FaultKind::Length,
+                (Category::Corrupt, _) => FaultKind::Data,
+                (Category::Truncated, _) => FaultKind::Tail,
+                (Category::Limit, _) => FaultKind::Limit,
+                (Category::Data | Category::Usage, _) => FaultKind::Message,
+            },
+            _ => FaultKind::File,
+        }
+    }
+
+    /// The place in the data set. The path orders the faults of files that have no numbers.
+    fn place(&self) -> (usize, Option<&Path>, u64, u64) {
+        (self.shard, self.error.path(), self.offset, self.record)
+    }
+}
+
+/// What a pass over a data set skipped, or over one shard: counts, and the first faults in the order of the data set.
+///
+/// ```text
+/// add_record    a record that is corrupt, or does not fit      records + 1
+/// add_lost      a range of bytes that is no record             ranges + 1, bytes
+/// add           another fault, such as a file's                its kind alone
+/// ```
+#[derive(Clone, Debug)]
+pub struct DamageReport {
+    /// Number of skipped records.
+    pub records: u64,
+    /// Number of these that are corrupt. The others do not fit the type or the columns that they are read as.
+    pub corrupt: u64,
+    /// Number of ranges of bytes that are no record. Each had one record or more.
+    pub ranges: u64,
+    /// Number of bytes in these ranges; of bytes that cannot be decompressed, as they are stored.
+    pub bytes: u64,
+    by_kind: BTreeMap<FaultKind, u64>,
+    /// Maximum number of faults that are kept.
+    most: usize,
+    /// The first faults, by place.
+    first: Vec<Fault>,
+    /// The last range of each shard, which the next piece may continue.
+    open: BTreeMap<usize, Arc<Error>>,
+}
+
+/// A report that keeps the first fault.
+impl Default for DamageReport {
+    fn default() -> Self {
+        Self::new(1)
+    }
+}
+
+impl DamageReport {
+    /// An empty report that keeps the first `most` faults.
+    pub fn new(most: usize) -> Self {
+        Self {
+            records: 0,
+            corrupt: 0,
+            ranges: 0,
+            bytes: 0,
+            by_kind: BTreeMap::new(),
+            most,
+            first: Vec::new(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Whether there is no fault.
+    pub fn is_empty(&self) -> bool {
+        self.by_kind.is_empty()
+    }
+
+    /// Adds a record that is corrupt, or does not fit.
+    pub fn add_record(&mut self, fault: Fault) {
+        self.records += 1;
+        self.corrupt += u64::from(fault.kind() == FaultKind::Data);
+        self.add(fault);
+    }
+
+    /// Adds a range of a shard, or a piece that continues the last one.
+    pub fn add_lost(&mut self, shard: usize, lost: Lost) {
+        let bytes = lost.bytes.len() as u64;
+        self.bytes += bytes;
+        match lost.error {
+            Some(error) => {
+                self.ranges += 1;
+                let fault = Fault { offset: lost.offset, bytes, ..Fault::of(shard, error) };
+                self.open.insert(shard, Arc::clone(&fault.error));
+                self.add(fault);
+            }
+            None => {
+                let Some(error) = self.open.get(&shard) else { return };
+                let range = self.first.iter_mut().rev().find(|fault| Arc::ptr_eq(&fault.error, error));
+                range.into_iter().for_each(|fault| fault.bytes += bytes);
+            }
+        }
+    }
+
+    /// Adds a fault that is neither a record nor a range, such as that of a file that cannot be read.
+    pub fn add(&mut self, fault: Fault) {
+        self.count(fault.kind(), 1);
+        self.keep(fault);
+    }
+
+    fn keep(&mut self, fault: Fault) {
+        let index = self.first.partition_point(|known| known.place() <= fault.place());
+        if index < self.most {
+            self.first.insert(index, fault);
+            self.first.truncate(self.most);
+        }
+    }
+
+    /// Adds to the number of faults of a kind, without their places.
+    pub(crate) fn count(&mut self, kind: FaultKind, count: u64) {
+        if count > 0 {
+            *self.by_kind.entry(kind).or_default() += count;
+        }
+    }
+
+    /// Adds the report of another pass, or of another part of this one.
+    pub fn merge(&mut self, other: Self) {
+        let Self { records, corrupt, ranges, bytes, by_kind, first, .. } = other;
+        self.records += records;
+        self.corrupt += corrupt;
+        self.ranges += ranges;
+        self.bytes += bytes;
+        by_kind.into_iter().for_each(|(kind, count)| self.count(kind, count));
+        first.into_iter().for_each(|fault| self.keep(fault));
+    }
+
+    /// This report of one shard, whose number in its data set is `shard`.
+    pub fn of_shard(mut self, shard: usize) -> Self {
+        self.first.iter_mut().for_each(|fault| fault.shard = shard);
+        self
+    }
+
+    /// The number of faults of each kind, with those that are not kept.
+    pub fn by_kind(&self) -> &BTreeMap<FaultKind, u64> {
+        &self.by_kind
+    }
+
+    /// The faults that are kept, in the order of the data set.
+    pub fn faults(&self) -> &[Fault] {
+        &self.first
+    }
+
+    /// The error of the first fault, if it is kept.
+    pub fn first(&self) -> Option<&Error> {
+        self.first.first().map(|fault| fault.error.as_ref())
+    }
+
+    /// The counts, without faults.
+    pub fn counts(&self) -> Self {
+        let Self { records, corrupt, ranges, bytes, .. } = *self;
+        Self { records, corrupt, ranges, bytes, by_kind: self.by_kind.clone(), ..Self::new(0) }
+    }
+}
+
+impl fmt::Display for DamageReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = |count| if count == 1 { "" } else { "s" };
+        let (bytes, ranges) = (self.bytes, self.ranges);
+        f.write_str("passed over ")?;
+        if self.records > 0 || ranges == 0 {
+            write!(f, "{} record{}", self.records, s(self.records))?;
+        }
+        if ranges > 0 {
+            let and = if self.records > 0 { ", and " } else { "" };
+            write!(f, "{and}{bytes} byte{} in {ranges} place{}", s(bytes), s(ranges))?;
+            write!(f, " that no record can be made of")?;
+        }
+        match self.first() {
+            Some(first) => write!(f, "; the first: {first}"),
+            None => Ok(()),
+        }
+    }
+}
