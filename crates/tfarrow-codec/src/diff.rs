@@ -54,7 +54,7 @@ pub enum DifferenceKind {
         /// The index of the value in its list.
         index: usize,
         /// The values, left and right.
-        values: [Value; 2],
+        values: [FeatureValue; 2],
     },
     /// Bytes outside of features: unknown fields of the records, or records that are not messages.
     Bytes,
@@ -62,7 +62,7 @@ pub enum DifferenceKind {
 
 /// A value of a feature.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum FeatureValue {
     /// A value of a `bytes_list`.
     Bytes(Vec<u8>),
     /// The bits of a value of a `float_list`.
@@ -72,7 +72,7 @@ pub enum Value {
 }
 
 /// Formats text in quotes, other bytes in quotes with escapes, floats as Rust does, and NaN with its bits.
-impl fmt::Display for Value {
+impl fmt::Display for FeatureValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int64(value) => value.fmt(f),
@@ -261,9 +261,9 @@ impl List {
 fn differ(step: Option<usize>, one: &List, other: &List) -> Option<DifferenceKind> {
     match (one, other) {
         (List::Unset, List::Unset) => None,
-        (List::Bytes(one), List::Bytes(other)) => first(step, one, other, |value| Value::Bytes(value.clone())),
-        (List::Float(one), List::Float(other)) => first(step, one, other, |bits| Value::Float(*bits)),
-        (List::Int64(one), List::Int64(other)) => first(step, one, other, |value| Value::Int64(*value)),
+        (List::Bytes(one), List::Bytes(other)) => first(step, one, other, |value| FeatureValue::Bytes(value.clone())),
+        (List::Float(one), List::Float(other)) => first(step, one, other, |bits| FeatureValue::Float(*bits)),
+        (List::Int64(one), List::Int64(other)) => first(step, one, other, |value| FeatureValue::Int64(*value)),
         _ => Some(DifferenceKind::Kinds(one.kind(), other.kind())),
     }
 }
@@ -273,7 +273,7 @@ fn first<T: PartialEq>(
     step: Option<usize>,
     left: &[T],
     right: &[T],
-    value: impl Fn(&T) -> Value,
+    value: impl Fn(&T) -> FeatureValue,
 ) -> Option<DifferenceKind> {
     if left.len() != right.len() {
         return Some(DifferenceKind::Lengths(left.len(), right.len()));

@@ -8,7 +8,7 @@
 //! the number of that order, with a length that depends on the number of entries alone. A difference of any other
 //! length is:
 //!
-//! | first byte | what follows |
+//! | first byte | bytes after it |
 //! |---|---|
 //! | 1 | the record as parts: varints with a [`Part`] in the low three bits and its argument in the others |
 //! | 2 | the complete record |

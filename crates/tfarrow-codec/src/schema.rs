@@ -86,7 +86,7 @@ named_values!(RecordType {
     Raw = "raw": "Any bytes: one binary column, `record`",
 });
 
-/// How features are represented as columns.
+/// The representation of features as columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// A value without a list if every list has exactly one; text if every value is UTF-8. Lossless for the records

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_codec::{
     Kind, Role,
-    diff::{Difference, DifferenceKind, Value as FeatureValue},
+    diff::{Difference, DifferenceKind, FeatureValue},
 };
 use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff};
 use tfarrow_dataset::DamageReport;

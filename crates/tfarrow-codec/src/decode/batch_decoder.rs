@@ -31,7 +31,7 @@ use crate::{
 
 /// The options of decoding, which a [`DecoderBuilder`](crate::DecoderBuilder) sets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DecodeOptions {
+pub(crate) struct DecoderOptions {
     /// The indices of the wanted columns of the schema, in the order of the batches; `None` for all columns.
     pub(crate) projection: Option<Vec<usize>>,
     /// The number of values to decode of the lists of a column, by the index of the column; all values of other
@@ -107,7 +107,7 @@ impl BatchDecoder {
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a column that records are not decoded to, and [`ErrorKind::Arrow`] for an index
     /// of the projection that the schema does not have.
-    pub(crate) fn try_new(schema: &SchemaRef, options: DecodeOptions) -> Result<Self> {
+    pub(crate) fn try_new(schema: &SchemaRef, options: DecoderOptions) -> Result<Self> {
         let record_type = schema::record_type_of(schema);
         let all =
             schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
@@ -131,7 +131,7 @@ impl BatchDecoder {
             wanted.iter().map(|index| options.first_values.get(index).copied().filter(|_| !whole(index)));
         let first_values = first_values.collect();
         let tape = Tape::new(&all, &lane_of, options.limits);
-        let DecodeOptions { verify_crc, strict, on_error, .. } = options;
+        let DecoderOptions { verify_crc, strict, on_error, .. } = options;
         let (skipped, bad) = (Vec::new(), BTreeSet::new());
         let schema = projected;
         Ok(Self {

@@ -7,7 +7,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::batch_decoder::{BatchDecoder, DecodeOptions};
+use super::batch_decoder::{BatchDecoder, DecoderOptions};
 use crate::{BATCH_CELLS, Error, Limits, OnError, Result, VerifyCrc, frame::FrameCollector};
 
 /// Default number of rows of a batch, as in DataFusion.
@@ -41,7 +41,7 @@ pub struct DecoderBuilder {
     schema: SchemaRef,
     batch_size: usize,
     batch_bytes: usize,
-    options: DecodeOptions,
+    options: DecoderOptions,
 }
 
 impl DecoderBuilder {
@@ -49,7 +49,7 @@ impl DecoderBuilder {
     /// infers, or which the caller makes; [`schema`](crate::schema) lists the types. Features without a column are
     /// skipped and [counted](BatchDecoder::unknown_features).
     pub fn new(schema: SchemaRef) -> Self {
-        Self { schema, batch_size: BATCH_SIZE, batch_bytes: BATCH_BYTES, options: DecodeOptions::default() }
+        Self { schema, batch_size: BATCH_SIZE, batch_bytes: BATCH_BYTES, options: DecoderOptions::default() }
     }
 
     /// Sets the columns of the batches, as indices into the schema, in any order. Other features are skipped without

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A copy of a constant number of bytes is one or two instructions; one of a variable number is a call of `memcpy`. The
-//! block bounds what may be overwritten, and is copied to the caller's bytes when it is full.
+//! block bounds the bytes that may be overwritten, and is copied to the caller's bytes when it is full.
 
 use crate::example::wire::{LENS, MORE, highest, look_up};
 

@@ -1,14 +1,14 @@
 //! Encoding batches as framed records.
 //!
 //! ```text
-//! schema ─▶ plan                                   once: what each column becomes, or why it is refused
+//! schema ─▶ plan                                   once: the conversion of each column, or an error
 //! batch  ─▶ lists, normalize ─▶ feature ─▶ record  for each batch: convert, measure, write
 //!           └ losses                 └ entry, block_writer
 //! ```
 //!
 //! - [`Encoder`] encodes batches to bytes, and [`Writer`] writes them to anything that implements
 //!   [`Write`](std::io::Write). [`ExactColumn`] adds the column that restores the bytes of decoded records.
-//! - `plan` decides for each column of the schema what it becomes, and refuses columns that no record can hold.
+//! - `plan` decides how each column of the schema is converted, and refuses columns that no record can hold.
 //! - `lists` and `normalize` convert Arrow types to the types of features; `losses` counts values that change.
 //! - `feature` measures a column for all rows of the batch, and writes it row by row. `entry` writes the start of a map
 //!   entry, `block_writer` buffers the output.

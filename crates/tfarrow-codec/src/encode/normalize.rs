@@ -12,6 +12,8 @@
 //! A value under a null, or in a null list, does not count: no record has it. Functions here therefore take `row_of`,
 //! which maps the index of a value to its row, or to `None`.
 //!
+//! All conversions keep the number of values, so that the offsets of lists and the nulls remain valid.
+//!
 //! Decimals are parsed from their digits instead of being cast, and `uint64` is reinterpreted: both are rules of
 //! `EncoderBuilder::with_lossy`, which Arrow's casts do not have.
 
@@ -86,7 +88,8 @@ fn views(array: &ArrayRef, leaf: &Leaf) -> Result<Option<(ArrayRef, Values)>> {
     Ok(Some((array, values)))
 }
 
-/// Converts values of a fixed size to views.
+/// Converts values of a fixed size to views, which refer to the buffer of `array`: the offset of a value is its row
+/// times the size.
 fn fixed_views(array: &FixedSizeBinaryArray) -> Result<BinaryViewArray> {
     if u32::try_from(array.values().len()).is_err() {
         // The offsets of views have 32 bits; a larger array is copied to several buffers.
@@ -147,6 +150,9 @@ fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> ArrayR
 }
 
 /// Converts `uint64`, whose values from 2^63 on would become negative.
+///
+/// # Errors
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for such a value, unless losses are allowed.
 fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: u64| i64::try_from(value).is_err();
     let found = |value| format!("{value}, past the end of int64");
@@ -162,7 +168,11 @@ fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Le
     Ok(Arc::new(array.unary::<_, Int64Type>(|value| value as i64)))
 }
 
-/// Converts `float64`, most of whose values are not exact in `float32`.
+/// Converts `float64`, most of whose values are not exact in `float32`. NaN becomes NaN, which does not count as a
+/// change.
+///
+/// # Errors
+/// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for a value that is not exact, unless losses are allowed.
 fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
     let found = |value| format!("{value:?}, which float32 cannot hold exactly");

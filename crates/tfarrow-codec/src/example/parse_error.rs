@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Limit, Limits, Records, WireError};
 
 impl Records {
     /// Returns the error that the record at `index` does not parse or exceeds one of `limits`, with its position and,
-    /// for a limit, what was found. `lists` is `true` if the record may have feature lists.
+    /// for a limit, the number that was found. `lists` is `true` if the record may have feature lists.
     #[doc(hidden)]
     pub fn parse_error(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
         let data = self.data(index).unwrap_or_default();

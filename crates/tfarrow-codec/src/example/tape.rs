@@ -53,7 +53,7 @@ pub(crate) struct Slot {
     start: u32,
     /// Length of the body in bytes.
     len: u32,
-    /// The state, which also decides what the body is.
+    /// The state, on which the meaning of the body depends.
     pub(crate) state: State,
     /// Whether the range is in `joined` instead of the chunk.
     joined: bool,

@@ -1,7 +1,7 @@
 //! Protobuf's wire format: varints, tags, lengths, and skipping unknown fields.
 //!
-//! Each function takes what it reads from the front of `rest`. A message is a sequence of fields, each a tag and a
-//! value:
+//! Each function removes the bytes that it reads from the front of `rest`. A message is a sequence of fields, each a
+//! tag and a value:
 //!
 //! ```text
 //! 08 96 01        tag 08 = field 1 << 3 | VARINT;   varint: 0x16 + (0x01 << 7) = 150

@@ -51,8 +51,8 @@ pub struct Lost<E = Error> {
     pub offset: u64,
     /// The bytes.
     pub bytes: Buffer,
-    /// Whether the bytes are as the file stores them because they could not be decompressed. Always `false` in what
-    /// [`FrameBuffer`] returns, which reads decompressed bytes.
+    /// Whether the bytes are as the file stores them because they could not be decompressed. Always `false` for
+    /// segments of a [`FrameBuffer`], which reads decompressed bytes.
     pub is_stored: bool,
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tfarrow_codec::{
     Limits, RecordType, Role,
-    diff::{Differ, Difference, DifferenceKind, Incomparable, Value},
+    diff::{Differ, Difference, DifferenceKind, FeatureValue, Incomparable},
 };
 use tfarrow_testkit::{
     config, generate,
@@ -64,13 +64,13 @@ fn the_first_value_that_differs_is_reported() {
         what.clone()
     };
     let int = |values: &[u8]| [&[0x1a, values.len() as u8 + 2, 0x0a, values.len() as u8], values].concat();
-    let values = [Value::Int64(2), Value::Int64(4)];
+    let values = [FeatureValue::Int64(2), FeatureValue::Int64(4)];
     assert_eq!(differ(&int(&[1, 2, 3]), &int(&[1, 4, 5])), DifferenceKind::Values { step: None, index: 1, values });
     assert_eq!(differ(&int(&[1, 2]), &int(&[1])), DifferenceKind::Lengths(2, 1));
     assert!(matches!(differ(&int(&[1]), &[]), DifferenceKind::Kinds(Some(_), None)));
     assert!(matches!(differ(&int(&[]), &[0x12, 0]), DifferenceKind::Kinds(Some(_), Some(_))));
     // 0.0 and -0.0 differ.
-    let values = [Value::Float(0), Value::Float(1 << 31)];
+    let values = [FeatureValue::Float(0), FeatureValue::Float(1 << 31)];
     let zeros = [&[0x12, 6, 0x0a, 4, 0, 0, 0, 0][..], &[0x12, 6, 0x0a, 4, 0, 0, 0, 0x80]];
     assert_eq!(differ(zeros[0], zeros[1]), DifferenceKind::Values { step: None, index: 0, values });
 }

@@ -180,8 +180,8 @@ fn files_of_tensorflow_have_a_round_trip() {
     }
 }
 
-/// Where the keys are sorted as columns are (Python's are not where one name begins with another), not a bit is
-/// different.
+/// Files whose keys are sorted as columns are (Python sorts them differently if one name begins with another): not a
+/// bit is different.
 #[test]
 fn files_of_tensorflow_with_sorted_keys_are_byte_identical() {
     let sorted = ["scalar", "ragged", "text", "shards", "tfds", "magic"];

@@ -97,6 +97,7 @@ impl<'t> ValueDecoder<'t> for Int64Decoder {
         self.values.push(0);
     }
 
+    /// Makes the array of the values, without a copy.
     fn finish(self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
         Ok(Arc::new(Int64Array::try_new(self.values.into(), nulls)?))
     }
@@ -144,6 +145,7 @@ impl<'t> ValueDecoder<'t> for FloatDecoder {
         self.values.reserve(4 * size.values);
     }
 
+    /// Appends the values of a list. A packed list is copied in one piece.
     #[inline]
     fn push(&mut self, body: &'t [u8]) -> wire::Result<usize> {
         let before = self.values.len();

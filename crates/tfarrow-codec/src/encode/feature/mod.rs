@@ -56,12 +56,12 @@ trait ValueEncoder {
         values.map(|value| self.one_len(value)).sum()
     }
 
-    /// Writes the value at an index as the body of a list of one value. `len` is what [`one_len`](Self::one_len)
-    /// returned.
+    /// Writes the value at an index as the body of a list of one value. `len` is the result of
+    /// [`one_len`](Self::one_len).
     fn write_one(&self, value: usize, len: u64, out: &mut BlockWriter<'_>);
 
-    /// Writes the values in a range of indices as the body of a list. `len` is what [`all_len`](Self::all_len)
-    /// returned.
+    /// Writes the values in a range of indices as the body of a list. `len` is the result of
+    /// [`all_len`](Self::all_len).
     fn write_all(&self, values: Range<usize>, len: u64, out: &mut BlockWriter<'_>);
 }
 
