@@ -10,7 +10,7 @@ use parquet::errors::ParquetError;
 use tfarrow_codec::{Category, Limit, RecordType, Remedy, diff::Incomparable};
 use tfarrow_dataset::ErrorKind;
 
-use crate::{existing_file::Differs, schema_json::SchemaJsonError};
+use crate::{differs::Differs, schema::json::SchemaJsonError};
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -9,52 +9,51 @@
 //! Reading takes little time and is done by one thread at a time. Decoding and encoding use all cores, also for one file.
 //! The pieces of a shard are written in the order of their units, so that the output does not depend on timing.
 //!
-//! The crate also [repairs](repair) TFRecord files, [compares](diff()) data sets, [verifies](verify()) Parquet and Arrow
+//! | module | contains |
+//! |---|---|
+//! | `convert`, `repair`, `diff`, `verify` | the operations; `convert/speculative.rs` saves the pass that infers columns |
+//! | `plan` | format and names of outputs, checks before anything is written, the jobs of a conversion |
+//! | `input` | shards as units; the readers of Parquet and Arrow files |
+//! | `worker` | conversion of units to pieces; the scheduler of jobs; the pairs of input and output formats |
+//! | `formats` | encoders and writers of Parquet, Arrow and TFRecord files |
+//! | `output` | pieces in the order of units; files, existing files and streams |
+//! | `journal` | the record of complete outputs, with which an interrupted conversion is resumed |
+//! | `damage` | the report of skipped records, and their quarantine |
+//! | `checksums` | checksums of Parquet and Arrow files |
+//! | `schema` | schemas in files and as JSON |
+//!
+//! The modules have no import cycles.
+//!
+//! The crate also [repairs](repair()) TFRecord files, [compares](diff()) data sets, [verifies](verify()) Parquet and Arrow
 //! files, and reads and writes [schemas as JSON](schema_json).
 //!
 //! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and does not print.
 
-mod arrow_file;
 mod checksums;
-pub mod columnar;
+mod convert;
 mod damage;
 mod diff;
+mod differs;
 mod error;
-mod existing_file;
-mod fingerprint;
-mod folders;
 mod formats;
-mod guarded;
 mod input;
-mod job;
-mod jobs;
 mod journal;
-mod lock_file;
 mod options;
-mod ordered;
-mod origin;
 mod output;
-mod parquet_file;
-mod parquet_lists;
-mod parquet_rows;
 mod plan;
 mod progress;
-mod quarantine;
-mod records;
-mod routes;
-mod run;
-mod schema_file;
-pub mod schema_json;
-mod setup;
-mod speculative;
+mod repair;
+mod schema;
 mod verify;
 mod worker;
 
+pub use convert::{ConvertReport, convert};
 pub use diff::{DataSetDiff, DiffOptions, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use error::{Error, NotASchema, Result};
+pub use input::columnar;
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;
 pub use progress::Progress;
-pub use run::{ConvertReport, convert, repair};
-pub use schema_file::read_schema;
+pub use repair::repair;
+pub use schema::{json as schema_json, read_schema};
 pub use verify::{VerifiedFile, verify};

@@ -5,7 +5,10 @@ use std::{fs::File, io};
 use arrow_ipc::reader::FileReader;
 use tfarrow_dataset::{Contents, DamageReport, Fault, Shard};
 
-use crate::{Error, Result, arrow_file::arrow_reader, guarded::guarded, parquet_file::ParquetFile, parquet_rows};
+use crate::{
+    Error, Result,
+    input::{arrow_file::arrow_reader, guarded::guarded, parquet_file::ParquetFile, parquet_rows},
+};
 
 /// The result of verifying a Parquet or Arrow file.
 #[derive(Debug)]

@@ -13,7 +13,7 @@
 //! | [`TfRecordFileFormat`](tfrecord::TfRecordFileFormat) | frames | workers; the writer compresses |
 //!
 //! The type of a piece belongs to its format, so that pieces of one format cannot be written to a file of another.
-//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` in `jobs.rs`.
+//! If you add a format, you must also add it to [`Target`](crate::Target) and to `Conversion::job` in `plan/jobs.rs`.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -12,6 +12,11 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, file_names};
 
+use super::{
+    OutputPlace,
+    origin::OriginalShard,
+    setup::{Conversion, SourceInfo},
+};
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Reshard, Result, Target,
     formats::{
@@ -21,14 +26,13 @@ use crate::{
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
     input::{ReadContext, RowSource, UnitReader, UnitSize},
-    job::{self, CommitMode, Job, JobTotals, Naming, RouteJob},
     journal::{self, CompletedOutput, Journal},
-    origin::OriginalShard,
     output::{ClosedOutput, Destination, OutputOptions},
-    plan::{self, OutputPlace},
-    routes::{CopyFrames, Decode, Reencode, Route},
-    setup::{Conversion, SourceInfo},
-    worker::DecodeOptions,
+    worker::{
+        DecodeOptions,
+        job::{self, CommitMode, Job, JobTotals, Naming, RouteJob},
+        routes::{CopyFrames, Decode, Reencode, Route},
+    },
 };
 
 /// Maximum bytes of a unit that is not a row group.
@@ -272,18 +276,18 @@ impl<'c> Conversion<'c> {
             Target::Parquet | Target::Arrow => "",
         };
         let extension = format!("{}{suffix}", self.plan.target.name());
-        plan::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
+        super::check_quarantine_of_set(self.options.quarantine.as_deref(), folder, &stem, &extension)?;
         if let (Some(count), Some(shard)) = (count, self.shards.first()) {
             let name = |number| (shard, folder.join(file_names::tf_shard_name(&stem, number, count, &extension)));
-            plan::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
+            super::check_outputs(&(0..count).map(name).collect::<Vec<_>>(), self.options)?;
         }
         // The names of shards contain their number, which is not known yet if the size of shards is given. A resumed run
         // takes it from the names of the existing shards.
         let count = match count {
-            None if self.options.resume => plan::existing_count(folder, &stem, &extension)?,
+            None if self.options.resume => super::existing_count(folder, &stem, &extension)?,
             count => count,
         };
-        plan::check_other_shards(folder, &stem, &extension, count)?;
+        super::check_other_shards(folder, &stem, &extension, count)?;
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 

@@ -1,6 +1,6 @@
 //! The rows of a Parquet file, in batches.
 //!
-//! Lists of numbers, which are most of the values of many data sets, are read by [`crate::parquet_lists`]. All other columns
+//! Lists of numbers, which are most of the values of many data sets, are read by [`parquet_lists`]. All other columns
 //! are read by the Arrow reader of the `parquet` crate.
 
 use std::{fs::File, ops::Range, path::Path, sync::Arc};
@@ -17,13 +17,12 @@ use parquet::{
 use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::Shard;
 
-use crate::{
-    Error, Result,
+use super::{
     guarded::{guarded, until_error},
-    options::BATCH_ROWS,
     parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
 };
+use crate::{Error, Result, options::BATCH_ROWS};
 
 /// Maximum uncompressed bytes of the rows in one batch, by the average of the row group.
 const READ_BYTES: i64 = 4 << 20;

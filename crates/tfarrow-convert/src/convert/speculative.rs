@@ -8,7 +8,7 @@
 use tfarrow_codec::OnError;
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
-use crate::{Reshard, Result, job::JobTotals, journal::Journal, output::Destination, setup::Conversion};
+use crate::{Reshard, Result, journal::Journal, output::Destination, plan::setup::Conversion, worker::job::JobTotals};
 
 /// Converts with the columns of a sample. `None` if that is not safe, or a record does not fit.
 ///

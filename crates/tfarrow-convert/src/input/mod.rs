@@ -14,13 +14,15 @@ use arrow_array::RecordBatch;
 use tfarrow_codec::Records;
 use tfarrow_dataset::{Contents, Lost, PartialTail, ReadOptions, Segment, Shard, ShardReader};
 
-use crate::{
-    Error, Progress, Result,
-    columnar::{self, Batches},
-    damage::DamageLog,
-    options::Reshard,
-    parquet_file::ParquetFile,
-};
+use self::{columnar::Batches, parquet_file::ParquetFile};
+use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
+
+pub(crate) mod arrow_file;
+pub mod columnar;
+pub(crate) mod guarded;
+pub(crate) mod parquet_file;
+mod parquet_lists;
+pub(crate) mod parquet_rows;
 
 /// A part of a job that one worker converts on its own.
 pub(crate) struct Unit<C> {
@@ -429,7 +431,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let shard = resolve(&[&path]).unwrap().remove(0);
         let (progress, damage) =
-            (Progress::default(), DamageLog::new(None, crate::quarantine::Earlier::Refused).unwrap());
+            (Progress::default(), DamageLog::new(None, crate::damage::quarantine::Earlier::Refused).unwrap());
         let options = ReadOptions { partial_tail, ..ReadOptions::default() };
         let context = ReadContext { options, progress: &progress, damage: &damage };
         let mut reader =

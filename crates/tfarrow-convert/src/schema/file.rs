@@ -6,7 +6,8 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::schema::{with_views, without_exact};
 use tfarrow_dataset::Contents;
 
-use crate::{Error, Result, columnar, error::NotASchema, schema_json};
+use super::json;
+use crate::{Error, Result, input::columnar};
 
 /// Reads the schema in the file `path`. View types are replaced by plain types.
 ///
@@ -25,5 +26,5 @@ fn read_json(path: &Path) -> Result<SchemaRef> {
     let invalid = |source| Error::NotASchema { path: path.to_owned(), source };
     let text = std::fs::read(path).map_err(|e| Error::io(path, e))?;
     let json = serde_json::from_slice(&text).map_err(|e| invalid(NotASchema::Json(e)))?;
-    schema_json::from_json(&json).map_err(|e| invalid(NotASchema::Schema(e)))
+    json::from_json(&json).map_err(|e| invalid(NotASchema::Schema(e)))
 }

@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
 use tfarrow_dataset::{Contents, DamageReport, Fault, ReadOptions, Shard, ShardReader};
 
-use crate::{Error, Result, columnar};
+use crate::{Error, Result, input::columnar};
 
 /// Consecutive records of a file, and which of them are valid.
 pub(crate) struct CheckedRecords {

@@ -8,11 +8,11 @@
 
 use tfarrow_codec::{OnError, VerifyCrc};
 
+use super::{CopyWorker, DecodeOptions, DecodeWorker, RowWorker, UnitWorker};
 use crate::{
     Result,
     formats::{FileFormat, RowFormat, tfrecord::TfRecordFileFormat},
     input::{ReadContext, RecordSource, RowSource, UnitSource},
-    worker::{CopyWorker, DecodeOptions, DecodeWorker, RowWorker, UnitWorker},
 };
 
 /// The source, the workers and the format of a job.

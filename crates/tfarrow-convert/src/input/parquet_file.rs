@@ -8,7 +8,8 @@ use parquet::{
 };
 use tfarrow_codec::schema::with_views;
 
-use crate::{Error, Result, checksums::RowGroupVerifier, guarded::guarded};
+use super::guarded::guarded;
+use crate::{Error, Result, checksums::RowGroupVerifier};
 
 /// The metadata of an open Parquet file.
 #[derive(Clone)]

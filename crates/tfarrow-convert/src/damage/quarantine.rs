@@ -16,7 +16,10 @@ use tfarrow_dataset::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{Error, Result, Target, folders::folder_of, lock_file::open_locked};
+use crate::{
+    Error, Result, Target,
+    journal::{folders::folder_of, lock_file::open_locked},
+};
 
 /// Maximum bytes of lost data in one record of the quarantine.
 const PIECE_BYTES: usize = 64 << 20;

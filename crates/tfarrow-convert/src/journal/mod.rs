@@ -10,7 +10,7 @@
 //! | `{"made": {..}}` | when an output is complete, and synced to the disk before the output gets its name |
 //!
 //! The journal is locked while the conversion runs. The system releases the lock when the process ends. A complete
-//! conversion removes its journal; to resume it compares the [existing outputs](crate::existing_file).
+//! conversion removes its journal; to resume it compares the [existing outputs](crate::output::existing_file).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,11 +27,14 @@ use serde::{Deserialize, Serialize};
 use tfarrow_dataset::{Shard, UNFINISHED};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{
-    Error, Result, checksums,
+use self::{
     folders::{NewFolders, folder_of},
     lock_file::open_locked,
 };
+use crate::{Error, Result, checksums};
+
+pub(crate) mod folders;
+pub(crate) mod lock_file;
 
 /// The open journal of a running conversion.
 pub(crate) struct Journal {

@@ -12,16 +12,17 @@ use std::{
 
 use tfarrow_dataset::{TaskQueue, file_names::tf_shard_name, on_threads};
 
+use super::{UnitWorker, routes::Route};
 use crate::{
     Error, Progress, Result,
     formats::{FileFormat, LossyChanges, PieceWriter},
     input::{ReadContext, Unit, UnitContent, UnitReader, UnitSource},
     journal::{CompletedOutput, Journal},
-    ordered::{Ordered, PieceSink},
-    output::{ClosedOutput, Destination, Output, OutputOptions},
+    output::{
+        ClosedOutput, Destination, Output, OutputOptions,
+        ordered::{Ordered, PieceSink},
+    },
     progress::UnitProgress,
-    routes::Route,
-    worker::UnitWorker,
 };
 
 /// The names of a job's outputs.

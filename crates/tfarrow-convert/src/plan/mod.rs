@@ -1,4 +1,10 @@
 //! The plan of a conversion: its output format, the names of its outputs, and the checks before anything is written.
+//!
+//! ```text
+//! destination, options ─▶ Plan ─▶ Conversion (setup.rs) ─▶ jobs (jobs.rs) ─▶ worker::job::run
+//!                         place   outputs, properties      route, units,
+//!                         format  of the sources           names, journal
+//! ```
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,7 +14,14 @@ use std::{
 
 use tfarrow_dataset::{Compression, Contents, Shard, existing, file_names, is_remote, names_in};
 
-use crate::{ConvertOptions, Error, OutputCompression, Result, Target, folders::folder_of, output::Destination};
+use crate::{
+    ConvertOptions, Error, OutputCompression, Result, Target, journal::folders::folder_of, output::Destination,
+};
+
+pub(crate) mod fingerprint;
+mod jobs;
+mod origin;
+pub(crate) mod setup;
 
 /// The format and the place of the outputs.
 #[derive(Debug)]

@@ -13,7 +13,11 @@ use std::{
 use tfarrow_dataset::{OutputFile, WholeFile};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, Result, checksums::transferred, existing_file::ExistingFile, journal::Journal};
+use self::existing_file::ExistingFile;
+use crate::{Error, Result, checksums::transferred, journal::Journal};
+
+pub(crate) mod existing_file;
+pub(crate) mod ordered;
 
 /// The place of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]

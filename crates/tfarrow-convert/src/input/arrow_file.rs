@@ -15,11 +15,8 @@ use arrow_ipc::{
 use arrow_schema::ArrowError;
 use tfarrow_dataset::Shard;
 
-use crate::{
-    Error, Result,
-    checksums::BatchVerifier,
-    guarded::{guarded, until_error},
-};
+use super::guarded::{guarded, until_error};
+use crate::{Error, Result, checksums::BatchVerifier};
 
 /// The batches of an Arrow file, with these columns or with all. Checksums are verified only if all columns are read: a
 /// checksum covers all columns of a batch.

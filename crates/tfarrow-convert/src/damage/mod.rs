@@ -9,10 +9,10 @@ use std::{
 use tfarrow_codec::Records;
 use tfarrow_dataset::{DamageReport, Fault, Lost};
 
-use crate::{
-    Result,
-    quarantine::{Earlier, Quarantine},
-};
+use self::quarantine::{Earlier, Quarantine};
+use crate::Result;
+
+pub(crate) mod quarantine;
 
 /// Faults that a report keeps with their places.
 pub(crate) const FAULTS: usize = 10_000;

@@ -6,15 +6,14 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{OnError, VerifyCrc};
 use tfarrow_dataset::{Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, infer_with};
 
+use super::{OutputPlace, Plan, origin::OriginalShard};
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Result, columnar,
+    ConvertOptions, Error, OutputCompression, Progress, Result,
     damage::DamageLog,
     formats::tfrecord::compression_of,
-    input::ReadContext,
+    input::{ReadContext, columnar},
     journal::Journal,
-    origin::OriginalShard,
     output::Destination,
-    plan::{self, OutputPlace, Plan},
 };
 
 /// A conversion that is ready to run.
@@ -54,8 +53,8 @@ impl<'c> Conversion<'c> {
     ) -> Result<Self> {
         let sources = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
         let outputs = outputs(shards, &sources, plan, compression, options)?;
-        plan::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
-        plan::check_quarantine(options.quarantine.as_deref(), &outputs)?;
+        super::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
+        super::check_quarantine(options.quarantine.as_deref(), &outputs)?;
         Ok(Self { shards, plan, sources, outputs, compression, options, progress, damage, journal })
     }
 
@@ -122,7 +121,7 @@ fn outputs(
     let folder = match &plan.place {
         OutputPlace::One(Destination::File(path), _) => {
             let one = shards.first().map(|shard| (shard, path.clone()));
-            plan::check_outputs(&Vec::from_iter(one), options)?;
+            super::check_outputs(&Vec::from_iter(one), options)?;
             return Ok(vec![Destination::File(path.clone())]);
         }
         OutputPlace::One(Destination::Stream, _) => return Ok(vec![Destination::Stream]),
@@ -136,7 +135,7 @@ fn outputs(
         (shard, folder.join(source.original.output_name(shard, plan.target, compression)))
     };
     let outputs: Vec<_> = shards.iter().zip(sources).map(output).collect();
-    plan::check_outputs(&outputs, options)?;
+    super::check_outputs(&outputs, options)?;
     Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
 }
 

@@ -17,11 +17,13 @@ use tfarrow_codec::{
 use crate::{
     Error, Result,
     formats::{LossyChanges, RowEncoder, RowFormat, WritePiece},
-    input::{ReadContext, RecordBlocks, RowBlock, Unit},
+    input::{ReadContext, RecordBlocks, RowBlock, Unit, parquet_rows},
     options::BATCH_ROWS,
-    parquet_rows,
     progress::UnitProgress,
 };
+
+pub(crate) mod job;
+pub(crate) mod routes;
 
 /// Maximum bytes of the records that are decoded to one batch.
 const BATCH_BYTES: usize = 16 << 20;

@@ -1,13 +1,12 @@
 //! Existing outputs of a resumed conversion: compared with the new bytes, and not written.
 
 use std::{
-    fmt,
     fs::{self, File},
     io::{self, BufReader, Read, Write},
     path::{Path, PathBuf},
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, differs::Differs};
 
 /// An existing file that compares the bytes that are written to it with its own. The first different byte is an error.
 pub(crate) struct ExistingFile {
@@ -64,18 +63,6 @@ impl Write for ExistingFile {
         Ok(())
     }
 }
-
-/// Marks a difference among the I/O errors that the Parquet and Arrow writers return.
-#[derive(Debug)]
-pub(crate) struct Differs;
-
-impl fmt::Display for Differs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the output differs from the existing file")
-    }
-}
-
-impl std::error::Error for Differs {}
 
 #[cfg(test)]
 mod tests {

@@ -15,12 +15,12 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{Limits, schema::check_columns};
 use tfarrow_dataset::{Contents, Shard};
 
-use crate::{
-    Error, Result,
+use super::{
     arrow_file::{arrow_batches, arrow_reader},
     parquet_file::ParquetFile,
     parquet_rows,
 };
+use crate::{Error, Result};
 
 /// The batches of a file, which end after the first error.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;

@@ -20,16 +20,14 @@ use tfarrow_dataset::{
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,
-    damage::DamageLog,
-    fingerprint::fingerprint,
-    job::JobTotals,
+    damage::{DamageLog, quarantine::Earlier},
     journal::Journal,
     output::Destination,
-    plan::{self, OutputPlace, Plan},
-    quarantine::Earlier,
-    setup::Conversion,
-    speculative,
+    plan::{self, OutputPlace, Plan, fingerprint::fingerprint, setup::Conversion},
+    worker::job::JobTotals,
 };
+
+mod speculative;
 
 /// The result of a conversion.
 #[derive(Debug)]
@@ -82,38 +80,15 @@ pub fn convert<S: AsRef<OsStr>>(
     convert_resolved(found, dest, options, progress)
 }
 
-/// Copies the valid records of TFRecord shards to shards of the same names and compression. Skips corrupt records and
-/// bytes, and [reports](ConvertReport::damage) them. Options about columns are ignored.
-///
-/// # Errors
-/// As [`convert`], except for corrupt records.
-pub fn repair<S: AsRef<OsStr>>(
-    sources: &[S],
-    dest: &Path,
-    options: &ConvertOptions,
-    progress: &Progress,
-) -> Result<ConvertReport> {
-    let found = resolve_wanted(sources, Wanted::TfRecord)?;
-    if let Some(shard) = found.shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
-        let (path, format) = (shard.path.display(), shard.contents.name());
-        return Err(Error::Usage(format!("{path}: is {format}; only TFRecord files can be repaired")));
-    }
-    let options = ConvertOptions {
-        to: Some(Target::TfRecord),
-        compression: Some(OutputCompression::Original),
-        read: ReadOptions { on_error: OnError::Skip, ..options.read },
-        ..options.clone()
-    };
-    convert_resolved(found, dest, &options, progress)
-}
-
-fn convert_resolved(
+/// Converts shards that were resolved.
+pub(crate) fn convert_resolved(
     Resolved { mut shards, passed_over, missing }: Resolved,
     dest: &Path,
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    // A pipe can be read once only. It is copied to a temporary file if inference or resharding reads it first.
+    // A pipe can be read only once. It is copied to a temporary file, unless the columns are given and the conversion reads
+    // it once. The copy also shows the type of its records.
     if options.schema.is_none() || options.reshard.is_some() {
         shards.iter_mut().try_for_each(Shard::spool)?;
     }

@@ -30,10 +30,10 @@ use tfarrow_dataset::{
     Wanted, check_one_payload, infer_with, resolve_wanted,
 };
 
-use crate::{
-    Error, Progress, Result, columnar,
-    records::{CheckedRecords, RecordReader},
-};
+use self::records::{CheckedRecords, RecordReader};
+use crate::{Error, Progress, Result, input::columnar};
+
+mod records;
 
 /// Chunks of records that each side reads ahead.
 const CHUNKS_AHEAD: usize = 2;

@@ -1,0 +1,36 @@
+//! Repair of TFRecord files: a conversion from TFRecord to TFRecord that skips corrupt records.
+
+use std::{ffi::OsStr, path::Path};
+
+use tfarrow_codec::OnError;
+use tfarrow_dataset::{Contents, ReadOptions, Wanted, resolve_wanted};
+
+use crate::{
+    ConvertOptions, Error, OutputCompression, Progress, Result, Target,
+    convert::{ConvertReport, convert_resolved},
+};
+
+/// Copies the valid records of TFRecord shards to shards of the same names and compression. Skips corrupt records and
+/// bytes, and [reports](ConvertReport::damage) them. Options about columns are ignored.
+///
+/// # Errors
+/// As [`convert`](crate::convert()), except for corrupt records.
+pub fn repair<S: AsRef<OsStr>>(
+    sources: &[S],
+    dest: &Path,
+    options: &ConvertOptions,
+    progress: &Progress,
+) -> Result<ConvertReport> {
+    let found = resolve_wanted(sources, Wanted::TfRecord)?;
+    if let Some(shard) = found.shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
+        let (path, format) = (shard.path.display(), shard.contents.name());
+        return Err(Error::Usage(format!("{path}: is {format}; only TFRecord files can be repaired")));
+    }
+    let options = ConvertOptions {
+        to: Some(Target::TfRecord),
+        compression: Some(OutputCompression::Original),
+        read: ReadOptions { on_error: OnError::Skip, ..options.read },
+        ..options.clone()
+    };
+    convert_resolved(found, dest, &options, progress)
+}
