@@ -29,7 +29,7 @@ use crate::{
     journal::{self, CompletedOutput, Journal},
     output::{ClosedOutput, Destination, OutputOptions},
     worker::{
-        DecodeOptions,
+        DecodeConfig,
         job::{self, CommitMode, Job, JobTotals, Naming, RouteJob},
         routes::{CopyFrames, Decode, Reencode, Route},
     },
@@ -67,13 +67,13 @@ impl<'c> Conversion<'c> {
     }
 
     fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
-        let decoding = self.decode_options(inferred)?;
+        let decoding = self.decode_config(inferred)?;
         match self.options.reshard {
             Some(reshard) => {
                 Ok(vec![self.job(decoding.as_ref(), self.reshard_spec(reshard, decoding.as_ref(), inferred)?)?])
             }
             None => {
-                let columns = decoding.as_ref().map(DecodeOptions::columns);
+                let columns = decoding.as_ref().map(DecodeConfig::columns);
                 let all = self.shards.iter().zip(&self.sources).zip(&self.outputs).enumerate();
                 let job = |(number, ((shard, source), output)): (usize, ((&Shard, &SourceInfo), &Destination))| {
                     let schema = file_schema(source.schema.as_ref().or(columns.as_ref()), &source.original);
@@ -86,7 +86,7 @@ impl<'c> Conversion<'c> {
     }
 
     /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
-    fn decode_options(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeOptions>> {
+    fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeConfig>> {
         if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
             return Ok(None);
         }
@@ -106,19 +106,11 @@ impl<'c> Conversion<'c> {
         // The column of raw records contains their bytes, so that it needs no exact form.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
         let ReadOptions { on_error, limits, .. } = self.options.read;
-        Ok(Some(DecodeOptions {
-            schema,
-            exact,
-            verify_crc: self.options.verify_crc,
-            on_error,
-            limits,
-            sampled,
-            strict,
-        }))
+        Ok(Some(DecodeConfig { schema, exact, verify_crc: self.options.verify_crc, on_error, limits, sampled, strict }))
     }
 
     /// A job of the route from the format of the sources to the format of the outputs.
-    fn job(&self, decoding: Option<&DecodeOptions>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
+    fn job(&self, decoding: Option<&DecodeConfig>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
         let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
         match self.plan.target {
             Target::Parquet => {
@@ -138,12 +130,7 @@ impl<'c> Conversion<'c> {
         }
     }
 
-    fn job_of_rows<F>(
-        &self,
-        decoding: Option<&DecodeOptions>,
-        format: F,
-        spec: JobSpec<'c>,
-    ) -> Result<Box<dyn Job + '_>>
+    fn job_of_rows<F>(&self, decoding: Option<&DecodeConfig>, format: F, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>>
     where
         F: RowFormat + 'c,
         Decode<F>: Route,
@@ -234,7 +221,7 @@ impl<'c> Conversion<'c> {
     fn reshard_spec(
         &self,
         reshard: Reshard,
-        decoding: Option<&DecodeOptions>,
+        decoding: Option<&DecodeConfig>,
         inferred: Option<&Inferred>,
     ) -> Result<JobSpec<'c>> {
         let OutputPlace::Folder(folder) = &self.plan.place else {

@@ -52,7 +52,7 @@ pub(crate) trait UnitWorker {
 
 /// How TFRecord records are decoded.
 #[derive(Clone, Debug)]
-pub(crate) struct DecodeOptions {
+pub(crate) struct DecodeConfig {
     pub(crate) schema: SchemaRef,
     /// Whether a column stores the exact wire form of each record.
     pub(crate) exact: bool,
@@ -65,7 +65,7 @@ pub(crate) struct DecodeOptions {
     pub(crate) strict: bool,
 }
 
-impl DecodeOptions {
+impl DecodeConfig {
     /// The schema of the decoded rows, including the column of exact forms if there is one.
     pub(crate) fn columns(&self) -> SchemaRef {
         if self.exact { with_exact(&self.schema) } else { Arc::clone(&self.schema) }
@@ -97,7 +97,7 @@ pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
 }
 
 impl<'j, F: RowFormat> DecodeWorker<'j, F> {
-    pub(crate) fn new(decoding: &DecodeOptions, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
+    pub(crate) fn new(decoding: &DecodeConfig, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
         let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
         Ok(Self { sampled: decoding.sampled, decoder, exact, encoder: format.encoder()?, context })
     }

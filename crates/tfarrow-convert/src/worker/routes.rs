@@ -8,7 +8,7 @@
 
 use tfarrow_codec::{OnError, VerifyCrc};
 
-use super::{CopyWorker, DecodeOptions, DecodeWorker, RowWorker, UnitWorker};
+use super::{CopyWorker, DecodeConfig, DecodeWorker, RowWorker, UnitWorker};
 use crate::{
     Result,
     formats::{FileFormat, RowFormat, tfrecord::TfRecordFileFormat},
@@ -38,7 +38,7 @@ pub(crate) trait Route: Send + Sync {
 
 /// Decodes TFRecord to a format of rows.
 pub(crate) struct Decode<F> {
-    pub(crate) decoding: DecodeOptions,
+    pub(crate) decoding: DecodeConfig,
     pub(crate) format: F,
 }
 
