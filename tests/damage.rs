@@ -534,15 +534,12 @@ fn a_quarantine_has_a_place_of_its_own() {
     fs::write(path("there"), "there").unwrap();
     let cases: [(&[&str], &str); 7] = [
         (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("c/")], "is a folder"),
-        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("c.parquet")], "is called parquet"),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("c.parquet")], "the name says parquet"),
         (&[&path("a.tfrecord"), &path("a.tfrecord"), "--overwrite"], "is a source"),
         (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("a.tfrecord"), "--overwrite"], "is a source"),
-        (
-            &[&path("a.tfrecord"), &path("b"), "--quarantine", &path("b/a.tfrecord"), "--overwrite"],
-            "is to be an output",
-        ),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("b/a.tfrecord"), "--overwrite"], "is an output"),
         (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("there")], "--overwrite replaces it"),
-        (&[&path("a.tfrecord"), &path("b"), "--quarantine", "-"], "is a file"),
+        (&[&path("a.tfrecord"), &path("b"), "--quarantine", "-"], "must be a file"),
     ];
     for (args, says) in cases {
         let said = tfarrow(&[&["repair"], args].concat()).ends(2);
@@ -567,14 +564,10 @@ fn a_quarantine_that_is_an_output_by_another_path_is_refused() {
     let corrupt = "testdata/corrupt/data.tfrecord";
     let set = ["--to", "tfrecord", "--on-error", "skip"];
     let cases: [(&[&str], &str, &str); 6] = [
-        (&["repair", corrupt, &path("b")], "link/data.tfrecord", "is to be an output"),
-        (&["repair", corrupt, &path("link/")], "b/data.tfrecord", "is to be an output"),
-        (&["convert", corrupt, &path("b"), "--shards", "2"], "b/data-00001-of-00002.tfrecord", "is to be an output"),
-        (
-            &["convert", corrupt, &path("b"), "--shard-size", "9kB"],
-            "link/data-00003-of-00004.tfrecord",
-            "is to be an output",
-        ),
+        (&["repair", corrupt, &path("b")], "link/data.tfrecord", "is an output"),
+        (&["repair", corrupt, &path("link/")], "b/data.tfrecord", "is an output"),
+        (&["convert", corrupt, &path("b"), "--shards", "2"], "b/data-00001-of-00002.tfrecord", "is an output"),
+        (&["convert", corrupt, &path("b"), "--shard-size", "9kB"], "link/data-00003-of-00004.tfrecord", "is an output"),
         (&["repair", corrupt, &path("b")], "missing/q", "its folder does not exist; create it first"),
         (&["repair", corrupt, &path("b")], ".tfarrow-q", "is a name of unfinished files"),
     ];
