@@ -34,7 +34,7 @@ use futures::{StreamExt, future};
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder, frame};
-use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, names};
+use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, file_names};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
@@ -110,10 +110,10 @@ impl TfRecordSink {
         let names_file = self.config.table_partition_cols.is_empty() && name.contains('.');
         // In a folder that the statement names, and in the folder of a partition, files are named after the stem.
         let is_folder = self.config.table_partition_cols.is_empty() && !names_file;
-        let stem = if names_file { names::set_name(FilePath::new(&name)) } else { self.stem.clone() };
+        let stem = if names_file { file_names::set_name(FilePath::new(&name)) } else { self.stem.clone() };
         let folder: Path =
             if is_folder { path.clone() } else { parts.iter().take(parts.len().saturating_sub(1)).cloned().collect() };
-        let name = |index| names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
+        let name = |index| file_names::tf_shard_name(&stem, index, shards, &self.config.file_extension);
         (0..shards).map(|index| folder.clone().join(name(index))).collect()
     }
 
@@ -125,9 +125,9 @@ impl TfRecordSink {
         }
         if let (Some(shards), Some(first)) = (self.options.shards, names.first()) {
             let folder: Path = first.parts().take(first.parts().count().saturating_sub(1)).collect();
-            let stem = names::set_name(FilePath::new(first.filename().unwrap_or_default()));
+            let stem = file_names::set_name(FilePath::new(first.filename().unwrap_or_default()));
             for other in store.names_in(&folder).await {
-                let number = names::tf_shard_number(&other, &stem, &self.config.file_extension);
+                let number = file_names::tf_shard_number(&other, &stem, &self.config.file_extension);
                 if number.is_some_and(|(_, count)| count != shards.get()) {
                     let other = store.name(&folder.join(other));
                     return exec_err!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use datafusion::{common::plan_err, datasource::listing::ListingTableUrl, error::Result};
-use tfarrow_dataset::{Error, ErrorKind, Shard, Wanted, is_shard_spec, names, resolve_wanted};
+use tfarrow_dataset::{Error, ErrorKind, Shard, Wanted, file_names, is_shard_spec, resolve_wanted};
 
 use crate::listing_urls;
 
@@ -71,7 +71,7 @@ pub(crate) fn is_pattern(source: &str) -> bool {
 fn may_be_folder(sources: &[String]) -> bool {
     let [source] = sources else { return false };
     let name = Path::new(source);
-    !is_pattern(source) && (source.ends_with('/') || !names::is_called_shard(name))
+    !is_pattern(source) && (source.ends_with('/') || !file_names::is_called_shard(name))
 }
 
 /// Returns whether a source does not exist, or is a folder without files.

@@ -7,7 +7,7 @@ use tfarrow_codec::schema::{with_views, without_exact};
 use tfarrow_dataset::Contents;
 
 use super::json;
-use crate::{Error, Result, input::columnar};
+use crate::{Error, NotASchema, Result, input::columnar};
 
 /// Reads the schema in the file `path`. View types are replaced by plain types.
 ///

@@ -15,7 +15,7 @@ use tfarrow_codec::{
     schema::{UNSET_COLUMN, record_type_of, with_record_type},
 };
 use tfarrow_convert::schema_json::{columns_of, to_json, type_name};
-use tfarrow_dataset::{InferOptions, Inferred, Sampled, Shard, infer_with, names};
+use tfarrow_dataset::{InferOptions, Inferred, Sampled, Shard, file_names, infer_with};
 use tfarrow_stats::schema_to_text;
 
 use crate::{
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
         SchemaFormat::Python => columns(args, |found| Ok(output::line(&python::spec(found))?)),
         SchemaFormat::Rust => columns(args, |found| Ok(output::line(&rust::function(found))?)),
         SchemaFormat::Sql => columns(args, |found| {
-            let name = found.shards.first().map_or("records".to_owned(), |shard| names::set_name(&shard.name));
+            let name = found.shards.first().map_or("records".to_owned(), |shard| file_names::set_name(&shard.name));
             Ok(output::line(&sql::statement(found, &name, &args.sources))?)
         }),
         SchemaFormat::FeaturesJson => columns(args, |found| found.features_json()),
