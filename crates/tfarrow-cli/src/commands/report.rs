@@ -17,7 +17,7 @@ use crate::{
     error::Usage,
     output::{self, count},
     page::{self, Page},
-    text,
+    stderr, text,
 };
 
 /// Writes the page, and prints a summary.

@@ -14,12 +14,12 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, OnError, RecordType, VerifyCrc, schema::RECORD_COLUMN};
 use tfarrow_dataset::{
-    Contents, DamageReport, Inferred, MissingShards, PassedOver, ReadOptions, Resolved, Sample, Shard, UNFINISHED,
-    Wanted, check_one_payload, is_remote, look_into, resolve_wanted,
+    Contents, DamageReport, Inferred, MissingShards, PassedOver, Resolved, Sample, Shard, UNFINISHED, Wanted,
+    check_one_payload, is_remote, look_into, resolve_wanted,
 };
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Result, Target,
+    ConvertOptions, Error, Progress, Result, Target,
     damage::{DamageLog, quarantine::Earlier},
     journal::Journal,
     output::Destination,
