@@ -190,6 +190,10 @@ impl PlainFile {
         }
     }
 
+    fn pieces(&self) -> u64 {
+        self.size.div_ceil(self.piece)
+    }
+
     fn end_turn(&self, mut turns: MutexGuard<'_, Turns>) {
         turns.piece += 1;
         let front = if turns.rest.is_some() { self.size } else { turns.framer.offset() };
@@ -198,11 +202,13 @@ impl PlainFile {
         self.turn_ended.notify_all();
     }
 
-    /// Waits for the turn of this piece, or until turns are over.
+    /// Waits for the turn of this piece, or until turns are over. After the last piece it waits for the turns of all: until
+    /// then, an error or a rest may follow.
     fn turn(&self, number: u64, at: u64) -> MutexGuard<'_, Turns> {
         let waits = |turns: &mut Turns| {
             let are_over = turns.done || turns.failure.is_some() || turns.rest.is_some();
-            !are_over && turns.piece != number && at < self.size
+            let is_turn = if at < self.size { turns.piece == number } else { turns.piece >= self.pieces() };
+            !are_over && !is_turn
         };
         self.turn_ended.wait_while(lock(&self.turns), waits).unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,7 +5,7 @@ use std::{
     path::Path,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
 };
@@ -54,10 +54,11 @@ fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
         Ok(reader) => reader,
         Err(error) => return Found { error: Some(error.to_string()), ..Found::default() },
     };
-    let (found, bytes) = (Mutex::<Found>::default(), AtomicU64::new(0));
+    let (found, bytes, ended) = (Mutex::<Found>::default(), AtomicU64::new(0), AtomicBool::new(false));
     let read = || {
         let mut memory = None;
         let enter = |taken: Result<Taken, Error>| {
+            assert!(!ended.load(Ordering::Relaxed), "nothing comes after the end that any thread was told");
             let segment = taken.map(|Taken { segment, bytes: read }| {
                 bytes.fetch_add(read, Ordering::Relaxed);
                 segment
@@ -67,6 +68,7 @@ fn found(path: &Path, options: &ReadOptions, threads: usize) -> Found {
         while let Some(records) = reader.next(memory.take(), enter) {
             memory = records.and_then(Records::reclaim);
         }
+        ended.store(true, Ordering::Relaxed);
     };
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(read))));
     let found = found.into_inner().unwrap();
