@@ -192,7 +192,7 @@ fn verify_tells_what_it_did_not_look_at() {
     assert!(said.contains("1 of 4 shards is missing, the first ") && said.contains("train-00002-of-00004"), "{said}");
     assert!(said.contains("passed over: 1 of no known format (such as "), "{said}");
     let said = tfarrow(&["convert", text(folder.path()), &path("out/")]).ends(0);
-    assert!(said.contains("1 of 4 shards is not there"), "{said}");
+    assert!(said.contains("1 of 4 shards is missing"), "{said}");
     fs::remove_dir_all(path("out")).unwrap();
     let found = json(&["verify", text(folder.path()), "--format", "json"]);
     assert_eq!((&found["missing"][0]["shards"], &found["missing"][0]["of"]), (&1.into(), &4.into()));

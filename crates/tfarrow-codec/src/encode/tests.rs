@@ -486,7 +486,7 @@ fn structs_maps_and_deep_lists_are_refused() {
         (Arc::new(Field::new("a", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
         (Arc::new(Field::new("b'\"", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
     ];
-    let message = "feature \"x\": a feature cannot hold Struct(\"a\": Int64, \"b'\"\": Int64)";
+    let message = "feature \"x\": a feature cannot hold Struct(\"a\": Int64, \"b'\\\"\": Int64)";
     let structs = array(StructArray::from(fields));
     let builder = EncoderBuilder::new().with_lossy(true);
     let error = encode_with(builder, &plain(&[("x", Arc::clone(&structs))])).unwrap_err();
