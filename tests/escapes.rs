@@ -90,7 +90,7 @@ fn sql_of_hostile_names_and_paths_is_a_statement() {
     let sql = format!("{statement} SELECT * FROM \"{table}\";");
     let run = tfarrow_reads(&["sql", "--format", "csv"], sql.as_bytes());
     assert_eq!((run.status, run.stdout.as_str()), (Some(0), "ok\n7\n7\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("1 feature of the records is no column: \"name\\u{9b}"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 feature has no column: \"name\\u{9b}"), "{}", run.stderr);
     // Names that SQL can say are declared.
     let plain = tfarrow(&["schema", "testdata/shards", "--format", "sql"]).prints();
     assert!(!plain.contains("cannot be declared"), "{plain}");

@@ -20,7 +20,7 @@ use crate::{
     error::explained,
     filter::Filter,
     metrics::ScanMetrics,
-    notice::Teller,
+    notice::NoticeSender,
     origin::SchemaProvenance,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct Decoders {
     filter: Option<(Filter, DecoderPool)>,
     on_error: OnError,
     provenance: Arc<SchemaProvenance>,
-    teller: Arc<Teller>,
+    notices: Arc<NoticeSender>,
 }
 
 impl Decoders {
@@ -59,13 +59,13 @@ impl Decoders {
             let filter_pool = pool(builder, filter.columns().to_vec());
             (filter, filter_pool)
         });
-        let (provenance, teller) = Default::default();
-        Self { pool: pool(builder.clone(), projection), filter, on_error, provenance, teller }
+        let (provenance, notices) = Default::default();
+        Self { pool: pool(builder.clone(), projection), filter, on_error, provenance, notices }
     }
 
     /// Sets the provenance of the schema, for errors, and the receiver of warnings.
-    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, teller: Arc<Teller>) -> Self {
-        (self.provenance, self.teller) = (provenance, teller);
+    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, notices: Arc<NoticeSender>) -> Self {
+        (self.provenance, self.notices) = (provenance, notices);
         self
     }
 
@@ -103,8 +103,8 @@ impl Decoders {
 
     /// Reports skipped records. Runs before the rows after them are returned, so that they are reported even if the query
     /// ends early.
-    pub(crate) fn tell_skipped(&self, skipped: DamageReport) {
-        self.teller.tell_skipped(skipped);
+    pub(crate) fn send_skipped(&self, skipped: DamageReport) {
+        self.notices.send_skipped(skipped);
     }
 
     fn count_skipped(&self, errors: Vec<CodecError>, path: &Path, metrics: &ScanMetrics) {
@@ -112,7 +112,7 @@ impl Decoders {
         errors.into_iter().for_each(|error| skipped.add_record(Fault::of(0, Error::codec(path, error))));
         metrics.records_skipped.add(skipped.records as usize);
         metrics.crc_errors.add(skipped.corrupt as usize);
-        self.tell_skipped(skipped);
+        self.send_skipped(skipped);
     }
 }
 
@@ -125,7 +125,7 @@ impl Drop for Decoders {
                 names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
             }
         }
-        self.teller.tell_unknown(names, &self.provenance);
+        self.notices.send_unknown(names, &self.provenance);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors as DataFusion carries them: whole, and with their remedies in SQL.
+//! Errors of files as errors of DataFusion, with their causes, and with remedies in SQL.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{
     remedy::{scan_advice, sql_advice},
 };
 
-/// An error that a statement can do something about. One line; the error of the file is its source.
+/// An error with a remedy in SQL. The text is one line; the source is the error of the file.
 #[derive(Debug)]
 pub struct AdvisedError {
     error: Error,
@@ -18,7 +18,7 @@ pub struct AdvisedError {
 }
 
 impl AdvisedError {
-    /// What is wrong, and where.
+    /// The error of the file, with its position.
     pub fn error(&self) -> &Error {
         &self.error
     }
@@ -36,16 +36,16 @@ impl std::error::Error for AdvisedError {
     }
 }
 
-/// An error, with its remedies in SQL if it has any.
+/// Converts an error, and adds its remedies in SQL if there are any.
 pub(crate) fn external(error: impl Into<Error>) -> DataFusionError {
     let error = error.into();
     let advice = sql_advice(&error.remedies());
     with_advice(error, advice)
 }
 
-/// The error of a scan, with what its table knows of the feature to blame.
-pub(crate) fn explained(error: Error, origin: &SchemaProvenance) -> DataFusionError {
-    let advice = scan_advice(&error, origin);
+/// Converts an error of a scan, and adds remedies that depend on the provenance of the schema.
+pub(crate) fn explained(error: Error, provenance: &SchemaProvenance) -> DataFusionError {
+    let advice = scan_advice(&error, provenance);
     with_advice(error, advice)
 }
 

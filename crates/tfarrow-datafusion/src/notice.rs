@@ -10,31 +10,32 @@ use tfarrow_dataset::DamageReport;
 
 use crate::{origin::SchemaProvenance, remedy::SAMPLE_ALL};
 
-/// Features that a scan met and its table has no column for.
+/// Features of records that have no column in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFeatures {
     /// Their names, sorted.
     pub names: Vec<String>,
-    /// How much the schema was inferred from, in words; `None`: from everything, or not at all.
+    /// The size of the sample that the schema was inferred from, in words; `None` if all records were read, or the schema was
+    /// declared.
     pub sample: Option<String>,
 }
 
-/// Names that a message lists before it only counts.
-const LISTED: usize = 10;
+/// Maximum number of names in a message.
+const MAX_LISTED: usize = 10;
 
 impl fmt::Display for UnknownFeatures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (features, are) = if self.names.len() == 1 { ("feature", "is") } else { ("features", "are") };
-        write!(f, "{} {features} of the records {are} no column: ", self.names.len())?;
-        for (index, name) in self.names.iter().take(LISTED).enumerate() {
+        let features = if self.names.len() == 1 { "feature has" } else { "features have" };
+        write!(f, "{} {features} no column: ", self.names.len())?;
+        for (index, name) in self.names.iter().take(MAX_LISTED).enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             write!(f, "{comma}{name:?}")?;
         }
-        if self.names.len() > LISTED {
+        if self.names.len() > MAX_LISTED {
             write!(f, ", ..")?;
         }
         match &self.sample {
-            Some(sample) => write!(f, "; the schema is that of {sample}: {SAMPLE_ALL}"),
+            Some(sample) => write!(f, "; the schema was inferred from {sample}: {SAMPLE_ALL}"),
             None => Ok(()),
         }
     }
@@ -59,43 +60,44 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Whom a scan tells, on whichever thread.
+/// A callback for notices. Threads of a scan call it, several at the same time.
 pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// Tells each name once in a table's life, and what scans pass over.
+/// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime of the table.
 #[derive(Default)]
-pub(crate) struct Teller {
-    tell: Option<OnNotice>,
-    told: Mutex<BTreeSet<String>>,
+pub(crate) struct NoticeSender {
+    on_notice: Option<OnNotice>,
+    /// Unknown features that have been reported.
+    reported: Mutex<BTreeSet<String>>,
 }
 
-impl Teller {
-    pub(crate) fn new(tell: Option<OnNotice>) -> Self {
-        Self { tell, told: Mutex::default() }
+impl NoticeSender {
+    pub(crate) fn new(on_notice: Option<OnNotice>) -> Self {
+        Self { on_notice, reported: Mutex::default() }
     }
 
-    /// Tells of those of `names` that were not told of before.
-    pub(crate) fn tell_unknown(&self, names: BTreeSet<String>, origin: &SchemaProvenance) {
-        let Some(tell) = &self.tell else { return };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let names: Vec<_> = names.into_iter().filter(|name| told.insert(name.clone())).collect();
-        drop(told);
+    /// Reports the features among `names` that have not been reported yet.
+    pub(crate) fn send_unknown(&self, names: BTreeSet<String>, provenance: &SchemaProvenance) {
+        let Some(send) = &self.on_notice else { return };
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<_> = names.into_iter().filter(|name| reported.insert(name.clone())).collect();
+        drop(reported);
         if !names.is_empty() {
-            let sample = origin.sample().map(|sample| sample.to_string());
-            tell(&Notice::UnknownFeatures(UnknownFeatures { names, sample }));
+            let sample = provenance.sample().map(|sample| sample.to_string());
+            send(&Notice::UnknownFeatures(UnknownFeatures { names, sample }));
         }
     }
 
-    /// Tells what was passed over, where anything was.
-    pub(crate) fn tell_skipped(&self, skipped: DamageReport) {
-        if let Some(tell) = self.tell.as_ref().filter(|_| !skipped.is_empty()) {
-            tell(&Notice::Skipped(skipped));
+    /// Reports skipped records, if there are any.
+    pub(crate) fn send_skipped(&self, skipped: DamageReport) {
+        if let Some(send) = self.on_notice.as_ref().filter(|_| !skipped.is_empty()) {
+            send(&Notice::Skipped(skipped));
         }
     }
 }
 
-impl fmt::Debug for Teller {
+impl fmt::Debug for NoticeSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Teller").finish_non_exhaustive()
+        f.debug_struct("NoticeSender").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,5 @@
-//! Remedies in SQL. The libraries below return remedies as data; this module words them as statements, options and functions.
+//! Remedies in SQL. The codec and the data set return remedies as data; this module words them as statements, options and
+//! functions.
 
 use arrow_schema::DataType;
 use tfarrow_codec::{Error as CodecError, ErrorKind as CodecErrorKind, RecordType, Remedy, Rewrite};
@@ -9,7 +10,7 @@ use crate::origin::SchemaProvenance;
 /// Infers the columns from all records.
 pub(crate) const SAMPLE_ALL: &str = "SET tfarrow.sample_records = 'all'";
 
-/// The remedies that SQL has words for, as the end of a sentence; `None` if there is none, such as for a limit.
+/// The remedies that can be expressed in SQL, as the end of a sentence; `None` if there are none, as for a limit.
 pub fn sql_advice(remedies: &[Remedy]) -> Option<String> {
     let words: Vec<_> = remedies.iter().filter_map(words).collect();
     (!words.is_empty()).then(|| words.join(", or "))
@@ -85,31 +86,33 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Advice on an error of a scan, with what its table knows of the feature to blame.
-pub(crate) fn scan_advice(error: &Error, origin: &SchemaProvenance) -> Option<String> {
+/// Advice on an error of a scan, which depends on the provenance of the schema.
+pub(crate) fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<String> {
     if let ErrorKind::Codec(error) = error.kind()
         && matches!(error.kind(), CodecErrorKind::Kind { .. })
     {
         let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");
-        return first_place(error, origin).map(|place| format!("{place}; {split}"));
+        return first_of_kind(error, provenance).map(|first| format!("{first}; {split}"));
     }
     let remedies = error.remedies();
     let advice = sql_advice(&remedies)?;
     let is_schema = |remedy: &Remedy| {
         matches!(remedy, Remedy::WidenToList | Remedy::WidenToBinary | Remedy::ReadAs(_) | Remedy::StateRecordType)
     };
-    let sample = origin.sample().filter(|_| remedies.iter().any(is_schema));
+    let sample = provenance.sample().filter(|_| remedies.iter().any(is_schema));
     Some(match sample {
-        Some(sample) => format!("the schema is that of {sample}: {SAMPLE_ALL} infers it from all records, or {advice}"),
+        Some(sample) => {
+            format!("the schema was inferred from {sample}: {SAMPLE_ALL} infers it from all records, or {advice}")
+        }
         None => advice,
     })
 }
 
-/// The place where the sample first had the kind of the column.
-fn first_place(error: &CodecError, origin: &SchemaProvenance) -> Option<String> {
+/// The position of the first record of the sample with the kind of the column.
+fn first_of_kind(error: &CodecError, provenance: &SchemaProvenance) -> Option<String> {
     let name = error.position().feature.as_deref()?;
-    let (kind, seen) = origin.features(name).find_map(|feature| feature.kinds().next())?;
-    Some(format!("{} was met first in {}", kind.name(), origin.first(seen)?))
+    let (kind, seen) = provenance.features(name).find_map(|feature| feature.kinds().next())?;
+    Some(format!("the first {} is in {}", kind.name(), provenance.first(seen)?))
 }
 
 #[cfg(test)]
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_program_have_no_words() {
+    fn remedies_of_the_command_line_are_left_out() {
         assert_eq!(sql_advice(&[Remedy::Repair, Remedy::Resume]), None);
         let remedies = [Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)];
         let expected = "SET tfarrow.on_conflict = 'split' gives each a column, or SET tfarrow.record_type = 'raw' reads the \

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!         blocking threads, one per core that the file gets
-//! Input ─▶ take the next chunk ─┬▶ reserve a slot in the ordered queue ─▶ stream
+//! bytes ─▶ take the next chunk ─┬▶ reserve a slot in the ordered queue ─▶ stream
 //!                               └▶ decode ─▶ send batches to that slot
 //! ```
 //!
@@ -36,8 +36,8 @@ use tokio::{
 };
 
 use crate::{
-    decoders::Decoders, error::explained, input::ScanInput as Input, metrics::ScanMetrics,
-    origin::SchemaProvenance as Origin, source::BATCH_SIZE,
+    decoders::Decoders, error::explained, input::ScanInput, metrics::ScanMetrics, origin::SchemaProvenance,
+    source::BATCH_SIZE,
 };
 
 /// Maximum bytes of the records of a batch. A single longer record makes a batch of its own.
@@ -56,7 +56,7 @@ pub(crate) fn is_few(limit: usize) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     pub(crate) decoders: Arc<Decoders>,
-    pub(crate) origin: Arc<Origin>,
+    pub(crate) provenance: Arc<SchemaProvenance>,
     pub(crate) read: ReadOptions,
     /// Maximum rows of a batch.
     pub(crate) batch_size: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Scan {
 /// Batches of one chunk: all of them, unless there are many columns. An error is always the last element.
 type Batches = Vec<Result<RecordBatch>>;
 /// A slot of the queue, which is reserved before its batches are decoded.
-type Place = Receiver<Batches>;
+type Slot = Receiver<Batches>;
 
 impl Scan {
     /// Maximum number of threads that decode at the same time, in all partitions.
@@ -88,19 +88,19 @@ impl Scan {
     }
 
     /// Starts to read `input` immediately, up to `ahead` chunks ahead of the consumer, and returns its batches.
-    pub(crate) fn start(self, input: Input, ahead: usize) -> BoxStream<'static, Result<RecordBatch>> {
+    pub(crate) fn start(self, input: ScanInput, ahead: usize) -> BoxStream<'static, Result<RecordBatch>> {
         let (runtime, threads) = (Handle::current(), self.threads());
-        let (queue, places) = channel(ahead);
+        let (queue, slots) = channel(ahead);
         let active = Active::new(&self.active);
         let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, threads, &runtime));
-        stream::unfold(Some((places, None, thread)), next).flat_map(stream::iter).boxed()
+        stream::unfold(Some((slots, None, thread)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until the stream is dropped.
-    fn run(self, input: &Input, queue: Sender<Place>, active: Active, most: usize, runtime: &Handle) {
+    fn run(self, input: &ScanInput, queue: Sender<Slot>, active: Active, most: usize, runtime: &Handle) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
-            Err(error) => return send_error(&queue, explained(error, &self.origin)),
+            Err(error) => return send_error(&queue, explained(error, &self.provenance)),
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let path = input.name().into();
@@ -121,7 +121,7 @@ impl Scan {
 }
 
 /// Takes and decodes chunks of a file that other threads have started to read, until its end.
-fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
+fn help(reading: &Weak<Reading>, queue: &WeakSender<Slot>) {
     // The queue is upgraded first, so that it is dropped last.
     let Some(queue) = queue.upgrade() else { return };
     let _alarm = Alarm(queue.clone());
@@ -132,7 +132,7 @@ fn help(reading: &Weak<Reading>, queue: &WeakSender<Place>) {
 
 /// Sends an error when a helper panics; otherwise the end of its chunks would look like the end of the file. The first
 /// thread is joined instead, and its panic gives the same error.
-struct Alarm(Sender<Place>);
+struct Alarm(Sender<Slot>);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
@@ -147,17 +147,17 @@ fn panicked() -> DataFusionError {
 }
 
 /// The queue, the slot that is read next, and the first thread.
-type State = (Receiver<Place>, Option<Place>, SpawnedTask<()>);
+type State = (Receiver<Slot>, Option<Slot>, SpawnedTask<()>);
 
 /// Returns the next batches of the current slot, else those of the next slot; at the end of the queue, joins the first thread.
 async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
-    let (mut places, open, thread) = state?;
-    if let Some(mut place) = open
-        && let Some(batches) = place.recv().await
+    let (mut slots, open, thread) = state?;
+    if let Some(mut slot) = open
+        && let Some(batches) = slot.recv().await
     {
-        return Some((batches, Some((places, Some(place), thread))));
+        return Some((batches, Some((slots, Some(slot), thread))));
     }
-    let Some(mut place) = places.recv().await else {
+    let Some(mut slot) = slots.recv().await else {
         let error = match thread.join().await.err()? {
             error if error.is_panic() => panicked(),
             error => DataFusionError::ExecutionJoin(Box::new(error)),
@@ -165,41 +165,41 @@ async fn next(state: Option<State>) -> Option<(Batches, Option<State>)> {
         return Some((vec![Err(error)], None));
     };
     // A thread that panicked may have left its slot empty.
-    match place.recv().await {
-        Some(batches) => Some((batches, Some((places, Some(place), thread)))),
+    match slot.recv().await {
+        Some(batches) => Some((batches, Some((slots, Some(slot), thread)))),
         None => Some((vec![Err(panicked())], None)),
     }
 }
 
 /// Appends an error to the queue. It is lost if the stream has been dropped.
-fn send_error(queue: &Sender<Place>, error: DataFusionError) {
-    let (send, place) = channel(1);
+fn send_error(queue: &Sender<Slot>, error: DataFusionError) {
+    let (send, slot) = channel(1);
     let _ = send.try_send(vec![Err(error)]);
-    let _ = queue.blocking_send(place);
+    let _ = queue.blocking_send(slot);
 }
 
 /// Sends the batches of a chunk to its slot; reserves the slot with the first batches if that has not happened yet.
 struct Output<'q> {
-    queue: &'q Sender<Place>,
+    queue: &'q Sender<Slot>,
     active: &'q AtomicUsize,
-    place: Option<Sender<Batches>>,
+    slot: Option<Sender<Batches>>,
 }
 
 impl Output<'_> {
     /// Sends batches, and waits until the previous ones are consumed. Returns `false` if the stream has been dropped.
     fn give(&mut self, batches: Batches) -> bool {
-        if let Some(place) = &self.place {
-            return place.blocking_send(batches).is_ok();
+        if let Some(slot) = &self.slot {
+            return slot.blocking_send(batches).is_ok();
         }
-        let (send, place) = channel(1);
+        let (send, slot) = channel(1);
         let _ = send.try_send(batches);
-        self.place = Some(send);
-        match self.queue.try_send(place) {
+        self.slot = Some(send);
+        match self.queue.try_send(slot) {
             Ok(()) => !self.queue.is_closed(),
-            Err(TrySendError::Full(place)) => {
+            Err(TrySendError::Full(slot)) => {
                 // While the only thread of this file waits, another file may use its core.
                 let _waiting = Waiting::new(self.active);
-                put(self.queue, place)
+                put(self.queue, slot)
             }
             Err(TrySendError::Closed(_)) => false,
         }
@@ -210,17 +210,17 @@ impl Output<'_> {
 impl Drop for Output<'_> {
     fn drop(&mut self) {
         if std::thread::panicking()
-            && let Some(place) = &self.place
+            && let Some(slot) = &self.slot
         {
-            let _ = place.blocking_send(vec![Err(panicked())]);
+            let _ = slot.blocking_send(vec![Err(panicked())]);
         }
     }
 }
 
 /// Appends a slot to the queue. Returns `false` if the queue is closed: a slot that was appended while the queue closed is
 /// never read, and a thread that fills it would block.
-fn put(queue: &Sender<Place>, place: Place) -> bool {
-    queue.blocking_send(place).is_ok() && !queue.is_closed()
+fn put(queue: &Sender<Slot>, slot: Slot) -> bool {
+    queue.blocking_send(slot).is_ok() && !queue.is_closed()
 }
 
 /// Counts a file as active while this guard lives.
@@ -270,13 +270,13 @@ struct Reading {
     lost: Mutex<DamageReport>,
 }
 
-/// What a thread does with the part of a file that it has taken.
+/// The work of a thread for the part of a file that it has taken.
 enum Entered {
     /// The bytes were skipped.
     Lost,
     /// The thread decodes the records, into this slot of the queue if one is reserved.
     Records(Records, Option<Sender<Batches>>),
-    /// The file was read as far as it is wanted.
+    /// The end of the file, an error, or the end of the stream.
     End,
 }
 
@@ -285,7 +285,7 @@ impl Reading {
     ///
     /// A thread that is `alone` with the file reserves a slot only when batches are decoded: no other thread can overtake
     /// it, and the consumer wakes up once per chunk instead of twice.
-    fn step(&self, queue: &Sender<Place>, memory: &mut Option<Vec<u8>>, alone: bool) -> bool {
+    fn step(&self, queue: &Sender<Slot>, memory: &mut Option<Vec<u8>>, alone: bool) -> bool {
         if self.left.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -294,10 +294,10 @@ impl Reading {
             return true;
         }
         if self.scan.read.on_error == OnError::Skip {
-            self.scan.decoders.tell_skipped(mem::take(&mut self.lost.lock().unwrap_or_else(PoisonError::into_inner)));
+            self.scan.decoders.send_skipped(mem::take(&mut self.lost.lock().unwrap_or_else(PoisonError::into_inner)));
         }
-        let Some(Entered::Records(records, place)) = entered else { return false };
-        let mut output = Output { queue, active: &self.scan.active, place };
+        let Some(Entered::Records(records, slot)) = entered else { return false };
+        let mut output = Output { queue, active: &self.scan.active, slot };
         let Some(rest) = self.decode(records, &mut output) else { return false };
         *memory = rest.reclaim();
         true
@@ -305,11 +305,11 @@ impl Reading {
 
     /// Reserves the slot of the next chunk, unless the thread is alone. The result is the end after an error, and when the
     /// stream has been dropped.
-    fn enter(&self, taken: Result<Taken, Error>, queue: &Sender<Place>, alone: bool) -> Entered {
+    fn enter(&self, taken: Result<Taken, Error>, queue: &Sender<Slot>, alone: bool) -> Entered {
         let Taken { segment, bytes } = match taken {
             Ok(taken) => taken,
             Err(error) => {
-                send_error(queue, explained(error, &self.scan.origin));
+                send_error(queue, explained(error, &self.scan.provenance));
                 return Entered::End;
             }
         };
@@ -327,8 +327,8 @@ impl Reading {
         if alone {
             return Entered::Records(records, None);
         }
-        let (send, place) = channel(1);
-        if put(queue, place) { Entered::Records(records, Some(send)) } else { Entered::End }
+        let (send, slot) = channel(1);
+        if put(queue, slot) { Entered::Records(records, Some(send)) } else { Entered::End }
     }
 
     /// Decodes the records and sends the batches. Returns the rest, which owns the memory of the chunk, for reuse; `None`

@@ -31,7 +31,7 @@ use crate::{
     decoders::Decoders,
     filter::{Filter, is_decidable, is_dynamic},
     metrics::ScanMetrics,
-    notice::Teller,
+    notice::NoticeSender,
     opener::{NamingOpener, TfRecordOpener, uses_input_file_name},
     origin::SchemaProvenance,
     scan::Scan,
@@ -63,7 +63,7 @@ pub struct TfRecordSource {
     predicate: Option<Arc<dyn PhysicalExpr>>,
     strict: bool,
     provenance: Arc<SchemaProvenance>,
-    teller: Arc<Teller>,
+    notices: Arc<NoticeSender>,
     execution: Arc<Execution>,
 }
 
@@ -110,7 +110,7 @@ impl TfRecordSource {
             predicate: None,
             strict: false,
             provenance: Arc::default(),
-            teller: Arc::default(),
+            notices: Arc::default(),
             execution: Arc::default(),
         }
     }
@@ -169,8 +169,8 @@ impl TfRecordSource {
     }
 
     /// Sets the provenance of the schema, for errors, and the receiver of warnings.
-    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, teller: Arc<Teller>) -> Self {
-        (self.provenance, self.teller) = (provenance, teller);
+    pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, notices: Arc<NoticeSender>) -> Self {
+        (self.provenance, self.notices) = (provenance, notices);
         self
     }
 
@@ -188,7 +188,7 @@ impl TfRecordSource {
             self.predicate.as_ref().map(|predicate| Filter::new(predicate, self.columns.schema())).transpose()?;
         let projection = self.projection.file_indices.clone();
         let decoders = Decoders::new(&builder, &self.columns, projection, self.read.on_error, filter)
-            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.teller));
+            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.notices));
         let decoders = Arc::new(decoders);
         *shared = Arc::downgrade(&decoders);
         Ok(decoders)
@@ -208,7 +208,7 @@ impl TfRecordSource {
     fn scan(&self, config: &FileScanConfig, partition: usize) -> Result<Scan> {
         Ok(Scan {
             decoders: self.decoders()?,
-            origin: Arc::clone(&self.provenance),
+            provenance: Arc::clone(&self.provenance),
             read: self.read,
             batch_size: self.batch_size,
             threads: self.threads,

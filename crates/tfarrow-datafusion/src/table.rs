@@ -34,7 +34,7 @@ use crate::{
     columns::Columns,
     error::external,
     format,
-    notice::{OnNotice, Teller},
+    notice::{NoticeSender, OnNotice},
     options::{MetadataColumns, TfRecordOptions},
     origin::SchemaProvenance,
     partitions::PartitionColumns,
@@ -69,7 +69,7 @@ pub struct TfRecordTable {
     options: TfRecordOptions,
     defaults: HashMap<String, Expr>,
     provenance: Arc<SchemaProvenance>,
-    teller: Arc<Teller>,
+    notices: Arc<NoticeSender>,
 }
 
 impl TfRecordTable {
@@ -148,8 +148,8 @@ impl TfRecordTable {
         let fields: Vec<_> = columns.schema().fields().iter().cloned().chain(partitions.fields()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()));
         let (options, defaults) = (options.clone(), HashMap::new());
-        let (provenance, teller) = Default::default();
-        Ok(Self { files, columns, partitions, schema, options, defaults, provenance, teller })
+        let (provenance, notices) = Default::default();
+        Ok(Self { files, columns, partitions, schema, options, defaults, provenance, notices })
     }
 
     /// Creates the table of sources whose files are listed by every query. Infers the schema from the current files.
@@ -169,9 +169,9 @@ impl TfRecordTable {
         {
             return plan_err!("PARTITIONED BY {0}: the data already has a feature {0:?}", taken.name());
         }
-        let Self { files, columns, provenance, teller, .. } = self;
+        let Self { files, columns, provenance, notices, .. } = self;
         let table = Self::of_columns(files, Columns::clone(&columns), PartitionColumns::declared(declared), options)?;
-        Ok(Self { provenance, teller, ..table })
+        Ok(Self { provenance, notices, ..table })
     }
 
     /// Sets the provenance of the schema.
@@ -187,8 +187,8 @@ impl TfRecordTable {
     }
 
     /// Sets the callback that scans report features without a column to, and skipped records.
-    pub fn with_notices(mut self, tell: Option<OnNotice>) -> Self {
-        self.teller = Arc::new(Teller::new(tell));
+    pub fn with_notices(mut self, on_notice: Option<OnNotice>) -> Self {
+        self.notices = Arc::new(NoticeSender::new(on_notice));
         self
     }
 
@@ -208,7 +208,7 @@ impl TfRecordTable {
             .with_pushdown_filters(self.options.pushdown_filters)
             .with_preserve_order(self.options.preserve_order)
             .with_strict(guessed)
-            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.teller))
+            .with_provenance(Arc::clone(&self.provenance), Arc::clone(&self.notices))
     }
 
     /// Lists the files that the filters keep, with the values of their partition columns.

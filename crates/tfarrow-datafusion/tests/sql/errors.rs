@@ -31,7 +31,7 @@ async fn mixed_kinds_past_the_sample_name_both_places() {
     let file = folder.name("a");
     assert!(message.contains(&format!("{file}: record 1500 (byte ")), "{message}");
     assert!(message.contains("feature \"x\": expected int64_list, found float_list"), "{message}");
-    assert!(message.contains(&format!("int64_list was met first in {file}: record 0 (byte 0)")), "{message}");
+    assert!(message.contains(&format!("the first int64_list is in {file}: record 0 (byte 0)")), "{message}");
 }
 
 #[tokio::test]

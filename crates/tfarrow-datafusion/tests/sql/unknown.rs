@@ -37,7 +37,7 @@ async fn they_are_told_once_a_scan() {
     assert_eq!(unknown.names, ["late", "later"]);
     assert_eq!(
         found[0].to_string(),
-        "2 features of the records are no column: \"late\", \"later\"; the schema is that of a sample of 3000 records \
+        "2 features have no column: \"late\", \"later\"; the schema was inferred from a sample of 3000 records \
          of 3 of 3 shards: SET tfarrow.sample_records = 'all'"
     );
 }
