@@ -6,8 +6,8 @@ use datafusion::error::DataFusionError;
 use tfarrow_dataset::Error;
 
 use crate::{
-    origin::SchemaProvenance,
     remedy::{scan_advice, sql_advice},
+    schema::provenance::SchemaProvenance,
 };
 
 /// An error with a remedy in SQL. The text is one line; the source is the error of the file.

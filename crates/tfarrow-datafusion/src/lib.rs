@@ -15,8 +15,8 @@
 //!
 //! ```text
 //! text ─▶ statements ─▶ catalog ─▶ table ─▶ optimizer ─▶ scan ─▶ rows ─▶ write
-//!         parse, check  find files  schema,  rules of the  decode,        COPY, INSERT
-//!                                   shards   plan          filter
+//!         parse,        find       schema,  change       decode,         COPY,
+//!         check         files      shards   plans        filter          INSERT
 //! ```
 //!
 //! - [`session_context`] creates a session in which names of files are tables; [`SessionContextTfRecordExt`] adds
@@ -31,66 +31,30 @@
 //! [`SessionOptions::on_notice`], and [`explain_missing_column`] returns a hint for "column not found".
 
 mod blocking;
-mod cancellation;
-mod clauses;
-mod columns;
-mod context;
-mod decoders;
-mod depth;
+mod catalog;
 mod error;
-mod exchanges;
-mod factory;
-mod file_names;
-mod filter;
-mod format;
 mod functions;
-mod headings;
-mod home;
-mod input;
-mod listing;
-mod listing_urls;
-mod long_rows;
-mod metrics;
 mod notice;
-mod opener;
+mod optimizer;
 mod options;
-mod origin;
-mod outputs;
-mod partitions;
-mod pass_through;
-mod query_planner;
 mod remedy;
-mod row_order;
-mod samples;
 mod scan;
+mod schema;
 mod session;
-mod sink;
-mod source;
-mod staging;
 mod statements;
-mod stores;
 mod table;
-mod table_files;
-mod table_function;
-mod table_registry;
-mod text_files;
-mod url_table;
-mod written;
+mod task_context;
+mod write;
 
-pub use cancellation::Cancellation;
+pub use catalog::external_table::TfRecordTableFactory;
 pub use error::AdvisedError;
-pub use factory::TfRecordTableFactory;
-pub use headings::with_headings;
-pub use long_rows::LongRows;
 pub use notice::{Notice, OnNotice, UnknownFeatures};
-pub use opener::TfRecordOpener;
+pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_order::PreserveOrder};
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
-pub use origin::SchemaProvenance;
 pub use remedy::{sql_advice, sql_rewrite};
-pub use row_order::PreserveOrder;
-pub use samples::explain_missing_column;
-pub use session::{SessionContextTfRecordExt, SessionOptions, session_context};
-pub use source::TfRecordSource;
-pub use statements::{QueryLimits, Statements, statements};
+pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
+pub use schema::provenance::SchemaProvenance;
+pub use session::{SessionContextTfRecordExt, SessionOptions, column_hints::explain_missing_column, session_context};
+pub use statements::{QueryLimits, Statements, headings::with_headings, statements};
 pub use table::TfRecordTable;
-pub use written::{check_names, without_views};
+pub use write::output_schema::{check_names, without_views};

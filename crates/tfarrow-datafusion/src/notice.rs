@@ -8,7 +8,7 @@ use std::{
 
 use tfarrow_dataset::DamageReport;
 
-use crate::{origin::SchemaProvenance, remedy::SAMPLE_ALL};
+use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};
 
 /// Features of records that have no column in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]

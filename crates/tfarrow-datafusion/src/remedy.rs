@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use tfarrow_codec::{Error as CodecError, ErrorKind as CodecErrorKind, RecordType, Remedy, Rewrite};
 use tfarrow_dataset::{Error, ErrorKind};
 
-use crate::origin::SchemaProvenance;
+use crate::schema::provenance::SchemaProvenance;
 
 /// Infers the columns from all records.
 pub(crate) const SAMPLE_ALL: &str = "SET tfarrow.sample_records = 'all'";

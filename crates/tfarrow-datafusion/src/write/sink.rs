@@ -41,7 +41,7 @@ use crate::{
     blocking::blocking,
     error::external,
     options::TfRecordOptions,
-    outputs::{OutputStore, persist},
+    write::outputs::{OutputStore, persist},
 };
 
 /// Extensions of TFRecord files, the usual one first.

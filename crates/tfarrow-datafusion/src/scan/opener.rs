@@ -25,9 +25,9 @@ use futures::{
 };
 use object_store::ObjectStore;
 
-use crate::{
+use crate::scan::{
+    file_scan::{Scan, is_few},
     input::ScanInput,
-    scan::{Scan, is_few},
 };
 
 /// Opens the files of one partition.

@@ -17,9 +17,11 @@ use tfarrow_dataset::{Contents, Error, Shard, guard};
 
 use crate::{
     error::external,
-    listing_urls::{folder, local, remote},
     options::TfRecordOptions,
-    table_files::is_pattern,
+    table::{
+        files::is_pattern,
+        urls::{folder, local, remote},
+    },
 };
 
 /// Bytes of an Arrow file in a store that are read first, to find its schema.

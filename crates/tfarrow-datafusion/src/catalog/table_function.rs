@@ -16,8 +16,10 @@ use datafusion::{
 };
 
 use crate::{
-    clauses::check_relation, home::READ_TFRECORD, options::TfRecordOptions, table::TfRecordTable,
-    table_registry::TableRegistry,
+    catalog::registry::TableRegistry,
+    options::TfRecordOptions,
+    statements::{clauses::check_relation, home_dir::READ_TFRECORD},
+    table::TfRecordTable,
 };
 
 /// The name of the function, for messages.

@@ -29,9 +29,9 @@ use datafusion::{
 use futures::{StreamExt, stream::BoxStream};
 
 use crate::{
-    context::copy_of,
-    pass_through::{PassThrough, PassThroughExec},
-    source::{BATCH_SIZE, TfRecordSource},
+    optimizer::pass_through::{PassThrough, PassThroughExec},
+    scan::{BATCH_SIZE, source::TfRecordSource},
+    task_context::copy_of,
 };
 
 /// Maximum bytes of a batch of long rows.

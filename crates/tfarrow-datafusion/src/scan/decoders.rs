@@ -16,12 +16,13 @@ use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, OnError, 
 use tfarrow_dataset::{DamageReport, Error, Fault};
 
 use crate::{
-    columns::{CastBatch, CastError, Columns, without},
     error::explained,
-    filter::Filter,
-    metrics::ScanMetrics,
     notice::NoticeSender,
-    origin::SchemaProvenance,
+    scan::{filter::Filter, metrics::ScanMetrics},
+    schema::{
+        columns::{CastBatch, CastError, Columns, without},
+        provenance::SchemaProvenance,
+    },
 };
 
 /// Decodes the records of all files of an execution. Decoders are reused, because each learns the order of keys.

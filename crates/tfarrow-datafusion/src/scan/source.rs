@@ -27,21 +27,20 @@ use tfarrow_codec::{DecoderBuilder, Limits, OnError, VerifyCrc};
 use tfarrow_dataset::{PartialTail, ReadOptions};
 
 use crate::{
-    columns::Columns,
-    decoders::Decoders,
-    filter::{Filter, is_decidable, is_dynamic},
-    metrics::ScanMetrics,
     notice::NoticeSender,
-    opener::{NamingOpener, TfRecordOpener, uses_input_file_name},
-    origin::SchemaProvenance,
-    scan::Scan,
+    scan::{
+        BATCH_SIZE,
+        decoders::Decoders,
+        file_scan::Scan,
+        filter::{Filter, is_decidable, is_dynamic},
+        metrics::ScanMetrics,
+        opener::{NamingOpener, TfRecordOpener, uses_input_file_name},
+    },
+    schema::{columns::Columns, provenance::SchemaProvenance},
 };
 
 /// Bytes of a file that are read, and then decoded, at a time. Half of the cache of a core; measured to be the fastest.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Default rows per batch, as in DataFusion.
-pub(crate) const BATCH_SIZE: usize = 8192;
-
 /// Minimum bytes of a column per row, also for nulls: a number, or the end offset of a value.
 const CELL_BYTES: usize = 4;
 

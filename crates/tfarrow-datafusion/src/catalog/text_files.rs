@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use datafusion::{catalog::TableProvider, error::Result, execution::SessionState};
 use tfarrow_dataset::Shard;
 
-use crate::listing::{ListingFormat, listing_table};
+use crate::catalog::listing_table::{ListingFormat, listing_table};
 
 /// File extensions and the format of each.
 const FORMATS: [(&str, &str); 5] =

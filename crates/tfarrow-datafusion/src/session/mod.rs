@@ -1,5 +1,9 @@
 //! Sessions with TFRecord: [`session_context`] creates one, and [`SessionContextTfRecordExt`] extends any session.
 
+pub(crate) mod column_hints;
+mod object_stores;
+mod query_planner;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,21 +17,22 @@ use datafusion::{
 };
 
 use crate::{
-    cancellation::Cancellation,
-    factory::TfRecordTableFactory,
-    file_names::InputFileName,
-    format::TfRecordFormatFactory,
+    catalog::{
+        external_table::TfRecordTableFactory, registry::TableRegistry, table_function::ReadTfRecord,
+        url_table::UrlTables,
+    },
     functions,
-    long_rows::{LongRows, merge_stream_bytes},
     notice::OnNotice,
+    optimizer::{
+        cancellation::Cancellation,
+        input_file_name::InputFileName,
+        long_rows::{LongRows, merge_stream_bytes},
+        preserve_order::PreserveOrder,
+    },
     options::TfRecordOptions,
-    query_planner::SessionPlanner,
-    row_order::PreserveOrder,
-    stores::UrlStores,
+    session::{object_stores::UrlStores, query_planner::SessionPlanner},
     table::TfRecordTable,
-    table_function::ReadTfRecord,
-    table_registry::TableRegistry,
-    url_table::UrlTables,
+    write::format::TfRecordFormatFactory,
 };
 
 /// Options of [`session_context`].

@@ -8,7 +8,7 @@ use std::{
 use arrow_schema::SchemaRef;
 use datafusion::{catalog::TableProvider, common::Column};
 
-use crate::{notice::OnNotice, origin::SchemaProvenance, table::TfRecordTable};
+use crate::{notice::OnNotice, schema::provenance::SchemaProvenance, table::TfRecordTable};
 
 /// Maximum number of tables that are remembered.
 const MAX_TABLES: usize = 64;

@@ -5,7 +5,7 @@ use std::path::Path;
 use datafusion::{common::plan_err, datasource::listing::ListingTableUrl, error::Result};
 use tfarrow_dataset::{Error, ErrorKind, Shard, Wanted, file_names, is_shard_spec, resolve_wanted};
 
-use crate::listing_urls;
+use crate::table::urls;
 
 /// The files of a table.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl TableFiles {
         match sources.as_slice() {
             [source] if !Path::new(source).is_file() && !is_pattern(source) => {
                 // The folder may not exist yet: the sink creates it with the first file.
-                listing_urls::folder(source)
+                urls::folder(source)
             }
             _ => plan_err!("INSERT needs a table whose LOCATION is one folder, found {}", sources.join(", ")),
         }

@@ -22,10 +22,10 @@ use object_store::{ObjectMeta, ObjectStore};
 use tfarrow_dataset::{Compression, file_names};
 
 use crate::{
-    columns::Columns,
     options::TfRecordOptions,
-    sink::{EXTENSIONS, PART, TfRecordSink},
-    source::TfRecordSource,
+    scan::source::TfRecordSource,
+    schema::columns::Columns,
+    write::sink::{EXTENSIONS, PART, TfRecordSink},
 };
 
 /// Creates a [`TfRecordFormat`] from the options of a statement. DataFusion selects the factory by its file extension.

@@ -12,7 +12,7 @@ use datafusion::{
     physical_plan::{ExecutionPlan, projection::ProjectionExec},
 };
 
-use crate::opener::uses_input_file_name;
+use crate::scan::opener::uses_input_file_name;
 
 /// Moves projections with `input_file_name()` into the scan, which evaluates it, before all other rules. Otherwise
 /// DataFusion's rules may insert an exchange above a scan of one file, and the projection stays above it, where it fails.

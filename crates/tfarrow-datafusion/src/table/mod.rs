@@ -1,5 +1,8 @@
 //! A TFRecord data set as a table of DataFusion.
 
+pub(crate) mod files;
+pub(crate) mod urls;
+
 use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, Hasher, RandomState},
@@ -31,17 +34,13 @@ use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, check_
 
 use crate::{
     blocking::blocking,
-    columns::Columns,
     error::external,
-    format,
     notice::{NoticeSender, OnNotice},
     options::{MetadataColumns, TfRecordOptions},
-    origin::SchemaProvenance,
-    partitions::PartitionColumns,
-    scan::is_few,
-    sink::PART,
-    source::TfRecordSource,
-    table_files::{TableFiles, spooled},
+    scan::{file_scan::is_few, source::TfRecordSource},
+    schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
+    table::files::{TableFiles, spooled},
+    write::{format, sink::PART},
 };
 
 /// A [`TableProvider`] over the shards of one data set, which have one schema.

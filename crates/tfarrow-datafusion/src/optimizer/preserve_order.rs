@@ -25,7 +25,7 @@ use datafusion::{
     },
 };
 
-use crate::{options::TfRecordOptions, sink::TfRecordSink, source::TfRecordSource};
+use crate::{options::TfRecordOptions, scan::source::TfRecordSource, write::sink::TfRecordSink};
 
 /// A physical optimizer rule for queries without sort, join, group or window: rows are in the order of the files, and of the
 /// records in each file, unless `tfarrow.preserve_order` is false.

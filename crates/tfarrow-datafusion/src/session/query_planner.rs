@@ -9,9 +9,11 @@ use datafusion::{
 };
 
 use crate::{
-    cancellation::{Cancellation, cancellable},
-    exchanges::with_single_inputs,
-    staging::staged_plan,
+    optimizer::{
+        cancellation::{Cancellation, cancellable},
+        exchanges::with_single_inputs,
+    },
+    write::staging::staged_plan,
 };
 
 /// A planner that adds staging of output files, exchanges with single inputs, and cancellation to DataFusion's plans.

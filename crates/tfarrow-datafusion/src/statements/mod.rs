@@ -4,6 +4,11 @@
 //! text ─▶ tokens ─▶ statement ─▶ NestingDepth ─▶ ClauseChecker ─▶ HomeDir ─▶ DataFusion's planner
 //! ```
 
+pub(crate) mod clauses;
+pub(crate) mod headings;
+pub(crate) mod home_dir;
+mod nesting_depth;
+
 use std::{convert::Infallible, ops::ControlFlow, vec};
 
 use datafusion::{
@@ -22,10 +27,10 @@ use datafusion::{
     },
 };
 
-use crate::{
+use crate::statements::{
     clauses::{ClauseChecker, check_copy, check_external_table},
-    depth::NestingDepth,
-    home::HomeDir,
+    home_dir::HomeDir,
+    nesting_depth::NestingDepth,
 };
 
 /// Maximum number of EXPLAIN keywords in one statement. DataFusion executes one, and parses them recursively.

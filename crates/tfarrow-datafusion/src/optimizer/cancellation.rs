@@ -36,7 +36,7 @@ use datafusion::{
 };
 use futures::{StreamExt, stream::BoxStream};
 
-use crate::pass_through::{PassThrough, PassThroughExec};
+use crate::optimizer::pass_through::{PassThrough, PassThroughExec};
 
 /// A handle that cancels the queries of a session: those that are already planned, and none that are planned later. Clones
 /// cancel the same queries.

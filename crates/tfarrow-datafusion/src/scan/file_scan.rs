@@ -36,8 +36,9 @@ use tokio::{
 };
 
 use crate::{
-    decoders::Decoders, error::explained, input::ScanInput, metrics::ScanMetrics, origin::SchemaProvenance,
-    source::BATCH_SIZE,
+    error::explained,
+    scan::{BATCH_SIZE, decoders::Decoders, input::ScanInput, metrics::ScanMetrics},
+    schema::provenance::SchemaProvenance,
 };
 
 /// Maximum bytes of the records of a batch. A single longer record makes a batch of its own.

@@ -43,13 +43,15 @@ use tfarrow_dataset::{Error, OutputFile, WholeFile};
 use url::Url;
 
 use crate::{
-    context::copy_of,
     error::external,
-    format::TfRecordFormatFactory,
     options::TfRecordOptions,
-    outputs::{OutputStore, persist},
-    sink::TfRecordSink,
-    written::{check_names, without_views},
+    task_context::copy_of,
+    write::{
+        format::TfRecordFormatFactory,
+        output_schema::{check_names, without_views},
+        outputs::{OutputStore, persist},
+        sink::TfRecordSink,
+    },
 };
 
 /// Plans a statement, with each sink wrapped in a [`StagingSink`] unless it is all-or-nothing itself.

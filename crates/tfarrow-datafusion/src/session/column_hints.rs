@@ -7,7 +7,7 @@ use datafusion::{
 };
 use tfarrow_codec::schema::RECORD_COLUMN;
 
-use crate::table_registry::TableRegistry;
+use crate::catalog::registry::TableRegistry;
 
 /// Returns a hint for the error "column not found" if the inferred schema may be the cause: a sample may not contain each
 /// feature. Returns `None` for other errors, and if there is no hint.

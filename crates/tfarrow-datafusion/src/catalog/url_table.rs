@@ -22,13 +22,14 @@ use tfarrow_dataset::{Contents, Shard, Wanted, is_shard_spec, resolve_wanted};
 
 use crate::{
     blocking::blocking,
+    catalog::{
+        listing_table::{ListingFormat, listing_table},
+        registry::TableRegistry,
+        text_files::TextFiles,
+    },
     error::external,
-    listing::{ListingFormat, listing_table},
     options::TfRecordOptions,
-    table::TfRecordTable,
-    table_files::spooled,
-    table_registry::TableRegistry,
-    text_files::TextFiles,
+    table::{TfRecordTable, files::spooled},
 };
 
 /// Returns the current state of the session; `None` after the session has been dropped. The reference is weak, because the

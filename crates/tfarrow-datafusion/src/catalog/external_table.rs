@@ -16,14 +16,14 @@ use tfarrow_dataset::{Inferred, Sample, Shard};
 
 use crate::{
     blocking::blocking,
-    columns::Columns,
+    catalog::registry::TableRegistry,
     error::external,
     options::TfRecordOptions,
-    origin::SchemaProvenance,
-    partitions::PartitionColumns,
-    table::{TfRecordTable, infer},
-    table_files::TableFiles,
-    table_registry::TableRegistry,
+    schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
+    table::{
+        files::TableFiles,
+        {TfRecordTable, infer},
+    },
 };
 
 /// Records of each sampled shard that are read if the columns are declared.

@@ -1,0 +1,15 @@
+//! Tables of the sources that statements name.
+//!
+//! ```text
+//! FROM 'shards/*.tfrecord' ─▶ url_table ──────┬▶ TfRecordTable ─▶ registry: hints, warnings
+//! read_tfrecord('shards/') ─▶ table_function ─┤
+//! CREATE EXTERNAL TABLE ────▶ external_table ─┘
+//! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
+//! ```
+
+pub(crate) mod external_table;
+pub(crate) mod listing_table;
+pub(crate) mod registry;
+pub(crate) mod table_function;
+pub(crate) mod text_files;
+pub(crate) mod url_table;

@@ -1,0 +1,16 @@
+//! Changes to physical plans.
+//!
+//! | module | change | when |
+//! |---|---|---|
+//! | `input_file_name` | evaluates `input_file_name()` in the scan | first optimizer rule |
+//! | `preserve_order` | scans files as one ordered partition | optimizer rule |
+//! | `long_rows` | runs plans over long rows with smaller batches | last optimizer rule |
+//! | `exchanges` | merges the inputs of exchanges under a memory limit | after the optimizer |
+//! | `cancellation` | adds cancellation checks to joins | after the optimizer |
+
+pub(crate) mod cancellation;
+pub(crate) mod exchanges;
+pub(crate) mod input_file_name;
+pub(crate) mod long_rows;
+mod pass_through;
+pub(crate) mod preserve_order;
