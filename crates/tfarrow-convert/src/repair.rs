@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, path::Path};
 
 use tfarrow_codec::OnError;
-use tfarrow_dataset::{Contents, ReadOptions, Wanted, resolve_wanted};
+use tfarrow_dataset::{FormatFilter, ReadOptions, ShardFormat, resolve_filtered};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,
@@ -21,9 +21,9 @@ pub fn repair<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    let found = resolve_wanted(sources, Wanted::TfRecord)?;
-    if let Some(shard) = found.shards.iter().find(|shard| shard.contents != Contents::TfRecord) {
-        let (path, format) = (shard.path.display(), shard.contents.name());
+    let found = resolve_filtered(sources, FormatFilter::TfRecord)?;
+    if let Some(shard) = found.shards.iter().find(|shard| shard.format != ShardFormat::TfRecord) {
+        let (path, format) = (shard.path.display(), shard.format.name());
         return Err(Error::Usage(format!("{path}: is {format}; only TFRecord files can be repaired")));
     }
     let options = ConvertOptions {

@@ -3,7 +3,7 @@
 use std::{fs::File, io};
 
 use arrow_ipc::reader::FileReader;
-use tfarrow_dataset::{Contents, DamageReport, Fault, Shard};
+use tfarrow_dataset::{DamageReport, Fault, Shard, ShardFormat};
 
 use crate::{
     Error, Result,
@@ -30,10 +30,10 @@ pub struct VerifiedFile {
 /// TFRecord file.
 pub fn verify(shard: &Shard, number: usize, max_faults: usize) -> Result<VerifiedFile> {
     let mut file = VerifiedFile { records: 0, has_checksums: false, damage: DamageReport::new(max_faults) };
-    let read = match shard.contents {
-        Contents::Parquet => file.parquet(shard, number),
-        Contents::Arrow => file.arrow(shard, number),
-        Contents::TfRecord => return Err(Error::Usage(format!("{}: is TFRecord", shard.path.display()))),
+    let read = match shard.format {
+        ShardFormat::Parquet => file.parquet(shard, number),
+        ShardFormat::Arrow => file.arrow(shard, number),
+        ShardFormat::TfRecord => return Err(Error::Usage(format!("{}: is TFRecord", shard.path.display()))),
     };
     if let Err(error) = read {
         file.add_fault(shard, number, error)?;

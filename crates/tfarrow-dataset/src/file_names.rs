@@ -108,12 +108,12 @@ pub(crate) fn set_member(name: &Path) -> Option<(PathBuf, String, String)> {
 }
 
 /// Returns whether a file has the name of a shard: an extension of TFRecord, or a shard number.
-pub fn is_called_shard(name: &Path) -> bool {
-    says_tfrecord(name) || is_bare_shard(name)
+pub fn is_shard_name(name: &Path) -> bool {
+    is_tfrecord_name(name) || is_bare_shard(name)
 }
 
 /// Returns whether a file has an extension of TFRecord, with or without the ending of a compression and a shard number.
-pub fn says_tfrecord(name: &Path) -> bool {
+pub fn is_tfrecord_name(name: &Path) -> bool {
     let (plain, _) = Compression::of_name_bytes(file_name(name));
     let (head, number) = split_number(plain);
     let (head, _) = Compression::of_name_bytes(if number.is_empty() { plain } else { head });
@@ -287,12 +287,12 @@ mod tests {
         for name in
             ["a.tfrecord", "a.TFRECORDS", "a.tfrec.gz", "m.tfrecord-00000-of-00001", "a.tfrecord-0-of-1.gz", "a.record"]
         {
-            assert!(says_tfrecord(Path::new(name)), "{name}");
+            assert!(is_tfrecord_name(Path::new(name)), "{name}");
         }
         for name in
             ["a", "a.gz", "tfrecord", "a.tfrecord.spec", "a.tfrecord.idx", "d.array_record-00000-of-00002", ".tfrecord"]
         {
-            assert!(!says_tfrecord(Path::new(name)), "{name}");
+            assert!(!is_tfrecord_name(Path::new(name)), "{name}");
         }
     }
 }

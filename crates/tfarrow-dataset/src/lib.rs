@@ -56,7 +56,7 @@ mod write;
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, FaultKind};
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
-pub use format::{payload::Payload, sniff::Contents};
+pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
@@ -78,7 +78,7 @@ pub use sharding::{
     shard::{Shard, remove_copies},
     spec::is_shard_spec,
 };
-pub use source::{Resolved, Wanted, look_into, resolve, resolve_wanted};
+pub use source::{FormatFilter, Resolved, read_heads, resolve, resolve_filtered};
 pub use store::{
     location::{is_remote, store_of},
     upload::{existing, names_in},
@@ -86,6 +86,6 @@ pub use store::{
 #[doc(hidden)]
 pub use threads::{TaskQueue, on_threads};
 pub use write::{
-    output_file::{OutputFile, UNFINISHED, WholeFile},
+    output_file::{CompleteFile, OutputFile, UNFINISHED},
     shard_writer::ShardWriter,
 };

@@ -6,14 +6,14 @@ use anyhow::Result;
 use tfarrow_codec::OnError;
 use tfarrow_convert::columnar;
 use tfarrow_dataset::{
-    Contents, DamageReport, ReadOptions, Resolved, Segment, Shard, ShardReader, Wanted, resolve_wanted,
+    DamageReport, FormatFilter, ReadOptions, Resolved, Segment, Shard, ShardFormat, ShardReader, resolve_filtered,
 };
 
 use crate::{args::Count, commands::inspect::each, error::FOUND, output, progress::Bar, stderr, text};
 
 /// Prints the number of records. Skipped files and records are reported.
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
-    let Resolved { mut shards, passed_over, missing } = resolve_wanted(&args.sources, Wanted::Any)?;
+    let Resolved { mut shards, passed_over, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
     stderr::skipped_files(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let (progress, read) = (Bar::new(shards.iter().map(|shard| shard.size).sum()), args.damage.read());
@@ -38,10 +38,10 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
 
 /// The number of records of a shard, and the skipped records.
 fn count(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
-    match (shard.contents, read.on_error) {
-        (Contents::TfRecord, OnError::Skip) => count_sound(shard, read),
-        (Contents::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
-        (Contents::Parquet | Contents::Arrow, _) => Ok((columnar::count(shard)?, DamageReport::default())),
+    match (shard.format, read.on_error) {
+        (ShardFormat::TfRecord, OnError::Skip) => count_sound(shard, read),
+        (ShardFormat::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
+        (ShardFormat::Parquet | ShardFormat::Arrow, _) => Ok((columnar::count(shard)?, DamageReport::default())),
     }
 }
 

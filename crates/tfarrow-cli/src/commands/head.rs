@@ -15,7 +15,7 @@ use tfarrow_codec::{
     schema::{FEATURE, role_of},
 };
 use tfarrow_convert::columnar;
-use tfarrow_dataset::{Contents, ReadOptions, Shard, ShardReader, check_one_payload, resolve};
+use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
 
 use crate::{
     args::Head,
@@ -40,9 +40,9 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
             break;
         }
         shard.spool_columnar()?;
-        let printed = match shard.contents {
-            Contents::TfRecord => printer.records(&shard, &mut left),
-            Contents::Parquet | Contents::Arrow => printer.rows(&shard, &mut left),
+        let printed = match shard.format {
+            ShardFormat::TfRecord => printer.records(&shard, &mut left),
+            ShardFormat::Parquet | ShardFormat::Arrow => printer.rows(&shard, &mut left),
         };
         // The records before an error are printed as well.
         printer.out.flush()?;

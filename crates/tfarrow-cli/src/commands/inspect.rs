@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use tfarrow_dataset::{InferOptions, Inferred, Resolved, Shard, TaskQueue, Wanted, on_threads, resolve_wanted};
+use tfarrow_dataset::{FormatFilter, InferOptions, Inferred, Resolved, Shard, TaskQueue, on_threads, resolve_filtered};
 use tfarrow_stats::Statistics;
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr};
@@ -11,7 +11,7 @@ use crate::{args::Looking, output::plural, progress::Bar, stderr};
 /// The shards of the sources, each of which can be read repeatedly, and a progress bar of their bytes. Skipped files are
 /// reported.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
-    let Resolved { mut shards, passed_over, missing } = resolve_wanted(sources, Wanted::Any)?;
+    let Resolved { mut shards, passed_over, missing } = resolve_filtered(sources, FormatFilter::Any)?;
     stderr::skipped_files(&passed_over, &missing);
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());

@@ -7,7 +7,7 @@ use serde_json::json;
 use tfarrow_codec::OnError;
 use tfarrow_convert::VerifiedFile;
 use tfarrow_dataset::{
-    Contents, MissingShards, Resolved, Shard, Verified, Wanted, check_one_payload, resolve_wanted, verify,
+    FormatFilter, MissingShards, Resolved, Shard, ShardFormat, Verified, check_one_payload, resolve_filtered, verify,
 };
 
 use crate::{
@@ -25,11 +25,11 @@ use crate::{
 
 /// Prints all faults, and a summary.
 pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
-    let Resolved { mut shards, passed_over, missing } = resolve_wanted(&args.sources, Wanted::ToVerify)?;
+    let Resolved { mut shards, passed_over, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     // TFRecord files come first, so that their indices are those of the faults.
     let (mut shards, columnar): (Vec<_>, Vec<_>) =
-        shards.into_iter().partition(|shard| shard.contents == Contents::TfRecord);
+        shards.into_iter().partition(|shard| shard.format == ShardFormat::TfRecord);
     let tfrecords = shards.len();
     shards.extend(columnar);
     let (tfrecord, columnar) = shards.split_at(tfrecords);

@@ -14,8 +14,8 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, OnError, RecordType, VerifyCrc, schema::RECORD_COLUMN};
 use tfarrow_dataset::{
-    Contents, DamageReport, Inferred, MissingShards, PassedOver, Resolved, Sample, Shard, UNFINISHED, Wanted,
-    check_one_payload, is_remote, look_into, resolve_wanted,
+    DamageReport, FormatFilter, Inferred, MissingShards, PassedOver, Resolved, Sample, Shard, ShardFormat, UNFINISHED,
+    check_one_payload, is_remote, read_heads, resolve_filtered,
 };
 
 use crate::{
@@ -74,7 +74,7 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    let mut found = resolve_wanted(sources, Wanted::All)?;
+    let mut found = resolve_filtered(sources, FormatFilter::All)?;
     let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
     exclude_outputs(&mut found, dest, &is_named);
     convert_resolved(found, dest, options, progress)
@@ -96,7 +96,7 @@ pub(crate) fn convert_resolved(
     one_kind(&shards)?;
     check_options(&shards, options)?;
     let plan = Plan::new(&shards, dest, options)?;
-    look_into(&mut shards)?;
+    read_heads(&mut shards)?;
     if plan.target != Target::TfRecord && options.record_type != Some(RecordType::Raw) {
         check_one_payload(&shards)?;
     }
@@ -156,7 +156,7 @@ fn exclude_outputs(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) 
     let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let dest = resolved(dest);
     let may_be_output = |shard: &Shard| resolved(&shard.path).starts_with(&dest) && !is_named(shard);
-    let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
+    let is_tfrecord = |shard: &Shard| shard.format == ShardFormat::TfRecord;
     // If all files are in the destination, the outputs are beside their sources, which are TFRecord.
     let are_tfrecord = found.shards.iter().find(|shard| !may_be_output(shard)).is_none_or(is_tfrecord);
     let outputs = found.shards.extract_if(.., |shard| is_tfrecord(shard) != are_tfrecord && may_be_output(shard));
@@ -165,12 +165,12 @@ fn exclude_outputs(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) 
 
 /// Checks that the sources are either TFRecord or not.
 fn one_kind(shards: &[Shard]) -> Result<()> {
-    let is_tfrecord = |shard: &&Shard| shard.contents == Contents::TfRecord;
+    let is_tfrecord = |shard: &&Shard| shard.format == ShardFormat::TfRecord;
     let (Some(one), Some(other)) = (shards.iter().find(is_tfrecord), shards.iter().find(|shard| !is_tfrecord(shard)))
     else {
         return Ok(());
     };
-    let (one, other, format) = (one.path.display(), other.path.display(), other.contents.name());
+    let (one, other, format) = (one.path.display(), other.path.display(), other.format.name());
     Err(Error::Usage(format!(
         "{one} is TFRecord and {other} is {format}; convert them one format at a time, such as with a glob"
     )))
@@ -178,7 +178,7 @@ fn one_kind(shards: &[Shard]) -> Result<()> {
 
 /// Checks that no option would be ignored, and that the options do not contradict each other.
 fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
-    let columnar = shards.iter().find(|shard| shard.contents != Contents::TfRecord);
+    let columnar = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord);
     let of_tfrecord = [
         (options.schema.is_some(), "a schema"),
         (options.sample != Sample::All, "a sample"),
@@ -187,7 +187,7 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
         (options.on_conflict != OnConflict::Fail, "the option on_conflict"),
     ];
     if let (Some(shard), Some((_, option))) = (columnar, of_tfrecord.iter().find(|(is_set, _)| *is_set)) {
-        let (path, format) = (shard.path.display(), shard.contents.name());
+        let (path, format) = (shard.path.display(), shard.format.name());
         return Err(Error::Usage(format!("{option} applies to TFRecord sources only, and {path} is {format}")));
     }
     if options.exact && options.verify_crc != VerifyCrc::Always {

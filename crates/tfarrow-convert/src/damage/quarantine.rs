@@ -11,7 +11,7 @@ use std::{
 use arrow_array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use tfarrow_codec::EncoderBuilder;
 use tfarrow_dataset::{
-    Compression, Contents, ErrorKind, Fault, Lost, OutputFile, ReadOptions, ShardReader, ShardWriter, UNFINISHED,
+    Compression, ErrorKind, Fault, Lost, OutputFile, ReadOptions, ShardFormat, ShardReader, ShardWriter, UNFINISHED,
     existing, is_remote, resolve,
 };
 use xxhash_rust::xxh3::xxh3_64;
@@ -249,7 +249,7 @@ fn is_file(path: &Path) -> bool {
 fn records_of(path: &Path) -> Result<RecordSet> {
     let mut set = RecordSet::default();
     for shard in resolve(&[path])? {
-        if shard.contents != Contents::TfRecord {
+        if shard.format != ShardFormat::TfRecord {
             return refuse(path, "is there already, and is not a quarantine; name another file");
         }
         let mut reader = ShardReader::open(&shard, &ReadOptions::default())?;

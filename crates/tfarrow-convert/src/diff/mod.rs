@@ -26,8 +26,8 @@ use tfarrow_codec::{
     schema::record_type_of,
 };
 use tfarrow_dataset::{
-    DamageReport, InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample, Shard,
-    Wanted, check_one_payload, infer_with, resolve_wanted,
+    DamageReport, FormatFilter, InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample,
+    Shard, check_one_payload, infer_with, resolve_filtered,
 };
 
 use self::records::{CheckedRecords, RecordReader};
@@ -137,7 +137,7 @@ pub fn diff<S: AsRef<OsStr>>(
     options: &DiffOptions,
     progress: &Progress,
 ) -> Result<DataSetDiff> {
-    let found = [resolve_wanted(left, Wanted::Any)?, resolve_wanted(right, Wanted::Any)?];
+    let found = [resolve_filtered(left, FormatFilter::Any)?, resolve_filtered(right, FormatFilter::Any)?];
     let [left, right] =
         found.map(|Resolved { shards, passed_over, missing }| (shards, OtherFiles { passed_over, missing }));
     let (mut sides, other_files) = ([left.0, right.0], [left.1, right.1]);

@@ -10,7 +10,7 @@ use std::{
 
 use arrow_array::RecordBatch;
 use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
-use tfarrow_dataset::{Contents, DamageReport, Fault, ReadOptions, Shard, ShardReader};
+use tfarrow_dataset::{DamageReport, Fault, ReadOptions, Shard, ShardFormat, ShardReader};
 
 use crate::{Error, Result, input::columnar};
 
@@ -84,9 +84,9 @@ impl RecordReader {
     }
 
     fn open(&self, shard: &Shard) -> Result<RecordInput> {
-        Ok(match shard.contents {
-            Contents::TfRecord => RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
-            Contents::Parquet | Contents::Arrow => {
+        Ok(match shard.format {
+            ShardFormat::TfRecord => RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
+            ShardFormat::Parquet | ShardFormat::Arrow => {
                 RecordInput::Columnar { batches: columnar::rows(shard)?, encoder: None, rows: 0 }
             }
         })

@@ -13,7 +13,7 @@ use std::{path::Path, sync::Arc};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Limits, schema::check_columns};
-use tfarrow_dataset::{Contents, Shard};
+use tfarrow_dataset::{Shard, ShardFormat};
 
 use super::{
     arrow_file::{arrow_batches, arrow_reader},
@@ -30,7 +30,7 @@ pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 /// # Errors
 /// A file that cannot be opened, or whose footer is corrupt. Corrupt rows are errors of the iterator.
 pub fn rows(shard: &Shard) -> Result<Batches> {
-    if shard.contents != Contents::Parquet {
+    if shard.format != ShardFormat::Parquet {
         return Ok(Box::new(arrow_batches(shard, None)?));
     }
     let file = ParquetFile::open(&shard.path, shard.local_path())?;
@@ -43,7 +43,7 @@ pub fn rows(shard: &Shard) -> Result<Batches> {
 /// # Errors
 /// A file that cannot be read.
 pub fn count(shard: &Shard) -> Result<u64> {
-    if shard.contents != Contents::Parquet {
+    if shard.format != ShardFormat::Parquet {
         return arrow_batches(shard, Some(Vec::new()))?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64));
     }
     let file = ParquetFile::open(&shard.path, shard.local_path())?;
@@ -51,11 +51,13 @@ pub fn count(shard: &Shard) -> Result<u64> {
 }
 
 /// The schema of the file `local` if it is Parquet or Arrow. Errors call the file `path`.
-pub(crate) fn schema(contents: Option<Contents>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
+pub(crate) fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
     match contents {
-        Some(Contents::Parquet) => ParquetFile::open(path, local).map(|file| Some(Arc::clone(file.metadata.schema()))),
-        Some(Contents::Arrow) => arrow_reader(path, local, None).map(|(reader, _)| Some(reader.schema())),
-        Some(Contents::TfRecord) | None => Ok(None),
+        Some(ShardFormat::Parquet) => {
+            ParquetFile::open(path, local).map(|file| Some(Arc::clone(file.metadata.schema())))
+        }
+        Some(ShardFormat::Arrow) => arrow_reader(path, local, None).map(|(reader, _)| Some(reader.schema())),
+        Some(ShardFormat::TfRecord) | None => Ok(None),
     }
 }
 
@@ -64,7 +66,7 @@ pub(crate) fn schema(contents: Option<Contents>, path: &Path, local: &Path) -> R
 /// # Errors
 /// A file that cannot be read, or has more columns than `limits` allow.
 pub(crate) fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>> {
-    let schema = schema(Some(shard.contents), &shard.path, shard.local_path())?;
+    let schema = schema(Some(shard.format), &shard.path, shard.local_path())?;
     let checked = schema.as_ref().map_or(Ok(()), |schema| check_columns(schema, limits));
     checked.map_err(|e| Error::codec(&shard.path, e))?;
     Ok(schema)

@@ -12,7 +12,7 @@ use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, t
 
 use arrow_array::RecordBatch;
 use tfarrow_codec::Records;
-use tfarrow_dataset::{Contents, Lost, PartialTail, ReadOptions, Segment, Shard, ShardReader};
+use tfarrow_dataset::{Lost, PartialTail, ReadOptions, Segment, Shard, ShardFormat, ShardReader};
 
 use self::{columnar::Batches, parquet_file::ParquetFile};
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
@@ -172,7 +172,7 @@ impl UnitSource for RowSource {
     type Content = RowBlock;
 
     fn open(shard: &Shard, splits: bool, _options: &ReadOptions) -> Result<Self> {
-        if shard.contents != Contents::Parquet || splits {
+        if shard.format != ShardFormat::Parquet || splits {
             return Ok(Self::Batches { batches: columnar::rows(shard)?, pending: None });
         }
         let file = ParquetFile::open(&shard.path, shard.local_path())?;

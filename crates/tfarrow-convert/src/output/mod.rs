@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tfarrow_dataset::{OutputFile, WholeFile};
+use tfarrow_dataset::{CompleteFile, OutputFile};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::existing_file::ExistingFile;
@@ -163,7 +163,7 @@ impl io::Write for Output {
 /// A complete output.
 pub(crate) enum ClosedOutput {
     /// A file without its name, and the hash of its bytes.
-    File(WholeFile, u64),
+    File(CompleteFile, u64),
     /// The number of bytes of an existing file, which has its name, or of a stream.
     Named(u64),
 }

@@ -10,7 +10,7 @@ use tfarrow_codec::{
     EncoderBuilder, RecordType,
     schema::{record_type_of, with_record_type},
 };
-use tfarrow_dataset::{Contents, Inferred, ReadOptions, Shard, WholeFile, count, file_names};
+use tfarrow_dataset::{CompleteFile, Inferred, ReadOptions, Shard, ShardFormat, count, file_names};
 
 use super::{
     OutputPlace,
@@ -201,7 +201,7 @@ impl<'c> Conversion<'c> {
         let completed = known.and_then(|(journal, path)| Some((path, journal.find_completed(path, source)?)));
         let completed = completed.map(|(path, (completed, place))| {
             self.progress.add_bytes(shard.size);
-            let unnamed = (place != path).then(|| WholeFile::found(&place, path, overwrite)).transpose()?;
+            let unnamed = (place != path).then(|| CompleteFile::found(&place, path, overwrite)).transpose()?;
             let uncommitted = unnamed.map(|file| ClosedOutput::File(file, completed.hash));
             Ok::<_, Error>((completed, uncommitted))
         });
@@ -298,9 +298,9 @@ impl<'c> Conversion<'c> {
     fn count(&self) -> Result<u64> {
         let (progress, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
         let context = ReadContext { progress: &progress, ..self.context() };
-        let rows = |shard: &Shard| match shard.contents {
-            Contents::TfRecord => Ok(count(shard, &self.options.read)?),
-            Contents::Parquet | Contents::Arrow => {
+        let rows = |shard: &Shard| match shard.format {
+            ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
+            ShardFormat::Parquet | ShardFormat::Arrow => {
                 UnitReader::<RowSource>::new(vec![(0, shard.clone())], size, context).count_rows()
             }
         };

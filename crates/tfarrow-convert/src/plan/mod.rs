@@ -12,7 +12,7 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
-use tfarrow_dataset::{Compression, Contents, Shard, existing, file_names, is_remote, names_in};
+use tfarrow_dataset::{Compression, Shard, ShardFormat, existing, file_names, is_remote, names_in};
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Result, Target, journal::folders::folder_of, output::Destination,
@@ -46,8 +46,8 @@ impl Plan {
     /// [`Error::Usage`] for one file for several shards, an unknown format, or a name that contradicts the options.
     pub(crate) fn new(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<Self> {
         let by_name = Target::from_path(dest);
-        let by_source = match shards.first().map(|shard| shard.contents) {
-            Some(Contents::TfRecord) => Some(Target::Parquet),
+        let by_source = match shards.first().map(|shard| shard.format) {
+            Some(ShardFormat::TfRecord) => Some(Target::Parquet),
             _ => None,
         };
         if dest == Path::new("-") {

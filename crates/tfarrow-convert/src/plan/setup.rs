@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{OnError, VerifyCrc};
-use tfarrow_dataset::{Contents, InferOptions, Inferred, ReadOptions, Sample, Shard, ShardReader, infer_with};
+use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, ShardFormat, ShardReader, infer_with};
 
 use super::{OutputPlace, Plan, origin::OriginalShard};
 use crate::{
@@ -64,7 +64,7 @@ impl<'c> Conversion<'c> {
 
     /// Whether the sources are TFRecord files, not Parquet or Arrow files. They are never mixed.
     pub(crate) fn reads_tfrecord(&self) -> bool {
-        self.shards.first().is_some_and(|shard| shard.contents == Contents::TfRecord)
+        self.shards.first().is_some_and(|shard| shard.format == ShardFormat::TfRecord)
     }
 
     /// Infers the columns from all records, or from a sample. Calls `on_bytes` with the number of further bytes read.

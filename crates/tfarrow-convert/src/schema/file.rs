@@ -4,7 +4,7 @@ use std::path::Path;
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::schema::{with_views, without_exact};
-use tfarrow_dataset::Contents;
+use tfarrow_dataset::ShardFormat;
 
 use super::json;
 use crate::{Error, NotASchema, Result, input::columnar};
@@ -14,7 +14,7 @@ use crate::{Error, NotASchema, Result, input::columnar};
 /// # Errors
 /// A file that cannot be read, or is neither Parquet, Arrow nor the JSON of a schema.
 pub fn read_schema(path: &Path) -> Result<SchemaRef> {
-    let schema = match columnar::schema(Contents::of(path)?, path, path)? {
+    let schema = match columnar::schema(ShardFormat::sniff(path)?, path, path)? {
         Some(schema) => schema,
         None => read_json(path)?,
     };

@@ -13,7 +13,7 @@ use datafusion::{
 };
 use object_store::ObjectStoreExt;
 use tfarrow_codec::schema::check_columns;
-use tfarrow_dataset::{Contents, Error, Shard, guard};
+use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
 use crate::{
     error::external,
@@ -76,7 +76,7 @@ pub(crate) async fn listing_table(
         ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options)
     };
     let config = match shards.first() {
-        Some(first) if first.is_remote() && first.contents == Contents::Arrow => {
+        Some(first) if first.is_remote() && first.format == ShardFormat::Arrow => {
             config.with_schema(arrow_schema(first, state).await?)
         }
         _ => config.infer_schema(state).await?,

@@ -18,7 +18,7 @@ use datafusion::{
     execution::SessionState,
     prelude::SessionContext,
 };
-use tfarrow_dataset::{Contents, Shard, Wanted, is_shard_spec, resolve_wanted};
+use tfarrow_dataset::{FormatFilter, Shard, ShardFormat, is_shard_spec, resolve_filtered};
 
 use crate::{
     blocking::blocking,
@@ -71,7 +71,7 @@ impl UrlTables {
     }
 
     /// Lists the shards that `source` names.
-    async fn shards(&self, source: &str, wanted: Wanted) -> Result<Vec<Shard>> {
+    async fn shards(&self, source: &str, wanted: FormatFilter) -> Result<Vec<Shard>> {
         let source = source.to_owned();
         let stream = {
             let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,10 +82,10 @@ impl UrlTables {
             if let Some(shards) = stream.as_ref() {
                 return Ok(shards.clone());
             }
-            let shards = resolve_wanted(&[&source], wanted).map_err(external)?.shards;
+            let shards = resolve_filtered(&[&source], wanted).map_err(external)?.shards;
             // Only this crate reads TFRecord, and sequentially, so that any object can be read in place.
-            let is_tfrecord = |shard: &Shard| wanted == Wanted::All && shard.contents == Contents::TfRecord;
-            if !shards.iter().any(|shard| shard.is_stream() || shard.is_odd_object() && !is_tfrecord(shard)) {
+            let is_tfrecord = |shard: &Shard| wanted == FormatFilter::All && shard.format == ShardFormat::TfRecord;
+            if !shards.iter().any(|shard| shard.is_stream() || shard.needs_local_copy() && !is_tfrecord(shard)) {
                 return Ok(shards);
             }
             let shards = spooled(shards).map_err(external)?;
@@ -98,13 +98,13 @@ impl UrlTables {
     async fn table(&self, source: &str, shards: Vec<Shard>) -> Result<Arc<dyn TableProvider>> {
         let state = self.session()?;
         match contents(source, &shards)? {
-            Contents::TfRecord => {
+            ShardFormat::TfRecord => {
                 let options = TfRecordOptions::of(state.config());
                 let table = TfRecordTable::infer(shards, &options).await?;
                 Ok(self.registry.register(table, source))
             }
-            Contents::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
-            Contents::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,
+            ShardFormat::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
+            ShardFormat::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,
         }
     }
 }
@@ -113,17 +113,17 @@ impl UrlTables {
 impl UrlTableFactory for UrlTables {
     async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(files) = TextFiles::of_name(name) {
-            let shards = self.shards(name, Wanted::Files).await?;
+            let shards = self.shards(name, FormatFilter::Files).await?;
             return files.table(name, &shards, &self.session()?).await.map(Some);
         }
         if !looks_like_path(name) && !Path::new(name).exists() {
             return Ok(None);
         }
-        let error = match self.shards(name, Wanted::All).await {
+        let error = match self.shards(name, FormatFilter::All).await {
             Ok(shards) => return self.table(name, shards).await.map(Some),
             Err(error) => error,
         };
-        let Ok(shards) = self.shards(name, Wanted::Files).await else { return Err(error) };
+        let Ok(shards) = self.shards(name, FormatFilter::Files).await else { return Err(error) };
         match TextFiles::of_shards(&shards) {
             Some(files) => files.table(name, &shards, &self.session()?).await.map(Some),
             None => Err(error),
@@ -133,18 +133,18 @@ impl UrlTableFactory for UrlTables {
 
 /// The format that all shards have. An empty Parquet or Arrow file is an error, as after a write to a full disk; DataFusion
 /// would read it as a file without rows.
-fn contents(source: &str, shards: &[Shard]) -> Result<Contents> {
+fn contents(source: &str, shards: &[Shard]) -> Result<ShardFormat> {
     let first = shards.first().ok_or_else(|| plan_datafusion_err!("{source}: no shard"))?;
-    if let Some(empty) = shards.iter().find(|shard| shard.contents != Contents::TfRecord && shard.size == 0) {
-        return plan_err!("{}: an empty file is not a valid {} file", empty.path.display(), empty.contents);
+    if let Some(empty) = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord && shard.size == 0) {
+        return plan_err!("{}: an empty file is not a valid {} file", empty.path.display(), empty.format);
     }
-    match shards.iter().find(|shard| shard.contents != first.contents) {
-        None => Ok(first.contents),
+    match shards.iter().find(|shard| shard.format != first.format) {
+        None => Ok(first.format),
         Some(other) => plan_err!(
             "{source}: one table cannot hold both {} ({}) and {} ({}); select one of them, for example with a glob",
-            first.contents,
+            first.format,
             first.path.display(),
-            other.contents,
+            other.format,
             other.path.display()
         ),
     }

@@ -147,12 +147,12 @@ fn folders(shard: &Shard) -> impl Iterator<Item = (String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use tfarrow_dataset::Contents;
+    use tfarrow_dataset::ShardFormat;
 
     use super::*;
 
     fn shard(name: &str) -> Shard {
-        Shard::file(name.into(), name.into(), 1, Contents::TfRecord)
+        Shard::file(name.into(), name.into(), 1, ShardFormat::TfRecord)
     }
 
     #[track_caller]

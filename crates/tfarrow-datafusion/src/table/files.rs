@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use datafusion::{common::plan_err, datasource::listing::ListingTableUrl, error::Result};
-use tfarrow_dataset::{Error, ErrorKind, Shard, Wanted, file_names, is_shard_spec, resolve_wanted};
+use tfarrow_dataset::{Error, ErrorKind, FormatFilter, Shard, file_names, is_shard_spec, resolve_filtered};
 
 use crate::table::urls;
 
@@ -38,7 +38,7 @@ impl TableFiles {
     pub(crate) fn shards(&self) -> Result<Vec<Shard>, Error> {
         match self {
             Self::Fixed(shards) => Ok(shards.clone()),
-            Self::Listed(sources) => match resolve_wanted(sources, Wanted::TfRecord) {
+            Self::Listed(sources) => match resolve_filtered(sources, FormatFilter::TfRecord) {
                 Err(error) if is_empty(&error) && may_be_folder(sources) => Ok(Vec::new()),
                 found => found.map(|found| found.shards),
             },
@@ -71,7 +71,7 @@ pub(crate) fn is_pattern(source: &str) -> bool {
 fn may_be_folder(sources: &[String]) -> bool {
     let [source] = sources else { return false };
     let name = Path::new(source);
-    !is_pattern(source) && (source.ends_with('/') || !file_names::is_called_shard(name))
+    !is_pattern(source) && (source.ends_with('/') || !file_names::is_shard_name(name))
 }
 
 /// Returns whether a source does not exist, or is a folder without files.

@@ -362,13 +362,13 @@ fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>) -> PartitionedFile 
 
 #[cfg(test)]
 mod tests {
-    use tfarrow_dataset::Contents;
+    use tfarrow_dataset::ShardFormat;
 
     use super::*;
 
     #[track_caller]
     fn check(sizes: &[u64], partitions: usize, expect: &[&[u64]]) {
-        let shard = |size: &u64| Shard::file("a".into(), "a".into(), *size, Contents::TfRecord);
+        let shard = |size: &u64| Shard::file("a".into(), "a".into(), *size, ShardFormat::TfRecord);
         let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![])).collect();
         let groups = file_groups(files, partitions);
         let found: Vec<Vec<u64>> =

@@ -128,7 +128,7 @@ impl FileFormat for TfRecordFormat {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let name = &config.original_url;
-        if !EXTENSIONS.contains(&self.extension) && !file_names::says_tfrecord(Path::new(name)) {
+        if !EXTENSIONS.contains(&self.extension) && !file_names::is_tfrecord_name(Path::new(name)) {
             return plan_err!(
                 "{name}: the extension .{0} is supported for TFRecord files only; use .tfrecord.{0}, or write STORED AS \
                  TFRECORD",

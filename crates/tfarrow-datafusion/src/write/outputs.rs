@@ -9,7 +9,7 @@ use datafusion::{
     execution::object_store::ObjectStoreUrl,
 };
 use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path};
-use tfarrow_dataset::{Error, ErrorKind, OutputFile, WholeFile};
+use tfarrow_dataset::{CompleteFile, Error, ErrorKind, OutputFile};
 
 use crate::error::external;
 
@@ -79,7 +79,7 @@ impl OutputStore {
 }
 
 /// Renames or uploads the files to their final paths. If one fails, the error includes the number of files that did not.
-pub(crate) async fn persist(files: Vec<WholeFile>) -> Result<()> {
+pub(crate) async fn persist(files: Vec<CompleteFile>) -> Result<()> {
     let (mut tasks, all) = (JoinSet::new(), files.len());
     for file in files {
         // Renames and uploads block.

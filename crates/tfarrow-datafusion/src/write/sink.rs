@@ -34,7 +34,7 @@ use futures::{StreamExt, future};
 use object_store::{ObjectStore, path::Path};
 use percent_encoding::percent_decode_str;
 use tfarrow_codec::{Encoder, EncoderBuilder, frame};
-use tfarrow_dataset::{Compression, Error, OutputFile, ShardWriter, WholeFile, file_names};
+use tfarrow_dataset::{CompleteFile, Compression, Error, OutputFile, ShardWriter, file_names};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::{
@@ -242,7 +242,7 @@ async fn write_shards(
     encoder: Encoder,
     mut shards: Vec<ShardFile>,
     batches: Receiver<RecordBatch>,
-) -> Result<(u64, Vec<WholeFile>)> {
+) -> Result<(u64, Vec<CompleteFile>)> {
     let name = shards.first().map(|shard| shard.name.clone()).unwrap_or_default();
     let (send, mut encoded) = channel(1);
     let encoding = SpawnedTask::spawn(encode(encoder, name, batches, send));
@@ -325,7 +325,7 @@ impl ShardFile {
         Ok(self)
     }
 
-    fn close(self) -> Result<WholeFile> {
+    fn close(self) -> Result<CompleteFile> {
         let file = self.writer.finish().map_err(|error| external(Error::io(&self.name, error)))?;
         file.close().map_err(external)
     }

@@ -39,7 +39,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
     PutOptions, PutPayload, PutResult, UploadPart, path::Path,
 };
-use tfarrow_dataset::{Error, OutputFile, WholeFile};
+use tfarrow_dataset::{CompleteFile, Error, OutputFile};
 use url::Url;
 
 use crate::{
@@ -198,7 +198,7 @@ struct Staged(Arc<Mutex<StagedFiles>>);
 
 #[derive(Debug, Default)]
 struct StagedFiles {
-    complete: Vec<WholeFile>,
+    complete: Vec<CompleteFile>,
     /// The first error of a file.
     error: Option<Error>,
 }
@@ -216,7 +216,7 @@ impl Staged {
     }
 
     /// All complete files, after the sink has finished; or the first error.
-    fn end(&self) -> Result<Vec<WholeFile>, Error> {
+    fn end(&self) -> Result<Vec<CompleteFile>, Error> {
         let StagedFiles { complete, error } = std::mem::take(&mut *self.files());
         error.map_or(Ok(complete), Err)
     }

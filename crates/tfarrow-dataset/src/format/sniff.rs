@@ -46,7 +46,7 @@ impl HeadInfo {
 
 /// Format of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Contents {
+pub enum ShardFormat {
     /// TFRecord, compressed or not.
     TfRecord,
     /// Parquet.
@@ -55,7 +55,7 @@ pub enum Contents {
     Arrow,
 }
 
-impl Contents {
+impl ShardFormat {
     /// Recognizes the format of the file at `path`; `None` if it has no known format.
     ///
     /// A compressed file is decompressed as far as needed. If it is damaged before that, it counts as TFRecord, so that
@@ -64,13 +64,13 @@ impl Contents {
     ///
     /// # Errors
     /// An IO error.
-    pub fn of(path: &Path) -> Result<Option<Self>> {
-        Self::sniff(path).map(|(format, _)| format)
+    pub fn sniff(path: &Path) -> Result<Option<Self>> {
+        Self::sniff_head(path).map(|(format, _)| format)
     }
 
-    /// Recognizes the format of the file at `path` as [`of`](Self::of) does, and returns the properties that its first
+    /// Recognizes the format of the file at `path` as [`sniff`](Self::sniff) does, and returns the properties that its first
     /// bytes show.
-    pub(crate) fn sniff(path: &Path) -> Result<(Option<Self>, HeadInfo)> {
+    pub(crate) fn sniff_head(path: &Path) -> Result<(Option<Self>, HeadInfo)> {
         let wrap = |error| Error::io(path, error);
         let mut file = File::open(path).map_err(wrap)?;
         let head = file.try_clone().map_err(wrap)?;
@@ -155,7 +155,7 @@ impl Contents {
     }
 }
 
-impl fmt::Display for Contents {
+impl fmt::Display for ShardFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -69,11 +69,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::Contents;
+    use crate::ShardFormat;
 
     #[track_caller]
     fn check(present: &[&str], expect: &[&str]) {
-        let shard = |path: &&str| Shard::file(path.into(), Path::new(path).into(), 1, Contents::TfRecord);
+        let shard = |path: &&str| Shard::file(path.into(), Path::new(path).into(), 1, ShardFormat::TfRecord);
         let found = missing_shards(&present.iter().map(shard).collect::<Vec<_>>());
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expect);
     }

@@ -10,14 +10,14 @@ use std::{
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{
-    Compression, Contents, Error, Payload, Result, file_names::STDIN, format::sniff::HeadInfo, store::object::Object,
+    Compression, Error, Payload, Result, ShardFormat, file_names::STDIN, format::sniff::HeadInfo, store::object::Object,
 };
 
 /// The temporary copies that this program has made of streams and objects. Some may have been removed already.
 static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes the temporary copies of streams and objects: for a program that exits immediately, such as after a signal, so that
-/// [`Shard`] is not dropped.
+/// Removes the temporary copies of streams and objects: for a program that exits immediately, such as after a signal, without
+/// dropping each [`Shard`].
 #[doc(hidden)]
 pub fn remove_copies() {
     for copy in COPIES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -36,7 +36,7 @@ pub struct Shard {
     /// Size in bytes as stored; 0 for a stream, whose size is not known.
     pub size: u64,
     /// The format. A file that was named itself, and has no known format, counts as TFRecord: reading it reports the error.
-    pub contents: Contents,
+    pub format: ShardFormat,
     head: HeadInfo,
     /// Set if the source can be read only once.
     stream: bool,
@@ -48,19 +48,19 @@ pub struct Shard {
 
 impl Shard {
     /// Creates a shard that is a file.
-    pub fn file(path: PathBuf, name: PathBuf, size: u64, contents: Contents) -> Self {
+    pub fn file(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat) -> Self {
         let head = HeadInfo::default();
-        Self { path, name, size, contents, head, stream: false, spool: None, object: None }
+        Self { path, name, size, format, head, stream: false, spool: None, object: None }
     }
 
     /// Creates a shard that can be read only once: standard input, a pipe, a device.
     pub(crate) fn stream(path: PathBuf, name: PathBuf) -> Self {
-        Self { stream: true, ..Self::file(path, name, 0, Contents::TfRecord) }
+        Self { stream: true, ..Self::file(path, name, 0, ShardFormat::TfRecord) }
     }
 
     /// Creates a shard that is an object in a store, whose URL is `path`.
-    pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, contents: Contents, object: Object) -> Self {
-        Self { object: Some(object), ..Self::file(path, name, size, contents) }
+    pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat, object: Object) -> Self {
+        Self { object: Some(object), ..Self::file(path, name, size, format) }
     }
 
     /// Returns the shard with properties that its first bytes show.
@@ -106,7 +106,7 @@ impl Shard {
     /// Returns whether the shard is a file of a web server that cannot be read in parts, or by its path alone, because the
     /// server supports no ranges or the URL has a query; without a local copy.
     #[doc(hidden)]
-    pub fn is_odd_object(&self) -> bool {
+    pub fn needs_local_copy(&self) -> bool {
         self.spool.is_none() && self.object.as_ref().is_some_and(|object| !object.is_plain())
     }
 
@@ -122,7 +122,7 @@ impl Shard {
     /// # Errors
     /// An IO error.
     pub fn spool(&mut self) -> Result<()> {
-        if self.is_stream() || self.is_odd_object() { self.copy() } else { Ok(()) }
+        if self.is_stream() || self.needs_local_copy() { self.copy() } else { Ok(()) }
     }
 
     fn copy(&mut self) -> Result<()> {
@@ -132,9 +132,9 @@ impl Shard {
         COPIES.lock().unwrap_or_else(PoisonError::into_inner).push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
-        let by_name = || Contents::of_name(&self.path);
-        let (format, head) = Contents::sniff(&copy)?;
-        self.contents = format.or_else(by_name).unwrap_or(Contents::TfRecord);
+        let by_name = || ShardFormat::of_name(&self.path);
+        let (format, head) = ShardFormat::sniff_head(&copy)?;
+        self.format = format.or_else(by_name).unwrap_or(ShardFormat::TfRecord);
         self.head = head;
         self.spool = Some(Arc::new(copy));
         Ok(())
@@ -146,7 +146,7 @@ impl Shard {
     /// # Errors
     /// An IO error.
     pub fn spool_columnar(&mut self) -> Result<()> {
-        if self.is_remote() && self.contents != Contents::TfRecord {
+        if self.is_remote() && self.format != ShardFormat::TfRecord {
             return self.copy();
         }
         if !self.is_stdin() || !self.is_stream() {
@@ -154,7 +154,7 @@ impl Shard {
         }
         let mut stdin = io::stdin().lock();
         let head = stdin.fill_buf().map_err(|error| Error::io(&self.path, error))?;
-        let is_columnar = Contents::columnar_of_head(head).is_some();
+        let is_columnar = ShardFormat::columnar_of_head(head).is_some();
         // The bytes stay in the buffer of standard input for the next reader.
         drop(stdin);
         if is_columnar { self.spool() } else { Ok(()) }

@@ -9,10 +9,10 @@ use std::{
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::resolved::{Resolved, Wanted};
+use super::resolved::{FormatFilter, Resolved};
 use crate::{
-    Contents, Error, ErrorKind, Result, Shard,
-    file_names::{is_called_shard, is_sidecar},
+    Error, ErrorKind, Result, Shard, ShardFormat,
+    file_names::{is_shard_name, is_sidecar},
     format::{magic, sniff::HeadInfo},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
 };
@@ -21,10 +21,10 @@ use crate::{
 ///
 /// # Errors
 /// A shard is missing, or an IO error.
-pub(super) fn find_by_spec(spec: &ShardSpec<'_>, wanted: Wanted) -> Result<Resolved> {
+pub(super) fn find_by_spec(spec: &ShardSpec<'_>, filter: FormatFilter) -> Result<Resolved> {
     let file = |path: PathBuf| {
         let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
-        named_file(&path, &metadata, wanted)
+        named_file(&path, &metadata, filter)
     };
     Ok(Resolved::of(spec.files()?.into_iter().map(file).collect::<Result<Vec<_>>>()?))
 }
@@ -33,17 +33,17 @@ pub(super) fn find_by_spec(spec: &ShardSpec<'_>, wanted: Wanted) -> Result<Resol
 ///
 /// # Errors
 /// An IO error.
-pub(super) fn named_file(path: &Path, metadata: &Metadata, wanted: Wanted) -> Result<Shard> {
+pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter) -> Result<Shard> {
     let name = file_name(path);
     if !metadata.is_file() {
         return Ok(Shard::stream(path.to_owned(), name));
     }
-    match Contents::sniff(path) {
+    match ShardFormat::sniff_head(path) {
         Ok((format, head)) => {
-            let format = format.unwrap_or(Contents::TfRecord);
+            let format = format.unwrap_or(ShardFormat::TfRecord);
             Ok(Shard::file(path.to_owned(), name, metadata.len(), format).with_head(head))
         }
-        Err(error) if wanted == Wanted::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
+        Err(error) if filter == FormatFilter::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
         Err(error) => Err(error),
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn unreadable(path: &Path) -> Shard {
 }
 
 fn unreadable_as(path: &Path, name: PathBuf) -> Shard {
-    Shard::file(path.to_owned(), name, 0, Contents::TfRecord)
+    Shard::file(path.to_owned(), name, 0, ShardFormat::TfRecord)
 }
 
 fn file_name(path: &Path) -> PathBuf {
@@ -65,10 +65,10 @@ fn file_name(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// There is no shard, or an IO error.
-pub(super) fn find_in_folder(folder: &Path, wanted: Wanted) -> Result<Resolved> {
-    let mut search = Search::new(folder, wanted);
+pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter) -> Result<Resolved> {
+    let mut search = Search::new(folder, filter);
     search.folder(folder)?;
-    let searched = format!("no {} file in this folder or below it", wanted.name());
+    let searched = format!("no {} file in this folder or below it", filter.name());
     let found = search.finish(folder, searched)?;
     Ok(Resolved { missing: missing_shards(&found.shards), ..found })
 }
@@ -77,9 +77,9 @@ pub(super) fn find_in_folder(folder: &Path, wanted: Wanted) -> Result<Resolved> 
 ///
 /// # Errors
 /// The glob is invalid, there is no shard, or an IO error.
-pub(super) fn find_by_glob(pattern: &str, wanted: Wanted) -> Result<Resolved> {
+pub(super) fn find_by_glob(pattern: &str, filter: FormatFilter) -> Result<Resolved> {
     let glob = Glob::new(pattern).map_err(|error| Error::new(pattern, ErrorKind::Glob(error)))?;
-    let mut search = Search::new(&glob.prefix, wanted);
+    let mut search = Search::new(&glob.prefix, filter);
     let start = if glob.prefix.as_os_str().is_empty() { Path::new(".") } else { &glob.prefix };
     if !start.is_dir() {
         let searched = format!("{} is not a folder", start.display());
@@ -90,7 +90,7 @@ pub(super) fn find_by_glob(pattern: &str, wanted: Wanted) -> Result<Resolved> {
     let searched = match (search.files, search.matches) {
         (0, _) => format!("{place} contains no files"),
         (files, 0) => format!("none of {files} files in {place} matches"),
-        (_, matches) => format!("of {matches} files that match in {place}, none is {}", wanted.name()),
+        (_, matches) => format!("of {matches} files that match in {place}, none is {}", filter.name()),
     };
     search.finish(Path::new(pattern), searched)
 }
@@ -106,7 +106,7 @@ enum FoundBy {
 struct Search {
     /// The folder to which names of shards are relative.
     base: PathBuf,
-    wanted: Wanted,
+    filter: FormatFilter,
     resolved: Resolved,
     /// Number of files below the fixed part of the glob.
     files: u64,
@@ -117,10 +117,10 @@ struct Search {
 }
 
 impl Search {
-    fn new(base: &Path, wanted: Wanted) -> Self {
+    fn new(base: &Path, filter: FormatFilter) -> Self {
         Self {
             base: without_dot(base),
-            wanted,
+            filter,
             resolved: Resolved::default(),
             files: 0,
             matches: 0,
@@ -194,7 +194,7 @@ impl Search {
             return Ok(());
         }
         let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();
-        let (format, head) = match sniff(&path, size, found_by, self.wanted) {
+        let (format, head) = match sniff(&path, size, found_by, self.filter) {
             Ok((Some(format), head)) => (format, head),
             Ok((None, _)) => {
                 match size {
@@ -204,13 +204,13 @@ impl Search {
                 }
                 return Ok(());
             }
-            Err(error) if self.wanted == Wanted::ToVerify && !error.is_machine() => {
-                (Contents::TfRecord, HeadInfo::default())
+            Err(error) if self.filter == FormatFilter::ToVerify && !error.is_machine() => {
+                (ShardFormat::TfRecord, HeadInfo::default())
             }
             Err(error) => return Err(error),
         };
-        self.names_others |= found_by == FoundBy::Glob && format != Contents::TfRecord;
-        if self.wanted.accepts(format) {
+        self.names_others |= found_by == FoundBy::Glob && format != ShardFormat::TfRecord;
+        if self.filter.accepts(format) {
             let name = self.name(&path);
             self.resolved.shards.push(Shard::file(path, name, size, format).with_head(head));
         } else {
@@ -246,7 +246,7 @@ impl Search {
                 continue;
             }
             let error = walk_error(&path, error);
-            if self.wanted != Wanted::ToVerify || error.is_machine() {
+            if self.filter != FormatFilter::ToVerify || error.is_machine() {
                 return Err(error);
             }
             let name = self.name(&path);
@@ -256,7 +256,7 @@ impl Search {
 
     fn finish(self, source: &Path, searched: String) -> Result<Resolved> {
         let mut found = self.resolved;
-        self.wanted.prefer(&mut found, self.names_others);
+        self.filter.prefer(&mut found, self.names_others);
         found.remove_events();
         found.passed_over.looks_like = found.passed_over.example.as_deref().and_then(magic::known_file);
         found.or_none(source, searched)
@@ -264,18 +264,18 @@ impl Search {
 }
 
 /// Determines the format of a file in a folder or glob; `None` if it is not a shard.
-fn sniff(path: &Path, size: u64, found_by: FoundBy, wanted: Wanted) -> Result<(Option<Contents>, HeadInfo)> {
-    let is_named = is_called_shard(path);
-    let tfrecord = Some(Contents::TfRecord);
-    match (wanted, size) {
-        (Wanted::Files, _) => Ok((tfrecord.filter(|_| size > 0), HeadInfo::default())),
+fn sniff(path: &Path, size: u64, found_by: FoundBy, filter: FormatFilter) -> Result<(Option<ShardFormat>, HeadInfo)> {
+    let is_named = is_shard_name(path);
+    let tfrecord = Some(ShardFormat::TfRecord);
+    match (filter, size) {
+        (FormatFilter::Files, _) => Ok((tfrecord.filter(|_| size > 0), HeadInfo::default())),
         // Valid Parquet and Arrow files are never empty; empty ones are left by a full disk or a crash.
-        (_, 0) => Ok((Contents::of_name(path).or(tfrecord.filter(|_| is_named)), HeadInfo::default())),
+        (_, 0) => Ok((ShardFormat::of_name(path).or(tfrecord.filter(|_| is_named)), HeadInfo::default())),
         _ => {
-            let (known, head) = Contents::sniff(path)?;
+            let (known, head) = ShardFormat::sniff_head(path)?;
             let is_tfrecord = known.is_none()
                 && !is_sidecar(path)
-                && (found_by == FoundBy::Glob || is_named || Contents::has_record_after_damage(path)?);
+                && (found_by == FoundBy::Glob || is_named || ShardFormat::has_record_after_damage(path)?);
             Ok((if is_tfrecord { tfrecord } else { known }, head))
         }
     }

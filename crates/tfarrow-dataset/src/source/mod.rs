@@ -22,8 +22,8 @@ use std::{
 use percent_encoding::percent_decode_str;
 
 pub use self::{
-    remote::look_into,
-    resolved::{Resolved, Wanted},
+    remote::read_heads,
+    resolved::{FormatFilter, Resolved},
 };
 use crate::{
     Error, ErrorKind, Result, Shard,
@@ -35,12 +35,12 @@ use crate::{
 
 /// Finds the shards that `sources` name: those of one source after those of another, each in natural order of the paths.
 ///
-/// Calls [`resolve_wanted`] with [`Wanted::Any`].
+/// Calls [`resolve_filtered`] with [`FormatFilter::Any`].
 ///
 /// # Errors
 /// A source names no shard, or an IO error.
 pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
-    resolve_wanted(sources, Wanted::Any).map(|resolved| resolved.shards)
+    resolve_filtered(sources, FormatFilter::Any).map(|resolved| resolved.shards)
 }
 
 /// Finds the shards that `sources` name: those of one source after those of another, each in natural order of the paths.
@@ -50,7 +50,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// - A URL: an object, a folder, a shard spec or a glob in an object store; one file of a web server; `file:///..` is a
 ///   path.
 /// - A file: read whatever its format, an empty file as a shard without records.
-/// - A folder: the files in it and below it that have one of the formats in `wanted`. Also files that are named like
+/// - A folder: the files in it and below it that have one of the formats in `filter`. Also files that are named like
 ///   TFRecord files or numbered like shards, and files with a sound record after a damaged one, so that damage is not
 ///   skipped silently. Links to folders inside of the source are not followed, since their files are found anyway.
 /// - A shard spec, `train@10` or `train@10.tfrecord`: the shards `train-00000-of-00010` to `train-00009-of-00010`, with
@@ -68,14 +68,14 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 ///
 /// # Errors
 /// A source names no shard; the error contains where shards were searched, and which files were skipped. Or an IO error.
-pub fn resolve_wanted<S: AsRef<OsStr>>(sources: &[S], wanted: Wanted) -> Result<Resolved> {
+pub fn resolve_filtered<S: AsRef<OsStr>>(sources: &[S], filter: FormatFilter) -> Result<Resolved> {
     if sources.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: no source is named")));
     }
     let mut all = Resolved::default();
     let mut seen = HashSet::new();
     for source in sources {
-        let Resolved { mut shards, passed_over, missing } = find(source.as_ref(), wanted)?;
+        let Resolved { mut shards, passed_over, missing } = find(source.as_ref(), filter)?;
         all.missing.extend(missing);
         shards.sort_by(|a, b| natural_sort::compare(&a.path, &b.path));
         all.passed_over.merge(passed_over);
@@ -108,7 +108,7 @@ fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBu
 }
 
 /// Finds the shards that one source names.
-fn find(source: &OsStr, wanted: Wanted) -> Result<Resolved> {
+fn find(source: &OsStr, filter: FormatFilter) -> Result<Resolved> {
     if source.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: a source has an empty name")));
     }
@@ -116,21 +116,21 @@ fn find(source: &OsStr, wanted: Wanted) -> Result<Resolved> {
         return Ok(Resolved::of([Shard::stream(STDIN.into(), "stdin".into())]));
     }
     if let Some(url) = source.to_str().filter(|source| is_remote(source)) {
-        return remote::find(url, wanted);
+        return remote::find(url, filter);
     }
     let file = source.to_str().and_then(path_of_file_url);
     let source = file.as_deref().map_or(source, OsStr::new);
     let path = Path::new(source);
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => local::find_in_folder(path, wanted),
-        Ok(metadata) => Ok(Resolved::of([local::named_file(path, &metadata, wanted)?])),
-        Err(error) if wanted == Wanted::ToVerify && path.is_symlink() && !is_machine(&error) => {
+        Ok(metadata) if metadata.is_dir() => local::find_in_folder(path, filter),
+        Ok(metadata) => Ok(Resolved::of([local::named_file(path, &metadata, filter)?])),
+        Err(error) if filter == FormatFilter::ToVerify && path.is_symlink() && !is_machine(&error) => {
             Ok(Resolved::of([local::unreadable(path)]))
         }
         Err(error) => match source.to_str() {
-            Some(pattern) if Glob::is_glob(pattern) => local::find_by_glob(pattern, wanted),
+            Some(pattern) if Glob::is_glob(pattern) => local::find_by_glob(pattern, filter),
             text => match text.and_then(ShardSpec::parse) {
-                Some(spec) => local::find_by_spec(&spec, wanted),
+                Some(spec) => local::find_by_spec(&spec, filter),
                 None if text.is_some_and(|text| text.contains("://")) => Err(invalid_source(path, UNKNOWN_URL)),
                 None => Err(Error::io(path, error)),
             },

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path as Key};
 
-use super::resolved::{Resolved, Wanted};
+use super::resolved::{FormatFilter, Resolved};
 use crate::{
-    Contents, Error, ErrorKind, Result, Shard,
-    file_names::{is_called_shard, is_sidecar},
+    Error, ErrorKind, Result, Shard, ShardFormat,
+    file_names::{is_shard_name, is_sidecar},
     format::sniff::{HeadInfo, TAIL},
     sharding::{glob::Glob, missing::missing_shards, spec::ShardSpec},
     store::{
@@ -33,14 +33,14 @@ const HEAD: u64 = 4 << 10;
 ///
 /// # Errors
 /// There is no shard, or a request failed.
-pub(super) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
+pub(super) fn find(source: &str, filter: FormatFilter) -> Result<Resolved> {
     let location = Location::parse(source).ok_or_else(|| invalid_source(source, UNKNOWN_URL))?;
     if location.is_http() {
-        return find_http(source, &location, wanted).map(|shard| Resolved::of([shard]));
+        return find_http(source, &location, filter).map(|shard| Resolved::of([shard]));
     }
     let store = location.store()?;
     if Glob::is_glob(location.path) {
-        return find_by_glob(source, &location, &store, wanted);
+        return find_by_glob(source, &location, &store, filter);
     }
     let failed = |error: io::Error| Error::io(source, error);
     let key = location.path.trim_end_matches('/');
@@ -48,20 +48,20 @@ pub(super) fn find(source: &str, wanted: Wanted) -> Result<Resolved> {
         && key == location.path
         && let Some(object) = Object::find(&store, key).map_err(failed)?
     {
-        return Ok(Resolved::of([named_object(&location, object, wanted).map_err(failed)?]));
+        return Ok(Resolved::of([named_object(&location, object, filter).map_err(failed)?]));
     }
     if let Some(spec) = ShardSpec::parse(source) {
         let (folder, _) = location.path.rsplit_once('/').unwrap_or_default();
         let objects = Object::list(&store, folder).map_err(failed)?;
         let below = |object: Object| Some((below(&object, folder).to_str()?.to_owned(), object));
         let objects = spec.choose(objects.into_iter().filter_map(below))?;
-        let shards = objects.into_iter().map(|object| named_object(&location, object, wanted).map_err(failed));
+        let shards = objects.into_iter().map(|object| named_object(&location, object, filter).map_err(failed));
         return Ok(Resolved::of(shards.collect::<Result<Vec<_>>>()?));
     }
     let objects = Object::list(&store, key).map_err(failed)?;
     let count = objects.len();
     let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
-    let found = select(&location, key, objects, &is_visible, false, wanted).map_err(failed)?;
+    let found = select(&location, key, objects, &is_visible, false, filter).map_err(failed)?;
     let found = Resolved { missing: missing_shards(&found.shards), ..found };
     found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))
 }
@@ -70,7 +70,7 @@ fn find_by_glob(
     source: &str,
     location: &Location<'_>,
     store: &Arc<dyn ObjectStore>,
-    wanted: Wanted,
+    filter: FormatFilter,
 ) -> Result<Resolved> {
     let failed = |error: io::Error| Error::io(source, error);
     let glob = Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
@@ -81,12 +81,12 @@ fn find_by_glob(
         let is_hidden = |first| !glob.names_prefix(first) && has_part(below, first);
         glob.matches(below) && !is_hidden('_') && !is_hidden('.')
     };
-    let found = select(location, &prefix, objects, &is_named, true, wanted).map_err(failed)?;
+    let found = select(location, &prefix, objects, &is_named, true, filter).map_err(failed)?;
     found.or_none(source, format!("of {count} objects there, none that is a shard matches"))
 }
 
 /// Returns the one file that the URL of a web server names.
-fn find_http(source: &str, location: &Location<'_>, wanted: Wanted) -> Result<Shard> {
+fn find_http(source: &str, location: &Location<'_>, filter: FormatFilter) -> Result<Shard> {
     let failed = |error: io::Error| Error::io(location.url(location.path), error);
     if location.path.is_empty() || location.path.ends_with('/') || Glob::is_glob(location.path) {
         return Err(invalid_source(source, "web servers cannot list files: name each file"));
@@ -95,7 +95,7 @@ fn find_http(source: &str, location: &Location<'_>, wanted: Wanted) -> Result<Sh
     let (store, has_query) = (location.store()?, location.has_query());
     let found = wait(async move { Object::find_http(&store, &key, has_query).await });
     match found.and_then(|object| Ok(object?)).map_err(failed)? {
-        Some(object) => named_object(location, object, wanted).map_err(failed),
+        Some(object) => named_object(location, object, filter).map_err(failed),
         None => Err(failed(io::ErrorKind::NotFound.into())),
     }
 }
@@ -111,9 +111,10 @@ fn below(object: &Object, folder: &str) -> PathBuf {
     PathBuf::from(key.strip_prefix(folder).unwrap_or(key).trim_start_matches('/'))
 }
 
-/// Determines the format of an object by its first bytes, its last bytes and its name, as [`Contents::of`] does for files.
-async fn sniff(object: &Object) -> object_store::Result<(Option<Contents>, HeadInfo)> {
-    let (known, head) = Contents::of_head(object.first_bytes(HEAD).await?);
+/// Determines the format of an object by its first bytes, its last bytes and its name, as [`ShardFormat::sniff`] does for
+/// files.
+async fn sniff(object: &Object) -> object_store::Result<(Option<ShardFormat>, HeadInfo)> {
+    let (known, head) = ShardFormat::of_head(object.first_bytes(HEAD).await?);
     if known.is_some() {
         return Ok((known, head));
     }
@@ -121,24 +122,28 @@ async fn sniff(object: &Object) -> object_store::Result<(Option<Contents>, HeadI
         true => object.bytes(object.size.saturating_sub(TAIL), object.size).await?,
         false => Bytes::new(),
     };
-    Ok((Contents::of_tail(&tail).or_else(|| Contents::of_name(Path::new(object.key.as_ref()))), head))
+    Ok((ShardFormat::of_tail(&tail).or_else(|| ShardFormat::of_name(Path::new(object.key.as_ref()))), head))
 }
 
-/// Does the same. With [`Wanted::ToVerify`], an object that cannot be read counts as TFRecord: reading it reports the error.
-async fn sniff_wanted(object: &Object, wanted: Wanted) -> object_store::Result<(Option<Contents>, HeadInfo)> {
+/// Does the same. With [`FormatFilter::ToVerify`], an object that cannot be read counts as TFRecord: reading it reports the
+/// error.
+async fn sniff_filtered(
+    object: &Object,
+    filter: FormatFilter,
+) -> object_store::Result<(Option<ShardFormat>, HeadInfo)> {
     match sniff(object).await {
-        Err(error) if wanted == Wanted::ToVerify && !is_store_failure(&error) => {
-            Ok((Some(Contents::TfRecord), HeadInfo::default()))
+        Err(error) if filter == FormatFilter::ToVerify && !is_store_failure(&error) => {
+            Ok((Some(ShardFormat::TfRecord), HeadInfo::default()))
         }
         sniffed => sniffed,
     }
 }
 
 /// Returns the shard that an object is, whatever its format.
-fn named_object(location: &Location<'_>, object: Object, wanted: Wanted) -> io::Result<Shard> {
+fn named_object(location: &Location<'_>, object: Object, filter: FormatFilter) -> io::Result<Shard> {
     let client = object.clone();
-    let (format, head) = wait(async move { sniff_wanted(&client, wanted).await })??;
-    let format = format.unwrap_or(Contents::TfRecord);
+    let (format, head) = wait(async move { sniff_filtered(&client, filter).await })??;
+    let format = format.unwrap_or(ShardFormat::TfRecord);
     let name = object.key.filename().unwrap_or("records").into();
     let path = PathBuf::from(location.url(object.key.as_ref()));
     Ok(Shard::remote(path, name, object.size, format, object).with_head(head))
@@ -150,7 +155,7 @@ fn named_object(location: &Location<'_>, object: Object, wanted: Wanted) -> io::
 /// # Errors
 /// The first object that cannot be read.
 #[doc(hidden)]
-pub fn look_into(shards: &mut [Shard]) -> Result<()> {
+pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
     let unread: Vec<_> =
         (0..).zip(shards.iter()).filter_map(|(index, it)| Some((index, it.unread_object()?.clone()))).collect();
     let sniff = |(index, object): (usize, Object)| async move { (index, sniff(&object).await) };
@@ -159,7 +164,7 @@ pub fn look_into(shards: &mut [Shard]) -> Result<()> {
     for (index, sniffed) in sniffed {
         let Some(shard) = shards.get_mut(index) else { continue };
         let (format, head) = sniffed.map_err(|error| Error::io(&shard.path, error.into()))?;
-        if format == Some(Contents::TfRecord) {
+        if format == Some(ShardFormat::TfRecord) {
             shard.set_head(head);
         }
     }
@@ -174,35 +179,35 @@ fn select(
     objects: Vec<Object>,
     is_named: &dyn Fn(&Path) -> bool,
     by_glob: bool,
-    wanted: Wanted,
+    filter: FormatFilter,
 ) -> io::Result<Resolved> {
     let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
-    let is_known = |name: &Path| wanted == Wanted::Files || is_called_shard(name);
-    let is_format = |name: &Path| is_called_shard(name) || Contents::of_name(name).is_some();
-    let is_shard = |name: &Path, object: &Object| object.size > 0 || wanted != Wanted::Files && is_format(name);
+    let is_known = |name: &Path| filter == FormatFilter::Files || is_shard_name(name);
+    let is_format = |name: &Path| is_shard_name(name) || ShardFormat::of_name(name).is_some();
+    let is_shard = |name: &Path, object: &Object| object.size > 0 || filter != FormatFilter::Files && is_format(name);
     let (objects, empty): (Vec<_>, Vec<_>) =
         objects.filter(|(name, _)| is_named(name)).partition(|(name, object)| is_shard(name, object));
     let mut found = Resolved::default();
     found.passed_over.empty = empty.len() as u64;
     let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_known(&name), name, object)).collect();
     let sniff = move |(is_known, name, object): (bool, PathBuf, Object)| async move {
-        let known = (Some(Contents::TfRecord), HeadInfo::default());
-        let (format, head) = if is_known { known } else { sniff_wanted(&object, wanted).await? };
+        let known = (Some(ShardFormat::TfRecord), HeadInfo::default());
+        let (format, head) = if is_known { known } else { sniff_filtered(&object, filter).await? };
         Ok::<_, object_store::Error>((name, object, format, head))
     };
     let sniffed: Vec<_> = wait(stream::iter(objects).map(sniff).buffered(OBJECTS_AT_ONCE).try_collect())??;
     for (name, object, format, head) in sniffed {
         let path = PathBuf::from(location.url(object.key.as_ref()));
-        match format.or((by_glob && !is_sidecar(&name)).then_some(Contents::TfRecord)) {
+        match format.or((by_glob && !is_sidecar(&name)).then_some(ShardFormat::TfRecord)) {
             None if is_sidecar(&name) => found.passed_over.by_name += 1,
             None => found.passed_over.other(path),
-            Some(format) if !wanted.accepts(format) => found.passed_over.unwanted(path),
+            Some(format) if !filter.accepts(format) => found.passed_over.unwanted(path),
             Some(format) => {
                 found.shards.push(Shard::remote(path, name, object.size, format, object).with_head(head));
             }
         }
     }
-    wanted.prefer(&mut found, by_glob);
+    filter.prefer(&mut found, by_glob);
     found.remove_events();
     Ok(found)
 }
@@ -236,15 +241,15 @@ mod tests {
         ]);
         let location = Location::parse("s3://b/d").unwrap();
         let objects = Object::list(&store, "d").unwrap();
-        let found = select(&location, "d", objects, &|_| true, false, Wanted::All).unwrap();
+        let found = select(&location, "d", objects, &|_| true, false, FormatFilter::All).unwrap();
         let mut shards = found.shards;
         let compressions = |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
         // The names identify them as shards, so that no byte was read.
         assert_eq!(compressions(&shards), [None, None, None]);
-        look_into(&mut shards).unwrap();
+        read_heads(&mut shards).unwrap();
         assert_eq!(compressions(&shards), [Some(Compression::None), Some(Compression::Gzip), None]);
         block_on(store.delete(&Key::from("d/a-00002-of-00003"))).unwrap();
-        let error = look_into(&mut shards).unwrap_err().to_string();
+        let error = read_heads(&mut shards).unwrap_err().to_string();
         assert!(error.starts_with("s3://b/d/a-00002-of-00003: "), "{error}");
     }
 
@@ -270,21 +275,21 @@ mod tests {
         let objects = Object::list(&store, "d").unwrap();
         assert_eq!(objects.len(), 10);
         let visible = |below: &Path| !has_part(below, '_');
-        let found = select(&location, "d", objects, &visible, false, Wanted::All).unwrap();
+        let found = select(&location, "d", objects, &visible, false, FormatFilter::All).unwrap();
         assert_eq!(
             found.passed_over.to_string(),
             "passed over: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
         );
-        let shard = |shard: &Shard| (shard.path.to_str().unwrap().to_owned(), shard.name.clone(), shard.contents);
+        let shard = |shard: &Shard| (shard.path.to_str().unwrap().to_owned(), shard.name.clone(), shard.format);
         let expect = [
-            ("empty.tfrecord", Contents::TfRecord),
-            ("full_disk.parquet", Contents::Parquet),
-            ("hit", Contents::Arrow),
-            ("train-00000-of-00002", Contents::TfRecord),
-            ("x=1/odd", Contents::TfRecord),
-            ("zeros.parquet", Contents::Parquet),
+            ("empty.tfrecord", ShardFormat::TfRecord),
+            ("full_disk.parquet", ShardFormat::Parquet),
+            ("hit", ShardFormat::Arrow),
+            ("train-00000-of-00002", ShardFormat::TfRecord),
+            ("x=1/odd", ShardFormat::TfRecord),
+            ("zeros.parquet", ShardFormat::Parquet),
         ];
-        let expect = expect.map(|(name, contents)| (format!("s3://b/d/{name}"), PathBuf::from(name), contents));
+        let expect = expect.map(|(name, format)| (format!("s3://b/d/{name}"), PathBuf::from(name), format));
         assert_eq!(found.shards.iter().map(shard).collect::<Vec<_>>(), expect);
     }
 }

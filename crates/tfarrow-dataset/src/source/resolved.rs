@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use crate::{
-    Contents, Error, ErrorKind, PassedOver, Payload, Result, Shard, format::payload::is_named_events,
+    Error, ErrorKind, PassedOver, Payload, Result, Shard, ShardFormat, format::payload::is_named_events,
     sharding::missing::MissingShards,
 };
 
 /// The formats that are searched for in folders and globs. A file that is named itself is read whatever its format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum FormatFilter {
     /// In each source TFRecord, or Parquet and Arrow if there is no TFRecord.
     #[default]
     Any,
@@ -19,19 +19,19 @@ pub enum Wanted {
     TfRecord,
     /// Parquet and Arrow.
     Columnar,
-    /// All files. Their formats are not determined, so that [`Shard::contents`] is without meaning.
+    /// All files. Their formats are not determined, so that [`Shard::format`] is without meaning.
     Files,
     /// TFRecord, Parquet and Arrow, and files that cannot be opened, so that `verify` reports them in shard order.
     ToVerify,
 }
 
-impl Wanted {
+impl FormatFilter {
     /// Returns whether files of this format are searched for.
-    pub(super) fn accepts(self, contents: Contents) -> bool {
+    pub(super) fn accepts(self, format: ShardFormat) -> bool {
         match self {
             Self::Any | Self::All | Self::Files | Self::ToVerify => true,
-            Self::TfRecord => contents == Contents::TfRecord,
-            Self::Columnar => contents != Contents::TfRecord,
+            Self::TfRecord => format == ShardFormat::TfRecord,
+            Self::Columnar => format != ShardFormat::TfRecord,
         }
     }
 
@@ -40,7 +40,7 @@ impl Wanted {
     ///   same data. They are kept if a glob names them, that is if `is_named`.
     /// - With [`Any`](Self::Any) and [`All`](Self::All), TFRecord files if all of them are empty, and there are others.
     pub(super) fn prefer(self, found: &mut Resolved, is_named: bool) {
-        let is_tfrecord = |shard: &Shard| shard.contents == Contents::TfRecord;
+        let is_tfrecord = |shard: &Shard| shard.format == ShardFormat::TfRecord;
         let has_records = found.shards.iter().any(|shard| is_tfrecord(shard) && shard.size > 0);
         if !matches!(self, Self::Any | Self::All) || found.shards.iter().all(is_tfrecord) {
             return;
@@ -85,7 +85,9 @@ impl Resolved {
     /// Removes the files of TensorBoard, which it writes next to others, if there are other files.
     pub(super) fn remove_events(&mut self) {
         let is_events = |shard: &Shard| {
-            shard.contents == Contents::TfRecord && is_named_events(&shard.path) && shard.payload() != Payload::Examples
+            shard.format == ShardFormat::TfRecord
+                && is_named_events(&shard.path)
+                && shard.payload() != Payload::Examples
         };
         if self.shards.iter().all(is_events) {
             return;

@@ -1,7 +1,7 @@
 //! Output files and objects that get their names only when they are complete.
 //!
 //! ```text
-//! OutputFile ── close ─▶ WholeFile ── persist ─▶ file, by a rename
+//! OutputFile ── close ─▶ CompleteFile ── persist ─▶ file, by a rename
 //! temporary file         on the disk            └─▶ object, by an upload
 //! ```
 
@@ -98,12 +98,12 @@ impl OutputFile {
     ///
     /// # Errors
     /// An IO error. The temporary file is removed.
-    pub fn close(self) -> Result<WholeFile> {
+    pub fn close(self) -> Result<CompleteFile> {
         let Self { target, object, temp, overwrite } = self;
         let synced = temp.as_file().sync_all().and_then(|()| temp.as_file().metadata());
         match synced {
             Ok(metadata) => {
-                Ok(WholeFile { target, object, temp: temp.into_temp_path(), overwrite, size: metadata.len() })
+                Ok(CompleteFile { target, object, temp: temp.into_temp_path(), overwrite, size: metadata.len() })
             }
             Err(error) => Err(Error::io(target, error)),
         }
@@ -112,7 +112,7 @@ impl OutputFile {
     /// Writes the file to the disk and gives it its name, or uploads it.
     ///
     /// # Errors
-    /// As [`close`](Self::close) and [`WholeFile::persist`].
+    /// As [`close`](Self::close) and [`CompleteFile::persist`].
     pub fn persist(self) -> Result<()> {
         self.close()?.persist()
     }
@@ -121,7 +121,7 @@ impl OutputFile {
 /// A complete output that does not have its name yet. Its temporary file is closed, so that there may be many of them. If it
 /// is dropped, the temporary file is removed.
 #[derive(Debug)]
-pub struct WholeFile {
+pub struct CompleteFile {
     target: PathBuf,
     object: Option<OutputObject>,
     temp: TempPath,
@@ -129,7 +129,7 @@ pub struct WholeFile {
     size: u64,
 }
 
-impl WholeFile {
+impl CompleteFile {
     /// Returns the complete file that another run has [left](Self::leave) at `part`, in the folder of `target`.
     ///
     /// # Errors

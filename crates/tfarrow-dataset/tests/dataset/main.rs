@@ -18,7 +18,7 @@ use std::{
 };
 
 use tfarrow_codec::frame;
-use tfarrow_dataset::{Compression, Contents, Error, ReadOptions, Shard, ShardReader, ShardWriter};
+use tfarrow_dataset::{Compression, Error, ReadOptions, Shard, ShardFormat, ShardReader, ShardWriter};
 
 /// Returns the frames of records with this data.
 fn frames<D: AsRef<[u8]>>(records: &[D]) -> Vec<u8> {
@@ -67,7 +67,7 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
 
 fn shard_of(path: &Path) -> Shard {
     let size = fs::metadata(path).unwrap().len();
-    Shard::file(path.to_owned(), path.file_name().unwrap().into(), size, Contents::TfRecord)
+    Shard::file(path.to_owned(), path.file_name().unwrap().into(), size, ShardFormat::TfRecord)
 }
 
 fn testdata(name: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Errors for files that are not TFRecord.
 
-use tfarrow_dataset::{Compression, Contents, ErrorKind, ReadOptions, ShardReader};
+use tfarrow_dataset::{Compression, ErrorKind, ReadOptions, ShardFormat, ShardReader};
 
 use crate::{compressed, frames, read, shard_of, testdata, write_file};
 
@@ -121,7 +121,7 @@ fn errors_keep_their_cause() {
 fn formats_are_recognized_by_content() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[b"a record"]);
-    let tfrecord = Some(Contents::TfRecord);
+    let tfrecord = Some(ShardFormat::TfRecord);
     for (stored, expect) in [
         (bytes.clone(), tfrecord),
         (compressed(&bytes, Compression::Gzip), tfrecord),
@@ -129,13 +129,13 @@ fn formats_are_recognized_by_content() {
         (compressed(b"", Compression::Gzip), tfrecord),
         (compressed(&bytes, Compression::Gzip)[..15].to_vec(), tfrecord),
         (compressed(b"some text here", Compression::Gzip), None),
-        (b"PAR1....PAR1".to_vec(), Some(Contents::Parquet)),
-        (b"ARROW1\0\0".to_vec(), Some(Contents::Arrow)),
+        (b"PAR1....PAR1".to_vec(), Some(ShardFormat::Parquet)),
+        (b"ARROW1\0\0".to_vec(), Some(ShardFormat::Arrow)),
         (b"x^2 + y^2 = z^2".to_vec(), None),
         (b"text".to_vec(), None),
         (vec![], None),
     ] {
         let path = write_file(folder.path(), "misleading.json", &stored);
-        assert_eq!(Contents::of(&path).unwrap(), expect, "{stored:02x?}");
+        assert_eq!(ShardFormat::sniff(&path).unwrap(), expect, "{stored:02x?}");
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use tfarrow_dataset::{Contents, Error, ErrorKind, ReadOptions, Shard, ShardReader, Wanted, resolve, resolve_wanted};
+use tfarrow_dataset::{
+    Error, ErrorKind, FormatFilter, ReadOptions, Shard, ShardFormat, ShardReader, resolve, resolve_filtered,
+};
 
 use crate::{compressed, frames, write_file};
 
@@ -104,15 +106,18 @@ fn columnar_files_are_found_without_tfrecord_files_or_if_they_are_requested() {
     check(&folder, "t", &["a"]);
     check(&folder, "", &["t/a"]);
     let all = [folder.path()];
-    let contents =
-        |wanted| -> Vec<_> { resolve_wanted(&all, wanted).unwrap().shards.iter().map(|s| s.contents).collect() };
-    assert_eq!(contents(Wanted::TfRecord), [Contents::TfRecord]);
-    assert_eq!(contents(Wanted::All), [Contents::Arrow, Contents::Parquet, Contents::TfRecord, Contents::Parquet]);
-    assert_eq!(contents(Wanted::Columnar), [Contents::Arrow, Contents::Parquet, Contents::Parquet]);
+    let formats =
+        |wanted| -> Vec<_> { resolve_filtered(&all, wanted).unwrap().shards.iter().map(|s| s.format).collect() };
+    assert_eq!(formats(FormatFilter::TfRecord), [ShardFormat::TfRecord]);
+    assert_eq!(
+        formats(FormatFilter::All),
+        [ShardFormat::Arrow, ShardFormat::Parquet, ShardFormat::TfRecord, ShardFormat::Parquet]
+    );
+    assert_eq!(formats(FormatFilter::Columnar), [ShardFormat::Arrow, ShardFormat::Parquet, ShardFormat::Parquet]);
     // A glob also names files of other formats.
     check(&folder, "t/*", &["a", "b.parquet"]);
     check(&folder, "*", &["t/a"]);
-    let error = resolve_wanted(&[folder.path().join("c")], Wanted::TfRecord).unwrap_err();
+    let error = resolve_filtered(&[folder.path().join("c")], FormatFilter::TfRecord).unwrap_err();
     let expect = "nothing to read: no TFRecord file in this folder or below it; passed over: 1 of no known format, 2 of a \
                   format that was not asked for (such as ";
     assert!(error.to_string().contains(expect), "{error}");
@@ -125,19 +130,19 @@ fn an_empty_file_is_a_shard_without_records() {
     check(&folder, "t", &["a.tfrecord", "b-00000-of-00001"]);
     // Empty TFRecord files do not hide Parquet files.
     check(&folder, "p", &["b"]);
-    let found = resolve_wanted(&[folder.path().join("p"), folder.path().join("t")], Wanted::Any).unwrap();
+    let found = resolve_filtered(&[folder.path().join("p"), folder.path().join("t")], FormatFilter::Any).unwrap();
     assert!(found.passed_over.may_matter());
     assert_eq!(found.passed_over.to_string(), "passed over: 2 empty");
     // The same holds for globs.
     check(&folder, "p/*", &["b"]);
-    assert!(!resolve_wanted(&[folder.path().join("t/a*")], Wanted::Any).unwrap().passed_over.may_matter());
+    assert!(!resolve_filtered(&[folder.path().join("t/a*")], FormatFilter::Any).unwrap().passed_over.may_matter());
 }
 
 #[test]
 fn sidecars_are_shards_if_their_content_is() {
     let folder = folder(&["a.json", "b.txt", "c.index gzip", "d.json text", "e.txt empty", "_f"]);
     check(&folder, "", &["a.json", "b.txt", "c.index"]);
-    let found = resolve_wanted(&[folder.path()], Wanted::Any).unwrap();
+    let found = resolve_filtered(&[folder.path()], FormatFilter::Any).unwrap();
     assert_eq!(found.passed_over.to_string(), "passed over: 3 for the name");
 }
 
@@ -151,12 +156,12 @@ fn files_that_cannot_be_opened_are_returned_for_verify() {
         ["a", "b", "c"].map(|name| folder.path().join(name).with_extension("tfrecord")).to_vec(),
     ] {
         assert!(resolve(&sources).is_err());
-        let found = resolve_wanted(&sources, Wanted::ToVerify).unwrap();
+        let found = resolve_filtered(&sources, FormatFilter::ToVerify).unwrap();
         assert_eq!(names(&found.shards), ["a.tfrecord", "b.tfrecord", "c.tfrecord"]);
         assert!(ShardReader::open(&found.shards[1], &ReadOptions::default()).is_err());
     }
     // A source that does not exist is an error.
-    assert!(resolve_wanted(&[folder.path().join("d.tfrecord")], Wanted::ToVerify).is_err());
+    assert!(resolve_filtered(&[folder.path().join("d.tfrecord")], FormatFilter::ToVerify).is_err());
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn a_file_that_is_named_is_read_whatever_its_format() {
     let shards = resolve(&[folder.path().join("empty")]).unwrap();
     let mut reader = ShardReader::open(&shards[0], &ReadOptions::default()).unwrap();
     assert!(reader.next().unwrap().is_none());
-    assert_eq!(resolve(&[folder.path().join("p")]).unwrap()[0].contents, Contents::Parquet);
+    assert_eq!(resolve(&[folder.path().join("p")]).unwrap()[0].format, ShardFormat::Parquet);
 }
 
 #[test]
@@ -326,7 +331,7 @@ fn pipes_are_read_once_and_only_if_they_are_named() {
     shard.spool().unwrap();
     writer.join().unwrap();
     assert!(!shard.is_stream());
-    assert_eq!((shard.size, shard.contents), (38, Contents::TfRecord));
+    assert_eq!((shard.size, shard.format), (38, ShardFormat::TfRecord));
     for _ in 0..2 {
         let mut reader = ShardReader::open(&shard, &ReadOptions::default()).unwrap();
         assert_eq!(reader.next().unwrap().unwrap().len(), 2);
@@ -386,7 +391,7 @@ fn names_are_relative_without_parent_folders() {
         assert_eq!(shards[0].name, Path::new("train-00000-of-00004.tfrecord"), "{source}");
     }
     assert_eq!(
-        resolve_wanted(&["./src", "../../testdata/shards/"], Wanted::TfRecord).unwrap_err().path(),
+        resolve_filtered(&["./src", "../../testdata/shards/"], FormatFilter::TfRecord).unwrap_err().path(),
         Some(Path::new("./src"))
     );
 }
