@@ -4,7 +4,14 @@ use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
 use tfarrow_codec::Category;
 
-use crate::{Error, ErrorKind, Lost};
+use crate::{Error, ErrorKind};
+
+/// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
+pub type Segment = tfarrow_codec::Segment<Error>;
+
+/// Bytes of a shard that contain no complete record. They are [stored](tfarrow_codec::Lost::is_stored) bytes from the
+/// position at which a compressed file no longer decompresses up to the next gzip member.
+pub type Lost = tfarrow_codec::Lost<Error>;
 
 /// Something that is wrong with a shard, and where.
 #[derive(Clone, Debug)]

@@ -54,7 +54,7 @@ mod threads;
 mod write;
 
 pub use compression::Compression;
-pub use damage::{DamageReport, Fault, FaultKind};
+pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
 pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
 pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
@@ -64,7 +64,7 @@ pub use read::{
     batch_reader::ShardBatchReader,
     count::count,
     same_payload::check_one_payload,
-    shard_reader::{CHUNK_BYTES, Lost, PartialTail, ReadOptions, Segment, ShardReader},
+    shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},
     shared_reader::{SharedReader, Taken},
 };
 #[doc(hidden)]

@@ -18,7 +18,7 @@ use arrow_buffer::Buffer;
 use tfarrow_codec::{Category, FrameBuffer, Limits, OnError, Records, frame, named_values};
 
 use crate::{
-    Compression, DamageReport, Error, ErrorKind, Result, Shard,
+    Compression, DamageReport, Error, ErrorKind, Lost, Result, Segment, Shard,
     format::{
         magic,
         stream::{Failure, Stream},
@@ -67,13 +67,6 @@ impl Default for ReadOptions {
         }
     }
 }
-
-/// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
-pub type Segment = tfarrow_codec::Segment<Error>;
-
-/// Bytes of a shard that contain no complete record. They are [stored](tfarrow_codec::Lost::is_stored) bytes from the
-/// position at which a compressed file no longer decompresses up to the next gzip member.
-pub type Lost = tfarrow_codec::Lost<Error>;
 
 /// Number of bytes that do not decompress and are returned at once.
 const STORED_BYTES: usize = 1 << 20;

@@ -7,7 +7,11 @@ use tfarrow_codec::{
     FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, infer::RecordObserver,
 };
 
-use super::{InferOptions, OnProgress, Sample, Sampled, Scanned, sample::spread, scan};
+use super::{
+    options::{InferOptions, OnProgress},
+    sample::{Sample, Sampled, spread},
+    workers::{Scanned, scan},
+};
 use crate::{
     DamageReport, Error, ErrorKind, Fault, Result, Shard, error::shown, read::same_payload::check_one_payload,
 };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use tfarrow_codec::{RecordType, VerifyCrc};
 
-use super::{Sample, sample::SAMPLE_CHUNK};
+use super::sample::{SAMPLE_CHUNK, Sample};
 use crate::ReadOptions;
 
 /// Options of inference.

@@ -7,7 +7,11 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenRecord},
 };
 
-use super::{InferOptions, Inferred, OnProgress, Scanned, scan};
+use super::{
+    infer::Inferred,
+    options::{InferOptions, OnProgress},
+    workers::{Scanned, scan},
+};
 use crate::{DamageReport, Error, Fault, FaultKind, ReadOptions, Result, Shard, error::shown};
 
 /// The result of verification.

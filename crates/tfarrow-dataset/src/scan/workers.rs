@@ -1,0 +1,279 @@
+//! The threads of a scan, and the shards that they read.
+
+use std::{
+    cmp::Reverse,
+    mem,
+    ops::ControlFlow,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tfarrow_codec::{Category, OnError, Records, Summary, infer::RecordObserver};
+
+use super::{
+    options::{InferOptions, OnProgress},
+    sample::Room,
+};
+use crate::{
+    Error, ErrorKind, ReadOptions, Result, Segment, Shard, SharedReader, Taken,
+    damage::{DamageReport, Fault},
+    lock::lock,
+    threads::{TaskQueue, on_threads},
+};
+
+/// The result of a scan.
+pub(super) struct Scanned<O> {
+    pub(super) summary: Summary,
+    /// The observer of each thread.
+    pub(super) observers: Vec<O>,
+    /// Corrupt records and bytes that were skipped.
+    pub(super) losses: DamageReport,
+    /// Whether any shard was not read to its end.
+    pub(super) is_cut: bool,
+}
+
+/// Reads the shards at the indices `picked`. With `faults`, no error of a file ends the scan, and up to so many errors are
+/// kept.
+///
+/// # Errors
+/// The first error in the order of the data set, and [`ErrorKind::Stopped`] if `progress` stops the scan.
+pub(super) fn scan<O: RecordObserver + Send>(
+    shards: &[Shard],
+    picked: &[usize],
+    options: &InferOptions,
+    faults: Option<usize>,
+    progress: &OnProgress<'_>,
+    observer: &(impl Fn() -> O + Sync),
+) -> Result<Scanned<O>> {
+    let shard = |&index| Some(ShardScan::new(index, shards.get(index)?, options, faults.unwrap_or(1)));
+    let shards: Vec<_> = picked.iter().filter_map(shard).collect();
+    let (queue, failed) = (TaskQueue::new(&shards), AtomicUsize::new(usize::MAX));
+    let scan = Scan { shards: &shards, queue, options, faults, failed, progress };
+    let mut workers = on_threads(options.jobs.max(1), || scan.run(observer()));
+    let errors = workers.iter_mut().filter_map(|worker| worker.error.take());
+    if let Some((_, error)) = errors.min_by_key(|(shard, error)| (*shard, error.record())) {
+        return Err(error);
+    }
+    let (summary, losses) = (scan.summary(), DamageReport::new(faults.unwrap_or(1)));
+    let mut scanned = Scanned { summary, observers: Vec::new(), losses, is_cut: false };
+    for worker in workers {
+        let merged = scanned.summary.merge(&worker.summary);
+        merged.map_err(|error| Error::general(ErrorKind::Codec(error)))?;
+        scanned.observers.push(worker.observer);
+        scanned.losses.merge(worker.losses);
+    }
+    for shard in shards {
+        let found = shard.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        scanned.is_cut |= found.room.is_cut();
+        scanned.losses.merge(found.losses);
+    }
+    Ok(scanned)
+}
+
+/// One shard of a scan, which any number of threads read.
+struct ShardScan<'a> {
+    /// Its number in the data set.
+    index: usize,
+    shard: &'a Shard,
+    options: ReadOptions,
+    reader: Mutex<ShardState>,
+    found: Mutex<Found>,
+}
+
+/// Whether a shard is open. Few are at a time, because a process may open few files.
+enum ShardState {
+    Unopened,
+    Open(Arc<SharedReader>),
+    Closed,
+}
+
+/// The part of a shard that was taken, in the order of the shard.
+struct Found {
+    room: Room,
+    /// Bytes that contain no record.
+    losses: DamageReport,
+}
+
+/// A part of a shard that one thread processes.
+#[derive(Default)]
+struct Chunk {
+    /// `None` if the bytes contain no record.
+    records: Option<Records>,
+    /// Number of bytes of the shard, as it is stored.
+    bytes: u64,
+}
+
+impl<'a> ShardScan<'a> {
+    fn new(index: usize, shard: &'a Shard, options: &InferOptions, faults: usize) -> Self {
+        let found = Found { room: Room::new(options.sample), losses: DamageReport::new(faults) };
+        let reader = Mutex::new(ShardState::Unopened);
+        Self { index, shard, options: options.read_options(), reader, found: Mutex::new(found) }
+    }
+
+    /// Returns the next part of the shard; `None` at the end, which an error is too.
+    fn next(&self, memory: Option<Vec<u8>>) -> Result<Option<Chunk>> {
+        let Some(reader) = self.open()? else { return Ok(None) };
+        let next = reader.next(memory, |taken| self.enter(taken)).unwrap_or(Ok(None));
+        if !matches!(next, Ok(Some(_))) {
+            self.close();
+        }
+        next
+    }
+
+    /// The reader of the shard; `None` if it is closed. The first thread opens it, and others wait for that.
+    fn open(&self) -> Result<Option<Arc<SharedReader>>> {
+        let mut state = lock(&self.reader);
+        match &*state {
+            ShardState::Closed => Ok(None),
+            ShardState::Open(reader) => Ok(Some(Arc::clone(reader))),
+            ShardState::Unopened => {
+                *state = ShardState::Closed;
+                let reader = Arc::new(SharedReader::open(self.shard, &self.options)?);
+                *state = ShardState::Open(Arc::clone(&reader));
+                Ok(Some(reader))
+            }
+        }
+    }
+
+    fn close(&self) {
+        let open = mem::replace(&mut *lock(&self.reader), ShardState::Closed);
+        // The file is closed without the lock.
+        drop(open);
+    }
+
+    /// Takes as much as the sample has room for. After a complete sample, errors of the shard are ignored too.
+    fn enter(&self, taken: Result<Taken>) -> Result<Option<Chunk>> {
+        let Found { room, losses } = &mut *lock(&self.found);
+        if room.is_cut() {
+            return Ok(None);
+        }
+        let Taken { segment, bytes } = taken?;
+        match segment {
+            Segment::Records(records) => Ok(room.take(records).map(|records| Chunk { records: Some(records), bytes })),
+            Segment::Lost(lost) => {
+                room.lose(lost.bytes.len());
+                losses.add_lost(self.index, lost);
+                Ok(Some(Chunk { records: None, bytes }).filter(|_| !room.is_cut()))
+            }
+        }
+    }
+}
+
+/// The state that the threads of a scan share.
+struct Scan<'a> {
+    shards: &'a [ShardScan<'a>],
+    queue: TaskQueue<'a, ShardScan<'a>>,
+    options: &'a InferOptions,
+    /// Maximum number of errors that are kept, if no error of a file ends the scan.
+    faults: Option<usize>,
+    /// The number of the first shard with an error. Shards after it need not be read.
+    failed: AtomicUsize,
+    progress: &'a OnProgress<'a>,
+}
+
+/// The state of one thread.
+struct Worker<O> {
+    summary: Summary,
+    observer: O,
+    /// Corrupt records that were skipped.
+    losses: DamageReport,
+    /// The first error in the order of the data set that this thread has met, and the number of its shard.
+    error: Option<(usize, Error)>,
+    /// Memory to read into.
+    memory: Option<Vec<u8>>,
+}
+
+impl Scan<'_> {
+    /// An empty summary. A scan for errors infers no schema, so that an excess of feature names is no error.
+    fn summary(&self) -> Summary {
+        let summary = Summary::with_limits(0, self.options.read.limits);
+        if self.faults.is_some() { summary.ignoring_excess_names() } else { summary }
+    }
+
+    fn run<O: RecordObserver>(&self, observer: O) -> Worker<O> {
+        let losses = DamageReport::new(self.faults.unwrap_or(1));
+        let mut worker = Worker { summary: self.summary(), observer, losses, error: None, memory: None };
+        while let Some((_, shard)) = self.queue.take() {
+            self.read(shard, &mut worker);
+        }
+        let mut rest: Vec<_> = self.shards.iter().collect();
+        rest.sort_by_key(|shard| Reverse(shard.shard.size));
+        for shard in rest {
+            self.read(shard, &mut worker);
+        }
+        worker
+    }
+
+    /// Reads a shard, together with other threads, until it ends.
+    fn read<O: RecordObserver>(&self, shard: &ShardScan<'_>, worker: &mut Worker<O>) {
+        worker.summary.set_shard(shard.index as u32);
+        while shard.index <= self.failed.load(Ordering::Relaxed) {
+            let read = match shard.next(worker.memory.take()) {
+                Ok(None) => break,
+                Ok(Some(chunk)) => self.process(shard, worker, chunk),
+                Err(error) if self.faults.is_some() && !error.is_machine() => {
+                    worker.losses.add(Fault::of(shard.index, error));
+                    break;
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = read {
+                self.fail(shard, error, worker);
+            }
+        }
+    }
+
+    fn process<O: RecordObserver>(&self, shard: &ShardScan<'_>, worker: &mut Worker<O>, chunk: Chunk) -> Result<()> {
+        let Chunk { records, bytes } = chunk;
+        let count = records.as_ref().map_or(0, Records::len);
+        if let Some(records) = records {
+            worker.memory = self.observe(shard, worker, records)?.reclaim();
+        }
+        match (self.progress)(bytes, count as u64) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::general(ErrorKind::Stopped)),
+        }
+    }
+
+    /// Observes all records but those that are skipped: corrupt records, if the options say so, and records that exceed a
+    /// limit in a scan for errors. In other scans the user has to decide whether the limit is right. Returns the rest of the
+    /// records, which hold their memory.
+    fn observe<O: RecordObserver>(
+        &self,
+        shard: &ShardScan<'_>,
+        worker: &mut Worker<O>,
+        records: Records,
+    ) -> Result<Records> {
+        let Worker { summary, observer, losses, .. } = worker;
+        let observe = |records: &Records| summary.observe_with(records, self.options.verify, observer);
+        let skip = |_: Records, bad: Records, error: tfarrow_codec::Error| {
+            let is_skipped = match error.category() {
+                Category::Corrupt => self.options.read.on_error == OnError::Skip,
+                Category::Limit => self.faults.is_some(),
+                Category::Truncated | Category::Data | Category::Usage => false,
+            };
+            let error = Error::codec(&shard.shard.path, error);
+            if !is_skipped {
+                return Err(error);
+            }
+            let bytes = bad.data(0).map_or(0, <[u8]>::len) as u64;
+            losses.add_record(Fault { bytes, ..Fault::of(shard.index, error) });
+            Ok(())
+        };
+        records.skip_rejected(observe, skip)
+    }
+
+    /// Keeps the error if it is the first of the thread, and closes the shard. Other threads may still process chunks before
+    /// the error, and find earlier ones.
+    fn fail<O>(&self, shard: &ShardScan<'_>, error: Error, worker: &mut Worker<O>) {
+        shard.close();
+        self.failed.fetch_min(shard.index, Ordering::Relaxed);
+        let key = |(shard, error): &(usize, Error)| (*shard, error.record());
+        let error = (shard.index, error);
+        if worker.error.as_ref().is_none_or(|known| key(&error) < key(known)) {
+            worker.error = Some(error);
+        }
+    }
+}
