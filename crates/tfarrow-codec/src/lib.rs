@@ -77,6 +77,7 @@ pub mod frame;
 pub mod infer;
 mod limits;
 mod named_value;
+mod record_type;
 mod remedy;
 pub mod schema;
 
@@ -91,5 +92,6 @@ pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
 pub use named_value::{NamedValue, UnknownName, parse_name};
+pub use record_type::RecordType;
 pub use remedy::{Remedy, Rewrite};
-pub use schema::{Column, Kind, Layout, RecordType, Role, Shape, Values, with_exact};
+pub use schema::{Column, Kind, Layout, Role, Shape, Values, with_exact};

@@ -30,7 +30,7 @@ use std::{
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use crate::{Error, ErrorKind, Limit, Limits, Result, named_values};
+use crate::{Error, ErrorKind, Limit, Limits, RecordType, Result, named_values};
 
 /// Metadata key of a field: the kind of its feature, by its name in `feature.proto` (`bytes_list`, `float_list`,
 /// `int64_list`).
@@ -68,23 +68,6 @@ pub enum Kind {
 }
 
 named_values!(Kind { Bytes = "bytes_list", Float = "float_list", Int64 = "int64_list" });
-
-/// The type of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RecordType {
-    /// `tf.train.Example`
-    Example,
-    /// `tf.train.SequenceExample`
-    SequenceExample,
-    /// Any other payload, which is not parsed.
-    Raw,
-}
-
-named_values!(RecordType {
-    Example = "example": "tf.train.Example",
-    SequenceExample = "sequence-example": "tf.train.SequenceExample",
-    Raw = "raw": "Any bytes: one binary column, `record`",
-});
 
 /// The representation of features as columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

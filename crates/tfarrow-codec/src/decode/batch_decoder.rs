@@ -24,9 +24,9 @@ use arrow_select::{filter::filter_record_batch, take::take};
 
 use super::column::{self, ColumnError};
 use crate::{
-    Error, ErrorKind, Limits, OnError, Records, Result, VerifyCrc, WireError,
+    Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc, WireError,
     example::tape::Tape,
-    schema::{self, Column, RecordType, Role, Shape},
+    schema::{self, Column, Role, Shape},
 };
 
 /// The options of decoding, which a [`DecoderBuilder`](crate::DecoderBuilder) sets.

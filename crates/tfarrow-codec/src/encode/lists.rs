@@ -34,18 +34,6 @@ pub(super) struct Lists {
     nulls: Option<NullBuffer>,
 }
 
-/// Returns the type of a list's items; `None` if the type is not a list.
-pub(super) fn item(data_type: &DataType) -> Option<&DataType> {
-    match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => Some(item.data_type()),
-        _ => None,
-    }
-}
-
 /// Splits an array of lists of any type into offsets and values.
 ///
 /// # Errors

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
 
-use super::lists;
 use crate::{
     Error, ErrorKind, Kind, RecordType, Remedy, Result, Rewrite, Role, Shape, Values,
     schema::{EXACT_COLUMN, FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
@@ -161,6 +160,18 @@ fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> 
     })
 }
 
+/// Returns the type of a list's items; `None` if the type is not a list.
+fn item(data_type: &DataType) -> Option<&DataType> {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => Some(item.data_type()),
+        _ => None,
+    }
+}
+
 /// Returns the shape of a column and the type of its values.
 ///
 /// ```text
@@ -170,9 +181,9 @@ fn column(index: usize, field: &Field, record_type: RecordType, lossy: bool) -> 
 /// List<List<List<T>>>         refused: a record has two levels of lists at most
 /// ```
 fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
-    let Some(list) = lists::item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
-    let Some(step) = lists::item(list) else { return Ok((Shape::List, list)) };
-    match lists::item(step) {
+    let Some(list) = item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
+    let Some(step) = item(list) else { return Ok((Shape::List, list)) };
+    match item(step) {
         None => Ok((Shape::Steps, step)),
         Some(_) => {
             Err(refused("lists are three deep, a record has two at most".to_owned(), field.name(), Rewrite::Unnest))

@@ -53,10 +53,10 @@ pub use self::{
     observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
 };
 use crate::{
-    Error, ErrorKind, Limit, Limits, Position, Records, Result, VerifyCrc, WireError,
+    Error, ErrorKind, Limit, Limits, Position, RecordType, Records, Result, VerifyCrc, WireError,
     example::keys::Keys,
     frame, named_values,
-    schema::{self, Kind, Layout, RecordType, Role, Values},
+    schema::{self, Kind, Layout, Role, Values},
 };
 
 /// The place of a record in a data set. Places are ordered by shard, then by record.
