@@ -1,4 +1,4 @@
-//! Panics of others.
+//! Turns panics of third-party readers into errors.
 
 use std::{
     any::Any,
@@ -6,12 +6,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// Calls a library that reads a file and panics at some damage, as those for Parquet and Arrow do.
+/// Calls a library that reads a file and panics on some corrupt files, as those for Parquet and Arrow do.
 ///
-/// What `read` was about to change must not be used after an error: it may be half done.
+/// State that `read` changes must not be used after an error, because the change may be incomplete.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] with the panic's words.
+/// [`io::ErrorKind::InvalidData`] with the message of the panic.
 pub fn guard<T>(read: impl FnOnce() -> T) -> io::Result<T> {
     let damaged = |panic: Box<dyn Any + Send>| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

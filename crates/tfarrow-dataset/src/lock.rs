@@ -1,9 +1,9 @@
-//! Locks that a panic elsewhere does not close.
+//! Locks that stay usable after a panic of another thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks, whatever has become of the last who did. Only for what is never left half written, or where whoever panics
-/// takes all others with it.
+/// Locks a mutex, also after a panic of a thread that held it. Only for state that is never left incomplete, or where a
+/// panic of one thread ends all others.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,7 +14,6 @@ pub fn on_threads<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> 
         let others: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
         let own = work();
         let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        // Only now is the first of them joined.
         [own].into_iter().chain(joined).collect()
     })
 }

@@ -190,6 +190,7 @@ impl PlainFile {
         }
     }
 
+    /// Number of pieces of the file.
     fn pieces(&self) -> u64 {
         self.size.div_ceil(self.piece)
     }
@@ -202,8 +203,8 @@ impl PlainFile {
         self.turn_ended.notify_all();
     }
 
-    /// Waits for the turn of this piece, or until turns are over. After the last piece it waits for the turns of all: until
-    /// then, an error or a rest may follow.
+    /// Waits for the turn of this piece, or until turns are over. A thread after the last piece waits until all pieces had
+    /// their turns, because the last one may leave an error, or a `rest` to read.
     fn turn(&self, number: u64, at: u64) -> MutexGuard<'_, Turns> {
         let waits = |turns: &mut Turns| {
             let are_over = turns.done || turns.failure.is_some() || turns.rest.is_some();
