@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use tfarrow_testkit::{
     frame,
-    proto::{self, Kind},
+    proto::{self, KindOneof},
 };
 
 use crate::support::{command, tfarrow, tfarrow_in};
@@ -32,7 +32,11 @@ fn shards(folder: &Path) -> PathBuf {
             let floats = [hash as u32, (hash >> 32) as u32].map(f32::from_bits);
             let ints = hash.to_le_bytes().map(|byte| i64::from(byte & 0x7f));
             let bytes = hash.to_le_bytes();
-            proto::example([("a", Kind::floats(floats)), ("b", Kind::bytes(bytes)), ("c", Kind::ints(ints))])
+            proto::example([
+                ("a", KindOneof::floats(floats)),
+                ("b", KindOneof::bytes(bytes)),
+                ("c", KindOneof::ints(ints)),
+            ])
         };
         let name = format!("train-{shard:05}-of-{SHARDS:05}.tfrecord");
         fs::write(source.join(name), frame::file((0..10_000).map(record))).unwrap();
@@ -175,7 +179,8 @@ fn small_shards(folder: &Path, damaged: bool) -> PathBuf {
     let source = folder.join("source");
     fs::create_dir(&source).unwrap();
     for shard in 0..3 {
-        let record = |row: i64| proto::example([("a", Kind::ints([row, shard])), ("b", Kind::bytes(vec![7; 30]))]);
+        let record =
+            |row: i64| proto::example([("a", KindOneof::ints([row, shard])), ("b", KindOneof::bytes(vec![7; 30]))]);
         let mut bytes = frame::file((0..100).map(record));
         if damaged && shard == 1 {
             bytes[20] ^= 1;
@@ -241,7 +246,7 @@ fn resuming_a_complete_run_writes_nothing_and_ends_well() {
 fn resuming_a_complete_run_of_two_passes_writes_nothing() {
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("a.tfrecord");
-    let record = |row: i64| proto::example([("a", Kind::ints(if row < 5000 { vec![row] } else { vec![row, 1] }))]);
+    let record = |row: i64| proto::example([("a", KindOneof::ints(if row < 5000 { vec![row] } else { vec![row, 1] }))]);
     fs::write(&source, frame::file((0..6000).map(record))).unwrap();
     let out = folder.path().join("out");
     for dest in [out.join("a.parquet"), out.join("a.arrow")] {
@@ -503,7 +508,7 @@ fn what_was_interrupted_is_resumed_as_it_was_asked_for() {
     fs::remove_file(source.join(format!("train-00007-of-{SHARDS:05}.tfrecord"))).unwrap();
     let touched = dest.join(format!("train-00003-of-{SHARDS:05}.parquet"));
     fs::write(&touched, "touched").unwrap();
-    // Damage may be passed over by now; there is none.
+    // Damage may be skipped by now; there is none.
     let said = tfarrow(&[&args[..], &["--resume", "--on-error", "skip"]].concat()).ends(0);
     assert!(said.contains("1 output of the interrupted run has a source that is not among these"), "{said}");
     fs::remove_file(dest.join(format!("train-00007-of-{SHARDS:05}.parquet"))).unwrap();
@@ -546,7 +551,7 @@ fn what_was_lost_is_told_by_the_run_that_ends() {
     assert!((0..20).any(|_| interrupted()));
     assert!(!files(&dest).is_empty() && !lost.exists());
     let said = tfarrow(&[&args[..], &["--resume"]].concat()).ends(3);
-    assert!(said.contains("passed over 1 record"), "{said}");
+    assert!(said.contains("skipped 1 record"), "{said}");
     assert_eq!(frame::read(&fs::read(&lost).unwrap()).unwrap().len(), 1);
     assert_eq!((files(&dest).len(), hidden(&dest).len()), (SHARDS, 0));
 }

@@ -6,14 +6,14 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tfarrow_testkit::{
     frame,
-    proto::{self, Kind},
+    proto::{self, KindOneof},
 };
 
 use crate::support::{self, tfarrow, tfarrow_with_files};
 
 /// Records that are Examples with one integer, `x`, and so much padding.
 fn example(x: u8, padding: usize) -> Vec<u8> {
-    proto::example([("pad", Kind::bytes(vec![b'.'; padding])), ("x", Kind::ints([i64::from(x & 0x7f)]))])
+    proto::example([("pad", KindOneof::bytes(vec![b'.'; padding])), ("x", KindOneof::ints([i64::from(x & 0x7f)]))])
 }
 
 /// Numbers that look random.
@@ -85,7 +85,7 @@ fn verify_goes_on_behind_what_is_no_tfrecord() {
 fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let many = |count: i64| proto::example([("short", Kind::ints([1])), ("long", Kind::ints(0..count))]);
+    let many = |count: i64| proto::example([("short", KindOneof::ints([1])), ("long", KindOneof::ints(0..count))]);
     fs::write(path("a.tfrecord"), frame::file([many(2), many(9), many(3)])).unwrap();
     fs::write(path("b.tfrecord"), frame::file([example(1, 10)])).unwrap();
     let run = tfarrow(&["verify", text(folder.path()), "--limit", "values=5"]);
@@ -105,7 +105,8 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
         let run = tfarrow(&[&["verify", text(folder.path()), "--limit", "values=5"], limits].concat());
         assert!(run.ends(3).contains("(1 limit)"));
     }
-    let odd = proto::example([("a", Kind::ints([1])), ("b", Kind::floats([1.0])), ("c", Kind::ints([1]))]);
+    let odd =
+        proto::example([("a", KindOneof::ints([1])), ("b", KindOneof::floats([1.0])), ("c", KindOneof::ints([1]))]);
     let mut torn = odd.clone();
     // The list of floats is three bytes long: all lengths around it are one less.
     let at = torn.windows(4).position(|bytes| bytes == 1.0_f32.to_le_bytes()).unwrap();
@@ -190,7 +191,7 @@ fn verify_tells_what_it_did_not_look_at() {
     fs::write(path("notes.md"), "of no known format").unwrap();
     let said = tfarrow(&["verify", text(folder.path())]).ends(0);
     assert!(said.contains("1 of 4 shards is missing, the first ") && said.contains("train-00002-of-00004"), "{said}");
-    assert!(said.contains("passed over: 1 of no known format (such as "), "{said}");
+    assert!(said.contains("skipped: 1 of no known format (such as "), "{said}");
     let said = tfarrow(&["convert", text(folder.path()), &path("out/")]).ends(0);
     assert!(said.contains("1 of 4 shards is missing"), "{said}");
     fs::remove_dir_all(path("out")).unwrap();
@@ -270,9 +271,9 @@ fn crcs_of_parquet_pages_are_verified() {
     assert!(!back.exists());
 }
 
-/// A file whose first bytes are hit, or that a full disk left empty, is not passed over for it: its name tells what it was.
+/// A file whose first bytes are hit, or that a full disk left empty, is not skipped for it: its name tells what it was.
 #[test]
-fn what_is_named_parquet_or_arrow_is_not_passed_over() {
+fn what_is_named_parquet_or_arrow_is_not_skipped() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("a.tfrecord"), frame::file((0..3).map(|x| example(x, 50)))).unwrap();
@@ -346,9 +347,9 @@ fn a_damaged_header_of_gzip_costs_its_file_alone() {
     tfarrow(&["convert", &path("in"), &path("out/"), "--on-error", "skip"]).ends(3);
 }
 
-/// A query that is soon content has passed over no less in what it was content with.
+/// A query that is soon content has skipped no less in what it was content with.
 #[test]
-fn a_limit_does_not_hide_what_was_passed_over() {
+fn a_limit_does_not_hide_what_was_skipped() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.tfrecord").to_str().unwrap().to_owned();
     let mut bytes = frame::file((0..50_000).map(|i| example(i as u8, 100)));
@@ -357,7 +358,7 @@ fn a_limit_does_not_hide_what_was_passed_over() {
     fs::write(&path, &bytes).unwrap();
     for _ in 0..30 {
         let said = tfarrow(&["sql", &format!("SELECT x FROM '{path}' LIMIT 5"), "--on-error", "skip"]).ends(3);
-        assert!(said.contains("passed over 1 record"), "{said}");
+        assert!(said.contains("skipped 1 record"), "{said}");
     }
 }
 
@@ -378,18 +379,18 @@ fn a_limit_over_many_files_does_not_hide_it_either() {
     ] {
         for _ in 0..10 {
             let said = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
-            assert!(said.contains("passed over ") && said.lines().count() == 1, "{query}: {said}");
+            assert!(said.contains("skipped ") && said.lines().count() == 1, "{query}: {said}");
         }
     }
     // Of two statements, each tells its own.
     let one = format!("SELECT sum(x) FROM '{all}/1.tfrecord'; SELECT 1; SELECT sum(x) FROM '{all}/2.tfrecord'");
     let said = tfarrow(&["sql", &one, "--on-error", "skip"]).ends(3);
-    assert!(said.lines().count() == 2 && said.lines().all(|line| line.contains("passed over 1 record, and")), "{said}");
+    assert!(said.lines().count() == 2 && said.lines().all(|line| line.contains("skipped 1 record, and")), "{said}");
 }
 
 /// .. and one that reads all tells it once, from however many files.
 #[test]
-fn what_was_passed_over_is_told_once() {
+fn what_was_skipped_is_told_once() {
     let folder = TempDir::new().unwrap();
     for shard in 0..8 {
         let mut bytes = frame::file((0..1000).map(|i| example(i as u8, 100)));
@@ -399,7 +400,7 @@ fn what_was_passed_over_is_told_once() {
     let query = format!("SELECT sum(x) FROM '{}'", text(folder.path()));
     for _ in 0..10 {
         let said = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
-        assert!(said.contains("passed over 8 records") && said.lines().count() == 1, "{said}");
+        assert!(said.contains("skipped 8 records") && said.lines().count() == 1, "{said}");
     }
 }
 
@@ -686,7 +687,7 @@ fn all_commands_read_on_and_say_so() {
         &["convert", &file, &path("b.tfrecord")],
     ] {
         let said = tfarrow(&[way, &["--on-error", "skip"]].concat()).ends(3);
-        assert!(said.contains("passed over 1 record, and "), "{way:?}: {said}");
+        assert!(said.contains("skipped 1 record, and "), "{way:?}: {said}");
         assert!(said.contains(" bytes in 2 places"), "{way:?}: {said}");
     }
     for made in [&dest, &path("b.tfrecord")] {
@@ -698,7 +699,7 @@ fn all_commands_read_on_and_say_so() {
         let run = tfarrow(&[&way[..], &["--on-error", "skip"]].concat());
         assert!(run.stdout.ends_with("equal\n"), "{}", run.stdout);
         let said = run.ends(3);
-        assert!(said.contains("a.tfrecord: passed over 1 record, and ") && said.lines().count() == 1, "{said}");
+        assert!(said.contains("a.tfrecord: skipped 1 record, and ") && said.lines().count() == 1, "{said}");
     }
     // A record that is sound, and no message.
     fs::write(path("d.tfrecord"), frame::file([example(1, 9), b"\xff\xff".to_vec(), example(2, 9)])).unwrap();
@@ -707,12 +708,12 @@ fn all_commands_read_on_and_say_so() {
     assert!(tfarrow(&way).fails().contains("record 1 (byte "));
     let run = tfarrow(&[&way[..], &["--on-error", "skip"]].concat());
     assert!(run.stdout.ends_with("equal\n"), "{}", run.stdout);
-    assert!(run.ends(3).contains("d.tfrecord: passed over 1 record; the first: "));
+    assert!(run.ends(3).contains("d.tfrecord: skipped 1 record; the first: "));
     let said = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
     assert!(said.contains("--on-error skip"), "{said}");
 }
 
-/// Records that do not parse are passed over wherever they stand, and on either side.
+/// Records that do not parse are skipped wherever they stand, and on either side.
 #[test]
 fn diff_passes_over_what_does_not_parse_wherever_it_stands() {
     let folder = TempDir::new().unwrap();
@@ -739,7 +740,7 @@ fn diff_passes_over_what_does_not_parse_wherever_it_stands() {
     // Of equal files, too.
     let said =
         tfarrow(&["diff", &path("last"), &path("last"), "--record-type", "example", "--on-error", "skip"]).ends(3);
-    assert_eq!(said.matches("passed over 1 record; the first: ").count(), 2, "{said}");
+    assert_eq!(said.matches("skipped 1 record; the first: ").count(), 2, "{said}");
     // A file that is none of Examples for one record is compared as what the other says that it is.
     tfarrow(&["convert", &path("abcd"), &path("abcd.parquet")]).ends(0);
     assert!(tfarrow(&["diff", &path("last"), &path("abcd.parquet")]).fails().contains("record 4"));

@@ -8,7 +8,7 @@ use std::{
 use tempfile::TempDir;
 use tfarrow_testkit::{
     frame,
-    proto::{self, Kind},
+    proto::{self, KindOneof},
 };
 
 use crate::support::{command, path, tfarrow};
@@ -94,7 +94,7 @@ fn nesting_has_a_limit_and_an_option() {
         let [entry, begin, end] = [b"\x0a\x03\x0a\x01x".to_vec(), vec![0x63; groups], vec![0x64; groups]];
         proto::field(1, &[entry, begin, end].concat())
     };
-    let plain = proto::example([("x", Kind::ints([1]))]);
+    let plain = proto::example([("x", KindOneof::ints([1]))]);
     fs::write(path("a.tfrecord"), frame::file([plain.clone(), nested(99), plain.clone()])).unwrap();
     tfarrow(&["verify", &path("a.tfrecord")]).ends(0);
     fs::write(path("b.tfrecord"), frame::file([plain.clone(), nested(150), plain.clone()])).unwrap();

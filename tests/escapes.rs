@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tfarrow_testkit::{
     frame,
-    oracle::{Cell, Row, Side, Value, example_from_row},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
 use crate::support::{command, tfarrow, tfarrow_reads};
@@ -14,9 +14,12 @@ const MARKS: &str = "\u{9b}\u{7f}\u{85}\u{202a}\u{202e}\u{2066}\u{2069}\u{2028}\
 
 /// A file with the marks in its name, in the name of a feature and in its values.
 fn hostile(folder: &Path, name: &str, number: i64) -> String {
-    let row = Row::from([
-        ((Side::Features, format!("name{MARKS}")), Cell::One(Value::Bytes(vec![format!("{number}{MARKS}").into()]))),
-        ((Side::Features, "ok".to_owned()), Cell::One(Value::Int64(vec![number]))),
+    let row = ModelRow::from([
+        (
+            (ModelSide::Features, format!("name{MARKS}")),
+            ModelCell::One(ModelValue::Bytes(vec![format!("{number}{MARKS}").into()])),
+        ),
+        ((ModelSide::Features, "ok".to_owned()), ModelCell::One(ModelValue::Int64(vec![number]))),
     ]);
     let path = folder.join(format!("{name}{MARKS}.tfrecord"));
     fs::write(&path, frame::file([example_from_row(&row), example_from_row(&row)])).unwrap();

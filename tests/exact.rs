@@ -5,7 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 use tfarrow_testkit::{
     frame, golden,
-    proto::{self, Kind},
+    proto::{self, KindOneof},
 };
 
 use crate::support::{path, tfarrow};
@@ -26,7 +26,7 @@ fn shard(records: usize, keys: usize, order: impl Fn(usize) -> usize) -> Vec<u8>
         for last in (1..keys).rev() {
             places.swap(last, random(order(row), last, last + 1));
         }
-        let feature = |key: usize| (format!("feature_{key:02}"), Kind::ints([random(row, key, 1 << 20) as i64]));
+        let feature = |key: usize| (format!("feature_{key:02}"), KindOneof::ints([random(row, key, 1 << 20) as i64]));
         proto::example(places.into_iter().map(feature))
     };
     frame::file((0..records).map(record))
@@ -151,7 +151,7 @@ fn differences_are_told_with_their_places() {
     assert!(run.stdout.contains("c.tfrecord: record 40 ("), "{}", run.stdout);
     run.ends(3);
     // Of long values what is shown differs.
-    let long = |end: &str| proto::example([("t", Kind::bytes(format!("{}{end}", "the quick fox ".repeat(20))))]);
+    let long = |end: &str| proto::example([("t", KindOneof::bytes(format!("{}{end}", "the quick fox ".repeat(20))))]);
     fs::write(name("f.tfrecord"), frame::file([long("one and more")])).unwrap();
     fs::write(name("g.tfrecord"), frame::file([long("two and more")])).unwrap();
     let run = tfarrow(&["diff", &name("f.tfrecord"), &name("g.tfrecord")]);

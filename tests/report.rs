@@ -4,7 +4,7 @@ use std::fs;
 
 use tfarrow_testkit::{
     frame,
-    oracle::{Cell, Row, Side, Value, example_from_row},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
 use crate::support::tfarrow;
@@ -76,7 +76,7 @@ fn no_page_of_what_cannot_be_read() {
     tfarrow(&["report", damaged, "-o", page.to_str().unwrap()]).fails();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     tfarrow(&["report", damaged, "-o", page.to_str().unwrap(), "--on-error", "skip"]).ends(3);
-    assert!(fs::read_to_string(&page).unwrap().contains("passed over 1 record"));
+    assert!(fs::read_to_string(&page).unwrap().contains("skipped 1 record"));
 }
 
 #[test]
@@ -85,10 +85,12 @@ fn drift_ranks_by_distributions_and_not_by_sizes() {
     // The same shares of words in ten times as many records; other shares of numbers.
     let write = |name: &str, records: usize, shift: usize| {
         let payloads = (0..records).map(|record| {
-            let word = Value::Bytes(vec![if record % 10 == 0 { b"rare".to_vec() } else { b"often".to_vec() }]);
-            let number = Value::Int64(vec![(record % 100 + shift) as i64]);
+            let word = ModelValue::Bytes(vec![if record % 10 == 0 { b"rare".to_vec() } else { b"often".to_vec() }]);
+            let number = ModelValue::Int64(vec![(record % 100 + shift) as i64]);
             let row = [("number", number), ("word", word)];
-            example_from_row(&Row::from(row.map(|(name, value)| ((Side::Features, name.to_owned()), Cell::One(value)))))
+            example_from_row(&ModelRow::from(
+                row.map(|(name, value)| ((ModelSide::Features, name.to_owned()), ModelCell::One(value))),
+            ))
         });
         let path = folder.path().join(name);
         fs::write(&path, frame::file(payloads)).unwrap();

@@ -4,14 +4,14 @@ use std::{fs, path::Path};
 
 use tfarrow_testkit::{
     frame,
-    proto::{self, Kind},
+    proto::{self, KindOneof},
 };
 
 use crate::support::{path, tfarrow, tfarrow_reads};
 
 /// A file of Examples and one of TensorBoard's, in a folder.
 fn write_examples(folder: &Path, name: &str) {
-    let records = (0..50).map(|x| proto::example([("x", Kind::ints([x]))]));
+    let records = (0..50).map(|x| proto::example([("x", KindOneof::ints([x]))]));
     fs::write(folder.join(name), frame::file(records)).unwrap();
 }
 
@@ -194,7 +194,7 @@ fn shards_of_no_records_come_back() {
     std::fs::write(path("in/b.tfrecord"), "").unwrap();
     std::fs::write(path("in/notes"), "of no known format").unwrap();
     let said = tfarrow(&["convert", &path("in"), &path("out/")]).ends(0);
-    assert!(said.contains("passed over: 1 of no known format (such as "), "{said}");
+    assert!(said.contains("skipped: 1 of no known format (such as "), "{said}");
     tfarrow(&["convert", &path("out"), &path("back/"), "--to", "tfrecord"]).ends(0);
     assert_eq!(std::fs::read(path("back/b.tfrecord")).unwrap(), b"");
     assert_eq!(tfarrow(&["count", &path("back/a.tfrecord")]).prints(), tfarrow(&["count", &path("in")]).stdout);

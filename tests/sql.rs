@@ -103,7 +103,7 @@ fn syntax_errors_come_before_any_answer() {
 }
 
 #[test]
-fn what_is_no_statement_is_passed_over_where_that_is_asked_for() {
+fn what_is_no_statement_is_skipped_where_that_is_asked_for() {
     let text = "SELECT 'a;''b' AS a; SELEC 2; -- no; statement\nSELECT \"x;\" FROM (SELECT 3 AS \"x;\")";
     let run = tfarrow_reads(&["sql", "--format", "csv", "--keep-going"], text.as_bytes());
     assert_eq!(run.stdout, "a\na;'b\nx;\n3\n");
@@ -178,19 +178,19 @@ fn starts_quickly() {
 }
 
 #[test]
-fn damaged_records_are_passed_over_where_that_is_asked_for() {
+fn damaged_records_are_skipped_where_that_is_asked_for() {
     let query = "SELECT count(i) AS n FROM 'testdata/corrupt/data_crc.tfrecord'";
     let run = tfarrow(&["sql", "--format", "csv", "--on-error", "skip", query]);
     assert_eq!(run.stdout, "n\n2\n");
     let said = run.ends(3);
     assert!(
-        said.starts_with("tfarrow: passed over 1 record; the first: testdata/corrupt/data_crc.tfrecord: record "),
+        said.starts_with("tfarrow: skipped 1 record; the first: testdata/corrupt/data_crc.tfrecord: record "),
         "{said}"
     );
 }
 
 #[test]
-fn a_failing_statement_is_passed_over_where_that_is_asked_for() {
+fn a_failing_statement_is_skipped_where_that_is_asked_for() {
     let run = tfarrow(&[
         "sql",
         "--keep-going",

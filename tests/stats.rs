@@ -2,7 +2,7 @@
 
 use tfarrow_testkit::{
     frame,
-    oracle::{Cell, Row, Side, Value, example_from_row},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
 use crate::support::{command, tfarrow};
@@ -68,22 +68,22 @@ fn damage_is_told_with_its_place() {
 }
 
 #[test]
-fn damage_can_be_passed_over_and_is_told() {
+fn damage_can_be_skipped_and_is_told() {
     for command in ["stats", "schema"] {
         let run = tfarrow(&[command, "testdata/corrupt/data_crc.tfrecord", "--on-error", "skip"]);
         assert!(run.stdout.contains("records"), "{}", run.stdout);
         let said = run.ends(3);
-        assert!(said.starts_with("tfarrow: passed over 1 record; the first: "), "{said}");
+        assert!(said.starts_with("tfarrow: skipped 1 record; the first: "), "{said}");
         assert!(said.contains("data_crc.tfrecord: record 1 (byte 72)"), "{said}");
     }
     // Behind a length that cannot be believed records go on.
     let said =
         tfarrow(&["stats", "testdata/corrupt/length.tfrecord", "--on-error", "skip", "--format", "json"]).ends(3);
-    assert!(said.contains("passed over 72 bytes in 1 place that no record can be made of; the first: "), "{said}");
+    assert!(said.contains("skipped 72 bytes in 1 place that no record can be made of; the first: "), "{said}");
 }
 
 #[test]
-fn records_that_are_no_examples_can_be_passed_over() {
+fn records_that_are_no_examples_can_be_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mixed.tfrecord");
     let mut bytes = std::fs::read(crate::support::path("testdata/scalar.tfrecord")).unwrap();
@@ -93,7 +93,7 @@ fn records_that_are_no_examples_can_be_passed_over() {
     let run = tfarrow(&["stats", name, "--on-error", "skip"]);
     assert!(run.stdout.starts_with("20 records, "), "{}", run.stdout);
     let said = run.ends(3);
-    assert!(said.starts_with("tfarrow: passed over ") && said.contains("mixed.tfrecord: record 20 "), "{said}");
+    assert!(said.starts_with("tfarrow: skipped ") && said.contains("mixed.tfrecord: record 20 "), "{said}");
     tfarrow(&["stats", name]).ends(3);
 }
 
@@ -124,9 +124,9 @@ fn images_are_told_with_their_sizes() {
 }
 
 /// A file of records with one feature each.
-fn file_of(folder: &std::path::Path, values: impl IntoIterator<Item = Value>) -> String {
+fn file_of(folder: &std::path::Path, values: impl IntoIterator<Item = ModelValue>) -> String {
     let path = folder.join("data.tfrecord");
-    let row = |value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value))]);
+    let row = |value| ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))]);
     let payloads = values.into_iter().map(|value| example_from_row(&row(value)));
     std::fs::write(&path, frame::file(payloads)).unwrap();
     path.to_str().unwrap().to_owned()
@@ -136,7 +136,7 @@ fn file_of(folder: &std::path::Path, values: impl IntoIterator<Item = Value>) ->
 fn nan_and_infinity_are_shown_in_the_table() {
     let folder = tempfile::tempdir().unwrap();
     let values = [1.0, f32::NAN, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 2.0].map(f32::to_bits);
-    let source = file_of(folder.path(), values.map(|value| Value::Float(vec![value])));
+    let source = file_of(folder.path(), values.map(|value| ModelValue::Float(vec![value])));
     let printed = tfarrow(&["stats", &source]).prints();
     assert!(printed.contains(" NaN, inf |") && printed.contains("| 2 NaN, 1 inf, 1 -inf |"), "{printed}");
     let plain = tfarrow(&["stats", "testdata/shards/"]).prints();
@@ -147,7 +147,7 @@ fn nan_and_infinity_are_shown_in_the_table() {
 fn binary_values_are_not_shown_as_most_frequent_text() {
     let folder = tempfile::tempdir().unwrap();
     let jpeg = [b"\xff\xd8\xff\xe0".as_slice(), &[b'a'; 96]].concat();
-    let source = file_of(folder.path(), std::iter::repeat_n(Value::Bytes(vec![jpeg]), 3));
+    let source = file_of(folder.path(), std::iter::repeat_n(ModelValue::Bytes(vec![jpeg]), 3));
     let printed = tfarrow(&["stats", &source]).prints();
     assert!(printed.contains("| JPEG ") && printed.contains("| <JPEG 100 B> 100 % |"), "{printed}");
     let page = tfarrow(&["report", &source, "-o", "-"]).prints();
@@ -157,7 +157,7 @@ fn binary_values_are_not_shown_as_most_frequent_text() {
 #[test]
 fn bytes_of_control_characters_are_not_text() {
     let folder = tempfile::tempdir().unwrap();
-    let source = file_of(folder.path(), [0_u8, 1, 2, 3, 3].map(|byte| Value::Bytes(vec![vec![byte]])));
+    let source = file_of(folder.path(), [0_u8, 1, 2, 3, 3].map(|byte| ModelValue::Bytes(vec![vec![byte]])));
     let printed = tfarrow(&["stats", &source]).prints();
     assert!(printed.contains("| other ") && printed.contains("| 0x03 40.0 % "), "{printed}");
     let json: serde_json::Value =
@@ -171,7 +171,8 @@ fn bytes_of_control_characters_are_not_text() {
         assert!(schema.contains(kind), "{schema}");
     }
     // One value with more than control characters, and the feature is text.
-    let source = file_of(folder.path(), [b"\0".as_slice(), b"a\n"].map(|value| Value::Bytes(vec![value.to_vec()])));
+    let source =
+        file_of(folder.path(), [b"\0".as_slice(), b"a\n"].map(|value| ModelValue::Bytes(vec![value.to_vec()])));
     let schema = tfarrow(&["schema", &source, "--format", "arrow"]).prints();
     assert!(schema.contains("x: utf8"), "{schema}");
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tfarrow_testkit::{
     frame,
-    oracle::{Cell, Row, Side, Value, example_from_row},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
 use crate::support::{command, tfarrow};
@@ -119,8 +119,12 @@ fn nothing_is_not_what_a_schema_says() {
 fn nan_and_infinity_are_noted_and_are_anomalies_where_the_schema_disallows_them() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("data.tfrecord");
-    let row =
-        |value: f32| Row::from([((Side::Features, "x".to_owned()), Cell::One(Value::Float(vec![value.to_bits()])))]);
+    let row = |value: f32| {
+        ModelRow::from([(
+            (ModelSide::Features, "x".to_owned()),
+            ModelCell::One(ModelValue::Float(vec![value.to_bits()])),
+        )])
+    };
     let payloads = [1.0, f32::NAN, f32::NAN, f32::INFINITY].map(|value| example_from_row(&row(value)));
     fs::write(&source, frame::file(payloads)).unwrap();
     let validated = |domain: &str, format: &str| {

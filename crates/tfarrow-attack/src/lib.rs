@@ -109,7 +109,7 @@ pub fn resync(stream: &[u8]) {
     assert_eq!(read(0), read(stream.len() + 1));
 }
 
-/// Examples in both layouts, with views and without, all or nothing passed over.
+/// Examples in both layouts, with views and without, all or nothing skipped.
 pub fn example(bytes: &[u8]) {
     decode(&framed(bytes), RecordType::Example);
 }
@@ -174,8 +174,8 @@ pub fn infer(bytes: &[u8]) {
     assert_eq!(all.features().collect::<Vec<_>>(), parts.features().collect::<Vec<_>>());
 }
 
-/// Whatever the bytes are compressed with, or not at all: records, or an error, and the same with and without damage passed
-/// over as far as there is none.
+/// Whatever the bytes are compressed with, or not at all: records, or an error, and the same with and without damage skipped
+///  as far as there is none.
 pub fn inflate(stored: &[u8]) {
     let read = |on_error| {
         let options = ReadOptions { limits: LIMITS, on_error, chunk_bytes: 4096, ..ReadOptions::default() };

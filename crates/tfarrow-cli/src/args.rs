@@ -98,7 +98,7 @@ pub(crate) struct Sql {
     #[arg(long, value_name = "WHEN", value_parser = named::<VerifyCrc>(), default_value_t)]
     pub(crate) verify_crc: VerifyCrc,
     #[command(flatten)]
-    pub(crate) damage: Damage,
+    pub(crate) damage: DamageArgs,
     /// Memory for sorts, joins and groups together, such as 4GB; beyond it they spill to temporary files
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
@@ -190,7 +190,7 @@ pub(crate) struct Convert {
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
-    pub(crate) damage: Damage,
+    pub(crate) damage: DamageArgs,
     /// With --on-error skip, write corrupt data to this TFRecord file; it is created only if there is any
     #[arg(long, value_name = "FILE")]
     pub(crate) quarantine: Option<PathBuf>,
@@ -227,12 +227,12 @@ pub(crate) struct Looking {
     #[arg(long, value_name = "N|all", value_parser = Sample::from_str, default_value = "all")]
     pub(crate) sample: Sample,
     #[command(flatten)]
-    pub(crate) damage: Damage,
+    pub(crate) damage: DamageArgs,
 }
 
 /// How corrupt, unfinished or hostile TFRecord is read.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Damage {
+pub(crate) struct DamageArgs {
     /// How to handle corrupt or non-conforming records: stop, or skip, report the count and exit with status 3
     #[arg(long, value_name = "ACTION", value_parser = named::<OnError>(), default_value_t)]
     pub(crate) on_error: OnError,
@@ -262,7 +262,7 @@ impl Bounds {
     }
 }
 
-impl Damage {
+impl DamageArgs {
     /// How files are read.
     pub(crate) fn read(&self) -> ReadOptions {
         self.bounds.read(self.on_error)
@@ -422,7 +422,7 @@ pub(crate) struct Count {
     #[arg(long)]
     pub(crate) per_file: bool,
     #[command(flatten)]
-    pub(crate) damage: Damage,
+    pub(crate) damage: DamageArgs,
 }
 
 /// Arguments of `verify`.
@@ -524,7 +524,7 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto")]
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
-    pub(crate) damage: Damage,
+    pub(crate) damage: DamageArgs,
 }
 
 /// Output format of `sql`.

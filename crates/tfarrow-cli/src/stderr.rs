@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use tfarrow_dataset::{DamageReport, MissingShards, PassedOver};
+use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles};
 
 use crate::{
     error::{USAGE, Usage, is_closed_pipe, message, reading_remedy, remedy},
@@ -49,9 +49,9 @@ pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
 }
 
 /// Prints which files of folders were skipped, where they may hold data, and which shards are missing.
-pub(crate) fn skipped_files(passed_over: &PassedOver, missing: &[MissingShards]) {
+pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShards]) {
     missing.iter().for_each(|set| print(&escape(&set.to_string())));
-    if passed_over.may_matter() {
-        print(&escape(&passed_over.to_string()));
+    if skipped_files.may_matter() {
+        print(&escape(&skipped_files.to_string()));
     }
 }

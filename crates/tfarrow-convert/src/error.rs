@@ -10,7 +10,7 @@ use parquet::errors::ParquetError;
 use tfarrow_codec::{Category, Limit, RecordType, Remedy, diff::Incomparable};
 use tfarrow_dataset::ErrorKind;
 
-use crate::{differs::Differs, schema::json::SchemaJsonError};
+use crate::differs::Differs;
 
 /// The result of everything fallible in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -160,7 +160,7 @@ impl Error {
     }
 
     /// Whether what was done is worth keeping, since it can be gone on with: someone asked to stop, the system refused
-    /// something, or a source is damaged, which can be mended or passed over.
+    /// something, or a source is damaged, which can be mended or skipped.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Cancelled => true,
@@ -277,5 +277,42 @@ impl std::error::Error for Error {
 impl From<tfarrow_dataset::Error> for Error {
     fn from(e: tfarrow_dataset::Error) -> Self {
         Self::Dataset(e)
+    }
+}
+
+/// The error for JSON that is not a schema.
+#[derive(Debug)]
+pub enum SchemaJsonError {
+    /// An unexpected value. The message has the feature and what was expected.
+    Unexpected(String),
+    /// A column that features are not decoded to.
+    Column(tfarrow_codec::Error),
+}
+
+impl SchemaJsonError {
+    /// What a caller can do about it, the best first.
+    fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Unexpected(_) => Vec::new(),
+            Self::Column(error) => error.remedies(),
+        }
+    }
+}
+
+impl fmt::Display for SchemaJsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unexpected(message) => f.write_str(message),
+            Self::Column(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SchemaJsonError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unexpected(_) => None,
+            Self::Column(error) => Some(error),
+        }
     }
 }

@@ -49,7 +49,7 @@ mod worker;
 
 pub use convert::{ConvertReport, convert};
 pub use diff::{DataSetDiff, DiffOptions, OtherFiles, RecordDifference, RecordPosition, diff};
-pub use error::{Error, NotASchema, Result};
+pub use error::{Error, NotASchema, Result, SchemaJsonError};
 pub use input::columnar;
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;

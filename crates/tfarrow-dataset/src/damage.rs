@@ -251,7 +251,7 @@ impl fmt::Display for DamageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = |count| if count == 1 { "" } else { "s" };
         let (bytes, ranges) = (self.bytes, self.ranges);
-        f.write_str("passed over ")?;
+        f.write_str("skipped ")?;
         if self.records > 0 || ranges == 0 {
             write!(f, "{} record{}", self.records, s(self.records))?;
         }

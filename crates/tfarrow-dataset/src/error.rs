@@ -65,8 +65,8 @@ pub enum ErrorKind {
     NoShards {
         /// Where it was looked: a folder or a glob, in words.
         looked: String,
-        /// What was found there and passed over.
-        passed_over: PassedOver,
+        /// What was found there and skipped.
+        skipped_files: SkippedFiles,
     },
     /// A glob that cannot be understood.
     Glob(globset::Error),
@@ -100,9 +100,9 @@ pub enum Damage {
     },
 }
 
-/// How many files a source named that were passed over, and why.
+/// How many files a source named that were skipped, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct SkippedFiles {
     /// For their names: hidden ones, and those of indexes and descriptions.
     pub by_name: u64,
     /// For being empty.
@@ -119,7 +119,7 @@ pub struct PassedOver {
     pub looks_like: Option<String>,
 }
 
-impl PassedOver {
+impl SkippedFiles {
     /// Whether there is more to it than what names tell: something that may be data.
     pub fn may_matter(&self) -> bool {
         self.empty + self.other + self.unwanted + self.events > 0
@@ -143,7 +143,7 @@ impl PassedOver {
         self.example.get_or_insert(path);
     }
 
-    /// Adds what another source has that was passed over.
+    /// Adds what another source has that was skipped.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { by_name, empty, other, unwanted, events, example, looks_like } = other;
         self.by_name += by_name;
@@ -287,9 +287,9 @@ impl fmt::Display for ErrorKind {
                 let way_out = "take the file from a copy, or make it again";
                 write!(f, "{part} is not as it was written: its checksum does not hold; {way_out}")
             }
-            Self::NoShards { looked, passed_over } => {
-                let before = if *passed_over == PassedOver::default() { "" } else { "; " };
-                write!(f, "nothing to read: {looked}{before}{passed_over}")
+            Self::NoShards { looked, skipped_files } => {
+                let before = if *skipped_files == SkippedFiles::default() { "" } else { "; " };
+                write!(f, "nothing to read: {looked}{before}{skipped_files}")
             }
             Self::Exists => f.write_str("this file exists"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
@@ -313,7 +313,7 @@ impl fmt::Display for Damage {
     }
 }
 
-impl fmt::Display for PassedOver {
+impl fmt::Display for SkippedFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reasons = [
             (self.by_name, "for the name"),
@@ -322,7 +322,7 @@ impl fmt::Display for PassedOver {
             (self.unwanted, "of a format that was not asked for"),
             (self.events, "of TensorBoard"),
         ];
-        let mut before = "passed over: ";
+        let mut before = "skipped: ";
         for (count, why) in reasons.into_iter().filter(|(count, _)| *count > 0) {
             write!(f, "{before}{count} {why}")?;
             before = ", ";

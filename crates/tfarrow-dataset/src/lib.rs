@@ -55,7 +55,7 @@ mod write;
 
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
-pub use error::{Damage, Error, ErrorKind, PassedOver, Result};
+pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
 pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;

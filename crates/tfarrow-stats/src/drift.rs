@@ -12,9 +12,10 @@ use crate::{
         bytes::{BytesAccumulator, DistinctValues},
         feature::FeatureAccumulator,
     },
+    excerpt::excerpt,
     proto::{Feature, FeatureComparator, Schema},
     schema::{each_feature, feature_path, is_deprecated},
-    summary_statistics::{HistogramBucket, NumberStatistics, excerpt, summarize},
+    summary_statistics::{HistogramBucket, NumberStatistics, summarize},
     validation::{Anomaly, AnomalyKind, Validation},
 };
 

@@ -23,6 +23,7 @@
 mod collect;
 mod drift;
 mod examples;
+mod excerpt;
 pub mod proto;
 mod schema;
 mod summary_statistics;

@@ -16,7 +16,7 @@ use tfarrow_stats::{
 use tfarrow_testkit::{
     config, frame,
     generate::mixed,
-    oracle::{Cell, Row, Side, Value, example_from_row},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
 fn summarize(file: &[u8], jobs: usize, chunk_bytes: usize) -> DatasetStatistics {
@@ -42,27 +42,27 @@ struct Count {
     strings: Vec<Vec<u8>>,
 }
 
-fn counts(rows: &[Row]) -> BTreeMap<(bool, String, &'static str), Count> {
+fn counts(rows: &[ModelRow]) -> BTreeMap<(bool, String, &'static str), Count> {
     let mut counts: BTreeMap<_, Count> = BTreeMap::new();
     for ((side, name), cell) in rows.iter().flatten() {
         for value in cell.values() {
             let kind = match value {
-                Value::Unset => continue,
-                Value::Bytes(_) => "bytes_list",
-                Value::Float(_) => "float_list",
-                Value::Int64(_) => "int64_list",
+                ModelValue::Unset => continue,
+                ModelValue::Bytes(_) => "bytes_list",
+                ModelValue::Float(_) => "float_list",
+                ModelValue::Int64(_) => "int64_list",
             };
-            let count = counts.entry((*side == Side::Lists, name.clone(), kind)).or_default();
+            let count = counts.entry((*side == ModelSide::Lists, name.clone(), kind)).or_default();
             count.lists += 1;
             count.empty += u64::from(value.is_empty());
             count.lengths.push(value.len() as u64);
             match value {
-                Value::Bytes(values) => count.strings.extend(values.iter().cloned()),
-                Value::Float(values) => {
+                ModelValue::Bytes(values) => count.strings.extend(values.iter().cloned()),
+                ModelValue::Float(values) => {
                     count.numbers.extend(values.iter().map(|bits| f64::from(f32::from_bits(*bits))))
                 }
-                Value::Int64(values) => count.numbers.extend(values.iter().map(|value| *value as f64)),
-                Value::Unset => {}
+                ModelValue::Int64(values) => count.numbers.extend(values.iter().map(|value| *value as f64)),
+                ModelValue::Unset => {}
             }
         }
     }
@@ -140,14 +140,14 @@ fn statistics_equal_a_plain_count() {
 
 /// Returns a file of records with an integer, a string and a list of floats each.
 fn many(records: i64) -> Vec<u8> {
-    let row = |i: i64| -> Row {
-        let one = |name: &str, value| ((Side::Features, name.to_owned()), Cell::One(value));
+    let row = |i: i64| -> ModelRow {
+        let one = |name: &str, value| ((ModelSide::Features, name.to_owned()), ModelCell::One(value));
         let word = format!("word {}", i * i % 30_011);
         let list = (0..i % 5).map(|j| (i as f32).sin() * j as f32).map(f32::to_bits).collect();
-        Row::from([
-            one("number", Value::Int64(vec![i])),
-            one("word", Value::Bytes(vec![word.into_bytes()])),
-            one("list", Value::Float(list)),
+        ModelRow::from([
+            one("number", ModelValue::Int64(vec![i])),
+            one("word", ModelValue::Bytes(vec![word.into_bytes()])),
+            one("list", ModelValue::Float(list)),
         ])
     };
     frame::file((0..records).map(|i| example_from_row(&row(i))))
@@ -199,8 +199,9 @@ fn schemas_round_trip_through_text() {
 }
 
 /// Returns the inferred schema, as text on one line, of records that have one feature `x` with these values.
-fn schema_of(values: &[Value]) -> String {
-    let row = |value: &Value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value.clone()))]);
+fn schema_of(values: &[ModelValue]) -> String {
+    let row =
+        |value: &ModelValue| ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value.clone()))]);
     let file = frame::file(values.iter().map(|value| example_from_row(&row(value))));
     let schema = collect(&file, 1, 1 << 20).infer_schema();
     tfarrow_stats::schema_to_text(&schema).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
@@ -208,20 +209,26 @@ fn schema_of(values: &[Value]) -> String {
 
 #[test]
 fn inferred_schemas_follow_the_rules_of_tfdv() {
-    let words = |words: &[&str]| Value::Bytes(words.iter().map(|word| word.as_bytes().to_vec()).collect());
-    let cases: [(&[Value], &[&str]); 9] = [
-        (&[Value::Int64(vec![0]), Value::Int64(vec![1])], &["type: INT", "bool_domain", "shape { dim { size: 1 } }"]),
-        (&[Value::Int64(vec![0]), Value::Int64(vec![0])], &["type: INT", "min_fraction: 1"]),
-        (&[Value::Int64(vec![1, 2]), Value::Int64(vec![3])], &["value_count { min: 1 }"]),
-        (&[Value::Int64(vec![1, 2]), Value::Unset], &["value_count { min: 2 max: 2 }", "presence { min_count: 1 }"]),
+    let words = |words: &[&str]| ModelValue::Bytes(words.iter().map(|word| word.as_bytes().to_vec()).collect());
+    let cases: [(&[ModelValue], &[&str]); 9] = [
+        (
+            &[ModelValue::Int64(vec![0]), ModelValue::Int64(vec![1])],
+            &["type: INT", "bool_domain", "shape { dim { size: 1 } }"],
+        ),
+        (&[ModelValue::Int64(vec![0]), ModelValue::Int64(vec![0])], &["type: INT", "min_fraction: 1"]),
+        (&[ModelValue::Int64(vec![1, 2]), ModelValue::Int64(vec![3])], &["value_count { min: 1 }"]),
+        (
+            &[ModelValue::Int64(vec![1, 2]), ModelValue::Unset],
+            &["value_count { min: 2 max: 2 }", "presence { min_count: 1 }"],
+        ),
         (
             &[words(&["a"]), words(&["b"])],
             &["domain: \"x\"", "string_domain { name: \"x\" value: \"a\" value: \"b\" }"],
         ),
         (&[words(&["true"]), words(&["0"])], &["bool_domain { true_value: \"true\" false_value: \"0\" }"]),
         (&[words(&["7"]), words(&["-12"])], &["int_domain"]),
-        (&[Value::Bytes(vec![vec![0xff]])], &["type: BYTES"]),
-        (&[Value::Unset, Value::Int64(vec![])], &["type: INT", "presence { min_count: 1 }"]),
+        (&[ModelValue::Bytes(vec![vec![0xff]])], &["type: BYTES"]),
+        (&[ModelValue::Unset, ModelValue::Int64(vec![])], &["type: INT", "presence { min_count: 1 }"]),
     ];
     for (values, parts) in cases {
         let schema = schema_of(values);
@@ -229,8 +236,8 @@ fn inferred_schemas_follow_the_rules_of_tfdv() {
             assert!(schema.contains(part), "{part} is not in {schema}");
         }
     }
-    assert!(!schema_of(&[Value::Bytes(vec![vec![0xff]])]).contains("domain"));
-    assert!(!schema_of(&[Value::Float(vec![0.5f32.to_bits()])]).contains("domain"));
+    assert!(!schema_of(&[ModelValue::Bytes(vec![vec![0xff]])]).contains("domain"));
+    assert!(!schema_of(&[ModelValue::Float(vec![0.5f32.to_bits()])]).contains("domain"));
     let many: Vec<_> = (0..101).map(|i| words(&[&format!("word {i}")])).collect();
     assert!(!schema_of(&many).contains("domain"), "more than a hundred values");
     assert!(schema_of(&many[..100]).contains("domain"));
@@ -238,8 +245,8 @@ fn inferred_schemas_follow_the_rules_of_tfdv() {
 
 #[test]
 fn many_features_have_smaller_samples() {
-    let row = |i: i64| -> Row {
-        let one = |j: i64| ((Side::Features, format!("f{j}")), Cell::One(Value::Int64(vec![i * j])));
+    let row = |i: i64| -> ModelRow {
+        let one = |j: i64| ((ModelSide::Features, format!("f{j}")), ModelCell::One(ModelValue::Int64(vec![i * j])));
         (0..1_000).map(one).collect()
     };
     let file = frame::file((0..6_000).map(|i| example_from_row(&row(i))));
@@ -266,18 +273,21 @@ fn slice_statistics_equal_those_of_a_data_set_of_its_records() {
         .run(&(mixed(), prop::collection::vec(any::<u8>(), 0..200), 0_usize..8), |(set, bytes, feature)| {
             let names: Vec<_> = counts(&set.rows).into_keys().filter(|(is_list, ..)| !is_list).collect();
             let Some((_, by, _)) = names.get(feature % names.len().max(1)) else { return Ok(()) };
-            let held =
-                |row: &Row| row.get(&(Side::Features, by.clone()))?.values().first().map(|value| (*value).clone());
-            let values = |row: &Row| -> BTreeSet<SliceValue> {
+            let held = |row: &ModelRow| {
+                row.get(&(ModelSide::Features, by.clone()))?.values().first().map(|value| (*value).clone())
+            };
+            let values = |row: &ModelRow| -> BTreeSet<SliceValue> {
                 match held(row) {
-                    None | Some(Value::Unset | Value::Float(_)) => BTreeSet::new(),
-                    Some(Value::Int64(list)) => list.into_iter().map(SliceValue::Int64).collect(),
-                    Some(Value::Bytes(list)) => list.into_iter().map(|value| SliceValue::Bytes(value.into())).collect(),
+                    None | Some(ModelValue::Unset | ModelValue::Float(_)) => BTreeSet::new(),
+                    Some(ModelValue::Int64(list)) => list.into_iter().map(SliceValue::Int64).collect(),
+                    Some(ModelValue::Bytes(list)) => {
+                        list.into_iter().map(|value| SliceValue::Bytes(value.into())).collect()
+                    }
                 }
             };
-            let is_unfit = |row: &Row| match held(row) {
-                Some(Value::Float(list)) => !list.is_empty(),
-                Some(Value::Bytes(list)) => list.iter().any(|value| value.len() > 256),
+            let is_unfit = |row: &ModelRow| match held(row) {
+                Some(ModelValue::Float(list)) => !list.is_empty(),
+                Some(ModelValue::Bytes(list)) => list.iter().any(|value| value.len() > 256),
                 _ => false,
             };
             let all: Vec<_> = set.rows.iter().map(values).collect();
@@ -325,9 +335,9 @@ fn image_sizes_are_read_from_headers() {
     };
     let images = [png(28, 14), png(3, 200), b"\x89PNG\r\n\x1a\nno header".to_vec()];
     let row = |image: &Vec<u8>| {
-        Row::from([(
-            (Side::Features, "image".to_owned()),
-            Cell::One(Value::Bytes(vec![image.clone(), b"text".to_vec()])),
+        ModelRow::from([(
+            (ModelSide::Features, "image".to_owned()),
+            ModelCell::One(ModelValue::Bytes(vec![image.clone(), b"text".to_vec()])),
         )])
     };
     let found = summarize(&frame::file(images.iter().map(|image| example_from_row(&row(image)))), 2, 100);
@@ -338,7 +348,9 @@ fn image_sizes_are_read_from_headers() {
 
 #[test]
 fn records_that_are_not_examples_are_in_no_slice() {
-    let row = |i: i64| Row::from([((Side::Features, "label".to_owned()), Cell::One(Value::Int64(vec![i % 2])))]);
+    let row = |i: i64| {
+        ModelRow::from([((ModelSide::Features, "label".to_owned()), ModelCell::One(ModelValue::Int64(vec![i % 2])))])
+    };
     let mut payloads: Vec<_> = (0..20).map(|i| example_from_row(&row(i))).collect();
     payloads.push(b"no example".to_vec());
     let found = sliced(&frame::file(payloads), 2, "label").unwrap();
@@ -349,11 +361,11 @@ fn records_that_are_not_examples_are_in_no_slice() {
 /// Returns records of 20 features with texts of this length, all of them distinct except in the first feature.
 fn texts(records: usize, bytes: usize) -> Vec<u8> {
     let payloads = (0..records).map(|record| {
-        let row: Row = (0..20)
+        let row: ModelRow = (0..20)
             .map(|feature: usize| {
                 let number = if feature == 0 { record % 2 } else { record * 20 + feature };
                 let text = format!("{number:08}").repeat(bytes / 8).into_bytes();
-                ((Side::Features, format!("t{feature:02}")), Cell::One(Value::Bytes(vec![text])))
+                ((ModelSide::Features, format!("t{feature:02}")), ModelCell::One(ModelValue::Bytes(vec![text])))
             })
             .collect();
         example_from_row(&row)

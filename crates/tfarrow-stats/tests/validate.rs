@@ -7,7 +7,7 @@ use std::{fs, ops::ControlFlow, path::Path};
 use tfarrow_codec::Place;
 use tfarrow_dataset::{InferOptions, resolve};
 use tfarrow_stats::{Anomaly, AnomalyKind, Statistics, Validation, proto::Schema, schema_from_text};
-use tfarrow_testkit::oracle::{Cell, Row, Side, Value, example_from_row};
+use tfarrow_testkit::oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row};
 
 fn testdata(file: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file)
@@ -229,7 +229,8 @@ fn large_domains_are_kept() {
 fn a_feature_whose_kind_changed_has_drifted() {
     let folder = tempfile::tempdir().unwrap();
     let before = folder.path().join("before.tfrecord");
-    let row: Row = [((Side::Features, "city".to_owned()), Cell::One(Value::Int64(vec![7])))].into_iter().collect();
+    let row: ModelRow =
+        [((ModelSide::Features, "city".to_owned()), ModelCell::One(ModelValue::Int64(vec![7])))].into_iter().collect();
     fs::write(&before, tfarrow_testkit::frame::file([example_from_row(&row)])).unwrap();
     let shards = resolve(&[&before]).unwrap();
     let before = Statistics::collect(&shards, &options(), &|_, _| ControlFlow::Continue(())).unwrap();

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use crate::{
     Error, Result,
-    oracle::{Cell, Kind, Row, Side, Value},
+    oracle::{ModelCell, ModelKind, ModelRow, ModelSide, ModelValue},
 };
 
 /// The part that a column plays.
@@ -27,8 +27,8 @@ enum Role {
 ///
 /// # Errors
 /// Where a column is not what its metadata says, or a row says that a feature is both unset and set.
-pub fn rows_from_batch(batch: &RecordBatch) -> Result<Vec<Row>> {
-    let mut rows = vec![Row::new(); batch.num_rows()];
+pub fn rows_from_batch(batch: &RecordBatch) -> Result<Vec<ModelRow>> {
+    let mut rows = vec![ModelRow::new(); batch.num_rows()];
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         check_kind(field)?;
         for (row, cells) in rows.iter_mut().enumerate() {
@@ -46,7 +46,7 @@ pub fn rows_from_batch(batch: &RecordBatch) -> Result<Vec<Row>> {
 ///
 /// # Errors
 /// As [`rows_from_batch`].
-pub fn rows_from_batches(batches: &[RecordBatch]) -> Result<Vec<Row>> {
+pub fn rows_from_batches(batches: &[RecordBatch]) -> Result<Vec<ModelRow>> {
     batches.iter().try_fold(Vec::new(), |mut rows, batch| {
         rows.extend(rows_from_batch(batch)?);
         Ok(rows)
@@ -59,10 +59,10 @@ pub fn record_type(schema: &Schema) -> Option<&str> {
 }
 
 /// The feature that a column holds: its side and name. `None` for columns of our own.
-pub fn feature_of(field: &Field) -> Option<(Side, String)> {
+pub fn feature_of(field: &Field) -> Option<(ModelSide, String)> {
     let side = match role_of(field).ok()? {
-        Role::Feature | Role::Context => Side::Features,
-        Role::Sequence => Side::Lists,
+        Role::Feature | Role::Context => ModelSide::Features,
+        Role::Sequence => ModelSide::Lists,
         Role::Unset => return None,
     };
     let name = field.metadata().get("tfarrow.feature").unwrap_or(field.name());
@@ -70,11 +70,11 @@ pub fn feature_of(field: &Field) -> Option<(Side, String)> {
 }
 
 /// The kind that a column's metadata gives it.
-pub fn kind_of(field: &Field) -> Option<Kind> {
+pub fn kind_of(field: &Field) -> Option<ModelKind> {
     match field.metadata().get("tfarrow.kind")?.as_str() {
-        "bytes_list" => Some(Kind::Bytes),
-        "float_list" => Some(Kind::Float),
-        "int64_list" => Some(Kind::Int64),
+        "bytes_list" => Some(ModelKind::Bytes),
+        "float_list" => Some(ModelKind::Float),
+        "int64_list" => Some(ModelKind::Int64),
         _ => None,
     }
 }
@@ -96,9 +96,9 @@ fn check_kind(field: &Field) -> Result<()> {
         (data_type, depth) = (item.data_type(), depth + 1);
     }
     let kind = match data_type {
-        DataType::Binary | DataType::BinaryView | DataType::Utf8 | DataType::Utf8View => Some(Kind::Bytes),
-        DataType::Float32 => Some(Kind::Float),
-        DataType::Int64 => Some(Kind::Int64),
+        DataType::Binary | DataType::BinaryView | DataType::Utf8 | DataType::Utf8View => Some(ModelKind::Bytes),
+        DataType::Float32 => Some(ModelKind::Float),
+        DataType::Int64 => Some(ModelKind::Int64),
         _ => None,
     };
     let sound = match role {
@@ -110,46 +110,48 @@ fn check_kind(field: &Field) -> Result<()> {
 }
 
 /// What one row of a column adds to the record.
-fn cells_of(field: &Field, column: &ArrayRef, row: usize) -> Result<Vec<((Side, String), Cell)>> {
+fn cells_of(field: &Field, column: &ArrayRef, row: usize) -> Result<Vec<((ModelSide, String), ModelCell)>> {
     if column.is_null(row) {
         return Ok(Vec::new());
     }
     let Some((side, name)) = feature_of(field) else {
         let names = column.as_list::<i32>().value(row);
         let names = names.as_string::<i32>().iter().flatten().map(str::to_owned);
-        return Ok(names.map(|name| ((Side::Features, name), Cell::One(Value::Unset))).collect());
+        return Ok(names.map(|name| ((ModelSide::Features, name), ModelCell::One(ModelValue::Unset))).collect());
     };
     let cell = match (side, column.as_list_opt::<i32>()) {
-        (Side::Features, None) => Cell::One(values_of(&column.slice(row, 1))?),
-        (Side::Features, Some(list)) => Cell::One(values_of(&list.value(row))?),
-        (Side::Lists, Some(lists)) => Cell::Steps(steps_of(lists.value(row).as_list::<i32>())?),
-        (Side::Lists, None) => return Err(Error::new(format!("column {name:?} has no steps"))),
+        (ModelSide::Features, None) => ModelCell::One(values_of(&column.slice(row, 1))?),
+        (ModelSide::Features, Some(list)) => ModelCell::One(values_of(&list.value(row))?),
+        (ModelSide::Lists, Some(lists)) => ModelCell::Steps(steps_of(lists.value(row).as_list::<i32>())?),
+        (ModelSide::Lists, None) => return Err(Error::new(format!("column {name:?} has no steps"))),
     };
     Ok(vec![((side, name), cell)])
 }
 
-fn steps_of(steps: &ListArray) -> Result<Vec<Value>> {
-    let step = |i| if steps.is_null(i) { Ok(Value::Unset) } else { values_of(&steps.value(i)) };
+fn steps_of(steps: &ListArray) -> Result<Vec<ModelValue>> {
+    let step = |i| if steps.is_null(i) { Ok(ModelValue::Unset) } else { values_of(&steps.value(i)) };
     (0..steps.len()).map(step).collect()
 }
 
-fn values_of(values: &ArrayRef) -> Result<Value> {
+fn values_of(values: &ArrayRef) -> Result<ModelValue> {
     if values.null_count() > 0 {
         return Err(Error::new("a value in a list is null"));
     }
     Ok(match values.data_type() {
-        DataType::Binary => Value::Bytes(values.as_binary::<i32>().iter().flatten().map(<[u8]>::to_vec).collect()),
-        DataType::BinaryView => Value::Bytes(values.as_binary_view().iter().flatten().map(<[u8]>::to_vec).collect()),
+        DataType::Binary => ModelValue::Bytes(values.as_binary::<i32>().iter().flatten().map(<[u8]>::to_vec).collect()),
+        DataType::BinaryView => {
+            ModelValue::Bytes(values.as_binary_view().iter().flatten().map(<[u8]>::to_vec).collect())
+        }
         DataType::Utf8 => {
-            Value::Bytes(values.as_string::<i32>().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
+            ModelValue::Bytes(values.as_string::<i32>().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
         }
         DataType::Utf8View => {
-            Value::Bytes(values.as_string_view().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
+            ModelValue::Bytes(values.as_string_view().iter().flatten().map(|s| s.as_bytes().to_vec()).collect())
         }
         DataType::Float32 => {
-            Value::Float(values.as_primitive::<Float32Type>().values().iter().map(|f| f.to_bits()).collect())
+            ModelValue::Float(values.as_primitive::<Float32Type>().values().iter().map(|f| f.to_bits()).collect())
         }
-        DataType::Int64 => Value::Int64(values.as_primitive::<Int64Type>().values().to_vec()),
+        DataType::Int64 => ModelValue::Int64(values.as_primitive::<Int64Type>().values().to_vec()),
         other => return Err(Error::new(format!("no feature is decoded to {other}"))),
     })
 }
@@ -200,12 +202,15 @@ mod tests {
             ("_tfarrow_unset", Arc::new(unset.finish()), &[("role", "unset")]),
         ]);
         let t = |side| (side, "t".to_owned());
-        let steps = Cell::Steps(vec![Value::Int64(vec![1]), Value::Unset]);
+        let steps = ModelCell::Steps(vec![ModelValue::Int64(vec![1]), ModelValue::Unset]);
         assert_eq!(
             rows_from_batch(&batch).unwrap(),
             [
-                Row::from([(t(Side::Features), Cell::One(Value::Bytes(vec![b"t".to_vec()]))), (t(Side::Lists), steps)]),
-                Row::from([(t(Side::Features), Cell::One(Value::Unset))]),
+                ModelRow::from([
+                    (t(ModelSide::Features), ModelCell::One(ModelValue::Bytes(vec![b"t".to_vec()]))),
+                    (t(ModelSide::Lists), steps)
+                ]),
+                ModelRow::from([(t(ModelSide::Features), ModelCell::One(ModelValue::Unset))]),
             ]
         );
     }

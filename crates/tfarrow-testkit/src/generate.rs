@@ -10,7 +10,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use crate::{
     frame,
     odd_wire::{self, Choices},
-    oracle::{self, Cell, Kind, Row, Side, Value},
+    oracle::{self, ModelCell, ModelKind, ModelRow, ModelSide, ModelValue},
 };
 
 /// Names that have something about them: none at all, capitals and quotes, what looks like a path, those of our own
@@ -36,7 +36,7 @@ pub struct DataSet {
     /// Whether its records are SequenceExamples.
     pub sequence: bool,
     /// Its records.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ModelRow>,
 }
 
 impl fmt::Debug for DataSet {
@@ -106,8 +106,8 @@ fn data_set(sequence: bool, one_kind: bool) -> impl Strategy<Value = DataSet> {
 #[derive(Clone, Debug)]
 struct Habit {
     name: &'static str,
-    side: Side,
-    kind: Kind,
+    side: ModelSide,
+    kind: ModelKind,
     /// All values are UTF-8.
     text: bool,
     /// Every list has exactly one value.
@@ -117,8 +117,8 @@ struct Habit {
 }
 
 fn habit() -> impl Strategy<Value = Habit> {
-    let side = select(&[Side::Features, Side::Lists][..]);
-    let kind = select(&[Kind::Int64, Kind::Float, Kind::Bytes][..]);
+    let side = select(&[ModelSide::Features, ModelSide::Lists][..]);
+    let kind = select(&[ModelKind::Int64, ModelKind::Float, ModelKind::Bytes][..]);
     (select(&NAMES[..]), side, kind, any::<bool>(), any::<bool>(), any::<bool>())
         .prop_map(|(name, side, kind, text, single, faithful)| Habit { name, side, kind, text, single, faithful })
 }
@@ -127,7 +127,7 @@ fn habit() -> impl Strategy<Value = Habit> {
 #[derive(Clone, Debug)]
 struct Draft {
     state: State,
-    kind: Kind,
+    kind: ModelKind,
     atoms: Vec<Atom>,
     steps: Vec<(State, Vec<Atom>)>,
 }
@@ -140,7 +140,7 @@ enum State {
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let kind = select(&[Kind::Int64, Kind::Float, Kind::Bytes][..]);
+    let kind = select(&[ModelKind::Int64, ModelKind::Float, ModelKind::Bytes][..]);
     let steps = prop_oneof![3 => Just(Vec::new()), 4 => vec((state(), atoms()), 1..4)];
     (state(), kind, atoms(), steps).prop_map(|(state, kind, atoms, steps)| Draft { state, kind, atoms, steps })
 }
@@ -223,10 +223,10 @@ fn pick<T: Copy + Default>(choices: &[T], bits: u64) -> T {
     choices.get((bits % choices.len() as u64) as usize).copied().unwrap_or_default()
 }
 
-fn row(habits: &[Habit], drafts: &[Draft], sequence: bool, one_kind: bool) -> Row {
+fn row(habits: &[Habit], drafts: &[Draft], sequence: bool, one_kind: bool) -> ModelRow {
     let mut taken = BTreeMap::new();
     for (habit, draft) in habits.iter().zip(drafts) {
-        let side = if sequence { habit.side } else { Side::Features };
+        let side = if sequence { habit.side } else { ModelSide::Features };
         // Of two habits of one name the first decides in every record, be it absent or not.
         taken.entry((side, habit.name.to_owned())).or_insert_with(|| {
             let kind = if one_kind { habit.kind } else { draft.kind };
@@ -236,28 +236,28 @@ fn row(habits: &[Habit], drafts: &[Draft], sequence: bool, one_kind: bool) -> Ro
     taken.into_iter().filter_map(|(key, cell)| Some((key, cell?))).collect()
 }
 
-fn cell(side: Side, kind: Kind, habit: &Habit, draft: &Draft) -> Option<Cell> {
+fn cell(side: ModelSide, kind: ModelKind, habit: &Habit, draft: &Draft) -> Option<ModelCell> {
     let state = if habit.faithful { State::Set } else { draft.state };
     match (state, side) {
         (State::Absent, _) => None,
-        (state, Side::Features) => Some(Cell::One(value(state, kind, habit, &draft.atoms))),
-        (_, Side::Lists) => {
+        (state, ModelSide::Features) => Some(ModelCell::One(value(state, kind, habit, &draft.atoms))),
+        (_, ModelSide::Lists) => {
             let steps = draft.steps.iter().map(|(state, atoms)| value(*state, kind, habit, atoms)).collect();
-            Some(Cell::Steps(steps))
+            Some(ModelCell::Steps(steps))
         }
     }
 }
 
-fn value(state: State, kind: Kind, habit: &Habit, atoms: &[Atom]) -> Value {
+fn value(state: State, kind: ModelKind, habit: &Habit, atoms: &[Atom]) -> ModelValue {
     if state == State::Unset {
-        return Value::Unset;
+        return ModelValue::Unset;
     }
     let one = [atoms.first().copied().unwrap_or(Atom { class: 0, bits: 0 })];
     let atoms = if habit.single { &one } else { atoms }.iter();
     match kind {
-        Kind::Bytes => Value::Bytes(atoms.map(|atom| atom.bytes(habit.text)).collect()),
-        Kind::Float => Value::Float(atoms.map(|atom| atom.float()).collect()),
-        Kind::Int64 => Value::Int64(atoms.map(|atom| atom.int64()).collect()),
+        ModelKind::Bytes => ModelValue::Bytes(atoms.map(|atom| atom.bytes(habit.text)).collect()),
+        ModelKind::Float => ModelValue::Float(atoms.map(|atom| atom.float()).collect()),
+        ModelKind::Int64 => ModelValue::Int64(atoms.map(|atom| atom.int64()).collect()),
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::{
     Error, Result,
-    oracle::{Cell, Row, Side, Value},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue},
 };
 
 /// A file that TensorFlow wrote, and what it reads in it.
@@ -23,7 +23,7 @@ pub struct Golden {
     /// Whether its records are SequenceExamples.
     pub sequence: bool,
     /// Its records.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ModelRow>,
 }
 
 /// Every file below `folder` that has a JSON beside it, in the order of their paths.
@@ -67,20 +67,22 @@ fn data_of(json: &Path) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Where it has another form.
-pub fn parse(json: &str) -> Result<(bool, Vec<Row>)> {
+pub fn parse(json: &str) -> Result<(bool, Vec<ModelRow>)> {
     let Json::Array(records) = serde_json::from_str(json)? else { return Err(Error::new("no array")) };
     let sequence = records.iter().any(|record| record.get("context").is_some());
     let rows = records.iter().map(row).collect::<Result<_>>()?;
     Ok((sequence, rows))
 }
 
-fn row(record: &Json) -> Result<Row> {
-    let mut row = Row::new();
+fn row(record: &Json) -> Result<ModelRow> {
+    let mut row = ModelRow::new();
     for (part, entries) in record.as_object().ok_or_else(|| Error::new("a record is no object"))? {
         for (name, json) in entries.as_object().ok_or_else(|| Error::new(format!("{part} is no object")))? {
             let (side, cell) = match part.as_str() {
-                "features" | "context" => (Side::Features, Cell::One(value(json)?)),
-                "feature_lists" => (Side::Lists, Cell::Steps(array(json)?.iter().map(value).collect::<Result<_>>()?)),
+                "features" | "context" => (ModelSide::Features, ModelCell::One(value(json)?)),
+                "feature_lists" => {
+                    (ModelSide::Lists, ModelCell::Steps(array(json)?.iter().map(value).collect::<Result<_>>()?))
+                }
                 other => return Err(Error::new(format!("what is {other}?"))),
             };
             row.insert((side, name.clone()), cell);
@@ -89,19 +91,22 @@ fn row(record: &Json) -> Result<Row> {
     Ok(row)
 }
 
-fn value(json: &Json) -> Result<Value> {
+fn value(json: &Json) -> Result<ModelValue> {
     if json.is_null() {
-        return Ok(Value::Unset);
+        return Ok(ModelValue::Unset);
     }
     let odd = || Error::new(format!("no value: {json}"));
     let (kind, values) = json.as_object().and_then(|o| o.iter().next()).ok_or_else(odd)?;
     let values = array(values)?.iter();
     match kind.as_str() {
-        "bytes" => {
-            values.map(|v| Ok(STANDARD.decode(v.as_str().ok_or_else(odd)?)?)).collect::<Result<_>>().map(Value::Bytes)
+        "bytes" => values
+            .map(|v| Ok(STANDARD.decode(v.as_str().ok_or_else(odd)?)?))
+            .collect::<Result<_>>()
+            .map(ModelValue::Bytes),
+        "float" => values.map(bits).collect::<Option<_>>().map(ModelValue::Float).ok_or_else(odd),
+        "int64" => {
+            values.map(|v| v.as_str()?.parse().ok()).collect::<Option<_>>().map(ModelValue::Int64).ok_or_else(odd)
         }
-        "float" => values.map(bits).collect::<Option<_>>().map(Value::Float).ok_or_else(odd),
-        "int64" => values.map(|v| v.as_str()?.parse().ok()).collect::<Option<_>>().map(Value::Int64).ok_or_else(odd),
         _ => Err(odd()),
     }
 }
@@ -126,13 +131,17 @@ mod tests {
         )
         .unwrap();
         assert!(sequence);
-        assert_eq!(rows[0], Row::from([((Side::Features, "x".into()), Cell::One(Value::Int64(vec![-7])))]));
-        let steps = vec![Value::Float(vec![0x3f80_0000]), Value::Bytes(vec![vec![0, 0xff]]), Value::Unset];
+        assert_eq!(
+            rows[0],
+            ModelRow::from([((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![-7])))])
+        );
+        let steps =
+            vec![ModelValue::Float(vec![0x3f80_0000]), ModelValue::Bytes(vec![vec![0, 0xff]]), ModelValue::Unset];
         assert_eq!(
             rows[1],
-            Row::from([
-                ((Side::Features, "y".into()), Cell::One(Value::Unset)),
-                ((Side::Lists, "z".into()), Cell::Steps(steps))
+            ModelRow::from([
+                ((ModelSide::Features, "y".into()), ModelCell::One(ModelValue::Unset)),
+                ((ModelSide::Lists, "z".into()), ModelCell::Steps(steps))
             ])
         );
     }

@@ -10,7 +10,7 @@
 
 use proptest::{collection::vec, prelude::*};
 
-use crate::oracle::{Cell, Kind, Row, Side, Value};
+use crate::oracle::{ModelCell, ModelKind, ModelRow, ModelSide, ModelValue};
 
 /// Decides, a byte a decision; 0 is the plain way.
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ impl<'t> Choices<'t> {
 
 /// What [`Choices`] read; shown in hexadecimal where a test fails.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Tape(Vec<u8>);
+pub struct ChoiceTape(Vec<u8>);
 
-impl std::ops::Deref for Tape {
+impl std::ops::Deref for ChoiceTape {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -58,17 +58,17 @@ impl std::ops::Deref for Tape {
     }
 }
 
-impl std::fmt::Debug for Tape {
+impl std::fmt::Debug for ChoiceTape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 /// Tapes for [`Choices`]: some short, some odd from the first record on, some only later.
-pub fn tapes() -> impl Strategy<Value = Tape> {
+pub fn tapes() -> impl Strategy<Value = ChoiceTape> {
     let random = prop_oneof![1 => vec(any::<u8>(), 0..100), 2 => vec(any::<u8>(), 0..4000)];
     let plain = prop_oneof![2 => Just(0), 1 => 0..400usize];
-    (plain, random).prop_map(|(plain, random)| Tape([vec![0; plain], random].concat()))
+    (plain, random).prop_map(|(plain, random)| ChoiceTape([vec![0; plain], random].concat()))
 }
 
 /// A field with its tag: what a message is a row of.
@@ -96,18 +96,18 @@ const FLOAT_LIST: Known = &[(1, LEN), (1, FIXED32)];
 const INT64_LIST: Known = &[(1, LEN), (1, VARINT)];
 
 /// A record in one of its forms.
-pub fn record(row: &Row, sequence: bool, c: &mut Choices<'_>) -> Vec<u8> {
-    let features = parts(1, map(row, Side::Features, c), MAP, c);
+pub fn record(row: &ModelRow, sequence: bool, c: &mut Choices<'_>) -> Vec<u8> {
+    let features = parts(1, map(row, ModelSide::Features, c), MAP, c);
     if !sequence {
         return message(features, EXAMPLE, c);
     }
-    let lists = parts(2, map(row, Side::Lists, c), MAP, c);
+    let lists = parts(2, map(row, ModelSide::Lists, c), MAP, c);
     let fields = interleave(features, lists, c);
     message(fields, SEQUENCE_EXAMPLE, c)
 }
 
 /// The entries of a map, in an order that leaves each key's own entry after its decoys.
-fn map(row: &Row, side: Side, c: &mut Choices<'_>) -> Vec<Field> {
+fn map(row: &ModelRow, side: ModelSide, c: &mut Choices<'_>) -> Vec<Field> {
     let mut cells: Vec<_> = row.iter().filter(|((s, _), _)| *s == side).collect();
     if c.odd(2) {
         for last in (1..cells.len()).rev() {
@@ -126,28 +126,28 @@ fn map(row: &Row, side: Side, c: &mut Choices<'_>) -> Vec<Field> {
     entries.into_iter().map(|entry| field(1, &entry, c)).collect()
 }
 
-fn decoy_cell(side: Side, c: &mut Choices<'_>) -> Cell {
+fn decoy_cell(side: ModelSide, c: &mut Choices<'_>) -> ModelCell {
     match side {
-        Side::Features => Cell::One(decoy(c)),
-        Side::Lists => Cell::Steps((0..c.pick(3)).map(|_| decoy(c)).collect()),
+        ModelSide::Features => ModelCell::One(decoy(c)),
+        ModelSide::Lists => ModelCell::Steps((0..c.pick(3)).map(|_| decoy(c)).collect()),
     }
 }
 
 /// A value that must not be read.
-fn decoy(c: &mut Choices<'_>) -> Value {
+fn decoy(c: &mut Choices<'_>) -> ModelValue {
     match c.pick(6) {
-        0 => Value::Unset,
-        1 => Value::Int64(vec![-1, 99]),
-        2 => Value::Float(vec![0x4048_0000]),
-        3 => Value::Bytes(vec![b"decoy".to_vec(), vec![0xff]]),
-        4 => Value::Bytes(Vec::new()),
-        _ => Value::Int64(Vec::new()),
+        0 => ModelValue::Unset,
+        1 => ModelValue::Int64(vec![-1, 99]),
+        2 => ModelValue::Float(vec![0x4048_0000]),
+        3 => ModelValue::Bytes(vec![b"decoy".to_vec(), vec![0xff]]),
+        4 => ModelValue::Bytes(Vec::new()),
+        _ => ModelValue::Int64(Vec::new()),
     }
 }
 
 /// A map entry: its key, perhaps after decoys, and its value, perhaps in pieces; either may be left out where it is
 /// what its absence means.
-fn entry(name: &str, cell: &Cell, c: &mut Choices<'_>) -> Vec<u8> {
+fn entry(name: &str, cell: &ModelCell, c: &mut Choices<'_>) -> Vec<u8> {
     let mut keys = Vec::new();
     if c.odd(10) {
         let decoy = c.one_of("a", &["b", "decoy", ""]);
@@ -157,8 +157,8 @@ fn entry(name: &str, cell: &Cell, c: &mut Choices<'_>) -> Vec<u8> {
         keys.push(field(1, name.as_bytes(), c));
     }
     let fields = match cell {
-        Cell::One(value) => feature(value, c),
-        Cell::Steps(steps) => feature_list(steps, c),
+        ModelCell::One(value) => feature(value, c),
+        ModelCell::Steps(steps) => feature_list(steps, c),
     };
     let values = if fields.is_empty() && !c.odd(2) { vec![field(2, &[], c)] } else { pieces(2, fields, c) };
     let fields = interleave(keys, values, c);
@@ -166,12 +166,12 @@ fn entry(name: &str, cell: &Cell, c: &mut Choices<'_>) -> Vec<u8> {
 }
 
 /// The fields of a `Feature`: its kind, perhaps in pieces, perhaps after decoys that another kind undoes.
-fn feature(value: &Value, c: &mut Choices<'_>) -> Vec<Field> {
+fn feature(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     if let Some(kind) = value.kind() {
         if c.odd(8) {
             let before = (0..c.pick(3)).map(|_| decoy(c)).collect::<Vec<_>>();
-            let last = if kind == Kind::Float { Value::Int64(vec![3]) } else { Value::Float(vec![1]) };
+            let last = if kind == ModelKind::Float { ModelValue::Int64(vec![3]) } else { ModelValue::Float(vec![1]) };
             fields.extend(before.iter().chain([&last]).flat_map(|value| kind_fields(value, c)));
         }
         fields.extend(kind_fields(value, c));
@@ -180,12 +180,12 @@ fn feature(value: &Value, c: &mut Choices<'_>) -> Vec<Field> {
 }
 
 /// The field of a value's kind, or several that merge.
-fn kind_fields(value: &Value, c: &mut Choices<'_>) -> Vec<Field> {
+fn kind_fields(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     let (number, mut pieces) = match value {
-        Value::Unset => return Vec::new(),
-        Value::Bytes(values) => (1, split(values, c).iter().map(|piece| bytes_list(piece, c)).collect::<Vec<_>>()),
-        Value::Float(values) => (2, split(values, c).iter().map(|piece| float_list(piece, c)).collect()),
-        Value::Int64(values) => (3, split(values, c).iter().map(|piece| int64_list(piece, c)).collect()),
+        ModelValue::Unset => return Vec::new(),
+        ModelValue::Bytes(values) => (1, split(values, c).iter().map(|piece| bytes_list(piece, c)).collect::<Vec<_>>()),
+        ModelValue::Float(values) => (2, split(values, c).iter().map(|piece| float_list(piece, c)).collect()),
+        ModelValue::Int64(values) => (3, split(values, c).iter().map(|piece| int64_list(piece, c)).collect()),
     };
     if pieces.is_empty() {
         pieces.push(Vec::new());
@@ -193,7 +193,7 @@ fn kind_fields(value: &Value, c: &mut Choices<'_>) -> Vec<Field> {
     pieces.iter().map(|piece| field(number, piece, c)).collect()
 }
 
-fn feature_list(steps: &[Value], c: &mut Choices<'_>) -> Vec<Field> {
+fn feature_list(steps: &[ModelValue], c: &mut Choices<'_>) -> Vec<Field> {
     let fields = steps.iter().map(|step| field(1, &feature(step, c).concat(), c)).collect();
     sprinkle(fields, FEATURE_LIST, c)
 }
@@ -381,9 +381,9 @@ mod tests {
 
     #[test]
     fn a_tape_that_has_run_out_writes_as_tensorflow_does() {
-        let row = Row::from([
-            ((Side::Features, "u".into()), Cell::One(Value::Unset)),
-            ((Side::Features, "x".into()), Cell::One(Value::Int64(vec![7]))),
+        let row = ModelRow::from([
+            ((ModelSide::Features, "u".into()), ModelCell::One(ModelValue::Unset)),
+            ((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7]))),
         ]);
         let wire = b"\x0a\x13\x0a\x05\x0a\x01u\x12\x00\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
         assert_eq!(record(&row, false, &mut Choices::new(&[])), wire);

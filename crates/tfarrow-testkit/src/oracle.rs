@@ -1,6 +1,6 @@
 //! The model: what a record holds, as a plain map, and `prost` reading and writing it.
 //!
-//! Absent, unset and empty are three different things here: no entry in the map, [`Value::Unset`], and a list of
+//! Absent, unset and empty are three different things here: no entry in the map, [`ModelValue::Unset`], and a list of
 //! nothing. Floats are bits, so that equal means equal.
 
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ use crate::{
     Result,
     proto::{
         BytesList, Example, Feature, FeatureEntry, FeatureList, FeatureListEntry, FeatureLists, Features, FloatList,
-        Int64List, Kind as Oneof, SequenceExample,
+        Int64List, KindOneof as Oneof, SequenceExample,
     },
 };
 
 /// Which map of a record an entry stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
+pub enum ModelSide {
     /// `Example.features`, or `SequenceExample.context`.
     Features,
     /// `SequenceExample.feature_lists`
@@ -26,7 +26,7 @@ pub enum Side {
 
 /// The kind of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ModelKind {
     /// `bytes_list`
     Bytes,
     /// `float_list`
@@ -37,7 +37,7 @@ pub enum Kind {
 
 /// What one `Feature` holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ModelValue {
     /// No kind.
     Unset,
     /// `bytes_list`
@@ -48,14 +48,14 @@ pub enum Value {
     Int64(Vec<i64>),
 }
 
-impl Value {
+impl ModelValue {
     /// Its kind, if any.
-    pub fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<ModelKind> {
         match self {
             Self::Unset => None,
-            Self::Bytes(_) => Some(Kind::Bytes),
-            Self::Float(_) => Some(Kind::Float),
-            Self::Int64(_) => Some(Kind::Int64),
+            Self::Bytes(_) => Some(ModelKind::Bytes),
+            Self::Float(_) => Some(ModelKind::Float),
+            Self::Int64(_) => Some(ModelKind::Int64),
         }
     }
 
@@ -77,16 +77,16 @@ impl Value {
 
 /// What one map entry holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cell {
+pub enum ModelCell {
     /// A feature.
-    One(Value),
+    One(ModelValue),
     /// A feature list: a value a step.
-    Steps(Vec<Value>),
+    Steps(Vec<ModelValue>),
 }
 
-impl Cell {
+impl ModelCell {
     /// The features in it.
-    pub fn values(&self) -> &[Value] {
+    pub fn values(&self) -> &[ModelValue] {
         match self {
             Self::One(value) => std::slice::from_ref(value),
             Self::Steps(steps) => steps,
@@ -95,13 +95,13 @@ impl Cell {
 }
 
 /// What one record holds.
-pub type Row = BTreeMap<(Side, String), Cell>;
+pub type ModelRow = BTreeMap<(ModelSide, String), ModelCell>;
 
 /// Reads an Example.
 ///
 /// # Errors
 /// What `prost` says.
-pub fn row_from_example(payload: &[u8]) -> Result<Row> {
+pub fn row_from_example(payload: &[u8]) -> Result<ModelRow> {
     let example = Example::decode(payload)?;
     Ok(feature_cells(example.features).collect())
 }
@@ -110,60 +110,63 @@ pub fn row_from_example(payload: &[u8]) -> Result<Row> {
 ///
 /// # Errors
 /// What `prost` says.
-pub fn row_from_sequence_example(payload: &[u8]) -> Result<Row> {
+pub fn row_from_sequence_example(payload: &[u8]) -> Result<ModelRow> {
     let example = SequenceExample::decode(payload)?;
     let lists = example.feature_lists.unwrap_or_default().feature_list;
     let lists = lists.into_iter().map(|entry| {
         let steps = entry.value.unwrap_or_default().feature.into_iter().map(value_of).collect();
-        ((Side::Lists, entry.key.unwrap_or_default()), Cell::Steps(steps))
+        ((ModelSide::Lists, entry.key.unwrap_or_default()), ModelCell::Steps(steps))
     });
     Ok(feature_cells(example.context).chain(lists).collect())
 }
 
 /// The entries of a map in the order of the wire: the last of a key is the one to keep.
-fn feature_cells(features: Option<Features>) -> impl Iterator<Item = ((Side, String), Cell)> {
+fn feature_cells(features: Option<Features>) -> impl Iterator<Item = ((ModelSide, String), ModelCell)> {
     let entries = features.unwrap_or_default().feature.into_iter();
     entries.map(|entry| {
-        ((Side::Features, entry.key.unwrap_or_default()), Cell::One(value_of(entry.value.unwrap_or_default())))
+        (
+            (ModelSide::Features, entry.key.unwrap_or_default()),
+            ModelCell::One(value_of(entry.value.unwrap_or_default())),
+        )
     })
 }
 
-fn value_of(feature: Feature) -> Value {
+fn value_of(feature: Feature) -> ModelValue {
     match feature.kind {
-        None => Value::Unset,
-        Some(Oneof::Bytes(list)) => Value::Bytes(list.value),
-        Some(Oneof::Float(list)) => Value::Float(list.value.into_iter().map(f32::to_bits).collect()),
-        Some(Oneof::Int64(list)) => Value::Int64(list.value),
+        None => ModelValue::Unset,
+        Some(Oneof::Bytes(list)) => ModelValue::Bytes(list.value),
+        Some(Oneof::Float(list)) => ModelValue::Float(list.value.into_iter().map(f32::to_bits).collect()),
+        Some(Oneof::Int64(list)) => ModelValue::Int64(list.value),
     }
 }
 
 /// Writes an Example as TensorFlow does when it is asked to be deterministic: in the order of names.
-pub fn example_from_row(row: &Row) -> Vec<u8> {
+pub fn example_from_row(row: &ModelRow) -> Vec<u8> {
     Example { features: features_of(row) }.encode_to_vec()
 }
 
 /// Writes a SequenceExample likewise.
-pub fn sequence_example_from_row(row: &Row) -> Vec<u8> {
+pub fn sequence_example_from_row(row: &ModelRow) -> Vec<u8> {
     SequenceExample { context: features_of(row), feature_lists: feature_lists_of(row) }.encode_to_vec()
 }
 
-fn features_of(row: &Row) -> Option<Features> {
+fn features_of(row: &ModelRow) -> Option<Features> {
     let feature: Vec<_> = row
         .iter()
         .filter_map(|((_, name), cell)| match cell {
-            Cell::One(value) => Some(FeatureEntry { key: Some(name.clone()), value: Some(feature_of(value)) }),
-            Cell::Steps(_) => None,
+            ModelCell::One(value) => Some(FeatureEntry { key: Some(name.clone()), value: Some(feature_of(value)) }),
+            ModelCell::Steps(_) => None,
         })
         .collect();
     (!feature.is_empty()).then_some(Features { feature })
 }
 
-fn feature_lists_of(row: &Row) -> Option<FeatureLists> {
+fn feature_lists_of(row: &ModelRow) -> Option<FeatureLists> {
     let feature_list: Vec<_> = row
         .iter()
         .filter_map(|((_, name), cell)| match cell {
-            Cell::One(_) => None,
-            Cell::Steps(steps) => {
+            ModelCell::One(_) => None,
+            ModelCell::Steps(steps) => {
                 let list = FeatureList { feature: steps.iter().map(feature_of).collect() };
                 Some(FeatureListEntry { key: Some(name.clone()), value: Some(list) })
             }
@@ -172,24 +175,24 @@ fn feature_lists_of(row: &Row) -> Option<FeatureLists> {
     (!feature_list.is_empty()).then_some(FeatureLists { feature_list })
 }
 
-fn feature_of(value: &Value) -> Feature {
+fn feature_of(value: &ModelValue) -> Feature {
     let kind = match value {
-        Value::Unset => None,
-        Value::Bytes(values) => Some(Oneof::Bytes(BytesList { value: values.clone() })),
-        Value::Float(bits) => {
+        ModelValue::Unset => None,
+        ModelValue::Bytes(values) => Some(Oneof::Bytes(BytesList { value: values.clone() })),
+        ModelValue::Float(bits) => {
             Some(Oneof::Float(FloatList { value: bits.iter().map(|bits| f32::from_bits(*bits)).collect() }))
         }
-        Value::Int64(values) => Some(Oneof::Int64(Int64List { value: values.clone() })),
+        ModelValue::Int64(values) => Some(Oneof::Int64(Int64List { value: values.clone() })),
     };
     Feature { kind }
 }
 
 /// The kinds that each feature has anywhere in `rows`.
-pub fn kinds(rows: &[Row]) -> BTreeMap<(Side, String), Vec<Kind>> {
-    let mut kinds = BTreeMap::<_, Vec<Kind>>::new();
+pub fn kinds(rows: &[ModelRow]) -> BTreeMap<(ModelSide, String), Vec<ModelKind>> {
+    let mut kinds = BTreeMap::<_, Vec<ModelKind>>::new();
     for (key, cell) in rows.iter().flatten() {
         let known = kinds.entry(key.clone()).or_default();
-        known.extend(cell.values().iter().filter_map(Value::kind));
+        known.extend(cell.values().iter().filter_map(ModelValue::kind));
         known.sort_unstable();
         known.dedup();
     }
@@ -197,8 +200,8 @@ pub fn kinds(rows: &[Row]) -> BTreeMap<(Side, String), Vec<Kind>> {
 }
 
 /// Whether any feature (not a step of a feature list) has no kind.
-pub fn has_unset(rows: &[Row]) -> bool {
-    rows.iter().flatten().any(|(_, cell)| *cell == Cell::One(Value::Unset))
+pub fn has_unset(rows: &[ModelRow]) -> bool {
+    rows.iter().flatten().any(|(_, cell)| *cell == ModelCell::One(ModelValue::Unset))
 }
 
 #[cfg(test)]
@@ -207,17 +210,20 @@ mod tests {
 
     #[test]
     fn prost_reads_what_it_wrote() {
-        let one = |value| Cell::One(value);
-        let mut row = Row::from([
-            ((Side::Features, "".into()), one(Value::Int64(vec![i64::MIN, -1, 0, i64::MAX]))),
-            ((Side::Features, "b".into()), one(Value::Bytes(vec![vec![0xff], vec![]]))),
-            ((Side::Features, "e".into()), one(Value::Float(vec![]))),
-            ((Side::Features, "f".into()), one(Value::Float(vec![0x7fa0_0001, 0x8000_0000]))),
-            ((Side::Features, "u".into()), one(Value::Unset)),
+        let one = |value| ModelCell::One(value);
+        let mut row = ModelRow::from([
+            ((ModelSide::Features, "".into()), one(ModelValue::Int64(vec![i64::MIN, -1, 0, i64::MAX]))),
+            ((ModelSide::Features, "b".into()), one(ModelValue::Bytes(vec![vec![0xff], vec![]]))),
+            ((ModelSide::Features, "e".into()), one(ModelValue::Float(vec![]))),
+            ((ModelSide::Features, "f".into()), one(ModelValue::Float(vec![0x7fa0_0001, 0x8000_0000]))),
+            ((ModelSide::Features, "u".into()), one(ModelValue::Unset)),
         ]);
         assert_eq!(row_from_example(&example_from_row(&row)).unwrap(), row);
-        row.insert((Side::Lists, "b".into()), Cell::Steps(vec![Value::Unset, Value::Int64(vec![])]));
-        row.insert((Side::Lists, "none".into()), Cell::Steps(vec![]));
+        row.insert(
+            (ModelSide::Lists, "b".into()),
+            ModelCell::Steps(vec![ModelValue::Unset, ModelValue::Int64(vec![])]),
+        );
+        row.insert((ModelSide::Lists, "none".into()), ModelCell::Steps(vec![]));
         assert_eq!(row_from_sequence_example(&sequence_example_from_row(&row)).unwrap(), row);
         assert!(has_unset(&[row]));
     }
@@ -226,7 +232,7 @@ mod tests {
     fn the_messages_have_tensorflows_numbers() {
         // Example { features { feature { key: "x" value { int64_list { value: [7] } } } } }, as TensorFlow writes it.
         let wire = b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07";
-        let row = Row::from([((Side::Features, "x".into()), Cell::One(Value::Int64(vec![7])))]);
+        let row = ModelRow::from([((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7])))]);
         assert_eq!(row_from_example(wire).unwrap(), row);
         assert_eq!(example_from_row(&row), wire);
     }

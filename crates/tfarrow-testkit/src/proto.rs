@@ -75,13 +75,13 @@ pub struct FeatureList {
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Feature {
     /// Its values, where a kind is set.
-    #[prost(oneof = "Kind", tags = "1, 2, 3")]
-    pub kind: Option<Kind>,
+    #[prost(oneof = "KindOneof", tags = "1, 2, 3")]
+    pub kind: Option<KindOneof>,
 }
 
 /// The oneof of [`Feature`].
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Kind {
+pub enum KindOneof {
     /// `bytes_list`
     #[prost(message, tag = "1")]
     Bytes(BytesList),
@@ -125,8 +125,8 @@ pub fn field(number: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// The bytes of an Example that has these features, in this order.
-pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, Kind)>) -> Vec<u8> {
-    let entry = |(name, kind): (N, Kind)| {
+pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, KindOneof)>) -> Vec<u8> {
+    let entry = |(name, kind): (N, KindOneof)| {
         let value = Some(Feature { kind: Some(kind) });
         FeatureEntry { key: Some(name.into()), value }
     };
@@ -134,7 +134,7 @@ pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, Kind)>) -
     Example { features: Some(Features { feature }) }.encode_to_vec()
 }
 
-impl Kind {
+impl KindOneof {
     /// One byte string.
     pub fn bytes(value: impl Into<Vec<u8>>) -> Self {
         Self::Bytes(BytesList { value: vec![value.into()] })

@@ -141,7 +141,7 @@ fn print_summary(report: &ConvertReport, took: Duration) {
         let (count, deepest) = (plural(folders as u64, "folder"), deepest.display());
         stderr::print(&escape(&format!("created {count} above the output: {deepest}")));
     }
-    stderr::skipped_files(&report.passed_over, &report.missing);
+    stderr::skipped_files(&report.skipped_files, &report.missing);
     if let Some(first) = report.kept_outputs.first() {
         let (count, first) = (plural(report.kept_outputs.len() as u64, "output"), first.display());
         let why = "of the interrupted run has a source that is not among these, and is kept";

@@ -13,8 +13,8 @@ use crate::{args::Count, commands::inspect::each, error::FOUND, output, progress
 
 /// Prints the number of records. Skipped files and records are reported.
 pub(crate) fn run(args: &Count) -> Result<ExitCode> {
-    let Resolved { mut shards, passed_over, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
-    stderr::skipped_files(&passed_over, &missing);
+    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
+    stderr::skipped_files(&skipped_files, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let (progress, read) = (Bar::new(shards.iter().map(|shard| shard.size).sum()), args.damage.read());
     let counts = each(&shards, |_, shard| count(shard, &read).inspect(|(count, _)| progress.add(shard.size, *count)));

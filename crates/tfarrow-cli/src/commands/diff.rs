@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
         );
     }
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
-    found.other_files.iter().for_each(|other| stderr::skipped_files(&other.passed_over, &other.missing));
+    found.other_files.iter().for_each(|other| stderr::skipped_files(&other.skipped_files, &other.missing));
     let text = match args.format {
         FaultFormat::Table => table(args, &found).trim_end().to_owned(),
         FaultFormat::Json => output::pretty(&json(&found))?,

@@ -11,8 +11,8 @@ use crate::{args::Looking, output::plural, progress::Bar, stderr};
 /// The shards of the sources, each of which can be read repeatedly, and a progress bar of their bytes. Skipped files are
 /// reported.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
-    let Resolved { mut shards, passed_over, missing } = resolve_filtered(sources, FormatFilter::Any)?;
-    stderr::skipped_files(&passed_over, &missing);
+    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
+    stderr::skipped_files(&skipped_files, &missing);
     shards.iter_mut().try_for_each(Shard::spool)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))

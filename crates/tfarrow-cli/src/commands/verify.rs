@@ -25,7 +25,7 @@ use crate::{
 
 /// Prints all faults, and a summary.
 pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
-    let Resolved { mut shards, passed_over, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
+    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     // TFRecord files come first, so that their indices are those of the faults.
     let (mut shards, columnar): (Vec<_>, Vec<_>) =
@@ -58,18 +58,18 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     let found = FaultReport { files: &files, damage: &verified.damage };
     let lacks =
         |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
-    let example = passed_over.example.as_ref().map(|path| path.to_string_lossy());
+    let example = skipped_files.example.as_ref().map(|path| path.to_string_lossy());
     let summary = json!({
         "files": shards.len(),
         "without_checksums": unchecked.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "passed_over": {"empty": passed_over.empty, "no_known_format": passed_over.other, "tensorboard": passed_over.events, "example": example},
+        "passed_over": {"empty": skipped_files.empty, "no_known_format": skipped_files.other, "tensorboard": skipped_files.events, "example": example},
         "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
         "records": verified.records,
         "bytes": verified.bytes,
         "record_type": (!tfrecord.is_empty()).then(|| verified.record_type.name()),
     });
     unless_closed(found.print(args.format, summary))?;
-    stderr::skipped_files(&passed_over, &missing);
+    stderr::skipped_files(&skipped_files, &missing);
     if let Some(first) = unchecked.first() {
         let (files, first) = (plural(unchecked.len() as u64, "file"), escape(&first.to_string_lossy()));
         stderr::print(&format!(

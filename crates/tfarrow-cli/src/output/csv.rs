@@ -7,8 +7,9 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 
 use super::{
-    Out, Rows,
     json::{self, Cell, Style},
+    rows::Rows,
+    stdout::Out,
     value::Value,
 };
 use crate::text::escape_except;

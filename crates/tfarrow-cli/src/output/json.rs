@@ -15,8 +15,9 @@ use serde::{
 };
 
 use super::{
-    Out, Rows,
     humanize::{blob, shortened},
+    rows::Rows,
+    stdout::Out,
     value::Value,
 };
 use crate::text::is_control;
@@ -72,7 +73,7 @@ impl Rows for Json {
 
     fn finish(&mut self) -> io::Result<()> {
         match (self.lines, self.rows) {
-            (true, 0) => super::nothing()?,
+            (true, 0) => super::stdout::nothing()?,
             (true, _) => {}
             (false, 0) => self.out.write_all(b"[]\n")?,
             (false, _) => self.out.write_all(b"]\n")?,

@@ -4,45 +4,23 @@ mod columnar;
 mod csv;
 mod humanize;
 mod json;
+mod rows;
+mod stdout;
 mod table;
 mod value;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
-use anstream::{AutoStream, ColorChoice};
-use anstyle::Style as Colour;
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use clap::builder::StyledStr;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use humanize::{blob, count, frequent, image_sizes, percent, plural, range, short, size};
 pub(crate) use json::{Cell, Style, pretty, write_to};
+pub(crate) use rows::Rows;
+pub(crate) use stdout::{BAD, GOOD, Out, TITLE, bytes, coloured, line, nothing, refuse_terminal, stdout, styled};
 
-use crate::{args::Format, error::Usage};
-
-/// Standard output with a buffer, which the owner has to flush.
-pub(crate) type Out = BufWriter<io::Stdout>;
-
-/// A writer of a result, batch by batch.
-pub(crate) trait Rows: Send {
-    /// Writes the rows of one batch.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    fn write(&mut self, batch: &RecordBatch) -> io::Result<()>;
-
-    /// Writes the end of the format, after the last row.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    fn finish(&mut self) -> io::Result<()>;
-}
-
-/// Standard output.
-pub(crate) fn stdout() -> Out {
-    BufWriter::with_capacity(64 << 10, io::stdout())
-}
+use self::stdout::terminal_width;
+use crate::args::Format;
 
 /// A writer of rows of this schema. A `full` table shows values in full.
 pub(crate) fn rows(format: Format, schema: &SchemaRef, full: bool) -> io::Result<Box<dyn Rows>> {
@@ -89,68 +67,6 @@ fn columns_that_fit(names: &[&str], rows: &[Vec<String>], spare: &[&str], fit: u
         left.retain(|index| names.get(*index) != Some(name));
     }
     left
-}
-
-/// Prints a text and a line feed.
-pub(crate) fn line(text: &str) -> io::Result<()> {
-    let mut out = stdout();
-    writeln!(out, "{text}")?;
-    out.flush()
-}
-
-/// The style of errors and anomalies.
-pub(crate) const BAD: Colour = anstyle::AnsiColor::Red.on_default().bold();
-/// The style of success.
-pub(crate) const GOOD: Colour = anstyle::AnsiColor::Green.on_default();
-/// The style of headings.
-pub(crate) const TITLE: Colour = Colour::new().bold();
-
-/// Text in a style, where standard output shows styles: a terminal does, unless `NO_COLOR` or `TERM=dumb` is set.
-pub(crate) fn coloured(colour: Colour, text: &str) -> String {
-    match AutoStream::choice(&io::stdout()) {
-        ColorChoice::Never => text.to_owned(),
-        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => format!("{colour}{text}{colour:#}"),
-    }
-}
-
-/// Refuses to write a binary format to a terminal.
-///
-/// # Errors
-/// Standard output is a terminal.
-pub(crate) fn refuse_terminal() -> Result<(), Usage> {
-    let why = "a terminal cannot show a binary format: redirect the output to a file, or use another --format";
-    if io::stdout().is_terminal() { Err(Usage(why.to_owned())) } else { Ok(()) }
-}
-
-/// Prints text without its styles where standard output shows none.
-pub(crate) fn styled(text: &StyledStr) -> io::Result<()> {
-    let mut out = AutoStream::auto(io::stdout());
-    write!(out, "{}", text.ansi())?;
-    out.flush()
-}
-
-/// Writes zero bytes, so that an empty result fails where standard output cannot be written, as any other does.
-pub(crate) fn nothing() -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::fd::AsFd;
-        // A buffer would not write at all.
-        let mut out = std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        let _ = out.write(&[])?;
-    }
-    Ok(())
-}
-
-/// Writes bytes.
-pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
-    let mut out = stdout();
-    out.write_all(bytes)?;
-    out.flush()
-}
-
-fn terminal_width() -> Option<usize> {
-    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))?;
-    io::stdout().is_terminal().then_some(width)
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{
-    Out, Rows,
     humanize::{blob, count, shortened},
     json,
+    rows::Rows,
+    stdout::Out,
     value::{Value, is_number},
 };
 use crate::text::{escape, escape_except};

@@ -6,7 +6,10 @@ use tfarrow_stats::{
     TopValue,
 };
 
-use super::{NAME_CHARS, chart, text::excerpt};
+use super::{
+    chart,
+    text::{NAME_CHARS, excerpt},
+};
 use crate::output::{count, frequent, image_sizes, percent, range, short};
 
 /// The columns, and whether each holds numbers.

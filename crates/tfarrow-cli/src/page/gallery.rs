@@ -9,8 +9,8 @@ use tfarrow_dataset::{ImageHeader, decode_image};
 use tfarrow_stats::{ExampleFeature, ExampleRecord, ExampleValues, ValueFormat};
 
 use super::{
-    NAME_CHARS, Page, chart,
-    text::{bytes_excerpt, excerpt},
+    Page, chart,
+    text::{NAME_CHARS, bytes_excerpt, excerpt},
 };
 use crate::output::{blob, count, short};
 

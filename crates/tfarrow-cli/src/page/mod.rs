@@ -19,7 +19,7 @@ use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, ExampleRecord, feature
 
 use crate::output::{count, size};
 use feature::{FeatureKind, Row};
-use text::{excerpt, without_secrets};
+use text::{NAME_CHARS, excerpt, without_secrets};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -30,8 +30,7 @@ const MAX_ANOMALY_BYTES: usize = 200_000;
 const MAX_FEATURE_BYTES: usize = 800_000;
 /// Size of the section of features from which on rows have no charts and details.
 const PLAIN_FROM_BYTES: usize = 400_000;
-/// Lengths of names and of sentences in characters.
-const NAME_CHARS: usize = 120;
+/// Length of sentences in characters.
 const SENTENCE_CHARS: usize = 1_000;
 
 /// The column of Jensen-Shannon divergences from the baseline.

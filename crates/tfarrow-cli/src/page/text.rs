@@ -2,6 +2,9 @@
 
 use crate::{output::blob, text::escape};
 
+/// Length of names in characters.
+pub(super) const NAME_CHARS: usize = 120;
+
 /// The first `chars` characters of a text, and an ellipsis where there are more; control characters are escaped.
 pub(super) fn excerpt(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {

@@ -7,7 +7,7 @@ use tfarrow_codec::{DecoderBuilder, Layout, Limits, OnConflict, RecordType};
 use tfarrow_testkit::{
     arrow, config, frame,
     generate::{self, DataSet},
-    oracle::{self, Kind, Row, Side, Value},
+    oracle::{self, ModelKind, ModelRow, ModelSide, ModelValue},
     proto,
 };
 
@@ -39,7 +39,7 @@ proptest! {
     #[test]
     fn the_record_type_follows_from_the_records(set in generate::data_sets()) {
         let has_value = set.rows.iter().any(|row| !row.is_empty());
-        let has_lists = set.rows.iter().flatten().any(|((side, _), _)| *side == Side::Lists);
+        let has_lists = set.rows.iter().flatten().any(|((side, _), _)| *side == ModelSide::Lists);
         let expected = match (has_value, has_lists) {
             (false, _) => RecordType::Raw,
             (true, true) => RecordType::SequenceExample,
@@ -55,8 +55,8 @@ proptest! {
 /// The limits for names apply to features without a column, so that they never change the values of a column.
 #[test]
 fn a_schema_may_have_more_columns_than_the_limit() {
-    let record = proto::example((0..9).map(|i| (format!("feature {i}"), proto::Kind::ints([i]))));
-    let kinds = proto::example((0..9).map(|i| (format!("feature {i}"), proto::Kind::bytes(format!("{i}")))));
+    let record = proto::example((0..9).map(|i| (format!("feature {i}"), proto::KindOneof::ints([i]))));
+    let kinds = proto::example((0..9).map(|i| (format!("feature {i}"), proto::KindOneof::bytes(format!("{i}")))));
     let file = frame::file([record, kinds]);
     let schema = summary(&file).unwrap().schema_with(Layout::List, None, OnConflict::Split).unwrap();
     assert_eq!(schema.fields().len(), 18);
@@ -73,7 +73,7 @@ fn a_schema_may_have_more_columns_than_the_limit() {
 fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool)) -> Result<(), TestCaseError> {
     let mut expected = oracle::kinds(&set.rows);
     // A feature that never has a kind has no column; a feature list always has one.
-    expected.retain(|(side, _), kinds| *side == Side::Lists || !kinds.is_empty());
+    expected.retain(|(side, _), kinds| *side == ModelSide::Lists || !kinds.is_empty());
     let (ours, columns): (Vec<_>, Vec<_>) =
         schema.fields().iter().partition(|field| arrow::feature_of(field).is_none());
     prop_assert_eq!(!ours.is_empty(), oracle::has_unset(&set.rows));
@@ -83,7 +83,7 @@ fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool))
     prop_assert_eq!(columns.len(), expected.len());
     for column in columns {
         let feature = arrow::feature_of(column).unwrap();
-        let kind = expected.remove(&feature).map(|kinds| kinds.first().copied().unwrap_or(Kind::Bytes));
+        let kind = expected.remove(&feature).map(|kinds| kinds.first().copied().unwrap_or(ModelKind::Bytes));
         prop_assert_eq!(arrow::kind_of(column), kind, "{}", column.name());
         prop_assert_eq!(column.data_type(), &data_type(&set.rows, &feature, kind.unwrap(), layout, views));
         prop_assert!(*column.name() == feature.1 || is_taken(&feature, set), "{} has {feature:?}", column.name());
@@ -92,39 +92,46 @@ fn check_schema(schema: &Schema, set: &DataSet, (layout, views): (Layout, bool))
 }
 
 /// Returns whether the name of a feature cannot be that of its column.
-fn is_taken((side, name): &(Side, String), set: &DataSet) -> bool {
-    let plain = |((other, other_name), _): (&(Side, String), _)| *other == Side::Features && other_name == name;
+fn is_taken((side, name): &(ModelSide, String), set: &DataSet) -> bool {
+    let plain =
+        |((other, other_name), _): (&(ModelSide, String), _)| *other == ModelSide::Features && other_name == name;
     let looks_renamed = name.starts_with("feature_lists/") || name.starts_with("features/");
-    name.starts_with("_tfarrow") || looks_renamed || (*side == Side::Lists && set.rows.iter().flatten().any(plain))
+    name.starts_with("_tfarrow") || looks_renamed || (*side == ModelSide::Lists && set.rows.iter().flatten().any(plain))
 }
 
 /// The type that docs/mapping.md gives a feature with these rows.
-fn data_type(rows: &[Row], feature: &(Side, String), kind: Kind, layout: Layout, views: bool) -> DataType {
+fn data_type(
+    rows: &[ModelRow],
+    feature: &(ModelSide, String),
+    kind: ModelKind,
+    layout: Layout,
+    views: bool,
+) -> DataType {
     let values: Vec<_> = rows.iter().filter_map(|row| row.get(feature)).flat_map(|cell| cell.values()).collect();
-    let lists: Vec<_> = values.iter().filter(|value| ***value != Value::Unset).collect();
+    let lists: Vec<_> = values.iter().filter(|value| ***value != ModelValue::Unset).collect();
     let all_bytes: Vec<&[u8]> = lists.iter().flat_map(|value| bytes(value)).collect();
     let text = layout == Layout::Auto
         && all_bytes.iter().all(|bytes| std::str::from_utf8(bytes).is_ok())
         && all_bytes.iter().any(|bytes| bytes.iter().any(|byte| !byte.is_ascii_control()));
     let value = match (kind, text, views) {
-        (Kind::Int64, _, _) => DataType::Int64,
-        (Kind::Float, _, _) => DataType::Float32,
-        (Kind::Bytes, false, false) => DataType::Binary,
-        (Kind::Bytes, false, true) => DataType::BinaryView,
-        (Kind::Bytes, true, false) => DataType::Utf8,
-        (Kind::Bytes, true, true) => DataType::Utf8View,
+        (ModelKind::Int64, _, _) => DataType::Int64,
+        (ModelKind::Float, _, _) => DataType::Float32,
+        (ModelKind::Bytes, false, false) => DataType::Binary,
+        (ModelKind::Bytes, false, true) => DataType::BinaryView,
+        (ModelKind::Bytes, true, false) => DataType::Utf8,
+        (ModelKind::Bytes, true, true) => DataType::Utf8View,
     };
     let list = |value| DataType::List(Field::new_list_field(value, true).into());
     match (feature.0, layout) {
-        (Side::Lists, _) => list(list(value)),
-        (Side::Features, Layout::Auto) if lists.iter().all(|value| value.len() == 1) => value,
-        (Side::Features, _) => list(value),
+        (ModelSide::Lists, _) => list(list(value)),
+        (ModelSide::Features, Layout::Auto) if lists.iter().all(|value| value.len() == 1) => value,
+        (ModelSide::Features, _) => list(value),
     }
 }
 
-fn bytes(value: &Value) -> Vec<&[u8]> {
+fn bytes(value: &ModelValue) -> Vec<&[u8]> {
     match value {
-        Value::Bytes(values) => values.iter().map(Vec::as_slice).collect(),
-        Value::Unset | Value::Float(_) | Value::Int64(_) => Vec::new(),
+        ModelValue::Bytes(values) => values.iter().map(Vec::as_slice).collect(),
+        ModelValue::Unset | ModelValue::Float(_) | ModelValue::Int64(_) => Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use tfarrow_codec::{
 use tfarrow_testkit::{
     config, generate,
     odd_wire::{Choices, record, tapes},
-    oracle::Side,
+    oracle::ModelSide,
 };
 
 proptest! {
@@ -34,7 +34,7 @@ proptest! {
             for (other, right) in set.rows.iter().zip(&payloads) {
                 let names: std::collections::BTreeSet<_> = one.keys().chain(other.keys()).collect();
                 let expect = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
-                let expect: Vec<_> = expect.map(|(side, name)| (*side != Side::Features, name.clone())).collect();
+                let expect: Vec<_> = expect.map(|(side, name)| (*side != ModelSide::Features, name.clone())).collect();
                 let found = differ.compare(left, right).unwrap();
                 let named = found.into_iter().filter_map(|it| it.feature);
                 let mut found: Vec<_> = named.map(|(role, name)| (role == Role::Sequence, name)).collect();

@@ -11,7 +11,7 @@ use tfarrow_testkit::{
     generate::{self, DataSet},
     golden::{self, Golden},
     odd_wire::{Choices, tapes},
-    oracle::{self, Cell, Row, Side, Value},
+    oracle::{self, ModelCell, ModelRow, ModelSide, ModelValue},
 };
 
 use crate::support::{WAYS, decode, decode_way, record_type, schema_of, small, summary, testdata};
@@ -28,7 +28,7 @@ fn encode(batches: &[RecordBatch]) -> Result<Vec<u8>> {
 }
 
 /// Returns the records of a file as `prost` reads them.
-fn rows(file: &[u8], sequence: bool) -> Vec<Row> {
+fn rows(file: &[u8], sequence: bool) -> Vec<ModelRow> {
     let read = if sequence { oracle::row_from_sequence_example } else { oracle::row_from_example };
     frame::read(file).unwrap().into_iter().map(|payload| read(payload).unwrap()).collect()
 }
@@ -130,17 +130,23 @@ fn check_lengths(name: &str, lengths: &[usize]) {
         let sorts = (0..length as i64 / 5).map(|i| i64::MAX >> (i % 64)).collect();
         let thirds = vec![vec![b'x'; length / 3]; 3];
         [
-            vec![Value::Int64(vec![1; length]), Value::Int64(sorts)],
-            vec![Value::Float(vec![1; length / 4])],
-            vec![Value::Bytes(vec![vec![b'x'; length]]), Value::Bytes(thirds), Value::Bytes(vec![vec![]; length])],
+            vec![ModelValue::Int64(vec![1; length]), ModelValue::Int64(sorts)],
+            vec![ModelValue::Float(vec![1; length / 4])],
+            vec![
+                ModelValue::Bytes(vec![vec![b'x'; length]]),
+                ModelValue::Bytes(thirds),
+                ModelValue::Bytes(vec![vec![]; length]),
+            ],
         ]
     };
     for kind in 0..3 {
         let mut features = DataSet::default();
         let mut lists = DataSet { sequence: true, ..DataSet::default() };
         for value in lengths.iter().flat_map(|length| std::mem::take(&mut values(*length)[kind])) {
-            features.rows.push(Row::from([((Side::Features, name.to_owned()), Cell::One(value.clone()))]));
-            lists.rows.push(Row::from([((Side::Lists, name.to_owned()), Cell::Steps(vec![value]))]));
+            features
+                .rows
+                .push(ModelRow::from([((ModelSide::Features, name.to_owned()), ModelCell::One(value.clone()))]));
+            lists.rows.push(ModelRow::from([((ModelSide::Lists, name.to_owned()), ModelCell::Steps(vec![value]))]));
         }
         for set in [features, lists] {
             let file = set.file();

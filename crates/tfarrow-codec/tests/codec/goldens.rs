@@ -140,7 +140,7 @@ fn forms_on_which_parsers_differ_are_read_one_way() {
         for payload in frame::read(&disputed(name)).unwrap() {
             let batches = decode_way(&frame::file([payload]), name.starts_with("sequence"), WAYS[0]).unwrap();
             let rows = arrow::rows_from_batches(&batches).unwrap();
-            let seven = |cell: &oracle::Cell| cell.values() == [oracle::Value::Int64(vec![7])];
+            let seven = |cell: &oracle::ModelCell| cell.values() == [oracle::ModelValue::Int64(vec![7])];
             assert!(!rows[0].is_empty() && rows[0].values().all(seven), "{name}: {rows:?}");
         }
     }

@@ -13,17 +13,17 @@ use tfarrow_testkit::{
     frame,
     generate::{self, DataSet},
     odd_wire::{Choices, tapes},
-    oracle::{Cell, Row, Side, Value},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue},
 };
 
 use crate::support::{chunks, offsets, record_type, summary};
 
 /// Counts the features of these records, whose places are given.
-fn count(rows: &[Row], places: &[Place]) -> Vec<FeatureSummary> {
+fn count(rows: &[ModelRow], places: &[Place]) -> Vec<FeatureSummary> {
     let mut features = BTreeMap::new();
     for (row, place) in rows.iter().zip(places) {
         for ((side, name), cell) in row {
-            let role = if *side == Side::Features { Role::Feature } else { Role::Sequence };
+            let role = if *side == ModelSide::Features { Role::Feature } else { Role::Sequence };
             let new = || FeatureSummary {
                 name: name.clone(),
                 role,
@@ -34,7 +34,7 @@ fn count(rows: &[Row], places: &[Place]) -> Vec<FeatureSummary> {
             };
             let feature = features.entry((name.clone(), *side)).or_insert_with(new);
             feature.present += 1;
-            if let Cell::Steps(steps) = cell {
+            if let ModelCell::Steps(steps) = cell {
                 let steps = steps.len() as u64;
                 let (min, max) = feature.steps.unwrap_or((steps, steps));
                 feature.steps = Some((min.min(steps), max.max(steps)));
@@ -45,20 +45,20 @@ fn count(rows: &[Row], places: &[Place]) -> Vec<FeatureSummary> {
     features.into_values().collect()
 }
 
-fn count_value(feature: &mut FeatureSummary, value: &Value, first: Place) {
+fn count_value(feature: &mut FeatureSummary, value: &ModelValue, first: Place) {
     let (kind, utf8, printable, bytes) = match value {
-        Value::Unset => {
+        ModelValue::Unset => {
             feature.unset += 1;
             return;
         }
-        Value::Bytes(values) => (
+        ModelValue::Bytes(values) => (
             0,
             values.iter().all(|value| std::str::from_utf8(value).is_ok()),
             values.iter().any(|value| !String::from_utf8_lossy(value).chars().all(|c| c.is_ascii_control())),
             values.iter().map(|value| value.len() as u64).sum(),
         ),
-        Value::Float(_) => (1, true, false, 0),
-        Value::Int64(_) => (2, true, false, 0),
+        ModelValue::Float(_) => (1, true, false, 0),
+        ModelValue::Int64(_) => (2, true, false, 0),
     };
     let len = value.len() as u64;
     let new =
@@ -166,7 +166,7 @@ fn the_record_type_follows_from_the_payloads() {
 fn records_that_do_not_parse_are_counted_with_their_place() {
     let good = DataSet {
         sequence: false,
-        rows: vec![Row::from([((Side::Features, "x".into()), Cell::One(Value::Int64(vec![7])))])],
+        rows: vec![ModelRow::from([((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7])))])],
     };
     let [good] = &good.payloads()[..] else { panic!() };
     let file = frame::file([&good[..], b"\x0a\x05\x0a\x03\x0a\x01", b"\xff", good]);
@@ -179,12 +179,12 @@ fn records_that_do_not_parse_are_counted_with_their_place() {
 }
 
 /// Returns the lowest limits that allow the names of these records.
-fn exact_limits(rows: &[Row]) -> Limits {
-    let names = |side: Side| {
-        let names: BTreeSet<_> = rows.iter().flat_map(Row::keys).filter(|(of, _)| *of == side).collect();
+fn exact_limits(rows: &[ModelRow]) -> Limits {
+    let names = |side: ModelSide| {
+        let names: BTreeSet<_> = rows.iter().flat_map(ModelRow::keys).filter(|(of, _)| *of == side).collect();
         (names.len(), names.iter().map(|(_, name)| name.len()).sum::<usize>())
     };
-    let (features, lists) = (names(Side::Features), names(Side::Lists));
+    let (features, lists) = (names(ModelSide::Features), names(ModelSide::Lists));
     Limits { features: features.0.max(lists.0), name_bytes: features.1.max(lists.1), ..Limits::default() }
 }
 
@@ -280,7 +280,9 @@ fn a_record_that_does_not_parse_does_not_decide_the_type() {
 #[test]
 fn a_record_above_a_limit_is_not_counted() {
     let limits = Limits { values: 2, features: 1, ..Limits::default() };
-    let row = |name: &str, values| Row::from([((Side::Features, name.to_owned()), Cell::One(Value::Int64(values)))]);
+    let row = |name: &str, values| {
+        ModelRow::from([((ModelSide::Features, name.to_owned()), ModelCell::One(ModelValue::Int64(values)))])
+    };
     let set = DataSet { sequence: false, rows: vec![row("long", vec![1, 2, 3]), row("x", vec![1])] };
     let [records] = &chunks(&set.file(), 4096).unwrap()[..] else { panic!() };
     let mut summary = Summary::with_limits(0, limits);

@@ -10,17 +10,17 @@ use tfarrow_codec::{Category, DecoderBuilder, Error, ErrorKind, Limits, OnError,
 use tfarrow_testkit::{
     arrow, config, frame, generate,
     odd_wire::{Choices, tapes},
-    oracle::{Cell, Kind, Row, Side, Value},
+    oracle::{ModelCell, ModelKind, ModelRow, ModelSide, ModelValue},
 };
 
 use crate::support::{WAYS, chunks, finish, offsets, push, schema_of, small};
 
 /// Returns whether a cell does not fit a column.
-fn misfit(field: &Field, cell: &Cell) -> bool {
+fn misfit(field: &Field, cell: &ModelCell) -> bool {
     cell.values().iter().any(|value| value.kind().is_some() && !fits(field, value))
 }
 
-fn fits(field: &Field, value: &Value) -> bool {
+fn fits(field: &Field, value: &ModelValue) -> bool {
     let (mut data_type, mut depth) = (field.data_type(), 0);
     while let DataType::List(item) = data_type {
         (data_type, depth) = (item.data_type(), depth + 1);
@@ -29,13 +29,13 @@ fn fits(field: &Field, value: &Value) -> bool {
     value.kind() == arrow::kind_of(field)
         && (depth > 0 || value.len() == 1)
         && match value {
-            Value::Bytes(values) => !text || values.iter().all(|value| std::str::from_utf8(value).is_ok()),
-            Value::Unset | Value::Float(_) | Value::Int64(_) => true,
+            ModelValue::Bytes(values) => !text || values.iter().all(|value| std::str::from_utf8(value).is_ok()),
+            ModelValue::Unset | ModelValue::Float(_) | ModelValue::Int64(_) => true,
         }
 }
 
 /// The features of a row that do not fit their columns.
-pub(crate) fn misfits(schema: &Schema, row: &Row) -> Vec<String> {
+pub(crate) fn misfits(schema: &Schema, row: &ModelRow) -> Vec<String> {
     let misfit = |field: &&Arc<Field>| {
         arrow::feature_of(field).and_then(|key| row.get(&key)).is_some_and(|cell| misfit(field, cell))
     };
@@ -43,11 +43,13 @@ pub(crate) fn misfits(schema: &Schema, row: &Row) -> Vec<String> {
 }
 
 /// Returns the features of a row that have a column.
-pub(crate) fn kept(schema: &Schema, row: &Row) -> Row {
-    let has = |key: &(Side, String)| schema.fields().iter().any(|field| arrow::feature_of(field).as_ref() == Some(key));
+pub(crate) fn kept(schema: &Schema, row: &ModelRow) -> ModelRow {
+    let has =
+        |key: &(ModelSide, String)| schema.fields().iter().any(|field| arrow::feature_of(field).as_ref() == Some(key));
     let keeps_unset = schema.fields().iter().any(|field| field.name() == "_tfarrow_unset");
-    let keep =
-        |key: &(Side, String), cell: &Cell| if *cell == Cell::One(Value::Unset) { keeps_unset } else { has(key) };
+    let keep = |key: &(ModelSide, String), cell: &ModelCell| {
+        if *cell == ModelCell::One(ModelValue::Unset) { keeps_unset } else { has(key) }
+    };
     row.iter().filter(|(key, cell)| keep(key, cell)).map(|(key, cell)| (key.clone(), cell.clone())).collect()
 }
 
@@ -109,8 +111,8 @@ fn decode_until_error(
 
 /// The error of a second record after a first one that makes the schema.
 #[track_caller]
-fn second(one: Value, two: Value) -> Error {
-    let row = |value| Row::from([((Side::Features, "x".to_owned()), Cell::One(value))]);
+fn second(one: ModelValue, two: ModelValue) -> Error {
+    let row = |value| ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(value))]);
     let set = generate::DataSet { sequence: false, rows: vec![row(one), row(two)] };
     let file = set.file();
     let schema = schema_of(&frame::file(&set.payloads()[..1]), false, WAYS[2]).unwrap();
@@ -123,29 +125,30 @@ fn second(one: Value, two: Value) -> Error {
 
 #[test]
 fn each_misfit_has_its_own_kind_of_error() {
-    let text = || Value::Bytes(vec![b"text".to_vec()]);
-    let error = second(Value::Int64(vec![1]), Value::Float(vec![1]));
+    let text = || ModelValue::Bytes(vec![b"text".to_vec()]);
+    let error = second(ModelValue::Int64(vec![1]), ModelValue::Float(vec![1]));
     assert!(matches!(error.kind(), ErrorKind::Kind { expected: "int64_list", found: "float_list" }), "{error}");
-    let error = second(text(), Value::Int64(vec![1]));
+    let error = second(text(), ModelValue::Int64(vec![1]));
     assert!(matches!(error.kind(), ErrorKind::Kind { expected: "bytes_list", found: "int64_list" }), "{error}");
-    let error = second(Value::Int64(vec![1]), Value::Int64(vec![]));
+    let error = second(ModelValue::Int64(vec![1]), ModelValue::Int64(vec![]));
     assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 0 }), "{error}");
-    let error = second(Value::Float(vec![1]), Value::Float(vec![1, 2]));
+    let error = second(ModelValue::Float(vec![1]), ModelValue::Float(vec![1, 2]));
     assert!(matches!(error.kind(), ErrorKind::NotScalar { found: 2 }), "{error}");
-    let error = second(text(), Value::Bytes(vec![vec![0xff]]));
+    let error = second(text(), ModelValue::Bytes(vec![vec![0xff]]));
     assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
     // Bytes that are text only when they are concatenated: a character is split between two values.
-    let error = second(Value::Bytes(vec![b"a".to_vec(), b"b".to_vec()]), Value::Bytes(vec![vec![0xc3], vec![0xa9]]));
+    let error =
+        second(ModelValue::Bytes(vec![b"a".to_vec(), b"b".to_vec()]), ModelValue::Bytes(vec![vec![0xc3], vec![0xa9]]));
     assert!(matches!(error.kind(), ErrorKind::NotUtf8), "{error}");
 }
 
 #[test]
 fn kinds_of_steps_must_be_that_of_the_column() {
-    let list = |steps| Row::from([((Side::Lists, "l".to_owned()), Cell::Steps(steps))]);
-    let rows = vec![list(vec![Value::Int64(vec![1])]), list(vec![Value::Unset, Value::Float(vec![1])])];
+    let list = |steps| ModelRow::from([((ModelSide::Lists, "l".to_owned()), ModelCell::Steps(steps))]);
+    let rows = vec![list(vec![ModelValue::Int64(vec![1])]), list(vec![ModelValue::Unset, ModelValue::Float(vec![1])])];
     let set = generate::DataSet { sequence: true, rows };
     let schema = schema_of(&frame::file(&set.payloads()[..1]), true, WAYS[0]).unwrap();
-    assert_eq!(arrow::kind_of(schema.field(0)), Some(Kind::Int64));
+    assert_eq!(arrow::kind_of(schema.field(0)), Some(ModelKind::Int64));
     let mut decoder = DecoderBuilder::new(schema).build().unwrap();
     let error = push(&mut decoder, &set.file()).and_then(|_| finish(&mut decoder)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Kind { expected: "int64_list", found: "float_list" }), "{error}");
@@ -160,7 +163,7 @@ fn field_2_of_an_example_is_an_unknown_field() {
     let file = frame::file([[X, b"\x12\x02\xff\xff"].concat(), [b"\x12\x03xyz", X].concat()]);
     let builder = DecoderBuilder::new(schema);
     let batches = crate::support::decode(&file, builder.clone()).unwrap();
-    let row = Row::from([((Side::Features, "x".to_owned()), Cell::One(Value::Int64(vec![7])))]);
+    let row = ModelRow::from([((ModelSide::Features, "x".to_owned()), ModelCell::One(ModelValue::Int64(vec![7])))]);
     assert_eq!(arrow::rows_from_batches(&batches).unwrap(), [row.clone(), row]);
     let error = crate::support::decode(&file, builder.with_strict(true)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Foreign { field: 2, .. }), "{error}");

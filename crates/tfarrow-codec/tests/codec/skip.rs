@@ -11,7 +11,7 @@ use tfarrow_testkit::{
     frame,
     generate::{self, DataSet},
     odd_wire::{Choices, tapes},
-    oracle::{Cell, Row, Side, Value},
+    oracle::{ModelCell, ModelRow, ModelSide, ModelValue},
 };
 
 use crate::{
@@ -95,14 +95,16 @@ fn without_columns_only_corrupt_records_are_bad() {
 /// The names of a skipped record are not reported as lost, and do not count toward the limit of names.
 #[test]
 fn the_names_of_a_skipped_record_do_not_count() {
-    let row = |names: &[(&str, Value)]| {
-        let cell = |(name, value): &(&str, Value)| ((Side::Features, (*name).to_owned()), Cell::One(value.clone()));
-        names.iter().map(cell).collect::<Row>()
+    let row = |names: &[(&str, ModelValue)]| {
+        let cell = |(name, value): &(&str, ModelValue)| {
+            ((ModelSide::Features, (*name).to_owned()), ModelCell::One(value.clone()))
+        };
+        names.iter().map(cell).collect::<ModelRow>()
     };
-    let int = || Value::Int64(vec![1]);
+    let int = || ModelValue::Int64(vec![1]);
     let payload = |row| DataSet { sequence: false, rows: vec![row] }.payloads().remove(0);
     let good = payload(row(&[("x", int())]));
-    let bad = payload(row(&[("gone", Value::Unset), ("strange", int())]));
+    let bad = payload(row(&[("gone", ModelValue::Unset), ("strange", int())]));
     let known = payload(row(&[("other", int()), ("x", int())]));
     let schema = schema_of(&frame::file([&good]), false, WAYS[0]).unwrap();
     let foreign = b"\x1a\x01x";

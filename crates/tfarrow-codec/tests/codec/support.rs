@@ -93,21 +93,21 @@ pub(crate) fn offsets<P: AsRef<[u8]>>(payloads: &[P]) -> Vec<u64> {
 
 /// Returns three records with all kinds and shapes, small enough to try each bit of their file.
 pub(crate) fn small(sequence: bool) -> DataSet {
-    use tfarrow_testkit::oracle::{Cell, Row, Side, Value};
-    let feature = |name: &str, value| ((Side::Features, name.to_owned()), Cell::One(value));
-    let list = |name: &str, steps| ((Side::Lists, name.to_owned()), Cell::Steps(steps));
+    use tfarrow_testkit::oracle::{ModelCell, ModelRow, ModelSide, ModelValue};
+    let feature = |name: &str, value| ((ModelSide::Features, name.to_owned()), ModelCell::One(value));
+    let list = |name: &str, steps| ((ModelSide::Lists, name.to_owned()), ModelCell::Steps(steps));
     let mut rows = vec![
-        Row::from([
-            feature("b", Value::Bytes(vec![b"one".to_vec(), vec![0xff]])),
-            feature("i", Value::Int64(vec![-1, 300])),
-            feature("u", Value::Unset),
+        ModelRow::from([
+            feature("b", ModelValue::Bytes(vec![b"one".to_vec(), vec![0xff]])),
+            feature("i", ModelValue::Int64(vec![-1, 300])),
+            feature("u", ModelValue::Unset),
         ]),
-        Row::from([feature("f", Value::Float(vec![0x3fc0_0000])), feature("i", Value::Int64(vec![]))]),
-        Row::from([feature("b", Value::Unset), feature("i", Value::Int64(vec![7]))]),
+        ModelRow::from([feature("f", ModelValue::Float(vec![0x3fc0_0000])), feature("i", ModelValue::Int64(vec![]))]),
+        ModelRow::from([feature("b", ModelValue::Unset), feature("i", ModelValue::Int64(vec![7]))]),
     ];
     if sequence {
-        rows[0].extend([list("i", vec![Value::Float(vec![1, 2]), Value::Unset]), list("t", vec![])]);
-        rows[2].extend([list("t", vec![Value::Bytes(vec![b"two".to_vec()])])]);
+        rows[0].extend([list("i", vec![ModelValue::Float(vec![1, 2]), ModelValue::Unset]), list("t", vec![])]);
+        rows[2].extend([list("t", vec![ModelValue::Bytes(vec![b"two".to_vec()])])]);
     }
     DataSet { sequence, rows }
 }

@@ -62,31 +62,6 @@ fn has_one_framing_loop() {
     assert_eq!(loops, 1);
 }
 
-/// Errors have remedies as data: each front end words them in its own syntax, the program in `error/remedy.rs` and SQL in
-/// `remedy.rs`.
-#[test]
-fn libraries_name_no_option_of_the_program_and_no_sql() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let sql = ["SELECT ", "SET tfarrow", "OPTIONS (", "CAST(", "arrow_cast", "unnest(", "flatten("];
-    for library in ["tfarrow-codec", "tfarrow-dataset", "tfarrow-convert"] {
-        let sources = golden::files(&crates.join(library).join("src")).unwrap();
-        assert!(sources.len() > 10);
-        for source in sources.iter().filter(|source| !source.ends_with("tests.rs")) {
-            let text = fs::read_to_string(source).unwrap();
-            let product = text.split("#[cfg(test)]").next().unwrap();
-            for line in product.lines().filter(|line| !line.trim_start().starts_with("//")) {
-                let has_option = line
-                    .match_indices("--")
-                    .any(|(at, dashes)| line[at + dashes.len()..].starts_with(|c: char| c.is_ascii_lowercase()));
-                let has_command = line.contains("`tfarrow ");
-                assert!(!has_option && !has_command, "{}: {line}", source.display());
-                let found = sql.iter().find(|word| line.contains(**word) && line.contains('"'));
-                assert_eq!(found, None, "{}: {line}", source.display());
-            }
-        }
-    }
-}
-
 /// Returns code without comments and white space.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));

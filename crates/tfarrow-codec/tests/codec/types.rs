@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema};
 use tfarrow_codec::{EncoderBuilder, Error, ErrorKind, RecordType, Remedy, Rewrite};
 use tfarrow_testkit::{
     frame,
-    oracle::{self, Cell, Side, Value},
+    oracle::{self, ModelCell, ModelSide, ModelValue},
 };
 
 fn batch(name: &str, array: ArrayRef) -> RecordBatch {
@@ -28,18 +28,18 @@ fn encode(builder: EncoderBuilder, batch: &RecordBatch) -> Result<(Vec<u8>, u64)
 }
 
 /// Returns the feature `x` of each record.
-fn features(file: &[u8]) -> Vec<Option<Value>> {
+fn features(file: &[u8]) -> Vec<Option<ModelValue>> {
     let rows = frame::read(file).unwrap().into_iter().map(|payload| oracle::row_from_example(payload).unwrap());
-    rows.map(|mut row| match row.remove(&(Side::Features, "x".to_owned()))? {
-        Cell::One(value) => Some(value),
-        Cell::Steps(_) => None,
+    rows.map(|mut row| match row.remove(&(ModelSide::Features, "x".to_owned()))? {
+        ModelCell::One(value) => Some(value),
+        ModelCell::Steps(_) => None,
     })
     .collect()
 }
 
 /// Checks the features that a column is encoded to, completely and in slices.
 #[track_caller]
-fn check(array: impl Array + 'static, expected: &[Option<Value>]) {
+fn check(array: impl Array + 'static, expected: &[Option<ModelValue>]) {
     let batch = batch("x", Arc::new(array));
     for start in 0..=batch.num_rows() {
         for end in start..=batch.num_rows() {
@@ -53,7 +53,7 @@ fn check(array: impl Array + 'static, expected: &[Option<Value>]) {
 /// Checks that a column is refused for its value in row 1, and the features that it is encoded to if losses are
 /// allowed.
 #[track_caller]
-fn check_lossy(array: impl Array + 'static, expected: &[Option<Value>], losses: u64) {
+fn check_lossy(array: impl Array + 'static, expected: &[Option<ModelValue>], losses: u64) {
     let batch = batch("x", Arc::new(array));
     let mut encoder = EncoderBuilder::new().build(batch.schema()).unwrap();
     let mut file = Vec::new();
@@ -83,16 +83,16 @@ fn rewrite(with: Rewrite) -> Remedy {
     Remedy::Rewrite { column: "an \"x\"".to_owned(), with }
 }
 
-fn ints(values: &[i64]) -> Option<Value> {
-    Some(Value::Int64(values.to_vec()))
+fn ints(values: &[i64]) -> Option<ModelValue> {
+    Some(ModelValue::Int64(values.to_vec()))
 }
 
-fn floats(values: &[f32]) -> Option<Value> {
-    Some(Value::Float(values.iter().map(|value| value.to_bits()).collect()))
+fn floats(values: &[f32]) -> Option<ModelValue> {
+    Some(ModelValue::Float(values.iter().map(|value| value.to_bits()).collect()))
 }
 
-fn texts(values: &[&str]) -> Option<Value> {
-    Some(Value::Bytes(values.iter().map(|value| value.as_bytes().to_vec()).collect()))
+fn texts(values: &[&str]) -> Option<ModelValue> {
+    Some(ModelValue::Bytes(values.iter().map(|value| value.as_bytes().to_vec()).collect()))
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn floats_become_float32_if_exact() {
         &[floats(&[0.5]), None, floats(&[f32::NEG_INFINITY])],
     );
     let (file, _) = encode(EncoderBuilder::new(), &batch("x", Arc::new(Float64Array::from(vec![f64::NAN])))).unwrap();
-    let Some(Value::Float(bits)) = &features(&file)[0] else { panic!() };
+    let Some(ModelValue::Float(bits)) = &features(&file)[0] else { panic!() };
     assert!(f32::from_bits(bits[0]).is_nan());
     check_lossy(
         Float64Array::from(vec![0.5, 0.1, 1e300]),
@@ -268,8 +268,8 @@ fn lists_of_lists_need_the_record_type_sequence_example() {
     let rows =
         frame::read(&file).unwrap().into_iter().map(|payload| oracle::row_from_sequence_example(payload).unwrap());
     let steps: Vec<_> = rows.map(|row| row.into_iter().next().map(|(_, cell)| cell)).collect();
-    let first = vec![Value::Int64(vec![1, 2]), Value::Unset, Value::Int64(vec![])];
-    assert_eq!(steps, [Some(Cell::Steps(first)), None, Some(Cell::Steps(vec![]))]);
+    let first = vec![ModelValue::Int64(vec![1, 2]), ModelValue::Unset, ModelValue::Int64(vec![])];
+    assert_eq!(steps, [Some(ModelCell::Steps(first)), None, Some(ModelCell::Steps(vec![]))]);
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_feature_is_not_both_set_and_unset() {
     let (file, losses) = encode(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
     assert_eq!((features(&file), losses), (vec![ints(&[1]), ints(&[2])], 1));
     let rows: Vec<_> = frame::read(&file).unwrap().into_iter().map(|p| oracle::row_from_example(p).unwrap()).collect();
-    assert!(rows.iter().all(|row| row[&(Side::Features, "y".to_owned())] == Cell::One(Value::Unset)));
+    assert!(rows.iter().all(|row| row[&(ModelSide::Features, "y".to_owned())] == ModelCell::One(ModelValue::Unset)));
 }
 
 #[test]

@@ -14,8 +14,8 @@ use std::{
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, OnError, RecordType, VerifyCrc, schema::RECORD_COLUMN};
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, Inferred, MissingShards, PassedOver, Resolved, Sample, Shard, ShardFormat, UNFINISHED,
-    check_one_payload, is_remote, read_heads, resolve_filtered,
+    DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles,
+    UNFINISHED, check_one_payload, is_remote, read_heads, resolve_filtered,
 };
 
 use crate::{
@@ -53,7 +53,7 @@ pub struct ConvertReport {
     /// Corrupt records and bytes that were skipped.
     pub damage: DamageReport,
     /// Other files in the folders and globs of the sources.
-    pub passed_over: PassedOver,
+    pub skipped_files: SkippedFiles,
     /// Shards that are missing from numbered sets in folders.
     pub missing: Vec<MissingShards>,
     /// Outputs of an interrupted run whose sources are not among those of this run. They are kept.
@@ -82,7 +82,7 @@ pub fn convert<S: AsRef<OsStr>>(
 
 /// Converts shards that were resolved.
 pub(crate) fn convert_resolved(
-    Resolved { mut shards, passed_over, missing }: Resolved,
+    Resolved { mut shards, skipped_files, missing }: Resolved,
     dest: &Path,
     options: &ConvertOptions,
     progress: &Progress,
@@ -118,7 +118,7 @@ pub(crate) fn convert_resolved(
         let is_above = |folder: &&Path| !matches!(&plan.place, OutputPlace::Folder(dest) if dest == *folder);
         let new_folders = journal.iter().flat_map(Journal::new_folders).filter(is_above);
         let new_folders = new_folders.map(Path::to_owned).collect();
-        Ok(ConvertReport { damage, passed_over, missing, kept_outputs, new_folders, ..report })
+        Ok(ConvertReport { damage, skipped_files, missing, kept_outputs, new_folders, ..report })
     });
     let is_resumable = journal.is_some_and(|journal| journal.close(outcome.is_ok()));
     progress.set_resumable(is_resumable);
@@ -160,7 +160,7 @@ fn exclude_outputs(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) 
     // If all files are in the destination, the outputs are beside their sources, which are TFRecord.
     let are_tfrecord = found.shards.iter().find(|shard| !may_be_output(shard)).is_none_or(is_tfrecord);
     let outputs = found.shards.extract_if(.., |shard| is_tfrecord(shard) != are_tfrecord && may_be_output(shard));
-    outputs.for_each(|shard| found.passed_over.unwanted(shard.path));
+    outputs.for_each(|shard| found.skipped_files.unwanted(shard.path));
 }
 
 /// Checks that the sources are either TFRecord or not.
@@ -228,7 +228,7 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
         has_strays: inferred.is_some_and(|inferred| inferred.has_strays()),
         sources: shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect(),
         damage: DamageReport::new(0),
-        passed_over: PassedOver::default(),
+        skipped_files: SkippedFiles::default(),
         missing: Vec::new(),
         kept_outputs: Vec::new(),
         new_folders: Vec::new(),

@@ -26,8 +26,8 @@ use tfarrow_codec::{
     schema::record_type_of,
 };
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, InferOptions, MissingShards, PassedOver, ReadOptions, Resolved, SAMPLE_RECORDS, Sample,
-    Shard, check_one_payload, infer_with, resolve_filtered,
+    DamageReport, FormatFilter, InferOptions, MissingShards, ReadOptions, Resolved, SAMPLE_RECORDS, Sample, Shard,
+    SkippedFiles, check_one_payload, infer_with, resolve_filtered,
 };
 
 use self::records::{CheckedRecords, RecordReader};
@@ -114,7 +114,7 @@ pub struct DataSetDiff {
 #[derive(Clone, Debug, Default)]
 pub struct OtherFiles {
     /// Files that may be data, but are not shards.
-    pub passed_over: PassedOver,
+    pub skipped_files: SkippedFiles,
     /// Shards that are missing from numbered sets.
     pub missing: Vec<MissingShards>,
 }
@@ -139,7 +139,7 @@ pub fn diff<S: AsRef<OsStr>>(
 ) -> Result<DataSetDiff> {
     let found = [resolve_filtered(left, FormatFilter::Any)?, resolve_filtered(right, FormatFilter::Any)?];
     let [left, right] =
-        found.map(|Resolved { shards, passed_over, missing }| (shards, OtherFiles { passed_over, missing }));
+        found.map(|Resolved { shards, skipped_files, missing }| (shards, OtherFiles { skipped_files, missing }));
     let (mut sides, other_files) = ([left.0, right.0], [left.1, right.1]);
     for shard in sides.iter_mut().flatten() {
         shard.spool()?;

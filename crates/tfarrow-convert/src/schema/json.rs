@@ -21,55 +21,17 @@
 //! | `column` | the name of the column, if it is not that of the feature | yes, optional |
 //! | all others | statistics of the data set | no |
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-};
+use std::collections::{HashMap, HashSet};
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use tfarrow_codec::{
-    Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Remedy, Role, Shape, Values,
+    Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
     schema::{FEATURE, raw_schema, record_type_of, role_of, with_record_type},
 };
 use tfarrow_dataset::Inferred;
 
-/// The error for JSON that is not a schema.
-#[derive(Debug)]
-pub enum SchemaJsonError {
-    /// An unexpected value. The message has the feature and what was expected.
-    Unexpected(String),
-    /// A column that features are not decoded to.
-    Column(tfarrow_codec::Error),
-}
-
-impl SchemaJsonError {
-    /// What a caller can do about it, the best first.
-    pub(crate) fn remedies(&self) -> Vec<Remedy> {
-        match self {
-            Self::Unexpected(_) => Vec::new(),
-            Self::Column(error) => error.remedies(),
-        }
-    }
-}
-
-impl fmt::Display for SchemaJsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unexpected(message) => f.write_str(message),
-            Self::Column(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SchemaJsonError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Unexpected(_) => None,
-            Self::Column(error) => Some(error),
-        }
-    }
-}
+use crate::SchemaJsonError;
 
 type Result<T, E = SchemaJsonError> = std::result::Result<T, E>;
 

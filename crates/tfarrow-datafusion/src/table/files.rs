@@ -77,7 +77,7 @@ fn may_be_folder(sources: &[String]) -> bool {
 /// Returns whether a source does not exist, or is a folder without files.
 fn is_empty(error: &Error) -> bool {
     match error.kind() {
-        ErrorKind::NoShards { passed_over, .. } => passed_over.other + passed_over.unwanted == 0,
+        ErrorKind::NoShards { skipped_files, .. } => skipped_files.other + skipped_files.unwanted == 0,
         ErrorKind::Io(error) => error.kind() == std::io::ErrorKind::NotFound,
         _ => false,
     }

@@ -131,7 +131,7 @@ impl TfRecordSink {
                 if number.is_some_and(|(_, count)| count != shards.get()) {
                     let other = store.name(&folder.join(other));
                     return exec_err!(
-                        "{other}: is a shard of another cut of the same set; remove it, or name another folder"
+                        "{other}: is a shard of an existing set of the same name; remove it, or name another folder"
                     );
                 }
             }

@@ -19,7 +19,7 @@ pub(crate) fn session() -> SessionContext {
     session_context(SessionOptions::default()).unwrap()
 }
 
-/// A session, and what it is told besides the rows; what is passed over one time after the other, together.
+/// A session, and what it is told besides the rows; what is skipped one time after the other, together.
 pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<Notice>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let tell = Arc::clone(&heard);

@@ -1,4 +1,4 @@
-//! `on_error = skip`: what is bad is passed over, counted and told; everything else is answered.
+//! `on_error = skip`: what is bad is skipped, counted and told; everything else is answered.
 
 use tfarrow_datafusion::Notice;
 
@@ -34,13 +34,13 @@ async fn skipped(query: &str, statements: &[&str]) -> (Vec<String>, Vec<Notice>)
 }
 
 #[tokio::test]
-async fn what_is_bad_is_passed_over_and_told() {
+async fn what_is_bad_is_skipped_and_told() {
     let (found, heard) = skipped("SELECT count(x), sum(x) FROM 'FILE'", &[]).await;
     assert_eq!(found, ["7 | 30"]);
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
     assert_eq!((skipped.records, skipped.corrupt, skipped.ranges), (3, 1, 0));
     let said = skipped.to_string();
-    assert!(said.starts_with("passed over 3 records; the first: "), "{said}");
+    assert!(said.starts_with("skipped 3 records; the first: "), "{said}");
     assert!(said.contains("a.tfrecord: record 3 (byte "), "{said}");
 }
 
@@ -88,7 +88,7 @@ async fn a_file_that_is_cut_off_is_read_as_far_as_it_goes() {
     let heard = heard.lock().unwrap().clone();
     let [Notice::Skipped(skipped)] = heard.as_slice() else { panic!("{heard:?}") };
     assert_eq!((skipped.records, skipped.ranges), (0, 1));
-    let says = format!("passed over {} bytes in 1 place that no record can be made of", skipped.bytes);
+    let says = format!("skipped {} bytes in 1 place that no record can be made of", skipped.bytes);
     assert!(skipped.to_string().starts_with(&says), "{skipped}");
     assert_eq!(skipped.bytes as usize, bytes.len() / 4 - 1);
     let query = format!("SELECT x FROM read_tfrecord('{}', partial_tail => 'ignore')", path.display());
@@ -116,14 +116,14 @@ async fn a_file_is_read_on_behind_a_length_that_cannot_be_believed() {
 }
 
 #[tokio::test]
-async fn without_it_nothing_is_passed_over() {
+async fn without_it_nothing_is_skipped() {
     let folder = folder();
     let message = error(&session(), &format!("SELECT x FROM '{}'", folder.name("a.tfrecord"))).await;
     assert!(message.contains("record 3 (byte "), "{message}");
 }
 
 #[tokio::test]
-async fn a_few_records_that_are_no_examples_are_passed_over() {
+async fn a_few_records_that_are_no_examples_are_skipped() {
     let folder = Folder::new();
     let record = |i: i64| match i {
         3 => b"\xff\xff\xff".to_vec(),

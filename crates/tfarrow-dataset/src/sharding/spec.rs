@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, ErrorKind, PassedOver, Result, file_names::is_sidecar};
+use crate::{Error, ErrorKind, Result, SkippedFiles, file_names::is_sidecar};
 
 /// A parsed shard spec.
 #[derive(Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl<'a> ShardSpec<'a> {
 
     fn missing(&self, searched: String) -> Error {
         let spec = self.folder.join(format!("{}@{}{}", self.stem, self.count, self.suffix));
-        Error::new(spec, ErrorKind::NoShards { looked: searched, passed_over: PassedOver::default() })
+        Error::new(spec, ErrorKind::NoShards { looked: searched, skipped_files: SkippedFiles::default() })
     }
 }
 

@@ -178,7 +178,7 @@ impl Search {
     }
 
     fn skip_by_name(&mut self, entry: &DirEntry, walk: &mut walkdir::IntoIter) {
-        self.resolved.passed_over.by_name += 1;
+        self.resolved.skipped_files.by_name += 1;
         if entry.file_type().is_dir() {
             walk.skip_current_dir();
         }
@@ -187,7 +187,7 @@ impl Search {
     /// Adds a file if it is a shard, and counts it as skipped if not.
     fn file(&mut self, entry: &DirEntry, found_by: FoundBy) -> Result<()> {
         let path = without_dot(entry.path());
-        let skipped = &mut self.resolved.passed_over;
+        let skipped = &mut self.resolved.skipped_files;
         // Reading a pipe or a device to determine its format could block.
         if !entry.file_type().is_file() {
             skipped.other(path);
@@ -258,7 +258,7 @@ impl Search {
         let mut found = self.resolved;
         self.filter.prefer(&mut found, self.names_others);
         found.remove_events();
-        found.passed_over.looks_like = found.passed_over.example.as_deref().and_then(magic::known_file);
+        found.skipped_files.looks_like = found.skipped_files.example.as_deref().and_then(magic::known_file);
         found.or_none(source, searched)
     }
 }

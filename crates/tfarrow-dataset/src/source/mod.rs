@@ -75,10 +75,10 @@ pub fn resolve_filtered<S: AsRef<OsStr>>(sources: &[S], filter: FormatFilter) ->
     let mut all = Resolved::default();
     let mut seen = HashSet::new();
     for source in sources {
-        let Resolved { mut shards, passed_over, missing } = find(source.as_ref(), filter)?;
+        let Resolved { mut shards, skipped_files, missing } = find(source.as_ref(), filter)?;
         all.missing.extend(missing);
         shards.sort_by(|a, b| natural_sort::compare(&a.path, &b.path));
-        all.passed_over.merge(passed_over);
+        all.skipped_files.merge(skipped_files);
         if sources.len() == 1 {
             all.shards = shards;
         } else {

@@ -188,7 +188,7 @@ fn select(
     let (objects, empty): (Vec<_>, Vec<_>) =
         objects.filter(|(name, _)| is_named(name)).partition(|(name, object)| is_shard(name, object));
     let mut found = Resolved::default();
-    found.passed_over.empty = empty.len() as u64;
+    found.skipped_files.empty = empty.len() as u64;
     let objects: Vec<_> = objects.into_iter().map(|(name, object)| (is_known(&name), name, object)).collect();
     let sniff = move |(is_known, name, object): (bool, PathBuf, Object)| async move {
         let known = (Some(ShardFormat::TfRecord), HeadInfo::default());
@@ -199,9 +199,9 @@ fn select(
     for (name, object, format, head) in sniffed {
         let path = PathBuf::from(location.url(object.key.as_ref()));
         match format.or((by_glob && !is_sidecar(&name)).then_some(ShardFormat::TfRecord)) {
-            None if is_sidecar(&name) => found.passed_over.by_name += 1,
-            None => found.passed_over.other(path),
-            Some(format) if !filter.accepts(format) => found.passed_over.unwanted(path),
+            None if is_sidecar(&name) => found.skipped_files.by_name += 1,
+            None => found.skipped_files.other(path),
+            Some(format) if !filter.accepts(format) => found.skipped_files.unwanted(path),
             Some(format) => {
                 found.shards.push(Shard::remote(path, name, object.size, format, object).with_head(head));
             }
@@ -277,8 +277,8 @@ mod tests {
         let visible = |below: &Path| !has_part(below, '_');
         let found = select(&location, "d", objects, &visible, false, FormatFilter::All).unwrap();
         assert_eq!(
-            found.passed_over.to_string(),
-            "passed over: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
+            found.skipped_files.to_string(),
+            "skipped: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"
         );
         let shard = |shard: &Shard| (shard.path.to_str().unwrap().to_owned(), shard.name.clone(), shard.format);
         let expect = [

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    Error, ErrorKind, PassedOver, Payload, Result, Shard, ShardFormat, format::payload::is_named_events,
+    Error, ErrorKind, Payload, Result, Shard, ShardFormat, SkippedFiles, format::payload::is_named_events,
     sharding::missing::MissingShards,
 };
 
@@ -47,10 +47,10 @@ impl FormatFilter {
         }
         if !has_records {
             let empty = found.shards.extract_if(.., |shard| is_tfrecord(shard));
-            found.passed_over.empty += empty.count() as u64;
+            found.skipped_files.empty += empty.count() as u64;
         } else if !is_named && self == Self::Any {
             let others = found.shards.extract_if(.., |shard| !is_tfrecord(shard));
-            others.for_each(|shard| found.passed_over.unwanted(shard.path));
+            others.for_each(|shard| found.skipped_files.unwanted(shard.path));
         }
     }
 
@@ -71,7 +71,7 @@ pub struct Resolved {
     /// The shards.
     pub shards: Vec<Shard>,
     /// Files in folders and globs that were skipped.
-    pub passed_over: PassedOver,
+    pub skipped_files: SkippedFiles,
     /// Missing shards of numbered sets in folders.
     pub missing: Vec<MissingShards>,
 }
@@ -93,7 +93,7 @@ impl Resolved {
             return;
         }
         let events = self.shards.extract_if(.., |shard| is_events(shard));
-        events.for_each(|shard| self.passed_over.events(shard.path));
+        events.for_each(|shard| self.skipped_files.events(shard.path));
     }
 
     /// Returns the shards.
@@ -102,7 +102,10 @@ impl Resolved {
     /// There is none. `searched` describes where shards were searched.
     pub(super) fn or_none(self, source: impl Into<PathBuf>, searched: String) -> Result<Self> {
         if self.shards.is_empty() {
-            return Err(Error::new(source, ErrorKind::NoShards { looked: searched, passed_over: self.passed_over }));
+            return Err(Error::new(
+                source,
+                ErrorKind::NoShards { looked: searched, skipped_files: self.skipped_files },
+            ));
         }
         Ok(self)
     }

@@ -118,7 +118,7 @@ fn columnar_files_are_found_without_tfrecord_files_or_if_they_are_requested() {
     check(&folder, "t/*", &["a", "b.parquet"]);
     check(&folder, "*", &["t/a"]);
     let error = resolve_filtered(&[folder.path().join("c")], FormatFilter::TfRecord).unwrap_err();
-    let expect = "nothing to read: no TFRecord file in this folder or below it; passed over: 1 of no known format, 2 of a \
+    let expect = "nothing to read: no TFRecord file in this folder or below it; skipped: 1 of no known format, 2 of a \
                   format that was not asked for (such as ";
     assert!(error.to_string().contains(expect), "{error}");
 }
@@ -131,11 +131,11 @@ fn an_empty_file_is_a_shard_without_records() {
     // Empty TFRecord files do not hide Parquet files.
     check(&folder, "p", &["b"]);
     let found = resolve_filtered(&[folder.path().join("p"), folder.path().join("t")], FormatFilter::Any).unwrap();
-    assert!(found.passed_over.may_matter());
-    assert_eq!(found.passed_over.to_string(), "passed over: 2 empty");
+    assert!(found.skipped_files.may_matter());
+    assert_eq!(found.skipped_files.to_string(), "skipped: 2 empty");
     // The same holds for globs.
     check(&folder, "p/*", &["b"]);
-    assert!(!resolve_filtered(&[folder.path().join("t/a*")], FormatFilter::Any).unwrap().passed_over.may_matter());
+    assert!(!resolve_filtered(&[folder.path().join("t/a*")], FormatFilter::Any).unwrap().skipped_files.may_matter());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn sidecars_are_shards_if_their_content_is() {
     let folder = folder(&["a.json", "b.txt", "c.index gzip", "d.json text", "e.txt empty", "_f"]);
     check(&folder, "", &["a.json", "b.txt", "c.index"]);
     let found = resolve_filtered(&[folder.path()], FormatFilter::Any).unwrap();
-    assert_eq!(found.passed_over.to_string(), "passed over: 3 for the name");
+    assert_eq!(found.skipped_files.to_string(), "skipped: 3 for the name");
 }
 
 #[test]
@@ -226,19 +226,19 @@ fn errors_of_sources_without_shards_name_the_place_and_the_skipped_files() {
     refused(
         &folder,
         "d",
-        "F/d: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; passed over: 1 for the name, 1 \
+        "F/d: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; skipped: 1 for the name, 1 \
          empty, 1 of no known format (such as F/d/y, which starts like text)",
     );
     refused(
         &folder,
         "e",
-        "F/e: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; passed over: 1 for the name",
+        "F/e: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; skipped: 1 for the name",
     );
     refused(&folder, "g/*.tf", "F/g/*.tf: nothing to read: none of 3 files in F/g matches");
     refused(
         &folder,
         "g/*.json",
-        "F/g/*.json: nothing to read: of 1 files that match in F/g, none is TFRecord, Parquet or Arrow; passed over: 1 for \
+        "F/g/*.json: nothing to read: of 1 files that match in F/g, none is TFRecord, Parquet or Arrow; skipped: 1 for \
          the name",
     );
     refused(&folder, "h/*.tf", "F/h/*.tf: nothing to read: F/h is not a folder");
@@ -321,7 +321,7 @@ fn pipes_are_read_once_and_only_if_they_are_named() {
     refused(
         &folder,
         "",
-        "F/: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; passed over: 1 of no known \
+        "F/: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; skipped: 1 of no known \
          format (such as F/pipe)",
     );
 

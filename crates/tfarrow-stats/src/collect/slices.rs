@@ -19,7 +19,7 @@ use tfarrow_codec::{
 use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, Shard};
 
 use super::{Statistics, StatisticsObserver};
-use crate::summary_statistics::text_or_bytes;
+use crate::excerpt::text_or_bytes;
 
 /// Largest number of slices. Each slice takes as much memory as a data set.
 pub const MAX_SLICES: usize = 256;

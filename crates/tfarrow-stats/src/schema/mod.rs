@@ -1,5 +1,4 @@
-//! The `tensorflow.metadata.v0.Schema` of a data set: inferring one ([`infer`]), checking one for contradictions
-//! ([`self_check`]), and access to its features.
+//! The `tensorflow.metadata.v0.Schema` of a data set: inferring one ([`infer`]), and access to its features.
 //!
 //! A schema has a list of features. The feature lists of `tf.SequenceExample` records are, as in TFX, the children of one
 //! struct feature with the name [`SEQUENCE`]:
@@ -11,9 +10,8 @@
 //! ```
 
 pub(crate) mod infer;
-pub(crate) mod self_check;
 
-use crate::proto::{Feature, FeatureType, LifecycleStage, Schema, StructDomain, feature::DomainInfo};
+use crate::proto::{Feature, FeatureType, FixedShape, LifecycleStage, Schema, StructDomain, feature::DomainInfo};
 
 /// Name of the struct feature that holds the feature lists of SequenceExamples, as TFX writes it.
 pub(crate) const SEQUENCE: &str = "##SEQUENCE##";
@@ -102,4 +100,10 @@ pub(crate) fn is_deprecated(feature: &Feature) -> bool {
     use LifecycleStage::{Alpha, DebugOnly, Deprecated, Disabled, Planned};
     let is_exempt = matches!(feature.lifecycle_stage(), Planned | Alpha | Deprecated | DebugOnly | Disabled);
     feature.deprecated() || (feature.lifecycle_stage.is_some() && is_exempt)
+}
+
+/// Returns the number of values of a shape: the product of its dimensions.
+pub(crate) fn shape_size(shape: &FixedShape) -> u64 {
+    let sizes = shape.dim.iter().map(|dim| u64::try_from(dim.size()).unwrap_or_default());
+    sizes.fold(1, u64::saturating_mul)
 }

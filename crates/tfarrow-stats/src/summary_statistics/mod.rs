@@ -12,15 +12,14 @@ pub(crate) mod quantiles;
 pub(crate) mod summarize;
 mod to_proto;
 
-use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use serde::Serialize;
 use tfarrow_codec::Kind;
 
 pub use self::quantiles::HistogramBucket;
-use crate::collect::formats::{ValueFormat, is_text};
-
-/// Largest number of bytes of a value that is serialized.
-const MAX_SHOWN_BYTES: usize = 256;
+use crate::{
+    collect::formats::{ValueFormat, is_text},
+    excerpt::text_or_bytes,
+};
 
 /// The statistics of a data set, or of a slice of one.
 #[derive(Clone, Debug, Serialize)]
@@ -196,27 +195,5 @@ impl FeatureStatistics {
     /// `unset` counts their steps.
     pub fn absent(&self) -> u64 {
         self.missing + if self.is_list { 0 } else { self.unset }
-    }
-}
-
-/// Returns the beginning of a value as text, with U+FFFD for bytes that are not UTF-8.
-pub(crate) fn excerpt(value: &[u8]) -> String {
-    match value.get(..MAX_SHOWN_BYTES) {
-        Some(start) if value.len() > MAX_SHOWN_BYTES => {
-            format!("{}…", String::from_utf8_lossy(start).trim_end_matches('\u{fffd}'))
-        }
-        _ => String::from_utf8_lossy(value).into_owned(),
-    }
-}
-
-/// Serializes the first [`MAX_SHOWN_BYTES`] of a value: as a string if all of it is UTF-8, else as `{"b64": ".."}`, which
-/// is also the form of `head` and `sql`.
-pub(crate) fn text_or_bytes<S: serde::Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-    match std::str::from_utf8(value) {
-        Ok(text) => serializer.serialize_str(text.get(..text.floor_char_boundary(MAX_SHOWN_BYTES)).unwrap_or(text)),
-        Err(_) => {
-            let bytes = STANDARD.encode(value.get(..MAX_SHOWN_BYTES).unwrap_or(value));
-            std::collections::BTreeMap::from([("b64", bytes)]).serialize(serializer)
-        }
     }
 }

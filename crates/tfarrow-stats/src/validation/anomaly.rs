@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use tfarrow_codec::Place;
 
-use super::feature_check::Violations;
+use super::violations::Violations;
 use crate::{
     proto::{
         Anomalies, AnomalyInfo, Path, Schema,

@@ -3,7 +3,7 @@
 //! Constraints on all records together, such as the fraction of records that have a feature, are checked after the pass
 //! (`feature_validator.rs`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use tfarrow_codec::{
@@ -12,13 +12,14 @@ use tfarrow_codec::{
 };
 
 use super::{
-    AnomalyKind,
+    anomaly::AnomalyKind,
     domains::{DomainCheck, StringDomains},
+    violations::FeatureViolations,
 };
 use crate::{
     collect::{bytes::DistinctValues, feature::FeatureAccumulator},
-    proto::{Feature, FeatureType, FixedShape, ValueCount, feature::ShapeType},
-    schema::infer::feature_type,
+    proto::{Feature, FeatureType, ValueCount, feature::ShapeType},
+    schema::{infer::feature_type, shape_size},
 };
 
 /// Largest number of distinct values outside of a domain that are kept for each feature. A domain that more values would
@@ -28,34 +29,6 @@ const MAX_UNEXPECTED: usize = 400;
 const MAX_UNEXPECTED_BYTES: usize = 16 << 20;
 /// Smallest share of [`MAX_UNEXPECTED_BYTES`] that one feature gets.
 const MIN_UNEXPECTED_BYTES: usize = 8 << 10;
-
-/// Number of records that violate a constraint, and the first of them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Violations {
-    /// Number of records.
-    pub(crate) records: u64,
-    /// The first record in data-set order.
-    pub(crate) first: Option<Place>,
-    /// The last record that was added.
-    last: Option<Place>,
-}
-
-impl Violations {
-    /// Counts a record once, however often it is added: a thread adds one record at a time.
-    pub(super) fn add(&mut self, place: Place) {
-        if self.last != Some(place) {
-            self.records += 1;
-            self.last = Some(place);
-        }
-        self.first = Some(self.first.map_or(place, |first| first.min(place)));
-    }
-
-    /// Adds the violations that another thread found in other records.
-    pub(super) fn merge(&mut self, other: Self) {
-        self.records += other.records;
-        self.first = [self.first, other.first].into_iter().flatten().min();
-    }
-}
 
 /// The constraints on the lists of one feature, and their violations.
 #[derive(Clone, Debug)]
@@ -70,14 +43,10 @@ pub(crate) struct FeatureCheck {
     shape: Option<u64>,
     /// The check of values.
     domain: DomainCheck,
-    /// The violations of each kind.
-    pub(super) violations: BTreeMap<AnomalyKind, Violations>,
-    /// Records that have no list.
-    pub(super) missing: Violations,
+    /// The violations.
+    pub(super) found: FeatureViolations,
     /// Byte strings outside of the domain.
     unexpected: UnexpectedValues,
-    /// Number of byte strings outside of the domain, including those that [`UnexpectedValues`] had no budget for.
-    pub(super) unexpected_values: u64,
     /// Number of records that have a list.
     pub(super) present: u64,
     /// Number of the last record that has a list, by the count of its thread.
@@ -109,19 +78,12 @@ impl FeatureCheck {
             steps,
             shape,
             domain: DomainCheck::new(feature, domains),
-            violations: BTreeMap::new(),
-            missing: Violations::default(),
+            found: FeatureViolations::default(),
             unexpected: UnexpectedValues::with_share_of(features),
-            unexpected_values: 0,
             present: 0,
             last_record: 0,
             lists: 0,
         }
-    }
-
-    /// Adds a record that violates a constraint.
-    fn report(&mut self, kind: AnomalyKind, place: Place) {
-        self.violations.entry(kind).or_default().add(place);
     }
 
     /// Checks a list of the current record.
@@ -134,10 +96,10 @@ impl FeatureCheck {
             ValueList::Int64(values) => (Kind::Int64, self.check_ints(values, place)),
         };
         if feature_type(Some(kind)) != self.r#type {
-            self.report(AnomalyKind::UnexpectedDataType, place);
+            self.found.add(AnomalyKind::UnexpectedDataType, place);
         }
         if self.shape.is_some_and(|shape| shape != length) {
-            self.report(AnomalyKind::InvalidFeatureShape, place);
+            self.found.add(AnomalyKind::InvalidFeatureShape, place);
         }
         self.check_count(self.lengths, length, place);
     }
@@ -146,10 +108,10 @@ impl FeatureCheck {
     fn check_count(&mut self, range: Option<(u64, u64)>, count: u64, place: Place) {
         let (min, max) = range.unwrap_or((0, u64::MAX));
         if count < min {
-            self.report(AnomalyKind::FeatureTypeLowNumberValues, place);
+            self.found.add(AnomalyKind::FeatureTypeLowNumberValues, place);
         }
         if count > max {
-            self.report(AnomalyKind::FeatureTypeHighNumberValues, place);
+            self.found.add(AnomalyKind::FeatureTypeHighNumberValues, place);
         }
     }
 
@@ -159,13 +121,13 @@ impl FeatureCheck {
         values.each(|value| {
             length += 1;
             let mut is_unexpected = false;
-            let (domain, violations) = (&self.domain, &mut self.violations);
+            let (domain, found) = (&self.domain, &mut self.found);
             domain.check_string(value, &mut |kind| {
                 is_unexpected = true;
-                violations.entry(kind).or_default().add(place);
+                found.add(kind, place);
             });
             if is_unexpected {
-                self.unexpected_values += 1;
+                self.found.unexpected_values += 1;
                 self.unexpected.add(value, 1);
             }
         });
@@ -175,8 +137,8 @@ impl FeatureCheck {
     /// Checks floats and returns their number.
     fn check_floats(&mut self, values: &[f32], place: Place) -> u64 {
         if !self.domain.is_any() {
-            let (domain, violations) = (&self.domain, &mut self.violations);
-            let mut report = |kind| violations.entry(kind).or_default().add(place);
+            let (domain, found) = (&self.domain, &mut self.found);
+            let mut report = |kind| found.add(kind, place);
             values.iter().for_each(|value| domain.check_float(*value, &mut report));
         }
         values.len() as u64
@@ -185,8 +147,8 @@ impl FeatureCheck {
     /// Checks integers and returns their number.
     fn check_ints(&mut self, values: &[i64], place: Place) -> u64 {
         if !self.domain.is_any() {
-            let (domain, violations) = (&self.domain, &mut self.violations);
-            let mut report = |kind| violations.entry(kind).or_default().add(place);
+            let (domain, found) = (&self.domain, &mut self.found);
+            let mut report = |kind| found.add(kind, place);
             values.iter().for_each(|value| domain.check_int(*value, &mut report));
         }
         values.len() as u64
@@ -227,11 +189,7 @@ impl FeatureCheck {
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        for (kind, violations) in other.violations {
-            self.violations.entry(kind).or_default().merge(violations);
-        }
-        self.missing.merge(other.missing);
-        self.unexpected_values += other.unexpected_values;
+        self.found.merge(other.found);
         self.unexpected.is_cut |= other.unexpected.is_cut;
         other.unexpected.counts.iter().for_each(|(value, count)| self.unexpected.add(value, *count));
     }
@@ -270,10 +228,4 @@ impl UnexpectedValues {
 fn range(count: &ValueCount) -> (u64, u64) {
     let bound = |bound: Option<i64>, otherwise| bound.map_or(otherwise, |bound| bound.try_into().unwrap_or_default());
     (bound(count.min, 0), bound(count.max, u64::MAX))
-}
-
-/// Returns the number of values of a shape: the product of its dimensions.
-pub(super) fn shape_size(shape: &FixedShape) -> u64 {
-    let sizes = shape.dim.iter().map(|dim| u64::try_from(dim.size()).unwrap_or_default());
-    sizes.fold(1, u64::saturating_mul)
 }

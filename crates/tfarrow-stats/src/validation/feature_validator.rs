@@ -9,19 +9,19 @@ use tfarrow_codec::FeatureSummary;
 
 use super::{
     anomaly::{Anomaly, AnomalyKind},
-    feature_check::{FeatureCheck, Violations, shape_size},
+    violations::{FeatureViolations, Violations},
 };
 use crate::{
     collect::feature::FeatureAccumulator,
+    excerpt::excerpt,
     proto::{
         Feature, LifecycleStage, Schema,
         feature::{PresenceConstraints, ShapeType},
     },
     schema::{
         infer::{feature_type, non_missing},
-        is_deprecated,
+        is_deprecated, shape_size,
     },
-    summary_statistics::excerpt,
 };
 
 /// Largest number of unexpected values that a description lists.
@@ -39,11 +39,11 @@ pub(super) struct FeatureValidator<'a> {
     /// The updated schema without its features.
     pub(super) schema: &'a mut Schema,
     /// The violations that were found during the pass.
-    pub(super) check: &'a FeatureCheck,
+    pub(super) found: &'a FeatureViolations,
     /// Number of records of the data set.
     pub(super) records: u64,
     pub(super) environment: Option<&'a str>,
-    /// Byte strings outside of the domain, with their counts. Set by [`validate_domain`](Self::validate_domain).
+    /// Byte strings outside of the domain, with their counts.
     pub(super) unexpected: HashMap<&'a [u8], u64>,
     /// Whether `unexpected` has all of these, and not more than may be added to a domain.
     pub(super) is_complete: bool,
@@ -91,7 +91,7 @@ impl<'a> FeatureValidator<'a> {
         short: &'static str,
         text: impl FnOnce(&Self) -> String,
     ) -> bool {
-        let found = self.check.violations.get(&kind).copied();
+        let found = self.found.by_kind.get(&kind).copied();
         found.inspect(|violations| self.report_in_records(kind, short, *violations, text)).is_some()
     }
 
@@ -149,7 +149,7 @@ impl<'a> FeatureValidator<'a> {
             return;
         }
         let kind = if is_named { AnomalyKind::FeatureTypeNotPresent } else { AnomalyKind::SchemaMissingColumn };
-        let missing = self.check.missing;
+        let missing = self.found.missing;
         self.report_in_records(kind, "Column dropped", missing, |_| "No record has the feature.".to_owned());
         self.deprecate();
     }
@@ -207,9 +207,9 @@ impl<'a> FeatureValidator<'a> {
     fn validate_shape(&mut self, summary: &FeatureSummary, present: u64) {
         let Some(ShapeType::Shape(shape)) = &self.feature.shape_type else { return };
         let size = shape_size(shape);
-        let found = self.check.violations.get(&AnomalyKind::InvalidFeatureShape);
+        let found = self.found.by_kind.get(&AnomalyKind::InvalidFeatureShape);
         let mut violations = found.copied().unwrap_or_default();
-        violations.merge(self.check.missing);
+        violations.merge(self.found.missing);
         if violations.records == 0 {
             return;
         }
@@ -228,7 +228,7 @@ impl<'a> FeatureValidator<'a> {
 
     /// Reports that fewer records have the feature than `presence` requires.
     fn validate_presence(&mut self, present: u64) {
-        let (records, missing) = (self.records, self.check.missing);
+        let (records, missing) = (self.records, self.found.missing);
         let Some(PresenceConstraints::Presence(presence)) = &mut self.feature.presence_constraints else { return };
         let mut found = Vec::new();
         if let Some(min) = presence.min_count.as_mut().filter(|min| (present as i64) < **min) {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! schema ──▶ self check ──▶ SchemaObserver (one a thread) ─ merge ─▶ FeatureValidator ──▶ anomalies
-//!            (schema/)      every list of every record              every feature     ──▶ updated schema
+//!                           every list of every record              every feature     ──▶ updated schema
 //! records ─────────────────▶ StatisticsObserver ───────────────────────▲
 //! ```
 //!
@@ -15,6 +15,8 @@ mod domains;
 mod feature_check;
 mod feature_validator;
 mod observer;
+mod self_check;
+mod violations;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -26,11 +28,12 @@ pub use self::anomaly::{Anomaly, AnomalyKind};
 use self::{
     feature_validator::{FeatureValidator, ObservedFeature},
     observer::SchemaObserver,
+    self_check::check_schema,
 };
 use crate::{
     collect::Statistics,
     proto::{Anomalies, Schema, feature::DomainInfo},
-    schema::{each_feature, feature_path, infer, push_feature_list, self_check::check_schema},
+    schema::{each_feature, feature_path, infer, push_feature_list},
 };
 
 /// A feature with floats that are NaN or infinite. As in TFDV, these are not an anomaly unless the `float_domain` of the
@@ -141,17 +144,17 @@ fn validate_features(
         }
         let seen = unknown[usize::from(is_list)].remove(feature.name());
         let path = feature_path(is_list, feature.name());
-        let (unexpected, is_complete, found) = (HashMap::new(), true, Vec::new());
+        let (unexpected, is_complete) = seen.map_or((HashMap::new(), true), |(_, values)| check.unexpected(values));
         let mut validator = FeatureValidator {
             feature,
             is_list,
             schema,
-            check,
+            found: &check.found,
             records,
             environment,
             unexpected,
             is_complete,
-            anomalies: found,
+            anomalies: Vec::new(),
         };
         validator.validate(seen);
         anomalies.extend(validator.anomalies.into_iter().map(|found| Anomaly { feature: Some(path.clone()), ..found }));

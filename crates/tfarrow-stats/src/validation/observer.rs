@@ -63,7 +63,7 @@ impl SchemaObserver {
     /// Adds the violations that another thread found. `self` has read no records itself.
     pub(super) fn merge(&mut self, other: Self) {
         for (check, mut part) in self.checks.iter_mut().zip(other.checks) {
-            part.missing.records = other.records - part.present;
+            part.found.missing.records = other.records - part.present;
             check.merge(part);
         }
     }
@@ -91,7 +91,7 @@ impl SchemaObserver {
         self.never_missing.retain(|index| {
             let check = &mut checks[*index];
             if check.last_record != record {
-                check.missing.first = Some(check.missing.first.map_or(place, |first| first.min(place)));
+                check.found.missing.first = Some(check.found.missing.first.map_or(place, |first| first.min(place)));
             }
             check.last_record == record
         });

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tfarrow_codec::{Kind, RecordType, Role};
 
 use super::{
-    InferredSchema,
+    inferred_schema::InferredSchema,
     spec::{Lengths, Spec},
 };
 

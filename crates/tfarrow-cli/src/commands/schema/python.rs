@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tfarrow_codec::{Kind, KindSummary, RecordType, Role};
 
 use super::{
-    InferredSchema,
+    inferred_schema::InferredSchema,
     spec::{Lengths, Spec},
 };
 use crate::{

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use arrow_schema::{DataType, Field};
 use tfarrow_codec::schema::{FEATURE, RECORD_TYPE};
 
-use super::InferredSchema;
+use super::inferred_schema::InferredSchema;
 use crate::text::escape;
 
 /// A function that returns the schema, for decoders and tables with declared columns.

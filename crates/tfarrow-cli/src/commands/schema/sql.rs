@@ -6,7 +6,7 @@ use tfarrow_codec::{Kind, RecordType, Role};
 use tfarrow_convert::schema_json::columns_of;
 
 use super::{
-    InferredSchema,
+    inferred_schema::InferredSchema,
     spec::{Lengths, Spec},
 };
 use crate::text::{escape, is_control};

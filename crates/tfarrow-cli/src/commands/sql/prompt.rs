@@ -14,7 +14,7 @@ use tokio::{
     sync::watch::{self, Receiver},
 };
 
-use super::{answer::Answers, checked, complete::SqlHelper};
+use super::{answer::Answers, complete::SqlHelper, statements::checked};
 use crate::{interrupt, output, stderr};
 
 const PROMPT: &str = "tfarrow> ";

@@ -6,7 +6,7 @@ use super::strings;
 use crate::{
     collect::feature::FeatureAccumulator,
     proto::{BoolDomain, FloatDomain, IntDomain, feature::DomainInfo},
-    validation::{AnomalyKind, feature_validator::FeatureValidator},
+    validation::{anomaly::AnomalyKind, feature_validator::FeatureValidator},
 };
 
 /// Checks values against a `BoolDomain`.

@@ -4,7 +4,7 @@ use super::{parse, strings};
 use crate::{
     collect::feature::FeatureAccumulator,
     proto::{IntDomain, feature::DomainInfo},
-    validation::{AnomalyKind, feature_validator::FeatureValidator},
+    validation::{anomaly::AnomalyKind, feature_validator::FeatureValidator},
 };
 
 /// Checks values against an `IntDomain`. Both bounds are inclusive; one that is not set is the extreme of an `i64`.

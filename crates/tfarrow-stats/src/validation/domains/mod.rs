@@ -13,7 +13,7 @@ mod string;
 use std::collections::HashMap;
 
 use self::{bool::BoolCheck, float::FloatCheck, int::IntCheck, string::StringCheck};
-use super::{AnomalyKind, feature_validator::FeatureValidator};
+use super::{anomaly::AnomalyKind, feature_validator::FeatureValidator};
 use crate::{
     collect::feature::FeatureAccumulator,
     proto::{Feature, StringDomain, feature::DomainInfo},
@@ -91,7 +91,6 @@ impl DomainCheck {
 impl<'a> FeatureValidator<'a> {
     /// Reports the values outside of the domain, and widens or drops the domain.
     pub(super) fn validate_domain(&mut self, values: &'a FeatureAccumulator) {
-        (self.unexpected, self.is_complete) = self.check.unexpected(values);
         self.validate_strings(values);
         self.validate_bools(values);
         self.validate_ints(values);

@@ -6,7 +6,7 @@ use super::strings;
 use crate::{
     collect::feature::FeatureAccumulator,
     proto::{StringDomain, feature::DomainInfo},
-    validation::{AnomalyKind, feature_validator::FeatureValidator},
+    validation::{anomaly::AnomalyKind, feature_validator::FeatureValidator},
 };
 
 /// Checks byte strings against a `StringDomain`.
@@ -42,7 +42,7 @@ impl FeatureValidator<'_> {
         let all = strings(values);
         let constraints = self.feature.distribution_constraints.as_ref();
         let allowed = constraints.and_then(|constraints| constraints.min_domain_mass).map_or(0.0, |mass| 1.0 - mass);
-        if self.check.unexpected_values as f64 / all <= allowed {
+        if self.found.unexpected_values as f64 / all <= allowed {
             return;
         }
         let (kind, short) = (AnomalyKind::EnumTypeUnexpectedStringValues, "Unexpected string values");

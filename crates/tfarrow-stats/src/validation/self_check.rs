@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::{each_feature, feature_path, is_deprecated};
+use super::anomaly::{Anomaly, AnomalyKind};
 use crate::{
     proto::{
         Feature, FeatureType, FixedShape, LifecycleStage, Schema,
         feature::{DomainInfo, PresenceConstraints, ShapeType},
     },
-    validation::{Anomaly, AnomalyKind},
+    schema::{each_feature, feature_path, is_deprecated},
 };
 
 /// Repairs the contradictions of a schema, and returns an anomaly for each.
-pub(crate) fn check_schema(schema: &mut Schema) -> Vec<Anomaly> {
+pub(super) fn check_schema(schema: &mut Schema) -> Vec<Anomaly> {
     let domains: HashSet<String> = schema.string_domain.iter().map(|domain| domain.name().to_owned()).collect();
     let mut found = Vec::new();
     each_feature(schema, |feature, is_list, _| {

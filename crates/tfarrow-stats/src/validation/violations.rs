@@ -1,0 +1,62 @@
+//! The records that violate the constraints of a schema.
+
+use std::collections::BTreeMap;
+
+use tfarrow_codec::Place;
+
+use crate::proto::anomaly_info::Type as AnomalyKind;
+
+/// Number of records that violate a constraint, and the first of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Violations {
+    /// Number of records.
+    pub(crate) records: u64,
+    /// The first record in data-set order.
+    pub(crate) first: Option<Place>,
+    /// The last record that was added.
+    last: Option<Place>,
+}
+
+impl Violations {
+    /// Counts a record once, however often it is added: a thread adds one record at a time.
+    pub(super) fn add(&mut self, place: Place) {
+        if self.last != Some(place) {
+            self.records += 1;
+            self.last = Some(place);
+        }
+        self.first = Some(self.first.map_or(place, |first| first.min(place)));
+    }
+
+    /// Adds the violations that another thread found in other records.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.records += other.records;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+    }
+}
+
+/// The violations of the constraints on one feature.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FeatureViolations {
+    /// The violations of each kind.
+    pub(super) by_kind: BTreeMap<AnomalyKind, Violations>,
+    /// Records that have no list.
+    pub(super) missing: Violations,
+    /// Number of byte strings outside of the domain.
+    pub(super) unexpected_values: u64,
+}
+
+impl FeatureViolations {
+    /// Adds a record that violates a constraint.
+    pub(super) fn add(&mut self, kind: AnomalyKind, place: Place) {
+        self.by_kind.entry(kind).or_default().add(place);
+    }
+
+    /// Adds the violations that another thread found in other records.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (kind, violations) in other.by_kind {
+            self.by_kind.entry(kind).or_default().merge(violations);
+        }
+        self.missing.merge(other.missing);
+        self.unexpected_values += other.unexpected_values;
+    }
+}
