@@ -1,0 +1,350 @@
+//! Rules about the sources of the workspace: modules import each other in one direction, a name means one type, libraries
+//! name no options, and the paths of the documentation exist.
+//!
+//! The sources are parsed by `syn`; code that only tests compile is left out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use syn::{
+    Attribute, Expr, File, Item, Macro, Token, Type, UseTree, Visibility, parse::Parser, punctuated::Punctuated,
+    visit::Visit,
+};
+
+/// Modules are given by the names from their crate's root, which itself is the empty path.
+type Module = Vec<String>;
+
+/// The modules of a crate, each of which is a file.
+type Modules = BTreeMap<Module, Source>;
+
+/// The modules that each module uses.
+type Imports = BTreeMap<Module, BTreeSet<Module>>;
+
+/// A file of a crate: its items, and what its paths mean.
+struct Source {
+    path: PathBuf,
+    file: File,
+    /// Paths that the module imports, with the names that it gives to them.
+    uses: Vec<(String, Module)>,
+}
+
+/// In every folder, the files and folders depend on each other in one direction. A folder counts with all that is in it.
+/// The module of a folder, its `mod.rs`, and the modules in it may use each other: they are one unit to others.
+#[test]
+fn modules_of_a_folder_do_not_import_each_other() {
+    let all = crates().into_iter().map(|(name, modules)| {
+        let imports = imports(&modules);
+        assert!(imports.values().any(|imports| !imports.is_empty()) || modules.len() < 5, "{name} has no imports");
+        (name, siblings(&imports).values().flat_map(cycles).collect::<Vec<_>>())
+    });
+    let found: Vec<_> = all.filter(|(_, cycles)| !cycles.is_empty()).collect();
+    assert!(found.is_empty(), "modules import each other: {found:#?}");
+}
+
+/// Types that a second module can see have a name of their own in the whole workspace, so that a search finds one
+/// definition. Errors are named alike in every crate, which is the convention.
+#[test]
+fn no_two_types_share_a_name() {
+    let mut places: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for (_, modules) in crates() {
+        for source in modules.values() {
+            for name in types(&source.file.items) {
+                places.entry(name).or_default().push(source.path.clone());
+            }
+        }
+    }
+    assert!(places.len() > 200, "{} types", places.len());
+    places.retain(|name, places| places.len() > 1 && !["Error", "ErrorKind", "Result"].contains(&name.as_str()));
+    assert!(places.is_empty(), "{places:#?}");
+}
+
+/// Errors have remedies as data: each front end words them in its own syntax, the program in `error/remedy.rs` and SQL in
+/// `remedy.rs`.
+#[test]
+fn libraries_name_no_option_of_the_program_and_no_sql() {
+    let sql = ["SELECT ", "SET tfarrow", "OPTIONS (", "CAST(", "arrow_cast", "unnest(", "flatten("];
+    for library in ["tfarrow-codec", "tfarrow-dataset", "tfarrow-convert"] {
+        let sources = files(&root().join("crates").join(library).join("src"));
+        assert!(sources.len() > 10);
+        for source in sources.iter().filter(|source| !source.ends_with("tests.rs")) {
+            let text = fs::read_to_string(source).unwrap();
+            let product = text.split("#[cfg(test)]").next().unwrap();
+            for line in product.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                let has_option = line
+                    .match_indices("--")
+                    .any(|(at, dashes)| line[at + dashes.len()..].starts_with(|c: char| c.is_ascii_lowercase()));
+                let has_command = line.contains("`tfarrow ");
+                assert!(!has_option && !has_command, "{}: {line}", source.display());
+                let found = sql.iter().find(|word| line.contains(**word) && line.contains('"'));
+                assert_eq!(found, None, "{}: {line}", source.display());
+            }
+        }
+    }
+}
+
+/// Every path to a source that the documentation names in backticks exists.
+#[test]
+fn documented_paths_exist() {
+    let mut found = 0;
+    let pages = files(&root().join("docs")).into_iter().filter(|page| page.extension().is_some_and(|end| end == "md"));
+    for page in pages.chain(["README.md", "CONTRIBUTING.md"].map(|name| root().join(name))) {
+        let text = fs::read_to_string(&page).unwrap();
+        for path in text.split('`').skip(1).step_by(2) {
+            let tree = ["crates/", "tests/", "testdata/", "docs/", "fuzz/", "sql/", ".ci/"];
+            let is_path = tree.iter().any(|root| path.starts_with(root))
+                && !path.contains([' ', '*', '<', '{', '?'])
+                && !path.contains("CRATE");
+            if is_path {
+                found += 1;
+                assert!(root().join(path).exists(), "{}: {path} does not exist", page.display());
+            }
+        }
+    }
+    assert!(found > 30, "{found} paths");
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = tfarrow_testkit::golden::files(folder).unwrap();
+    files.retain(|path| path.is_file());
+    files
+}
+
+/// The crates of the workspace by name.
+fn crates() -> Vec<(String, Modules)> {
+    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let crates: Vec<_> = folders
+        .map(|folder| (folder.file_name().unwrap().to_string_lossy().into_owned(), modules(&folder.join("src"))))
+        .collect();
+    assert!(crates.len() >= 6, "{} crates", crates.len());
+    crates
+}
+
+/// The modules of a crate whose sources are in `folder`. A module `tests` and files that only tests declare are left out.
+fn modules(folder: &Path) -> Modules {
+    let mut modules = Modules::new();
+    for path in files(folder).into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        let name = path.strip_prefix(folder).unwrap().with_extension("");
+        let mut module: Module = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if ["mod", "lib", "main"].contains(&module.last().unwrap().as_str()) {
+            module.pop();
+        }
+        let file = syn::parse_file(&fs::read_to_string(&path).unwrap()).unwrap();
+        modules.insert(module, Source { path, file, uses: Vec::new() });
+    }
+    let tests: Vec<Module> = modules
+        .iter()
+        .flat_map(|(module, source)| {
+            let declared = source.file.items.iter().filter_map(|item| match item {
+                Item::Mod(child) if is_test(&child.attrs) => Some([&module[..], &[child.ident.to_string()]].concat()),
+                _ => None,
+            });
+            declared.collect::<Vec<_>>()
+        })
+        .collect();
+    modules.retain(|module, _| !tests.iter().any(|test| module.starts_with(test)));
+    let names: BTreeSet<Module> = modules.keys().cloned().collect();
+    for (module, source) in &mut modules {
+        let items = source.file.items.iter();
+        source.uses = items
+            .filter_map(|item| match item {
+                Item::Use(item) if !is_test(&item.attrs) => Some(leaves(&item.tree)),
+                _ => None,
+            })
+            .flatten()
+            .filter_map(|(name, path)| Some((name, from_root(&names, module, &path)?)))
+            .collect();
+    }
+    modules
+}
+
+/// The paths of a `use`, each with the name that it binds.
+fn leaves(tree: &UseTree) -> Vec<(String, Module)> {
+    match tree {
+        UseTree::Path(path) => {
+            let below = leaves(&path.tree).into_iter();
+            below.map(|(name, rest)| (name, [vec![path.ident.to_string()], rest].concat())).collect()
+        }
+        UseTree::Name(name) => vec![(name.ident.to_string(), vec![name.ident.to_string()])],
+        UseTree::Rename(rename) => vec![(rename.rename.to_string(), vec![rename.ident.to_string()])],
+        UseTree::Glob(_) => vec![("*".to_owned(), vec!["*".to_owned()])],
+        UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
+    }
+}
+
+/// A path that `module` names, from the root of the crate; `None` if it leads to another crate.
+fn from_root(modules: &BTreeSet<Module>, module: &Module, path: &[String]) -> Option<Module> {
+    let (first, rest) = path.split_first()?;
+    match first.as_str() {
+        "crate" => Some(rest.to_vec()),
+        "self" => Some([module, rest].concat()),
+        "super" => from_root(modules, &module[..module.len() - 1].to_vec(), &[&["self".to_owned()], rest].concat()),
+        _ => {
+            let child = [&module[..], std::slice::from_ref(first)].concat();
+            modules.contains(&child).then(|| [module, path].concat())
+        }
+    }
+}
+
+/// The module that defines the item of a path from the root: re-exports are followed.
+fn definition(modules: &Modules, path: &[String]) -> Module {
+    let at = (0..=path.len()).rev().find(|end| modules.contains_key(&path[..*end])).unwrap_or_default();
+    let module = &path[..at];
+    let exported = path.get(at).and_then(|name| modules[module].uses.iter().find(|(exported, _)| exported == name));
+    match exported {
+        Some((_, to)) if to != path => definition(modules, to),
+        _ => module.to_vec(),
+    }
+}
+
+/// The modules whose items each module uses. The root of a crate is not among them: it exports what others define.
+fn imports(modules: &Modules) -> Imports {
+    let names: BTreeSet<Module> = modules.keys().cloned().collect();
+    let named = modules.iter().filter(|(module, _)| !module.is_empty());
+    named
+        .map(|(module, source)| {
+            let mut paths = Paths::default();
+            paths.visit_file(&source.file);
+            let paths = paths.0.iter().filter_map(|path| from_root(&names, module, path));
+            let used = paths.map(|path| definition(modules, &path));
+            (module.clone(), used.filter(|used| used != module && !used.is_empty()).collect())
+        })
+        .collect()
+}
+
+/// The imports between the modules of each folder. What a module below one of them imports from below another counts.
+fn siblings(imports: &Imports) -> BTreeMap<Module, Imports> {
+    let mut folders: BTreeMap<Module, Imports> = BTreeMap::new();
+    let edges = imports.iter().flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
+    for (from, to) in edges {
+        let common = from.iter().zip(to).take_while(|(from, to)| from == to).count();
+        if common < from.len().min(to.len()) {
+            let folder = folders.entry(from[..common].to_vec()).or_default();
+            folder.entry(from[..=common].to_vec()).or_default().insert(to[..=common].to_vec());
+        }
+    }
+    folders
+}
+
+/// Collects the paths of a file, without those of tests and of `pub use`, which exports and uses nothing.
+#[derive(Default)]
+struct Paths(Vec<Module>);
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Mod(item) => &item.attrs,
+            Item::Fn(item) => &item.attrs,
+            Item::Impl(item) => &item.attrs,
+            Item::Use(item) => &item.attrs,
+            _ => &Vec::new(),
+        };
+        if !is_test(attributes) {
+            syn::visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if matches!(item.vis, Visibility::Inherited) {
+            self.0.extend(leaves(&item.tree).into_iter().map(|(_, path)| path));
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        if path.segments.len() > 1 {
+            self.0.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        }
+        syn::visit::visit_path(self, path);
+    }
+
+    /// Macros such as `write!` take expressions; others are not looked into.
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let arguments = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone());
+        arguments.iter().flatten().for_each(|argument| self.visit_expr(argument));
+        syn::visit::visit_macro(self, call);
+    }
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "test")
+    })
+}
+
+/// The names of types that more than their own module can see. An alias that gives a type of the same name its parameters
+/// defines no other type.
+fn types(items: &[Item]) -> Vec<String> {
+    let types = items.iter().filter_map(|item| match item {
+        Item::Struct(item) => Some((&item.vis, &item.ident)),
+        Item::Enum(item) => Some((&item.vis, &item.ident)),
+        Item::Union(item) => Some((&item.vis, &item.ident)),
+        Item::Trait(item) => Some((&item.vis, &item.ident)),
+        Item::Type(item) if !is_alias_of_its_name(item) => Some((&item.vis, &item.ident)),
+        _ => None,
+    });
+    types.filter(|(seen, _)| !matches!(seen, Visibility::Inherited)).map(|(_, name)| name.to_string()).collect()
+}
+
+fn is_alias_of_its_name(alias: &syn::ItemType) -> bool {
+    let Type::Path(path) = &*alias.ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == alias.ident)
+}
+
+/// Groups of modules that lead to each other, each a cycle or several that meet.
+fn cycles(imports: &Imports) -> Vec<BTreeSet<String>> {
+    let reached: BTreeMap<_, _> = imports.keys().map(|from| (from, reach(imports, from))).collect();
+    let mut cycles: Vec<BTreeSet<String>> = Vec::new();
+    for (from, to) in reached.iter().filter(|(from, to)| to.contains(**from)) {
+        let cycle = to.iter().filter(|to| reached.get(to).is_some_and(|back| back.contains(*from)));
+        let cycle: BTreeSet<String> = cycle.map(|module| module.join("::")).collect();
+        if !cycles.contains(&cycle) {
+            cycles.push(cycle);
+        }
+    }
+    cycles
+}
+
+fn reach(imports: &Imports, from: &Module) -> BTreeSet<Module> {
+    let mut reached = BTreeSet::new();
+    let mut next = vec![from];
+    while let Some(module) = next.pop() {
+        for to in imports.get(module).into_iter().flatten() {
+            if reached.insert(to.clone()) {
+                next.push(to);
+            }
+        }
+    }
+    reached
+}
+
+#[test]
+fn cycles_are_found_through_exports_and_in_macros() {
+    let source = |path: &str, text: &str| {
+        let path = PathBuf::from(path);
+        (path, text.to_owned())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let sources = [
+        source("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
+        source("a.rs", "pub struct A; fn f() -> String { format!(\"{}\", crate::b::B) }"),
+        source("b/mod.rs", "mod d; pub(crate) use d::B; #[cfg(test)] mod tests;"),
+        source("b/d.rs", "use crate::A; pub struct B;"),
+        source("b/tests.rs", "use crate::c::C;"),
+        source("c.rs", "use crate::b::B; pub struct C; #[cfg(test)] mod tests { use super::C; }"),
+    ];
+    fs::create_dir(folder.path().join("b")).unwrap();
+    sources.iter().for_each(|(path, text)| fs::write(folder.path().join(path), text).unwrap());
+    let modules = modules(folder.path());
+    let imports = imports(&modules);
+    assert_eq!(cycles(&imports), [["a", "b::d"].map(str::to_owned).into()]);
+    let folders = siblings(&imports);
+    assert_eq!(folders.keys().collect::<Vec<_>>(), [&Module::new()]);
+    assert_eq!(cycles(&folders[&Module::new()]), [["a", "b"].map(str::to_owned).into()]);
+}
