@@ -64,9 +64,10 @@ fn no_two_types_share_a_name() {
 /// Errors have remedies as data: each front end words them in its own syntax, the program in `error/remedy.rs` and SQL in
 /// `remedy.rs`.
 #[test]
-fn libraries_name_no_option_of_the_program_and_no_sql() {
+fn libraries_name_no_option_of_the_program_and_only_one_names_sql() {
     let sql = ["SELECT ", "SET tfarrow", "OPTIONS (", "CAST(", "arrow_cast", "unnest(", "flatten("];
-    for library in ["tfarrow-codec", "tfarrow-dataset", "tfarrow-convert"] {
+    for library in ["tfarrow-codec", "tfarrow-dataset", "tfarrow-convert", "tfarrow-stats", "tfarrow-datafusion"] {
+        let is_sql = library == "tfarrow-datafusion";
         let sources = files(&root().join("crates").join(library).join("src"));
         assert!(sources.len() > 10);
         for source in sources.iter().filter(|source| !source.ends_with("tests.rs")) {
@@ -78,7 +79,7 @@ fn libraries_name_no_option_of_the_program_and_no_sql() {
                     .any(|(at, dashes)| line[at + dashes.len()..].starts_with(|c: char| c.is_ascii_lowercase()));
                 let has_command = line.contains("`tfarrow ");
                 assert!(!has_option && !has_command, "{}: {line}", source.display());
-                let found = sql.iter().find(|word| line.contains(**word) && line.contains('"'));
+                let found = sql.iter().find(|word| !is_sql && line.contains(**word) && line.contains('"'));
                 assert_eq!(found, None, "{}: {line}", source.display());
             }
         }

@@ -8,7 +8,7 @@ use std::{
 use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles};
 
 use crate::{
-    error::{USAGE, Usage, is_closed_pipe, message, reading_remedy, remedy},
+    error::{USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
     text::escape,
 };
 
@@ -34,7 +34,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     self::error(error);
-    ExitCode::from(if error.is::<Usage>() { USAGE } else { 1 })
+    ExitCode::from(if is_usage(error) { USAGE } else { 1 })
 }
 
 /// Prints how much was skipped, and the first error.

@@ -8,7 +8,7 @@ use datafusion::{
     error::DataFusionError,
 };
 
-use super::Hinted;
+use super::{Hinted, InvalidOption};
 use crate::text::escape;
 
 /// The error and its causes as one line. Text that a cause repeats is left out.
@@ -47,7 +47,7 @@ impl Part {
         match cause.downcast_ref::<DataFusionError>().or_else(shared) {
             Some(error) => Self::of_datafusion(error),
             None if matches!(cause.downcast_ref(), Some(ArrowError::ExternalError(_))) => Self::Wrapper,
-            None if cause.is::<Hinted>() => Self::Wrapper,
+            None if cause.is::<Hinted>() || cause.is::<InvalidOption>() => Self::Wrapper,
             None => Self::Text(cause.to_string()),
         }
     }

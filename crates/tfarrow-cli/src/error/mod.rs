@@ -35,6 +35,27 @@ impl fmt::Display for Usage {
 
 impl Error for Usage {}
 
+/// An invalid `--option` of `sql`, which ends the program with status 2.
+#[derive(Debug)]
+pub(crate) struct InvalidOption(pub(crate) DataFusionError);
+
+impl fmt::Display for InvalidOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for InvalidOption {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Whether the command line is invalid, rather than the data or the machine.
+pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<Usage>() || error.is::<InvalidOption>()
+}
+
 /// An error of a statement, with advice.
 #[derive(Debug)]
 pub(crate) struct Hinted {

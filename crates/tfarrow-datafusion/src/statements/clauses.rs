@@ -186,9 +186,13 @@ fn check_query(query: &Query) -> Result<()> {
         pipe_operators,
     } = query;
     refuse_if(!locks.is_empty(), "FOR UPDATE or FOR SHARE", "leave it out: files are not locked")?;
-    refuse_if(for_clause.is_some(), "FOR XML, FOR JSON or FOR BROWSE", "use the option --format")?;
+    refuse_if(
+        for_clause.is_some(),
+        "FOR XML, FOR JSON or FOR BROWSE",
+        "leave it out: a query does not set the output format",
+    )?;
     refuse_if(settings.is_some(), "SETTINGS", "write SET name = value before the query")?;
-    refuse_if(format_clause.is_some(), "FORMAT", "use the option --format, or write COPY (..) TO 'file'")?;
+    refuse_if(format_clause.is_some(), "FORMAT", "leave it out, or write COPY (..) TO 'file'")?;
     refuse_if(fetch.is_some(), "FETCH", "write LIMIT n")?;
     let orders_all = order_by.as_ref().is_some_and(|order| matches!(order.kind, OrderByKind::All(_)));
     let is_select = matches!(**body, SetExpr::Select(_));

@@ -22,7 +22,7 @@ use tokio::{runtime::Runtime, sync::Notify};
 use self::{answer::Answers, skip_report::SkipReport};
 use crate::{
     args::Sql,
-    error::{self, FOUND, Usage},
+    error::{self, FOUND, InvalidOption, Usage},
     interrupt::{self, end, on_interrupt},
     output, stderr,
 };
@@ -137,7 +137,7 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
         tables.sample = sample;
     }
     let given = args.option.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let tables = tables.with(given).map_err(|error| Usage(error::message(&error.into())))?;
+    let tables = tables.with(given).map_err(InvalidOption)?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
         Notice::UnknownFeatures(unknown) => stderr::print(&unknown.to_string()),
