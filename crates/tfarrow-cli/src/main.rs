@@ -1,7 +1,8 @@
 //! The `tfarrow` program: arguments, commands, output, exit status.
 //!
-//! `args` defines the command line, and `commands` has one file for each subcommand. `output` is the only module that writes
-//! to standard output, `stderr` the only one that writes messages to standard error. `error` makes texts and exit statuses
+//! `args` defines the command line, and `commands` has one file or folder for each subcommand. `output` is the only module
+//! that writes to standard output, except that `convert` passes standard output to the library for the destination `-`.
+//! `stderr` is the only module that writes messages to standard error. `error` makes texts and exit statuses
 //! of errors, and `page` makes the page of `report`. The other crates do the work.
 
 mod args;

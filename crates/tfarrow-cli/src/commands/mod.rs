@@ -1,4 +1,5 @@
-//! The subcommands, one file each, from the arguments to the exit status.
+//! The subcommands, one file or folder each, from the arguments to the exit status. `inspect` and `faults` are shared by
+//! several of them.
 
 pub(crate) mod convert;
 pub(crate) mod count;

@@ -1,4 +1,5 @@
-//! Writers of results: tables, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output.
+//! Writers of results: tables, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output, except that
+//! `convert` passes standard output to the library for the destination `-`.
 
 mod columnar;
 mod csv;

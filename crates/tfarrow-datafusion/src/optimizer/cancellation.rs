@@ -1,8 +1,9 @@
 //! Cancellation of queries that compute for a long time without an output.
 //!
 //! Tokio can only stop a task at an await point. A join of two large tables may compute for minutes between two of them:
-//! it compares pairs of rows without an output, or makes batches that the operator above it consumes immediately. Joins
-//! therefore check for cancellation before each batch of output and before each evaluation of their filter.
+//! it compares pairs of rows without an output, or makes batches that the operator above it consumes immediately. Joins,
+//! `unnest` and recursive queries therefore check for cancellation before each batch of output, and most joins also before
+//! each evaluation of their filter.
 
 use std::{
     fmt,

@@ -6,7 +6,7 @@
 //! | `preserve_order` | scans files as one ordered partition | optimizer rule |
 //! | `long_rows` | runs plans over long rows with smaller batches | last optimizer rule |
 //! | `exchanges` | merges the inputs of exchanges under a memory limit | after the optimizer |
-//! | `cancellation` | adds cancellation checks to joins | after the optimizer |
+//! | `cancellation` | adds cancellation checks to joins, `unnest` and recursive queries | after the optimizer |
 
 pub(crate) mod cancellation;
 pub(crate) mod exchanges;
