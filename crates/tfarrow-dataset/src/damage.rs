@@ -1,4 +1,4 @@
-//! Damage: what a pass over a data set skips, as counts, with the first faults and their places.
+//! Damage: the records and bytes that a pass over a data set skips, as counts, with the first faults and their places.
 
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
@@ -13,7 +13,7 @@ pub type Segment = tfarrow_codec::Segment<Error>;
 /// position at which a compressed file no longer decompresses up to the next gzip member.
 pub type Lost = tfarrow_codec::Lost<Error>;
 
-/// Something that is wrong with a shard, and where.
+/// A fault of a shard, and its place.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// The number of the shard in its data set.
@@ -22,9 +22,9 @@ pub struct Fault {
     pub record: u64,
     /// The offset in the decompressed shard.
     pub offset: u64,
-    /// Number of bytes lost, with frames if there are any; of bytes that cannot be decompressed, as they are stored.
+    /// Number of lost bytes, including the frames of records. Bytes that cannot be decompressed are counted as stored.
     pub bytes: u64,
-    /// What is wrong.
+    /// The error.
     pub error: Arc<Error>,
 }
 
@@ -35,11 +35,11 @@ pub enum FaultKind {
     Length,
     /// A CRC of a record's data that does not match, or a checksum of a part of a Parquet or Arrow file.
     Data,
-    /// A record that is not the message that it should be.
+    /// A record that is not a message of the expected type.
     Message,
     /// A truncated last record.
     Tail,
-    /// Compressed bytes that cannot be decompressed, are truncated, or are followed by something else.
+    /// Compressed bytes that cannot be decompressed, are truncated, or are followed by other bytes.
     Compression,
     /// An exceeded limit.
     Limit,
@@ -77,7 +77,7 @@ impl Fault {
         Self { shard, record: Self::record_of(&error), offset, bytes: 0, error: Arc::new(error) }
     }
 
-    /// The number of the record that an error is about.
+    /// Returns the number of the record that an error is about.
     pub fn record_of(error: &Error) -> u64 {
         match error.kind() {
             ErrorKind::Codec(error) => error.position().record,
@@ -108,7 +108,8 @@ impl Fault {
     }
 }
 
-/// What a pass over a data set skipped, or over one shard: counts, and the first faults in the order of the data set.
+/// The damage that a pass over a data set or a shard skipped: counts, and the first faults in the order of the data
+/// set.
 ///
 /// ```text
 /// add_record    a record that is corrupt, or does not fit      records + 1
@@ -121,16 +122,16 @@ pub struct DamageReport {
     pub records: u64,
     /// Number of these that are corrupt. The others do not fit the type or the columns that they are read as.
     pub corrupt: u64,
-    /// Number of ranges of bytes that are no record. Each had one record or more.
+    /// Number of ranges of bytes that contain no complete record. Each contained one record or more.
     pub ranges: u64,
-    /// Number of bytes in these ranges; of bytes that cannot be decompressed, as they are stored.
+    /// Number of bytes in these ranges. Bytes that cannot be decompressed are counted as stored.
     pub bytes: u64,
     by_kind: BTreeMap<FaultKind, u64>,
     /// Maximum number of faults that are kept.
     most: usize,
     /// The first faults, by place.
     first: Vec<Fault>,
-    /// The last range of each shard, which the next piece may continue.
+    /// The last range of each shard, which the next part of the shard may continue.
     open: BTreeMap<usize, Arc<Error>>,
 }
 
@@ -168,7 +169,7 @@ impl DamageReport {
         self.add(fault);
     }
 
-    /// Adds a range of a shard, or a piece that continues the last one.
+    /// Adds a range of a shard, or a part that continues the last range.
     pub fn add_lost(&mut self, shard: usize, lost: Lost) {
         let bytes = lost.bytes.len() as u64;
         self.bytes += bytes;

@@ -1,4 +1,5 @@
-//! What can go wrong with a file, and which file it was. The codec knows the record and the byte; here the name is added.
+//! Errors of reading and writing files, each with the path of the file. The codec's errors have the record and the
+//! byte; this module adds the path.
 
 use std::{
     fmt, fs, io,
@@ -13,10 +14,11 @@ use crate::{
     system::{is_machine, is_out_of_files},
 };
 
-/// The result of everything fallible in this crate.
+/// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with the file that it is about. Its message is one line, `path: cause`; the cause is its source.
+/// An error with the path of its file. The message is one line, `path: cause`. [`source`](std::error::Error::source) is
+/// the cause.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -26,124 +28,124 @@ struct Inner {
     kind: ErrorKind,
 }
 
-/// What is wrong.
+/// The kinds of errors.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The system refused.
+    /// An I/O error of the operating system, of an object store or of a web server.
     Io(io::Error),
-    /// The codec found the records to be other than they should be.
+    /// An error of the codec: corrupt or truncated records, records that do not fit the schema, or an exceeded limit.
     Codec(tfarrow_codec::Error),
-    /// The file is something else.
+    /// The file is not TFRecord.
     NotTfRecord {
-        /// What it looks like, and the next step where there is one.
+        /// Description of the format that the first bytes look like, with the next step for the user if there is one.
         looks_like: String,
-        /// Whether that is a format; a shard whose first bytes are damaged looks like none.
+        /// Whether the first bytes are those of a known format. `false` for a shard whose first bytes are corrupt.
         is_known: bool,
     },
-    /// The compressed bytes are not what was written.
+    /// The compressed data is corrupt.
     Damaged {
-        /// How the file is compressed.
+        /// The compression of the file.
         compression: Compression,
-        /// In which way it is damaged.
+        /// The kind of damage.
         damage: Damage,
-        /// The offset in bytes in the compressed file.
+        /// Offset in bytes in the compressed file.
         offset: u64,
-        /// The number of the record that could not be read, from 0.
+        /// Number of the record that cannot be read, from 0.
         record: u64,
     },
-    /// A part of a Parquet or Arrow file is not what was written.
+    /// The checksum of a part of a Parquet or Arrow file does not match.
     Checksum {
-        /// Which part, in words.
+        /// Description of the part, such as its column and row group.
         part: String,
-        /// The number of its first record, from 0.
+        /// Number of the first record of the part, from 0.
         record: u64,
-        /// Where it begins in the file; 0 for what says where all else is.
+        /// Offset in bytes of the part in the file; 0 for the metadata of the file.
         offset: u64,
     },
-    /// A source names nothing to read.
+    /// A source contains no shards.
     NoShards {
-        /// Where it was looked: a folder or a glob, in words.
+        /// Description of the place that was searched: a folder or a glob.
         looked: String,
-        /// What was found there and skipped.
+        /// The files that were found there and skipped.
         skipped_files: SkippedFiles,
     },
-    /// A glob that cannot be understood.
+    /// A glob has invalid syntax.
     Glob(globset::Error),
-    /// The output is there already.
+    /// The output file exists.
     Exists,
-    /// The output's name belongs to something that is no file: a folder or a device.
+    /// The path of the output is that of a folder or a device.
     NotAFile,
-    /// A feature has more than one kind. The message names the place of each.
+    /// A feature has several kinds. The message has the place of each kind.
     MixedKinds(String),
-    /// The shards hold more than one kind of records. The message names the files.
+    /// The shards contain several kinds of records. The message has the names of files.
     MixedRecords(String),
-    /// The caller wanted no more.
+    /// The caller stopped the operation.
     Stopped,
-    /// The caller asked for something that cannot be.
+    /// The arguments of the caller are invalid.
     Usage(&'static str),
 }
 
-/// In which way compressed bytes are damaged.
+/// The kinds of damage in compressed data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// They end too early.
+    /// The data is truncated.
     Truncated,
-    /// Something else follows them.
+    /// Other bytes follow the data.
     Trailing,
-    /// They do not inflate, or to other bytes than were compressed: says why.
+    /// The data does not decompress, or its checksum does not match. Contains the reason.
     Corrupt(String),
-    /// They become more than this many times as long: a bomb, unless somebody knows better.
+    /// The compression ratio exceeds the limit, as that of a decompression bomb does.
     Bomb {
-        /// The limit.
+        /// The limit for the ratio of decompressed to compressed bytes.
         limit: u64,
     },
 }
 
-/// How many files a source named that were skipped, and why.
+/// The number of files of a source that were skipped, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkippedFiles {
-    /// For their names: hidden ones, and those of indexes and descriptions.
+    /// Files with names that are always skipped: hidden files, indexes and descriptions.
     pub by_name: u64,
-    /// For being empty.
+    /// Empty files.
     pub empty: u64,
-    /// For being no TFRecord, Parquet or Arrow file.
+    /// Files that are not TFRecord, Parquet or Arrow.
     pub other: u64,
-    /// For being of a format that was not asked for.
+    /// Files of a known format that was not requested.
     pub unwanted: u64,
-    /// For being TensorBoard's, beside files of other records.
+    /// Files of TensorBoard next to files with other records.
     pub events: u64,
-    /// One of the last three kinds, as an example.
+    /// An example of `other`, `unwanted` or `events`.
     pub example: Option<PathBuf>,
-    /// What the example looks like, where that is known.
+    /// Description of the format of the example, if known.
     pub looks_like: Option<String>,
 }
 
 impl SkippedFiles {
-    /// Whether there is more to it than what names tell: something that may be data.
+    /// Returns whether skipped files may contain data: files that were skipped for another reason than their names.
     pub fn may_matter(&self) -> bool {
         self.empty + self.other + self.unwanted + self.events > 0
     }
 
-    /// Adds a file of no known format.
+    /// Adds a file of an unknown format.
     pub(crate) fn other(&mut self, path: PathBuf) {
         self.other += 1;
         self.example.get_or_insert(path);
     }
 
-    /// Adds a file of a format that was not asked for.
+    /// Adds a file of a format that was not requested.
     pub fn unwanted(&mut self, path: PathBuf) {
         self.unwanted += 1;
         self.example.get_or_insert(path);
     }
 
-    /// Adds a file of TensorBoard's.
+    /// Adds a file of TensorBoard.
     pub(crate) fn events(&mut self, path: PathBuf) {
         self.events += 1;
         self.example.get_or_insert(path);
     }
 
-    /// Adds what another source has that was skipped.
+    /// Adds the skipped files of another source.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { by_name, empty, other, unwanted, events, example, looks_like } = other;
         self.by_name += by_name;
@@ -158,17 +160,18 @@ impl SkippedFiles {
 }
 
 impl Error {
-    /// An error about the file at `path`.
+    /// Creates an error about the file at `path`.
     pub fn new(path: impl Into<PathBuf>, kind: ErrorKind) -> Self {
         Self(Box::new(Inner { path: Some(path.into()), kind }))
     }
 
-    /// An error that is about no one file.
+    /// Creates an error that is not about a single file.
     pub(crate) fn general(kind: ErrorKind) -> Self {
         Self(Box::new(Inner { path: None, kind }))
     }
 
-    /// What the system said of the file at `path`. Of a link that leads nowhere it says that it is not there itself.
+    /// Creates an I/O error about the file at `path`. The operating system reports a broken link as a missing file; the
+    /// message then has the target of the link instead.
     pub fn io(path: impl Into<PathBuf>, error: io::Error) -> Self {
         let path = path.into();
         let error = match fs::read_link(&path) {
@@ -180,22 +183,22 @@ impl Error {
         Self::new(path, ErrorKind::Io(error))
     }
 
-    /// What the codec said of the file at `path`.
+    /// Creates an error of the codec about the file at `path`.
     pub fn codec(path: impl Into<PathBuf>, error: tfarrow_codec::Error) -> Self {
         Self::new(path, ErrorKind::Codec(error))
     }
 
-    /// The file that the error is about, where it is about one.
+    /// The file that the error is about; `None` if it is not about a single file.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// What a caller can do about it, the best first; empty if the message is all that can be said.
+    /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self.kind() {
             ErrorKind::Codec(error) => error.remedies(),
@@ -217,7 +220,7 @@ impl Error {
         }
     }
 
-    /// Whether bytes are not what was written, or end too early.
+    /// Returns whether the data is corrupt or truncated.
     pub fn is_damage(&self) -> bool {
         match self.kind() {
             ErrorKind::Damaged { .. } | ErrorKind::Checksum { .. } => true,
@@ -227,18 +230,18 @@ impl Error {
         }
     }
 
-    /// Whether the machine failed: it is out of file descriptors or memory, a disk or a network cannot be read. That says
-    /// nothing about the file, and is never counted as damage.
+    /// Returns whether the machine failed: it is out of file descriptors or memory, or a disk or a network cannot be
+    /// read. Such a failure is no finding about the file, and never counts as damage.
     pub fn is_machine(&self) -> bool {
         matches!(self.kind(), ErrorKind::Io(error) if is_machine(error))
     }
 
-    /// Whether the process, or the machine, has as many files open as it may.
+    /// Returns whether the process or the machine has the maximum number of files open.
     pub fn is_out_of_files(&self) -> bool {
         matches!(self.kind(), ErrorKind::Io(error) if is_out_of_files(error))
     }
 
-    /// Whether bytes end too early, as those of a file do that is still being written.
+    /// Returns whether the data is truncated, as that of a file is while it is being written.
     pub(crate) fn is_cut_short(&self) -> bool {
         match self.kind() {
             ErrorKind::Damaged { damage, .. } => *damage == Damage::Truncated,
@@ -247,7 +250,8 @@ impl Error {
         }
     }
 
-    /// The number of the record to blame, where the error lies in the data; what else fails comes after all records.
+    /// The number of the record that caused the error; `u64::MAX` for errors without a record, which are ordered after
+    /// all records.
     pub(crate) fn record(&self) -> u64 {
         match self.kind() {
             ErrorKind::Codec(error) => error.position().record,
@@ -267,7 +271,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// A path as messages show it: as it is, unless that would break the line.
+/// Formats a path for messages: escaped if it has control characters, which could break the line.
 pub(crate) fn shown(path: &Path) -> String {
     let text = path.display().to_string();
     if text.chars().any(char::is_control) { format!("{text:?}") } else { text }
@@ -336,7 +340,7 @@ impl fmt::Display for SkippedFiles {
 }
 
 impl From<tfarrow_codec::Error> for Error {
-    /// An error of a schema, which is about no one file.
+    /// Creates an error of a schema, which is not about a single file.
     fn from(error: tfarrow_codec::Error) -> Self {
         Self::general(ErrorKind::Codec(error))
     }

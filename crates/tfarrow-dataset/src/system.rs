@@ -1,4 +1,4 @@
-//! IO errors: failures of the machine, and findings about a file.
+//! I/O errors: failures of the machine, and findings about a file.
 //!
 //! A file that is missing, not readable by the user, or a broken link is a finding about the data set, which `verify`
 //! reports. A machine without free file descriptors or memory, a disk that cannot be read, and a network that is down are

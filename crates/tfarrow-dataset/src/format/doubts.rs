@@ -24,8 +24,8 @@ use super::{
     members::{MemberBuffer, WINDOW_BITS, begins_with_magic},
 };
 
-/// Number of compressed bytes after which a doubt is settled in favour of the current member. A stored block that was
-/// truncated takes up to 64 KiB of what follows, and the bytes after it may look valid for a while.
+/// Number of compressed bytes after which a doubt is settled in favour of the current member. A truncated stored block
+/// takes up to 64 KiB of the bytes after it, and the decoder may accept further bytes for a while.
 const DOUBTFUL: u64 = 128 << 10;
 /// Number of decompressed bytes after which a doubt is settled in favour of the current member, and largest step of
 /// decompression.

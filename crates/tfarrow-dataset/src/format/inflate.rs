@@ -208,7 +208,7 @@ impl Inflate {
             let count = self.step(&mut byte);
             let is_inside = self.state == InflateState::Inside;
             if is_begun && is_inside && (count == 0 || byte[0] != MAGIC[0]) {
-                // Replaces the decoder's error, since the bytes are not of its member.
+                // Replaces the decoder's error, since the bytes do not belong to its member.
                 self.truncate_member(place);
             } else {
                 if is_inside {

@@ -1,4 +1,4 @@
-//! Formats: what a file contains, recognized by its bytes, and its bytes without compression.
+//! Formats: recognition of the format of a file by its bytes, and decompression.
 //!
 //! ```text
 //! file ─▶ StoredInput ─┬──────────────▶ Stream ─▶ FrameBuffer of the codec      plain

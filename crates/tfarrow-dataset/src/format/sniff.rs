@@ -31,7 +31,7 @@ const ARROW: &[u8] = b"ARROW1";
 /// Properties of a shard, besides its format, that its first bytes show.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HeadInfo {
-    /// The compression, if a sound record follows, or nothing.
+    /// The compression, if a valid record follows or the file has no data.
     pub(crate) compression: Option<Compression>,
     /// The kind of the first records.
     pub(crate) payload: Payload,
@@ -63,7 +63,7 @@ impl ShardFormat {
     /// or has the name of one.
     ///
     /// # Errors
-    /// An IO error.
+    /// An I/O error.
     pub fn sniff(path: &Path) -> Result<Option<Self>> {
         Self::sniff_head(path).map(|(format, _)| format)
     }
@@ -111,7 +111,7 @@ impl ShardFormat {
     /// bytes as records usually take.
     ///
     /// # Errors
-    /// An IO error.
+    /// An I/O error.
     pub(crate) fn has_record_after_damage(path: &Path) -> Result<bool> {
         let wrap = |error| Error::io(path, error);
         let mut file = File::open(path).map_err(wrap)?;

@@ -72,7 +72,7 @@ impl ShardBatchReader {
         Arc::clone(self.decoder.schema())
     }
 
-    /// Returns what was skipped since the last call: always nothing unless the reader or the decoder skips.
+    /// Returns the damage that was skipped since the last call. It is empty unless the reader or the decoder skips.
     pub fn take_skipped(&mut self) -> DamageReport {
         std::mem::take(&mut self.skipped)
     }

@@ -1,4 +1,4 @@
-//! How many records a shard has.
+//! Counting the records of a shard.
 
 use std::{
     fs::File,
@@ -9,14 +9,15 @@ use tfarrow_codec::frame::{HEADER, frame_length};
 
 use crate::{Compression, Error, ReadOptions, Result, Shard, ShardReader};
 
-/// Records of at least so many bytes are hopped over: reading a header alone then costs less than reading on.
+/// Minimum mean size in bytes of records whose data is skipped with seeks. Below it, reading everything is faster than
+/// a seek for each header.
 const HOP_BYTES: u64 = 64 << 10;
 
-/// The number of records in a shard. Checks the CRC of every length; the data is not looked at, and hopped over where
-/// that is faster.
+/// Returns the number of records in a shard. Verifies the CRC of every length. Does not verify the data, and skips it
+/// where that is faster.
 ///
 /// # Errors
-/// What the system says, damaged lengths, and a shard that is cut off.
+/// I/O errors, corrupt lengths, and truncated shards.
 pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
     let mut reader = ShardReader::open(shard, options)?;
     let (mut records, mut bytes) = (0, 0);
@@ -27,7 +28,7 @@ pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
         if plain && bytes / records.max(1) >= HOP_BYTES {
             return match hop(shard, records, reader.offset()).map_err(|error| Error::io(&shard.path, error))? {
                 Some(records) => Ok(records),
-                // Something is wrong, and reading on is what tells where.
+                // A header is corrupt or truncated. The reader finds it again, and returns the error with its position.
                 None => read_on(reader, records),
             };
         }
@@ -42,7 +43,7 @@ fn read_on(mut reader: ShardReader, mut records: u64) -> Result<u64> {
     Ok(records)
 }
 
-/// Counts on from `offset`, from header to header; `None` where one is not as it should be.
+/// Continues the count at `offset`, from header to header. `None` if a header is corrupt or a frame is truncated.
 fn hop(shard: &Shard, mut records: u64, mut offset: u64) -> io::Result<Option<u64>> {
     let mut file = File::open(shard.local_path())?;
     let end = file.metadata()?.len();

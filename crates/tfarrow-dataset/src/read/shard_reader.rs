@@ -25,11 +25,11 @@ use crate::{
     },
 };
 
-/// Default size of a chunk in bytes. Small enough to stay in a core's cache on its way from the CRC to the columns, large
-/// enough that the work for each chunk does not show.
+/// Default size of a chunk in bytes. A chunk stays in the cache of a core from the CRC to the columns, and the cost per
+/// chunk is negligible.
 pub const CHUNK_BYTES: usize = 2 << 20;
 
-/// How shards are read.
+/// Options of reading shards.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     /// Number of bytes that are read, and whose records are returned, at once. By default [`CHUNK_BYTES`].
@@ -42,13 +42,13 @@ pub struct ReadOptions {
     pub partial_tail: PartialTail,
 }
 
-/// What a truncated last record means.
+/// The treatment of a truncated last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PartialTail {
-    /// It is an error.
+    /// Report an error.
     #[default]
     Fail,
-    /// The file is still being written: the record is ignored.
+    /// Ignore the record: the file is still being written.
     Ignore,
 }
 
@@ -81,22 +81,22 @@ pub struct ShardReader {
     state: State,
     on_error: OnError,
     partial_tail: PartialTail,
-    /// What [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned yet.
+    /// The damage that [`next`](Self::next) has skipped and [`lost`](Self::lost) has not returned yet.
     lost: DamageReport,
 }
 
-/// How far a shard is read.
+/// The progress of reading a shard.
 enum State {
     /// The stream has more bytes.
     Reading,
     /// The stream has ended. The buffer may contain more segments.
     Ended,
-    /// The stream broke off, which is not reported yet. The buffer may contain more segments.
+    /// The stream failed, which is not reported yet. The buffer may contain more segments.
     Failed(Failure),
-    /// That the stream broke off is reported. After the segments in the buffer come the stored bytes up to the next gzip
-    /// member, from which the stream continues.
+    /// The failure of the stream is reported. After the segments in the buffer come the stored bytes up to the next
+    /// gzip member, from which the stream continues.
     Salvaging,
-    /// Everything was returned, or an error was.
+    /// The end, or an error, was returned.
     Done,
 }
 
@@ -104,14 +104,14 @@ impl ShardReader {
     /// Opens a shard.
     ///
     /// # Errors
-    /// An IO error, and [`ErrorKind::NotTfRecord`] if the file has another format.
+    /// An I/O error, and [`ErrorKind::NotTfRecord`] if the file has another format.
     pub fn open(shard: &Shard, options: &ReadOptions) -> Result<Self> {
         let source = shard.open().map_err(|error| Error::io(&shard.path, error))?;
         let size = (!shard.is_stream()).then_some(shard.size);
         Self::new(source, shard.path.clone(), size, options)
     }
 
-    /// Reads a shard from any source of bytes. Errors call it `name`.
+    /// Reads a shard from any source of bytes. Errors have `name` as its path.
     ///
     /// # Errors
     /// An error of the source, and [`ErrorKind::NotTfRecord`] if the bytes have another format.
@@ -146,7 +146,7 @@ impl ShardReader {
     /// Reads a plain file on this machine from record `record` on, which starts at the offset `offset`.
     ///
     /// # Errors
-    /// An IO error.
+    /// An I/O error.
     pub(crate) fn resume(shard: &Shard, options: &ReadOptions, record: u64, offset: u64) -> Result<Self> {
         let open = || {
             let mut file = File::open(shard.local_path())?;
@@ -159,10 +159,11 @@ impl ShardReader {
         Ok(reader)
     }
 
-    /// Returns the next records; `None` at the end. What is skipped before them is counted, see [`lost`](Self::lost).
+    /// Returns the next records; `None` at the end. Damage that is skipped before them is counted, see
+    /// [`lost`](Self::lost).
     ///
     /// # Errors
-    /// An IO error and, unless they are skipped, corrupt and truncated records. The records before are returned first.
+    /// An I/O error and, unless they are skipped, corrupt and truncated records. The records before are returned first.
     #[expect(clippy::should_implement_trait, reason = "the iterator returns the same with the two wrappers swapped")]
     pub fn next(&mut self) -> Result<Option<Records>> {
         loop {
@@ -189,7 +190,7 @@ impl ShardReader {
         segment
     }
 
-    /// Returns what [`next`](Self::next) has skipped since the last call.
+    /// Returns the damage that [`next`](Self::next) has skipped since the last call.
     pub fn lost(&mut self) -> DamageReport {
         mem::take(&mut self.lost)
     }
@@ -240,11 +241,11 @@ impl ShardReader {
         Ok(Some(Lost { error, offset, bytes, is_stored }))
     }
 
-    /// Returns the error in the shard that an error of its records is. A record is truncated where the stream broke off:
-    /// then that is the error.
+    /// Returns the error in the shard for an error of its records. If the stream failed, its last record is truncated,
+    /// and the failure is returned instead.
     ///
     /// # Errors
-    /// An IO error, which cannot be skipped.
+    /// An I/O error, which cannot be skipped.
     fn explain(&mut self, error: tfarrow_codec::Error) -> Result<Error> {
         if error.category() == Category::Truncated
             && let Some(failure) = self.take_failure()
@@ -254,8 +255,8 @@ impl ShardReader {
         Ok(Error::codec(&self.path, error))
     }
 
-    /// Continues after the last segment in the buffer: with the error at which the stream broke off between two records,
-    /// or with stored bytes. `None` at the end or, in the state [`State::Reading`], if the stream continues.
+    /// Continues after the last segment in the buffer: with the failure of the stream between two records, or with
+    /// stored bytes. `None` at the end or, in the state [`State::Reading`], if the stream continues.
     fn end(&mut self) -> Result<Option<Lost>> {
         if let Some(failure) = self.take_failure() {
             let error = self.failed(failure, self.buffer.record())?;
@@ -280,7 +281,7 @@ impl ShardReader {
         Ok(lost)
     }
 
-    /// Takes the failure with which the stream broke off, if it is not reported yet: stored bytes are what comes next.
+    /// Takes the failure of the stream, if it is not reported yet. Stored bytes follow it.
     fn take_failure(&mut self) -> Option<Failure> {
         match mem::replace(&mut self.state, State::Salvaging) {
             State::Failed(failure) => Some(failure),
@@ -291,10 +292,10 @@ impl ShardReader {
         }
     }
 
-    /// Returns the error that the stream broke off in the record of this number.
+    /// Creates the error that the stream failed in the record of this number.
     ///
     /// # Errors
-    /// An IO error, which cannot be skipped.
+    /// An I/O error, which cannot be skipped.
     fn failed(&self, failure: Failure, record: u64) -> Result<Error> {
         let offset = self.stream.stored_bytes();
         match error(self.path.clone(), failure, self.compression(), offset, record) {
@@ -319,7 +320,7 @@ impl ShardReader {
         self.partial_tail == PartialTail::Ignore && error.is_cut_short()
     }
 
-    /// How the shard is compressed.
+    /// The compression of the shard.
     pub fn compression(&self) -> Compression {
         self.stream.compression()
     }
@@ -348,7 +349,7 @@ impl Iterator for ShardReader {
     }
 }
 
-/// The error that a failure of the stream is, in the file `path` at the stored byte `offset`.
+/// Creates the error of a failure of the stream, in the file `path` at the stored byte `offset`.
 fn error(path: PathBuf, failure: Failure, compression: Compression, offset: u64, record: u64) -> Error {
     match failure {
         Failure::Io(error) => Error::io(path, error),

@@ -1,4 +1,4 @@
-//! Shards: what one shard is, and how sets of shards are named, ordered and checked to be complete.
+//! Shards: one shard of a data set, and the naming, order and completeness of sets of shards.
 
 pub(crate) mod glob;
 pub(crate) mod missing;

@@ -73,7 +73,7 @@ impl Shard {
         self.head = head;
     }
 
-    /// The compression, if the first bytes were read, and a sound record follows, or nothing.
+    /// The compression, if the first bytes were read, and a valid record follows or the file has no data.
     pub fn compression(&self) -> Option<Compression> {
         self.head.compression
     }
@@ -120,7 +120,7 @@ impl Shard {
     /// format and size. Does nothing for other shards. The copy is removed when the last clone of the shard is dropped.
     ///
     /// # Errors
-    /// An IO error.
+    /// An I/O error.
     pub fn spool(&mut self) -> Result<()> {
         if self.is_stream() || self.needs_local_copy() { self.copy() } else { Ok(()) }
     }
@@ -144,7 +144,7 @@ impl Shard {
     /// standard input or remote. Does nothing for other shards.
     ///
     /// # Errors
-    /// An IO error.
+    /// An I/O error.
     pub fn spool_columnar(&mut self) -> Result<()> {
         if self.is_remote() && self.format != ShardFormat::TfRecord {
             return self.copy();

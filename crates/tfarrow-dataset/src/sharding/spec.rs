@@ -39,7 +39,7 @@ impl<'a> ShardSpec<'a> {
     /// Returns the paths of all shards, in the order of their numbers.
     ///
     /// # Errors
-    /// A shard is missing or exists twice, or an IO error.
+    /// A shard is missing or exists twice, or an I/O error.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         let here = Path::new(".");
         let folder = if self.folder.as_os_str().is_empty() { here } else { self.folder };

@@ -20,7 +20,7 @@ use crate::{
 /// Returns the shards of a shard spec.
 ///
 /// # Errors
-/// A shard is missing, or an IO error.
+/// A shard is missing, or an I/O error.
 pub(super) fn find_by_spec(spec: &ShardSpec<'_>, filter: FormatFilter) -> Result<Resolved> {
     let file = |path: PathBuf| {
         let metadata = fs::metadata(&path).map_err(|error| Error::io(&path, error))?;
@@ -32,7 +32,7 @@ pub(super) fn find_by_spec(spec: &ShardSpec<'_>, filter: FormatFilter) -> Result
 /// Returns the shard that a file is, whatever its format. A pipe or a device is a stream.
 ///
 /// # Errors
-/// An IO error.
+/// An I/O error.
 pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter) -> Result<Shard> {
     let name = file_name(path);
     if !metadata.is_file() {
@@ -64,7 +64,7 @@ fn file_name(path: &Path) -> PathBuf {
 /// Finds the shards in a folder and below it.
 ///
 /// # Errors
-/// There is no shard, or an IO error.
+/// There is no shard, or an I/O error.
 pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter) -> Result<Resolved> {
     let mut search = Search::new(folder, filter);
     search.folder(folder)?;
@@ -76,7 +76,7 @@ pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter) -> Result<Reso
 /// Finds the shards that match a glob.
 ///
 /// # Errors
-/// The glob is invalid, there is no shard, or an IO error.
+/// The glob is invalid, there is no shard, or an I/O error.
 pub(super) fn find_by_glob(pattern: &str, filter: FormatFilter) -> Result<Resolved> {
     let glob = Glob::new(pattern).map_err(|error| Error::new(pattern, ErrorKind::Glob(error)))?;
     let mut search = Search::new(&glob.prefix, filter);
@@ -228,7 +228,7 @@ impl Search {
     /// them, and broken links, unless `is_relevant` returns `true` for the path.
     ///
     /// # Errors
-    /// An IO error, unless the entry becomes a shard whose reading reports it.
+    /// An I/O error, unless the entry becomes a shard whose reading reports it.
     fn next_entry(
         &mut self,
         walk: &mut walkdir::IntoIter,
@@ -290,7 +290,7 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 fn walk_error(path: &Path, error: walkdir::Error) -> Error {
-    // Only the error of a loop has no IO error as its cause.
+    // Only the error of a loop has no I/O error as its cause.
     let error = error.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
     Error::io(path, error)
 }

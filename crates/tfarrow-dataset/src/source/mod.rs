@@ -38,7 +38,7 @@ use crate::{
 /// Calls [`resolve_filtered`] with [`FormatFilter::Any`].
 ///
 /// # Errors
-/// A source names no shard, or an IO error.
+/// A source names no shard, or an I/O error.
 pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
     resolve_filtered(sources, FormatFilter::Any).map(|resolved| resolved.shards)
 }
@@ -67,7 +67,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// A file that two sources name is returned once.
 ///
 /// # Errors
-/// A source names no shard; the error contains where shards were searched, and which files were skipped. Or an IO error.
+/// A source names no shard; the error contains where shards were searched, and which files were skipped. Or an I/O error.
 pub fn resolve_filtered<S: AsRef<OsStr>>(sources: &[S], filter: FormatFilter) -> Result<Resolved> {
     if sources.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: no source is named")));

@@ -42,7 +42,7 @@ impl fmt::Debug for Object {
 }
 
 impl Object {
-    /// Creates an object from what its store returned about it.
+    /// Creates an object from the metadata that its store returned.
     pub(crate) fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
         let (store, key) = (Arc::clone(store), meta.location);
         Self { store, key, size: meta.size, tag: meta.e_tag, has_ranges: true, has_query: false }

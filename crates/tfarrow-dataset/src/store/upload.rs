@@ -99,7 +99,7 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
 /// Returns the names of the files or objects in a folder; none if there is no such folder.
 ///
 /// # Errors
-/// An IO error, or a request failed.
+/// An I/O error, or a request failed.
 #[doc(hidden)]
 pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error| Error::io(folder, error);
@@ -119,7 +119,7 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Uploads the file at `path` as an object, whose URL is `target`. The object appears when it is complete.
 ///
 /// # Errors
-/// [`ErrorKind::Exists`] if the object exists and `overwrite` is `false`, an IO error, or a request failed.
+/// [`ErrorKind::Exists`] if the object exists and `overwrite` is `false`, an I/O error, or a request failed.
 pub(crate) fn upload(path: &Path, target: &Path, (store, key): OutputObject, overwrite: bool) -> Result<()> {
     let failed = |error| Error::io(target, error);
     let file = File::open(path).map_err(|error| Error::io(path, error))?;

@@ -44,7 +44,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] if the file exists and `overwrite` is `false`, [`ErrorKind::NotAFile`] if `target` is a folder or
-    /// a device, or an IO error. Whether an object exists is checked by [`persist`](Self::persist).
+    /// a device, or an I/O error. Whether an object exists is checked by [`persist`](Self::persist).
     pub fn create(target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
         match output_object(&target)? {
@@ -97,7 +97,7 @@ impl OutputFile {
     /// Writes the file to the disk and closes it. It does not have its name yet.
     ///
     /// # Errors
-    /// An IO error. The temporary file is removed.
+    /// An I/O error. The temporary file is removed.
     pub fn close(self) -> Result<CompleteFile> {
         let Self { target, object, temp, overwrite } = self;
         let synced = temp.as_file().sync_all().and_then(|()| temp.as_file().metadata());
@@ -133,7 +133,7 @@ impl CompleteFile {
     /// Returns the complete file that another run has [left](Self::leave) at `part`, in the folder of `target`.
     ///
     /// # Errors
-    /// An IO error.
+    /// An I/O error.
     pub fn found(part: &Path, target: impl Into<PathBuf>, overwrite: bool) -> Result<Self> {
         let target = target.into();
         let found = fs::metadata(part).and_then(|metadata| Ok((TempPath::try_from_path(part)?, metadata.len())));
@@ -161,7 +161,7 @@ impl CompleteFile {
     /// Gives the file its name, or uploads it.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] if the file or object exists and may not be overwritten, an IO error, or a request failed. The
+    /// [`ErrorKind::Exists`] if the file or object exists and may not be overwritten, an I/O error, or a request failed. The
     /// temporary file is removed.
     pub fn persist(self) -> Result<()> {
         let Self { target, object, temp, overwrite, .. } = self;

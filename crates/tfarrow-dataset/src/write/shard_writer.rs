@@ -29,7 +29,7 @@ pub struct ShardWriter<W: Write> {
     sink: Sink<W>,
 }
 
-/// The sink behind an encoder.
+/// The sink, and the compressor that writes to it.
 enum Sink<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
