@@ -1,4 +1,5 @@
-//! What can be wrong with input, and where. Messages name the place first; whoever opened the file puts its name before.
+//! Errors of decoding and encoding, with their position in the data. Messages begin with the position. The crate that
+//! opened the file adds the path in front.
 
 use std::fmt;
 
@@ -6,10 +7,10 @@ use arrow_schema::ArrowError;
 
 use crate::{Limit, MOST_RECORD_BYTES, RecordType, Remedy};
 
-/// The result of everything fallible in this crate.
+/// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with its place. One word wide, since every step of the hot loop returns it.
+/// An error with its position. It has the size of a pointer, since every step of the hot loop returns it.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -19,182 +20,182 @@ struct Inner {
     position: Position,
 }
 
-/// Where in a stream of records something was found.
+/// The position of an error in a stream of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The record's number in its shard, counted from 0.
+    /// Number of the record in its shard, counted from 0.
     pub record: u64,
     /// The offset in bytes of the record's frame in the decompressed shard.
     pub offset: u64,
-    /// The name of the feature, where one is to blame.
+    /// Name of the feature, if the error is about one.
     pub feature: Option<Box<str>>,
 }
 
-/// What programs branch on.
+/// The categories of errors that callers distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// The input ends inside a frame.
     Truncated,
-    /// The bytes are not what was written: a checksum fails.
+    /// The bytes are corrupt: a CRC does not match.
     Corrupt,
-    /// The bytes are whole, but not what was expected: other payloads, kinds or lengths.
+    /// The bytes are intact, and do not have the expected form: messages of another type, or features of another kind
+    /// or length.
     Data,
-    /// A limit of [`Limits`](crate::Limits) or of Arrow itself is passed.
+    /// A limit of [`Limits`](crate::Limits), of Arrow or of protobuf is exceeded.
     Limit,
-    /// The caller asked for something that cannot be.
+    /// The arguments of the caller are invalid: a schema, or an array.
     Usage,
 }
 
-/// What is wrong.
+/// The kinds of errors.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The CRC of a frame's length does not hold: the length is not believed, and the shard cannot be read on.
+    /// The CRC of a frame's length does not match. The length is not used, so that the end of the frame is unknown.
     LengthCrc {
-        /// The masked CRC that the length bytes have.
+        /// The masked CRC computed from the length.
         expected: u32,
-        /// The masked CRC that stands in the file.
+        /// The masked CRC stored in the file.
         found: u32,
     },
-    /// The CRC of a frame's payload does not hold.
+    /// The CRC of a frame's payload does not match.
     DataCrc {
-        /// The masked CRC that the payload has.
+        /// The masked CRC computed from the payload.
         expected: u32,
-        /// The masked CRC that stands in the file.
+        /// The masked CRC stored in the file.
         found: u32,
     },
     /// The input ends inside a frame.
     Truncated {
-        /// Bytes of the frame that are there.
+        /// Number of bytes of the frame that the input has.
         found: u64,
-        /// Bytes that the frame has, as far as its header is there to say so.
+        /// Number of bytes of the complete frame; `None` if its header is truncated.
         expected: Option<u64>,
     },
-    /// The payload is not the protobuf message it should be.
+    /// The payload is not a protobuf message of the expected type.
     Wire(WireError),
-    /// A record has a field that a record of its type has not: the data set is something else.
+    /// A record has a field that its record type does not define: the data set probably has another type.
     Foreign {
-        /// The number of the field.
+        /// The field number.
         field: u32,
-        /// What the data set was taken for.
+        /// The expected record type.
         record_type: &'static str,
     },
     /// A feature has another kind than its column.
     Kind {
-        /// What the column holds.
+        /// The kind of the column.
         expected: &'static str,
-        /// What the record has.
+        /// The kind in the record.
         found: &'static str,
     },
-    /// A scalar column meets a list that has not exactly one value.
+    /// The list for a scalar column does not have exactly one value.
     NotScalar {
-        /// How many values the list has.
+        /// Number of values in the list.
         found: usize,
     },
-    /// A text column meets bytes that are no UTF-8.
+    /// The bytes for a text column are not UTF-8.
     NotUtf8,
-    /// A value does not fit the type that a reader declared for it.
+    /// A value does not have the type that a reader declared for it.
     Declared {
-        /// What was declared, in words.
+        /// Description of the declared type.
         expected: String,
-        /// What the record has, in words.
+        /// Description of the value in the record.
         found: String,
     },
-    /// A limit is passed.
+    /// A limit is exceeded.
     Limit {
-        /// What is limited.
+        /// Name of the limited quantity.
         what: &'static str,
         /// The limit.
         limit: u64,
-        /// What was found.
+        /// The actual number.
         found: u64,
-        /// Which of [`Limits`](crate::Limits) it is; `None` where it is Arrow's own or protobuf's.
+        /// The limit in [`Limits`](crate::Limits); `None` for a limit of Arrow or of protobuf.
         name: Option<Limit>,
     },
-    /// The records of one batch have more together than Arrow can count, for which no one of them is to blame. Fewer at
-    /// once can be decoded.
+    /// The records of a batch have more bytes or values together than Arrow's 32-bit offsets can count. No single
+    /// record causes it; batches of fewer records can be decoded.
     BatchLimit {
-        /// What is counted.
+        /// Name of the counted quantity.
         what: &'static str,
-        /// As far as Arrow can count.
+        /// Arrow's limit.
         limit: u64,
-        /// What was found.
+        /// The actual number.
         found: u64,
-        /// How many records the batch has, from the one at the error's position on.
+        /// Number of records in the batch. The first one is at the position of the error.
         records: u64,
     },
-    /// A data set has more different names of features than [`Limits`](crate::Limits) allow, which no one record is to
-    /// blame for.
+    /// The features of a data set have more names than [`Limits`](crate::Limits) allow. No single record causes it.
     ManyNames {
-        /// How many there may be.
+        /// Maximum number of names.
         columns: usize,
-        /// How many bytes they may have together.
+        /// Maximum number of bytes of all names together.
         name_bytes: usize,
-        /// Which of the two is passed.
+        /// The exceeded limit of the two.
         passed: Limit,
     },
-    /// A column cannot be decoded to or encoded from.
+    /// Records cannot be decoded to the column, or it cannot be encoded.
     Unsupported {
-        /// The column, and why.
+        /// The column and the reason.
         reason: String,
-        /// What else can be written.
+        /// Changes to the column that make it supported.
         remedies: Vec<Remedy>,
     },
-    /// A value would change on its way, unless losses are allowed.
+    /// A value cannot be written without a change, and losses are not allowed.
     Lossy {
         /// The value and its change.
         reason: String,
-        /// What else can be written, besides allowing losses.
+        /// Changes to the column that avoid the loss, besides allowing losses.
         remedies: Vec<Remedy>,
     },
-    /// A feature has more than one kind in one data set.
+    /// A feature has several kinds in one data set.
     MixedKinds(String),
-    /// Arrow refused to build an array or a batch.
+    /// Arrow cannot build an array or a batch.
     Arrow(ArrowError),
 }
 
 impl ErrorKind {
-    /// A column that cannot be decoded to or encoded from, for which only its reason is known.
+    /// Creates the error of a column that is not supported, without remedies.
     pub(crate) fn unsupported(reason: impl Into<String>) -> Self {
         Self::Unsupported { reason: reason.into(), remedies: Vec::new() }
     }
 }
 
-/// In which way bytes fail to be protobuf wire.
+/// The reasons why bytes are not a valid protobuf message, or exceed a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// A value goes on past the end of its message.
+    /// A value extends beyond the end of its message.
     PastEnd,
-    /// A varint of more bytes than its place allows: 10, or 5 in a tag.
+    /// A varint has too many bytes: more than 10, or more than 5 in a tag.
     LongVarint,
-    /// A field number of 0, or one past 2^29 - 1.
+    /// A field number is 0 or above 2^29 - 1.
     FieldNumber,
-    /// The wire types 6 and 7, which do not exist.
+    /// A wire type is 6 or 7, which are undefined.
     WireType,
-    /// The end of a group that nothing began, or a group without its end.
+    /// A group has an end without a start, or a start without an end.
     Group,
-    /// Unknown groups that stand deeper than [`Limits::nesting`](crate::Limits::nesting). That is no limit of what may be
-    /// a message: text that is none looks like that at times.
+    /// Unknown groups are nested deeper than [`Limits::nesting`](crate::Limits::nesting). Not counted as an exceeded
+    /// limit: text, which is no message, can have this error as well.
     Depth,
-    /// A packed list of floats whose length is no multiple of 4.
+    /// The length of a packed list of floats is not a multiple of 4.
     PackedLength,
-    /// A feature's name that is no UTF-8.
+    /// The name of a feature is not UTF-8.
     Key,
-    /// A feature's name that is longer than [`Limits::key_bytes`](crate::Limits::key_bytes).
+    /// The name of a feature is longer than [`Limits::key_bytes`](crate::Limits::key_bytes).
     LongKey,
-    /// More features than [`Limits::record_features`](crate::Limits::record_features).
+    /// The record has more features than [`Limits::record_features`](crate::Limits::record_features).
     ManyFeatures,
-    /// A feature of more values than [`Limits::values`](crate::Limits::values).
+    /// A feature has more values than [`Limits::values`](crate::Limits::values).
     ManyValues,
 }
 
 impl WireError {
-    /// Whether the bytes are protobuf, and a limit is passed.
+    /// Returns whether the bytes may be a valid message, and exceed a limit.
     pub fn is_limit(self) -> bool {
         matches!(self, Self::LongKey | Self::ManyFeatures | Self::ManyValues)
     }
 
-    /// The limit that is passed, if any.
+    /// Returns the exceeded limit; `None` for another error.
     fn limit(self) -> Option<Limit> {
         match self {
             Self::LongKey => Some(Limit::KeyBytes),
@@ -211,12 +212,12 @@ impl Error {
         Self(Box::new(Inner { kind, position }))
     }
 
-    /// The error that the record at `position` cannot be read.
+    /// Creates the error that the record at `position` does not parse.
     pub fn wire(error: WireError, position: Position) -> Self {
         Self::new(ErrorKind::Wire(error), position)
     }
 
-    /// An error that has no place in a stream: of a schema, or of a caller's array.
+    /// Creates an error without a position in a stream: of a schema, or of an array of the caller.
     pub(crate) fn usage(kind: ErrorKind) -> Self {
         Self::new(kind, Position::default())
     }
@@ -230,12 +231,12 @@ impl Error {
         self
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The limit that was passed, where it is one of [`Limits`](crate::Limits) and can be set to more.
+    /// Returns the exceeded limit, if it is one of [`Limits`](crate::Limits) that can be raised.
     pub fn limit(&self) -> Option<Limit> {
         match &self.0.kind {
             ErrorKind::Limit { name, limit, .. } => name.filter(|name| !is_maximum(*name, *limit)),
@@ -245,7 +246,7 @@ impl Error {
         }
     }
 
-    /// What a caller can do about it, the best first; empty if the message is all that can be said.
+    /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         let raise = self.limit().map(Remedy::RaiseLimit);
         match &self.0.kind {
@@ -269,17 +270,17 @@ impl Error {
         }
     }
 
-    /// Whether it is about one record, so that the others can be had without that.
+    /// Returns whether the error is about a single record, which can be skipped.
     pub(crate) fn is_of_record(&self) -> bool {
         matches!(self.category(), Category::Corrupt | Category::Data)
     }
 
-    /// Where it was found. All zero for errors of a schema, which have no place.
+    /// The position of the error. All fields are 0 for errors of a schema.
     pub fn position(&self) -> &Position {
         &self.0.position
     }
 
-    /// What programs branch on.
+    /// The category of the error.
     pub fn category(&self) -> Category {
         match &self.0.kind {
             ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } => Category::Corrupt,
@@ -373,7 +374,7 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// Whether this limit cannot be set to more.
+/// Returns whether a limit is at its maximum, so that it cannot be raised.
 fn is_maximum(name: Limit, limit: u64) -> bool {
     name == Limit::RecordBytes && limit >= MOST_RECORD_BYTES as u64
 }

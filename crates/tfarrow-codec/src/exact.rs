@@ -326,7 +326,7 @@ fn rank(order: &[usize], out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// Takes the number of an order of `count` items from the front of `bytes`, and returns the order. `None` for a number
-/// that is too large or cut short.
+/// that is too large or truncated.
 ///
 /// The digits are the remainders of successive divisions by the radices, the least significant one first.
 fn unrank(count: usize, bytes: &mut &[u8]) -> Option<Vec<usize>> {
@@ -381,7 +381,7 @@ impl Part {
 
 /// Splits a record into parts. Bytes that match no canonical entry become [`Part::Bytes`].
 ///
-/// It never fails: a record that is no message at all becomes one part of bytes.
+/// It never fails: a record that is not a message becomes one part of bytes.
 struct Parts<'a> {
     /// The entries of the canonical record.
     canonical: &'a [Entry<'a>],

@@ -1,28 +1,28 @@
-//! What the codec may be made to hold, and which checks it makes.
+//! Limits of memory and time for input that is not trusted, and the policies for CRCs and for corrupt records.
 
 use crate::named_values;
 
-/// Bounds that no input can pass. Each has a name, a unit and a default.
+/// Limits for the input. Each has a name, a unit and a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest record, in bytes of payload. By default 2 GiB - 1, which is the maximum: a larger value counts as
+    /// Maximum length of a record's payload in bytes. Default and maximum: 2 GiB - 1; a larger value counts as
     /// [`MOST_RECORD_BYTES`].
     pub record_bytes: usize,
-    /// Features that one record has, those included that it gives again. By default 1 million.
+    /// Maximum number of features of a record, repeated ones included. Default: 1 million.
     pub record_features: usize,
-    /// Values of one feature of one record. By default 2^28: as integers they take 2 GiB.
+    /// Maximum number of values of one feature in one record. Default: 2^28, which take 2 GiB as integers.
     pub values: usize,
-    /// Bytes of one feature's name. By default 1 MiB.
+    /// Maximum length of a feature's name in bytes. Default: 1 MiB.
     pub key_bytes: usize,
-    /// Different feature names that are remembered: the columns that an inferred schema can have, and, beside the columns
-    /// of a schema that is given, what a scan did not expect. By default 10,000.
+    /// Maximum number of different feature names: of the columns of an inferred schema, and of features without a
+    /// column in a given schema. Default: 10,000.
     pub features: usize,
-    /// Bytes of all these names together. By default 4 MiB.
+    /// Maximum number of bytes of all these names together. Default: 4 MiB.
     pub name_bytes: usize,
-    /// How deep unknown groups may stand, the messages counted that they stand in. By default 100, as in protobuf.
+    /// Maximum depth of unknown groups, including the messages around them. Default: 100, as in protobuf.
     pub nesting: usize,
-    /// How many times as long compressed bytes may become. The codec inflates nothing: this is for who does. By default
-    /// 250.
+    /// Maximum ratio of decompressed to compressed bytes, for readers of compressed files; the codec does not
+    /// decompress. Default: 250.
     pub inflate_ratio: usize,
 }
 
@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// Which of [`Limits`].
+/// The names of [`Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
     /// [`Limits::record_bytes`]
@@ -74,12 +74,12 @@ named_values!(Limit {
 });
 
 impl Limits {
-    /// The value of one limit.
+    /// Returns the value of a limit.
     pub fn get(mut self, limit: Limit) -> usize {
         *self.get_mut(limit)
     }
 
-    /// The value of one limit, to be set.
+    /// Returns a mutable reference to the value of a limit.
     ///
     /// ```
     /// use tfarrow_codec::{Limit, Limits};
@@ -102,22 +102,22 @@ impl Limits {
     }
 }
 
-/// Bytes of the longest record that can be read and written: protobuf allows no longer message, and places in a record
-/// are counted in 32 bits.
+/// Maximum length in bytes of a record that can be read and written: the maximum of protobuf. Positions in a record
+/// have 32 bits.
 pub const MOST_RECORD_BYTES: usize = i32::MAX as usize;
 
-/// Rows times columns of a batch, at most, wherever batches are made: each takes memory, also where a record has nothing.
+/// Maximum number of rows times columns of a batch: each cell takes memory, also if the record has no value.
 pub const BATCH_CELLS: usize = 1 << 20;
 
-/// Whether the CRC of a record's data is checked. The CRC of its length always is.
+/// The policy for the CRC of a record's data. The CRC of the length is always verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VerifyCrc {
-    /// Before a record is read.
+    /// Verify it before a record is decoded.
     #[default]
     Always,
-    /// Only where a record cannot be read, to tell damage from foreign data.
+    /// Verify it only if a record does not parse, to distinguish corruption from other payloads.
     OnParseFailure,
-    /// Never.
+    /// Do not verify it.
     Never,
 }
 
@@ -127,13 +127,13 @@ named_values!(VerifyCrc {
     Never = "never": "Never",
 });
 
-/// What becomes of a record that is damaged, or does not fit the schema, and of bytes that no record can be made of.
+/// The policy for records that are corrupt or do not fit the schema, and for bytes without a complete record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
-    /// It is an error, and there is no batch.
+    /// Return an error, and no batch.
     #[default]
     Fail,
-    /// It is left out, and counted.
+    /// Skip the record or the bytes, and count them.
     Skip,
 }
 

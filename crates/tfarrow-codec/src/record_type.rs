@@ -1,6 +1,6 @@
-//! The type of the records of a data set: which message a payload is, if it is one.
+//! The type of the records of a data set: the protobuf message of the payloads, or raw bytes.
 //!
-//! It is apart from `schema.rs`, since errors and remedies name it, and schemas use errors.
+//! A module of its own, since errors and remedies name the type, and schemas use errors.
 
 use crate::named_values;
 

@@ -1,11 +1,11 @@
-//! Remedies as data: what a caller can do about an error. No error of a library names an option of a program or a statement of
-//! SQL. Each front end words the remedies in its own syntax instead, in one exhaustive match.
+//! Remedies as data: the actions that may resolve an error. No error of a library names an option of a program or a
+//! statement of SQL. Each front end words the remedies in its own syntax instead, in one exhaustive match.
 
 use arrow_schema::DataType;
 
 use crate::{Limit, RecordType};
 
-/// A remedy for an error of any of the crates: of reading, of writing, or of the files.
+/// A remedy for an error of any of the crates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Raise this limit.
@@ -22,7 +22,7 @@ pub enum Remedy {
     WidenToBinary,
     /// Give each kind of a feature a column.
     SplitKinds,
-    /// Skip corrupt records, and read on after them.
+    /// Skip corrupt records, and continue after them.
     SkipErrors,
     /// List the damage, and recover the valid records.
     Repair,

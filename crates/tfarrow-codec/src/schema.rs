@@ -85,7 +85,7 @@ named_values!(Layout {
     List = "list": "Always a list of int64, float32 or binary",
 });
 
-/// The role of a column: which part of a record it holds.
+/// The role of a column: the part of a record that it contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// A feature of an Example.
@@ -312,8 +312,8 @@ pub fn record_type_of(schema: &Schema) -> RecordType {
 }
 
 /// Checks that a schema has no more features, and no more bytes in their names, than `limits` allow. Several columns of
-/// one feature count once. Virtual columns do not count, as long as there are not more of them than the limit,
-/// since a role is only a claim of the metadata.
+/// one feature count once. Virtual columns do not count, as long as there are not more of them than the limit, since
+/// the metadata alone gives a column its role.
 ///
 /// # Errors
 /// [`ErrorKind::ManyNames`] with the limit that is exceeded.

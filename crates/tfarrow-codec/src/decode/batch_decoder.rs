@@ -172,7 +172,7 @@ impl BatchDecoder {
     }
 
     /// Returns the number of the first skipped field that the record type does not define, and the number of such
-    /// fields. `None` if there was none. A [strict](crate::DecoderBuilder::with_strict) decoder refuses the first one.
+    /// fields. `None` if there was none. A [strict](crate::DecoderBuilder::with_strict) decoder rejects the first one.
     pub fn foreign_fields(&self) -> Option<(u32, u64)> {
         self.tape.foreign
     }
@@ -380,7 +380,7 @@ impl BatchDecoder {
             Role::Record => column::virtual_columns::record(column.values, records).and_then(|all| chosen(all, rows)),
             Role::Index => chosen(column::virtual_columns::index(records), rows),
             Role::Offset => chosen(column::virtual_columns::offset(records), rows),
-            // `Column::try_new` refuses schemas with this role.
+            // `Column::try_new` rejects schemas with this role.
             Role::Exact => Err(ColumnError::Row { row: 0, kind: ErrorKind::unsupported("no column to decode to") }),
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();

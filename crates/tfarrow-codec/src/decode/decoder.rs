@@ -190,9 +190,9 @@ impl Decoder {
         self.decoder.take_skipped()
     }
 
-    /// Takes bytes off the front of `input` and returns their number. It takes fewer than there are, maybe none, only
-    /// if the batch is full: call [`flush`](Self::flush), then call again with the other bytes. The batches do not
-    /// depend on how the input is cut.
+    /// Takes bytes off the front of `input` and returns their number. It takes fewer than there are, possibly none,
+    /// only if the batch is full: call [`flush`](Self::flush), then call again with the other bytes. The batches do not
+    /// depend on how the input is split.
     ///
     /// # Errors
     /// A frame whose length is corrupt or exceeds [`Limits::record_bytes`], once the records before it are flushed.

@@ -175,7 +175,7 @@ fn no_values() -> (Values, ArrayRef) {
     (Values::Binary, new_empty_array(&Values::Binary.data_type()))
 }
 
-/// Refuses lists of a column without a kind, or counts them as losses.
+/// Rejects lists of a column without a kind, or counts them as losses.
 ///
 /// # Errors
 /// [`ErrorKind::Lossy`](crate::ErrorKind::Lossy) for the first list that is not null, unless losses are allowed.
@@ -269,7 +269,7 @@ pub(super) fn bytes_of<'a>(array: &'a ArrayRef, values: Option<Values>) -> Box<d
             let array = array.as_string_view();
             Box::new(move |row| if valid(row) { array.value(row).as_bytes() } else { &[] })
         }
-        // The plan refuses these types for the columns that this function reads.
+        // The plan rejects these types for the columns that this function reads.
         Some(Values::Float32 | Values::Int64) | None => Box::new(|_| &[]),
     }
 }

@@ -21,7 +21,7 @@ pub struct EncoderBuilder {
 }
 
 impl EncoderBuilder {
-    /// Creates a builder of an encoder that writes the record type of the schema and refuses to change a value.
+    /// Creates a builder of an encoder that writes the record type of the schema and rejects values that would change.
     pub fn new() -> Self {
         Self::default()
     }

@@ -8,13 +8,13 @@
 //!
 //! - [`Encoder`] encodes batches to bytes, and [`Writer`] writes them to anything that implements
 //!   [`Write`](std::io::Write). [`ExactColumn`] adds the column that restores the bytes of decoded records.
-//! - `plan` decides how each column of the schema is converted, and refuses columns that no record can hold.
+//! - `plan` decides how each column of the schema is converted, and rejects columns that no record can hold.
 //! - `lists` and `normalize` convert Arrow types to the types of features; `losses` counts values that change.
 //! - `feature` measures a column for all rows of the batch, and writes it row by row. `entry` writes the start of a map
 //!   entry, `block_writer` buffers the output.
 //!
-//! Everything is measured before anything is written, so that memory is allocated once, and a batch that is refused
-//! writes nothing.
+//! Everything is measured before anything is written, so that memory is allocated once, and nothing is written for a
+//! batch that is rejected.
 
 mod block_writer;
 mod columns;

@@ -212,7 +212,7 @@ fn check<T: ArrowPrimitiveType, D: Display>(
     Ok(())
 }
 
-/// Converts times to their stored integers. The plan refuses them unless losses are allowed.
+/// Converts times to their stored integers. The plan rejects them unless losses are allowed.
 ///
 /// ```text
 /// Timestamp(ms) 1970-01-01T00:00:01  ─▶  1000        Date32 1970-01-02  ─▶  1
@@ -226,7 +226,7 @@ fn time(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<
 }
 
 /// Converts decimals to the nearest floats, through their digits: by way of `f64` there would be two roundings, whose
-/// result is not always the nearest. The plan refuses decimals unless losses are allowed.
+/// result is not always the nearest. The plan rejects decimals unless losses are allowed.
 fn decimal<T: DecimalType>(array: &ArrayRef, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> ArrayRef {
     ledger.count("decimals written as the nearest float32", values(array, row_of));
     let array = array.as_primitive::<T>();

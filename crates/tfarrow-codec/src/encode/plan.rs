@@ -1,5 +1,5 @@
-//! The plan of a schema: what each column becomes in a record. It is made once, and refuses columns that no record can
-//! hold.
+//! The plan of a schema: the conversion of each column to a feature. It is made once, and rejects columns that no
+//! record can hold.
 //!
 //! ```text
 //! field                                      ColumnPlan

@@ -9,10 +9,10 @@
 //! 1d 00 00 80 3f  tag 1d = field 3 << 3 | FIXED32;  4 bytes, little-endian: 1.0f
 //! ```
 //!
-//! The source is <https://protobuf.dev/programming-guides/encoding/>. Where that is silent, the parsers that TensorFlow
-//! is built with decide: varints of values and lengths have up to 10 bytes, those of tags up to 5; bits beyond the
-//! width of a value are dropped; and a known field with an unexpected wire type is an unknown field. docs/mapping.md
-//! lists these rules.
+//! The source is <https://protobuf.dev/programming-guides/encoding/>. Where that is not specific, the rules are those
+//! of the parsers that TensorFlow is built with: varints of values and lengths have up to 10 bytes, those of tags up to
+//! 5; bits beyond the width of a value are dropped; and a known field with an unexpected wire type is an unknown field.
+//! docs/mapping.md lists these rules.
 
 use crate::WireError;
 
@@ -52,7 +52,7 @@ pub(crate) type Tag = (u32, u8);
 /// Reads the varint of a value.
 ///
 /// # Errors
-/// [`WireError::PastEnd`] if it is cut short, [`WireError::LongVarint`] for more than 10 bytes.
+/// [`WireError::PastEnd`] if it is truncated, [`WireError::LongVarint`] for more than 10 bytes.
 pub(crate) fn varint(rest: &mut &[u8]) -> Result<u64> {
     if let [byte @ ..=0x7f, tail @ ..] = *rest {
         *rest = tail;
@@ -228,7 +228,7 @@ pub(crate) fn look_up<T: Copy + Default>(table: &[T; 64], bit: usize) -> T {
 /// Returns the number of varints of a packed list, eight bytes at a time: each byte with a clear high bit ends one.
 ///
 /// # Errors
-/// [`WireError::PastEnd`] if the last varint is cut short, [`WireError::LongVarint`] for one of more than 10 bytes.
+/// [`WireError::PastEnd`] if the last varint is truncated, [`WireError::LongVarint`] for one of more than 10 bytes.
 ///
 /// ```text
 /// 96 01 | 05 | ff ff 03        the high bits are 1 0 0 1 1 0: 6 bytes - 3 set bits = 3 varints

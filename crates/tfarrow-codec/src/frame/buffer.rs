@@ -406,7 +406,7 @@ impl FrameBuffer {
     }
 
     /// Grows the chunk for a record that is longer: to `need` bytes, but at most to twice the bytes that it has,
-    /// because a length is only a claim until its bytes arrive.
+    /// because a length may be wrong until its bytes arrive.
     fn grow(&mut self, need: Option<usize>) {
         let twice = self.size.saturating_mul(2);
         self.size = need.map_or(twice, |need| twice.min(need.max(self.size + 1)));

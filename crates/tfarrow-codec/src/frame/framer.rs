@@ -38,7 +38,7 @@ impl Span {
 
 /// Finds the frames of a stream, and counts its records and bytes.
 ///
-/// Plumbing of [`FrameBuffer`](super::FrameBuffer), and of readers that load parts of a file out of order: see
+/// For [`FrameBuffer`](super::FrameBuffer), and for readers that load parts of a file out of order: see
 /// [`cut_at`](Self::cut_at).
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,7 @@ impl Framer {
     }
 
     /// Appends frames to `spans` as [`cut`](Self::cut) does, up to the first frame whose length in bytes `accept`
-    /// refuses.
+    /// rejects.
     ///
     /// # Errors
     /// A length whose CRC does not match or that exceeds the limit. The frames before it were appended to `spans`.

@@ -65,7 +65,7 @@ fn split(header: &[u8; HEADER]) -> (u64, u32, u32) {
 
 /// Returns the records of a TFRecord stream that is in memory, in groups of about 2 MiB.
 ///
-/// The stream is copied group by group, so that the [`Records`] do not borrow `bytes`. Payloads are not looked at:
+/// The stream is copied group by group, so that the [`Records`] do not borrow `bytes`. Payloads are not read:
 /// [`Records::verify`] checks their CRCs.
 ///
 /// ```
@@ -98,7 +98,7 @@ pub fn frames(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     spans.into_iter().filter_map(|span| Some((bytes.get(span.frame())?, bytes.get(span.payload())?)))
 }
 
-/// Appends a record as a frame to `out`: header, payload and footer. The payload may have any length; readers refuse
+/// Appends a record as a frame to `out`: header, payload and footer. The payload may have any length; readers reject
 /// more than [`MOST_RECORD_BYTES`](crate::MOST_RECORD_BYTES).
 ///
 /// ```

@@ -58,7 +58,7 @@ impl Records {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] with the record's number if a payload is longer than [`MOST_RECORD_BYTES`]. Decoders refuse
+    /// [`ErrorKind::Limit`] with the record's number if a payload is longer than [`MOST_RECORD_BYTES`]. Decoders reject
     /// records of more than 4 GiB in total.
     pub fn from_payloads<'a>(payloads: impl IntoIterator<Item = &'a [u8]>) -> Result<Self> {
         let (mut frames, mut spans) = (Vec::new(), Vec::new());

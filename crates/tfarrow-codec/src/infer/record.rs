@@ -117,7 +117,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Parses a feature whose name is above the limits, without keeping it, since the record must be refused if any of
+    /// Parses a feature whose name is above the limits, without keeping it, since the record must be rejected if any of
     /// its features does not parse.
     ///
     /// # Errors

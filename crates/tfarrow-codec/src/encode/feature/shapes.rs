@@ -22,7 +22,7 @@ use crate::encode::{
 const ABSENT: u32 = u32::MAX;
 
 /// Limits a length in bytes to 32 bits, without [`ABSENT`]. Larger ones exceed the limit of a record in `totals`, which
-/// have 64 bits, so that the batch is refused before anything is written.
+/// have 64 bits, so that the batch is rejected before anything is written.
 fn capped(len: u64) -> u32 {
     len.min(u64::from(ABSENT - 1)) as u32
 }
