@@ -85,7 +85,7 @@ impl<W: Write> ChecksumWriter<W> {
     /// Ends the head of the file: hashes and writes it.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         let head = self.take_held()?;
         self.rest.update(&head);
@@ -123,7 +123,7 @@ impl<W: Write> ChecksumWriter<W> {
     /// Ends the footer, which contains `checksums`: puts in the first checksum, and writes it.
     ///
     /// # Errors
-    /// System errors, and an internal error if the footer does not contain the checksums exactly once.
+    /// I/O errors, and an internal error if the footer does not contain the checksums exactly once.
     pub(crate) fn end(&mut self, checksums: &str) -> io::Result<()> {
         let mut tail = self.take_held()?;
         let digits = digits_of(&tail, checksums).ok_or_else(no_checksums)?;
@@ -182,7 +182,7 @@ impl<W: Write> Write for ChecksumWriter<W> {
 /// Hashes the rest of `reader`, which has at most `len` bytes.
 ///
 /// # Errors
-/// System errors.
+/// I/O errors.
 pub(crate) fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Result<()> {
     let mut buffer = vec![0; usize::try_from(len).unwrap_or(READ_BYTES).clamp(1, READ_BYTES)];
     loop {
@@ -212,7 +212,7 @@ impl RowGroupVerifier {
     /// Verifies the bytes that are in no row group. `None` if the file has no checksums.
     ///
     /// # Errors
-    /// A corrupt head or footer, and system errors.
+    /// A corrupt head or footer, and I/O errors.
     pub(crate) fn new(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<Option<Self>> {
         let io = |e| Error::io(path, e);
         let metadata_of_file = metadata.file_metadata();
@@ -234,7 +234,7 @@ impl RowGroupVerifier {
     /// Verifies row group `number` of `groups`.
     ///
     /// # Errors
-    /// A corrupt row group, and system errors.
+    /// A corrupt row group, and I/O errors.
     pub(crate) fn verify(&self, path: &Path, file: &File, groups: &[RowGroupMetaData], number: usize) -> Result<()> {
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(PARQUET_GROUPS);
         let end = self.ends.get(number).copied().unwrap_or(start);
@@ -283,7 +283,7 @@ impl BatchVerifier {
     /// footer.
     ///
     /// # Errors
-    /// A corrupt head or footer, and system errors.
+    /// A corrupt head or footer, and I/O errors.
     pub(crate) fn new(path: &Path, file: File, footer: &Footer<'_>, footer_start: u64) -> Result<Option<Self>> {
         let io = |e| Error::io(path, e);
         let mut entries = footer.custom_metadata().into_iter().flatten().filter(|entry| entry.key() == Some(KEY));
@@ -314,7 +314,7 @@ impl BatchVerifier {
     /// Verifies the next batch, if there is one. `before` is the number of records in the batches before it.
     ///
     /// # Errors
-    /// A corrupt batch, and system errors.
+    /// A corrupt batch, and I/O errors.
     pub(crate) fn verify_next(&mut self, path: &Path, before: u64) -> Result<()> {
         let Some(end) = self.ends.next() else { return Ok(()) };
         let (number, start) = (self.next, self.start);

@@ -1,4 +1,4 @@
-//! What can go wrong, and in which file.
+//! Errors of conversions, each with the path of the file.
 
 use std::{
     fmt, io,
@@ -12,96 +12,97 @@ use tfarrow_dataset::ErrorKind;
 
 use crate::differs::Differs;
 
-/// The result of everything fallible in this crate.
+/// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with the file that it is about.
+/// The errors of this crate.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Finding, reading or writing a shard failed.
+    /// A shard cannot be found, read or written.
     Dataset(tfarrow_dataset::Error),
     /// A Parquet file cannot be read or written.
     Parquet {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the `parquet` crate.
         source: ParquetError,
     },
     /// An Arrow file cannot be read or written.
     Arrow {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the `arrow-ipc` crate.
         source: ArrowError,
     },
-    /// Columns cannot be decoded to, or encoded from.
+    /// Records cannot be decoded to the columns, or the columns cannot be encoded as records.
     Columns {
-        /// The source whose columns they are, if they are not given by the options.
+        /// The source of the columns; `None` if the options have them.
         path: Option<PathBuf>,
-        /// Which columns, and why.
+        /// The column and the reason.
         source: tfarrow_codec::Error,
     },
-    /// A file is no schema: neither a Parquet nor an Arrow file, nor the JSON of a schema.
+    /// A file is not a schema: neither Parquet, Arrow nor the JSON of a schema.
     NotASchema {
         /// The file.
         path: PathBuf,
-        /// What is wrong with its JSON.
+        /// The error in its JSON.
         source: NotASchema,
     },
-    /// Outputs exist, and are not to be replaced.
+    /// Outputs exist, and may not be overwritten.
     Exists {
-        /// The first of them.
+        /// The first existing output.
         path: PathBuf,
-        /// Number of the others.
+        /// Number of other existing outputs.
         others: usize,
     },
-    /// The folder has the outputs of an interrupted conversion.
+    /// The folder contains the outputs of an interrupted conversion.
     Interrupted {
         /// The folder.
         folder: PathBuf,
-        /// Whether that conversion is to be resumed, and had other options or was of another version.
+        /// Whether that conversion should be resumed, and had other options or another version of the crate.
         is_other: bool,
     },
-    /// The output format is unknown: neither stated, nor that of an extension.
+    /// The output format is unknown: there is no option for it, and the extension is not that of a format. Contains the
+    /// message.
     NoFormat(String),
-    /// Rows have no column, which Parquet cannot hold.
+    /// The rows have no columns, which Parquet does not support.
     NoColumns,
-    /// A quarantine is given, and corrupt records are not skipped.
+    /// There is a path for a quarantine, and corrupt records are not skipped.
     NoQuarantine,
-    /// The options are invalid, or do not fit the sources: says why.
+    /// The options are invalid, or do not fit the sources. Contains the message.
     Usage(String),
-    /// A record has something that the sample did not have, which the schema was inferred from.
+    /// A record does not fit the schema that was inferred from a sample.
     NotSampled {
         /// The file.
         path: PathBuf,
-        /// What the record has.
+        /// Description of the part of the record that does not fit.
         what: String,
     },
     /// Records cannot be compared.
     Incomparable(Incomparable),
-    /// The data does not fit what was stated or inferred of it: says where.
+    /// The data does not have the stated or inferred properties. Contains the message, with the place.
     Data(String),
-    /// A conversion is resumed, and an output that is there already is not what the conversion makes.
+    /// A conversion is resumed, and an existing output differs from the output of the conversion.
     Differs {
         /// The output.
         path: PathBuf,
     },
-    /// Someone asked to stop.
+    /// The caller cancelled the operation.
     Cancelled,
 }
 
-/// Why a file is no schema.
+/// The reasons why a file is not a schema.
 #[derive(Debug)]
 pub enum NotASchema {
     /// It is not JSON.
     Json(serde_json::Error),
-    /// It is the JSON of something else.
+    /// It is JSON, and not that of a schema.
     Schema(SchemaJsonError),
 }
 
 impl Error {
-    /// Whether the command is wrong, rather than the data or the machine.
+    /// Returns whether the arguments are invalid, as opposed to the data or the machine.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Columns { .. }
@@ -123,7 +124,7 @@ impl Error {
         }
     }
 
-    /// What a caller can do about it, the best first; empty if the message is all that can be said.
+    /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
             Self::Dataset(e) => e.remedies(),
@@ -149,8 +150,7 @@ impl Error {
         }
     }
 
-    /// Whether the schema may be wrong: records were read that do not fit it, or an output that is there already has
-    /// other bytes.
+    /// Returns whether the schema may be wrong: a record does not fit it, or an existing output has other bytes.
     pub(crate) fn is_misfit(&self) -> bool {
         match self {
             Self::Data(_) | Self::NotSampled { .. } | Self::Differs { .. } => true,
@@ -159,8 +159,8 @@ impl Error {
         }
     }
 
-    /// Whether what was done is worth keeping, since it can be gone on with: someone asked to stop, the system refused
-    /// something, or a source is damaged, which can be mended or skipped.
+    /// Returns whether the completed outputs should be kept, because the conversion can be resumed: it was cancelled,
+    /// an I/O operation failed, or a source is corrupt, which can be repaired or skipped.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Cancelled => true,
@@ -180,7 +180,7 @@ impl Error {
         Self::Dataset(tfarrow_dataset::Error::codec(path, source))
     }
 
-    /// What Parquet says of a file, or through it the system.
+    /// Converts an error of the `parquet` crate. An I/O error in it becomes an I/O error of the file.
     pub(crate) fn parquet(path: &Path, source: ParquetError) -> Self {
         let source = match source {
             ParquetError::External(error) => match error.downcast::<io::Error>() {
@@ -192,7 +192,7 @@ impl Error {
         Self::Parquet { path: path.to_owned(), source }
     }
 
-    /// What Arrow says of a file, or through it the system.
+    /// Converts an error of the `arrow-ipc` crate. An I/O error in it becomes an I/O error of the file.
     pub(crate) fn arrow(path: &Path, source: ArrowError) -> Self {
         match source {
             ArrowError::IoError(_, error) => Self::io(path, error),
@@ -283,14 +283,14 @@ impl From<tfarrow_dataset::Error> for Error {
 /// The error for JSON that is not a schema.
 #[derive(Debug)]
 pub enum SchemaJsonError {
-    /// An unexpected value. The message has the feature and what was expected.
+    /// An unexpected value. The message has the feature and the expected value.
     Unexpected(String),
-    /// A column that features are not decoded to.
+    /// A column to which features cannot be decoded.
     Column(tfarrow_codec::Error),
 }
 
 impl SchemaJsonError {
-    /// What a caller can do about it, the best first.
+    /// Returns the actions that may resolve the error, best first.
     fn remedies(&self) -> Vec<Remedy> {
         match self {
             Self::Unexpected(_) => Vec::new(),

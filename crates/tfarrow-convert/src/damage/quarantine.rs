@@ -51,7 +51,7 @@ pub(crate) struct Quarantine {
     contents: RecordSet,
     /// The record and the error of the last lost bytes of each shard: further pieces of them have no error of their own.
     last_lost: HashMap<usize, (u64, String)>,
-    /// Refuses a second run with the same quarantine; `None` in an object store.
+    /// Rejects a second run with the same quarantine; `None` in an object store.
     _lock: Option<QuarantineLock>,
 }
 
@@ -81,7 +81,7 @@ impl Quarantine {
     ///
     /// # Errors
     /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, or if it exists and is
-    /// [refused](Earlier::Refused); system errors.
+    /// [refused](Earlier::Refused); I/O errors.
     pub(crate) fn create(path: &Path, earlier: Earlier) -> Result<Self> {
         let name = check_name(path)?;
         if path.to_str().is_some_and(is_remote) {
@@ -121,7 +121,7 @@ impl Quarantine {
     /// Adds lost bytes, or a further piece of them. `shard` is the number of the shard, and `path` its path.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn add_lost(&mut self, shard: usize, path: &Path, lost: &Lost) -> Result<()> {
         if let Some(error) = &lost.error {
             self.last_lost.insert(shard, (Fault::record_of(error), error.to_string()));
@@ -142,7 +142,7 @@ impl Quarantine {
     /// Adds one record about `data`, which are bytes of the shard `file`.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn add(
         &mut self,
         file: &Path,
@@ -179,7 +179,7 @@ impl Quarantine {
     /// Completes the quarantine, which now gets its name. Without records no file is created.
     ///
     /// # Errors
-    /// [`Error::Differs`] if an existing file has other records; system errors.
+    /// [`Error::Differs`] if an existing file has other records; I/O errors.
     pub(crate) fn finish(self) -> Result<()> {
         let wrap = |e| Error::io(&self.path, e);
         match self.output {

@@ -38,7 +38,7 @@ pub(crate) trait FileFormat: Clone + Send + Sync {
     /// Writes one file.
     type Writer: PieceWriter<Piece = Self::Piece> + Send;
 
-    /// Creates a writer of a file, whose bytes go to `output`. Errors call the file `path`.
+    /// Creates a writer of a file, whose bytes go to `output`. Errors have the path `path`.
     ///
     /// # Errors
     /// Errors of the output, and a schema that the format cannot hold.

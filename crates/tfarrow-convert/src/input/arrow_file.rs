@@ -1,4 +1,5 @@
-//! Arrow IPC files: a reader that verifies checksums, and verifier lengths before the `arrow-ipc` crate allocates by them.
+//! Arrow IPC files: a reader that verifies checksums, and checks lengths before the `arrow-ipc` crate allocates by
+//! them.
 
 use std::{
     fs::File,

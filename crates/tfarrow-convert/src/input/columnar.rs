@@ -50,7 +50,7 @@ pub fn count(shard: &Shard) -> Result<u64> {
     Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
 }
 
-/// The schema of the file `local` if it is Parquet or Arrow. Errors call the file `path`.
+/// The schema of the file `local` if it is Parquet or Arrow. Errors have the path `path`.
 pub(crate) fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
     match contents {
         Some(ShardFormat::Parquet) => {

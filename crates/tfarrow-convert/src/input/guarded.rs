@@ -6,7 +6,8 @@ use tfarrow_dataset::guard;
 
 use crate::{Error, Result};
 
-/// Calls `read`, and returns its panic as an error. After a panic, what `read` captures must not be used again.
+/// Calls `read`, and returns its panic as an error. After a panic, variables that `read` captures must not be used
+/// again.
 pub(crate) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     guard(read).map_err(|e: io::Error| Error::io(path, e)).flatten()
 }

@@ -21,7 +21,7 @@ pub(crate) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Reads the metadata of the file `local`. Errors call the file `path`.
+    /// Reads the metadata of the file `local`. Errors have the path `path`.
     ///
     /// # Errors
     /// A file that cannot be read, and metadata that is corrupt.

@@ -15,7 +15,7 @@ impl NewFolders {
     /// Creates `folder` and its parents if they do not exist.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let missing = Self(folder.ancestors().take_while(is_missing).map(Path::to_owned).collect());

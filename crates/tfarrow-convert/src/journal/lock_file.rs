@@ -1,4 +1,4 @@
-//! Lock files: hidden files beside the outputs, which a run locks so that a second run is refused.
+//! Lock files: hidden files beside the outputs, which a run locks so that a second run is rejected.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -6,14 +6,14 @@ use std::{
     path::Path,
 };
 
-/// Opens the file `path`, creates it if it does not exist, and locks it. The system releases the lock when the process
-/// ends. `None` if another process holds the lock.
+/// Opens the file `path`, creates it if it does not exist, and locks it. The operating system releases the lock when
+/// the process ends. `None` if another process holds the lock.
 ///
 /// Another user may have created something else under this name. Symbolic links are therefore not followed, and opening a
 /// pipe does not wait for its other end.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] if the path is not a regular file; system errors.
+/// [`io::ErrorKind::InvalidInput`] if the path is not a regular file; I/O errors.
 pub(crate) fn open_locked(path: &Path) -> io::Result<Option<File>> {
     loop {
         let file = open(path)?;

@@ -103,7 +103,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`Error::Usage`] if another conversion holds the lock, if a run was interrupted that is neither resumed nor
-    /// overwritten, or if it has another fingerprint; system errors.
+    /// overwritten, or if it has another fingerprint; I/O errors.
     pub(crate) fn open(path: &Path, fingerprint: &str, resume: bool, overwrite: bool) -> Result<Self> {
         let folder = folder_of(path).to_owned();
         let wrap = |e| Error::io(path, e);
@@ -142,7 +142,7 @@ impl Journal {
     /// Records that an output is started. Returns the path for its unfinished file, in the folder of the output.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn start_output(&self, output: &Path) -> Result<PathBuf> {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let number = {
@@ -158,7 +158,7 @@ impl Journal {
     /// Records that a speculative conversion has failed. A resumed run then infers the columns at once.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn record_failed_speculation(&self) -> Result<()> {
         self.append(&Line::SpeculationFailed)
     }
@@ -181,7 +181,7 @@ impl Journal {
     /// Records that an output is complete, before it gets its name.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn record_completed(&self, output: CompletedOutput) -> Result<()> {
         self.append(&Line::Completed(output.clone()))?;
         let mut state = self.lock();

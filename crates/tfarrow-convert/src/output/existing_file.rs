@@ -23,7 +23,7 @@ impl ExistingFile {
     /// Opens the output `path` for comparison; `None` if there is no regular file of this name.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
         if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
             return Ok(None);
@@ -35,7 +35,7 @@ impl ExistingFile {
     /// Ends the comparison after the last byte. Returns the size of the file.
     ///
     /// # Errors
-    /// [`Error::Differs`] if the file is longer, and system errors.
+    /// [`Error::Differs`] if the file is longer, and I/O errors.
     pub(crate) fn close(mut self) -> Result<u64> {
         match self.file.read(&mut [0]) {
             Ok(0) => Ok(self.bytes),

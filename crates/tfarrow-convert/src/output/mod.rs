@@ -92,7 +92,7 @@ impl Output {
     /// Opens an output. With a journal, the journal lists its unfinished file.
     ///
     /// # Errors
-    /// A file that exists and is not replaced, a stream that is missing in the options, and system errors.
+    /// A file that exists and is not replaced, a stream that is missing in the options, and I/O errors.
     pub(crate) fn create(
         destination: &Destination,
         OutputOptions { overwrite, stream }: &OutputOptions,
@@ -121,7 +121,7 @@ impl Output {
     /// Completes the output after its last byte.
     ///
     /// # Errors
-    /// [`Error::Differs`] for an existing file that is longer, and system errors.
+    /// [`Error::Differs`] for an existing file that is longer, and I/O errors.
     pub(crate) fn close(self) -> Result<ClosedOutput> {
         match self {
             Self::File(file, hash) => Ok(ClosedOutput::File(file.close()?, hash.digest())),
@@ -179,7 +179,7 @@ impl ClosedOutput {
     /// Gives a file the name `destination`, which must be in the folder of the file. Returns the bytes of the output.
     ///
     /// # Errors
-    /// System errors.
+    /// I/O errors.
     pub(crate) fn persist(self, destination: &Destination) -> Result<u64> {
         match (self, destination.file()) {
             (Self::File(file, _), Some(path)) => {

@@ -57,7 +57,7 @@ pub(crate) trait Job: Sync {
     /// Gives complete outputs their names, if they have none.
     ///
     /// # Errors
-    /// System errors, and [`Error::Cancelled`].
+    /// I/O errors, and [`Error::Cancelled`].
     fn commit(&self) -> Result<()>;
 
     /// Keeps complete outputs that have no names on the disk, for a resumed run.

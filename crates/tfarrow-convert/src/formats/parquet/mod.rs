@@ -270,7 +270,7 @@ impl PieceWriter for ParquetFileWriter {
         let checksums = writer.inner_mut().end_parts();
         writer.append_key_value_metadata(KeyValue::new(checksums::KEY.to_owned(), checksums.clone()));
         writer.finish().map_err(|e| Error::parquet(&path, e))?;
-        // `SerializedFileWriter::into_inner` converts a system error, such as a closed pipe, to a string.
+        // `SerializedFileWriter::into_inner` converts an I/O error, such as a closed pipe, to a string.
         writer.inner_mut().end(&checksums).map_err(|e| Error::io(&path, e))?;
         writer.inner_mut().take_inner().map_err(|e| Error::io(&path, e))
     }
