@@ -692,7 +692,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_that_fit_no_record_are_refused() {
+    fn differences_that_fit_no_record_are_rejected() {
         let entry = |name: &str| field(0x0a, &[field(0x0a, name.as_bytes()), field(0x12, &field(0x1a, &[]))].concat());
         let canonical = field(0x0a, &["a", "b", "c"].map(entry).concat());
         for difference in [&[6][..], &[255], &[1, 0x0c], &[1, 0x05], &[1, 0x21], &[1, 0x1b, 1], &[9, 9, 9]] {

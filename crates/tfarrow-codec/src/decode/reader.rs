@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// Reads batches from TFRecord bytes, as arrow-csv's `Reader` does from CSV: an iterator, and a [`RecordBatchReader`].
 ///
 /// The bytes must not be compressed; put a decompressor before it, or use `ShardBatchReader` of `tfarrow-dataset`. Each
-/// batch has as many rows as [`DecoderBuilder::with_batch_size`] says, except the last one and batches of long records.
+/// batch has as many rows as [`DecoderBuilder::with_batch_size`] sets, except the last one and batches of long records.
 ///
 /// Create it with [`DecoderBuilder::build_reader`]:
 ///

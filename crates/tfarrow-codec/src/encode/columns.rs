@@ -87,8 +87,8 @@ fn steps_of(plan: &ColumnPlan, array: &ArrayRef, ledger: &mut Ledger<'_>) -> Res
 ///
 /// ```text
 /// int64 column   [[1], null]        float column   [null, [0.5]]     steps: [1], [0.5]
-/// int64 column   [[1], null]        float column   [null]            refused: 2 steps and 1 step
-/// int64 column   [[1]]              float column   [[0.5]]           refused: two lists for step 0
+/// int64 column   [[1], null]        float column   [null]            rejected: 2 steps and 1 step
+/// int64 column   [[1]]              float column   [[0.5]]           rejected: two lists for step 0
 /// ```
 pub(super) fn check_joins(parts: &[Box<dyn Steps>], rows: usize, ledger: &mut Ledger<'_>) -> Result<()> {
     let Some((first, others)) = parts.split_first().filter(|(_, others)| !others.is_empty()) else { return Ok(()) };

@@ -4,8 +4,8 @@
 //! ```text
 //! field                                      ColumnPlan
 //! "x": List<Int16>                           feature "x", List, Leaf::Int16 (converted to int64)
-//! "x": Timestamp                             refused, unless losses are allowed
-//! "x": Struct                                refused; the remedy has a column for each field
+//! "x": Timestamp                             rejected, unless losses are allowed
+//! "x": Struct                                rejected; the remedy has a column for each field
 //! ```
 //!
 //! A new type must also be added to `normalize`; the compiler finds the place, since it matches [`Leaf`] exhaustively.
@@ -178,7 +178,7 @@ fn item(data_type: &DataType) -> Option<&DataType> {
 /// Utf8                        Scalar    Utf8
 /// LargeList<Int8>             List      Int8
 /// List<FixedSizeList<T, 3>>   Steps     T
-/// List<List<List<T>>>         refused: a record has two levels of lists at most
+/// List<List<List<T>>>         rejected: a record has two levels of lists at most
 /// ```
 fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
     let Some(list) = item(field.data_type()) else { return Ok((Shape::Scalar, field.data_type())) };
@@ -198,7 +198,7 @@ fn shape_of(field: &Field) -> Result<(Shape, &DataType), ErrorKind> {
 /// "_tfarrow_unset" or unset      (Sequence)Example   Unset, for a list of text
 /// "_tfarrow_exact" or exact      (Sequence)Example   Exact, for bytes
 /// list of lists                  SequenceExample     Sequence
-/// list of lists                  Example             refused
+/// list of lists                  Example             rejected
 /// others                         SequenceExample     Context
 /// others                         Example             Feature
 /// one column of bytes            Raw                 Record

@@ -420,7 +420,7 @@ fn columns_of_the_type_null_have_no_values() {
 }
 
 #[test]
-fn integers_above_int64_are_refused_or_wrapped() {
+fn integers_above_int64_are_rejected_or_wrapped() {
     let column = || array(UInt64Array::from(vec![Some(1), None, Some(1 << 63)]));
     let message = "feature \"x\": row 2 has 9223372036854775808, past the end of int64";
     let error = refused(column(), message);
@@ -439,7 +439,7 @@ fn integers_above_int64_are_refused_or_wrapped() {
 }
 
 #[test]
-fn doubles_that_are_not_exact_are_refused_or_rounded() {
+fn doubles_that_are_not_exact_are_rejected_or_rounded() {
     let column = || array(Float64Array::from(vec![Some(0.5), Some(0.1), None, Some(1e300)]));
     let message = "feature \"x\": row 1 has 0.1, which float32 cannot hold exactly";
     let cast = rewrite(Rewrite::Cast(DataType::Float32));
@@ -449,7 +449,7 @@ fn doubles_that_are_not_exact_are_refused_or_rounded() {
 }
 
 #[test]
-fn times_and_decimals_are_refused_or_converted() {
+fn times_and_decimals_are_rejected_or_converted() {
     let times = || array(TimestampMicrosecondArray::from(vec![Some(7), None]));
     let message = "feature \"x\": a feature holds no Timestamp(\u{b5}s), which would be written as int64 microseconds";
     let cast = rewrite(Rewrite::Cast(DataType::Int64));
@@ -466,7 +466,7 @@ fn times_and_decimals_are_refused_or_converted() {
 }
 
 #[test]
-fn nulls_inside_lists_are_refused_or_dropped() {
+fn nulls_inside_lists_are_rejected_or_dropped() {
     let column = || {
         let rows = vec![Some(vec![Some(1), None, Some(2), None]), None, Some(vec![Some(3)]), Some(vec![None])];
         array(ListArray::from_iter_primitive::<Int64Type, _, _>(rows))
@@ -481,7 +481,7 @@ fn nulls_inside_lists_are_refused_or_dropped() {
 }
 
 #[test]
-fn structs_maps_and_deep_lists_are_refused() {
+fn structs_maps_and_deep_lists_are_rejected() {
     let fields = vec![
         (Arc::new(Field::new("a", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
         (Arc::new(Field::new("b'\"", DataType::Int64, true)), array(Int64Array::from(vec![1]))),
@@ -498,7 +498,7 @@ fn structs_maps_and_deep_lists_are_refused() {
 }
 
 #[test]
-fn two_columns_of_one_feature_are_refused() {
+fn two_columns_of_one_feature_are_rejected() {
     let column = || array(Int64Array::from(vec![1]));
     let metadata = HashMap::from([(FEATURE.to_owned(), "a".to_owned())]);
     let columns = vec![(field("a", &column()), column()), (field("b", &column()).with_metadata(metadata), column())];
@@ -507,7 +507,7 @@ fn two_columns_of_one_feature_are_refused() {
 }
 
 #[test]
-fn a_record_of_two_gigabytes_is_refused() {
+fn a_record_of_two_gigabytes_is_rejected() {
     // Views share their bytes, so that this takes little memory.
     let mut views = arrow_array::builder::BinaryViewBuilder::new();
     let block = views.append_block(vec![0; 1 << 20].into());
@@ -537,7 +537,7 @@ fn records_are_counted_over_batches() {
 }
 
 #[test]
-fn another_schema_is_refused() {
+fn another_schema_is_rejected() {
     let mut encoder = EncoderBuilder::new().build(plain(&[("x", ints(&[]))]).schema()).unwrap();
     for other in
         [plain(&[("x", floats(&[]))]), plain(&[("y", ints(&[]))]), plain(&[("x", ints(&[])), ("y", ints(&[]))])]

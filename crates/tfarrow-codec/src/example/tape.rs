@@ -272,7 +272,7 @@ impl Tape {
         }
     }
 
-    /// Walks the next record of the batch, whose data is part of `chunk`. `lists` says whether field 2 is
+    /// Walks the next record of the batch, whose data is part of `chunk`. `lists` is true if field 2 is
     /// `feature_lists`. The caller then calls [`accept`](Self::accept) or [`skip`](Self::skip).
     ///
     /// # Errors

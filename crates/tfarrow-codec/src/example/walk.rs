@@ -66,7 +66,7 @@ pub(crate) trait Visitor {
     fn foreign(&mut self, field: u32) -> Result<()>;
 }
 
-/// Walks one record. `lists` says whether field 2 is `feature_lists`; otherwise it is an unknown field.
+/// Walks one record. `lists` is true if field 2 is `feature_lists`; otherwise it is an unknown field.
 ///
 /// # Errors
 /// [`WireError`] for a record that does not parse or exceeds a limit.
@@ -174,8 +174,8 @@ fn entries<'a>(
 
 /// Skips an unknown field of a message that is nested `depth` messages deep in its record.
 ///
-/// Depths: 0 is the record, 1 the map, 2 an entry, 3 a `Feature` or a `FeatureList`, 4 a list of values. What remains
-/// of [`Limits::nesting`] is the allowed depth of groups in the field.
+/// Depths: 0 is the record, 1 the map, 2 an entry, 3 a `Feature` or a `FeatureList`, 4 a list of values. The rest of
+/// [`Limits::nesting`] is the allowed depth of groups in the field.
 fn skip(rest: &mut &[u8], field: wire::Tag, depth: usize, nesting: usize) -> Result<()> {
     wire::skip(rest, field, nesting.saturating_sub(depth))
 }

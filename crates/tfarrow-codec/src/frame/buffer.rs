@@ -212,8 +212,8 @@ impl FrameBuffer {
         }
     }
 
-    /// Returns the next segment of the bytes read so far. `None` if more bytes are needed or, if `ended` says that
-    /// there are no more, at the end of the stream.
+    /// Returns the next segment of the bytes read so far. `None` if more bytes are needed or, if `ended` is true, at
+    /// the end of the stream.
     ///
     /// With [`OnError::Skip`], records continue after a corrupt length at the next position where both CRCs of a frame
     /// match, and after a length that exceeds the limit at the end of that frame.
@@ -355,7 +355,7 @@ impl FrameBuffer {
         self.lose(count, is_last).map(|lost| Step::Segment(Segment::Lost(lost)))
     }
 
-    /// Takes `count` lost bytes from the front of the chunk. `is_last` says that the corrupt range ends with them.
+    /// Takes `count` lost bytes from the front of the chunk. `is_last` is true if the corrupt range ends with them.
     fn lose(&mut self, count: usize, is_last: bool) -> Option<Lost> {
         let State::Draining(chunk) = &mut self.state else { return None };
         let loss = self.loss.as_mut()?;

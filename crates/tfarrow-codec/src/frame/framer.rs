@@ -6,8 +6,7 @@
 //! spans             start, len                      start, len
 //! ```
 //!
-//! It reads nothing but headers: the CRC of a payload is checked where the record is decoded, by
-//! [`Records`](super::Records).
+//! It reads only headers: the CRC of a payload is checked where the record is decoded, by [`Records`](super::Records).
 
 use std::ops::Range;
 
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_above_the_limit_is_refused() {
+    fn a_record_above_the_limit_is_rejected() {
         let mut bytes = Vec::new();
         write(&[0; 100], &mut bytes);
         let limits = Limits { record_bytes: 99, ..Limits::default() };
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_2_gib_are_refused_whatever_the_limit() {
+    fn records_of_2_gib_are_rejected_under_any_limit() {
         let limits = Limits { record_bytes: 8 << 30, ..Limits::default() };
         for (length, is_refused) in [(1 << 31, true), ((1 << 31) - 1, false), (5 << 30, true)] {
             let mut header = Vec::new();

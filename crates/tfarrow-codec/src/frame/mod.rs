@@ -1,7 +1,7 @@
 //! The frames of a TFRecord stream: `length: u64 | masked CRC of length | payload | masked CRC of payload`.
 //!
 //! Integers are little-endian, and CRCs are masked CRC32C, as in `tensorflow/core/lib/io/record_writer.h`. A length is
-//! used only after its CRC was checked. This module does not look into payloads.
+//! used only after its CRC was checked. This module does not read payloads.
 //!
 //! ```text
 //! bytes ─▶ FrameBuffer::{spare, advance} ─▶ FrameBuffer::next ─▶ Segment::Records | Segment::Lost

@@ -67,8 +67,8 @@ impl LostRange {
         Self { error: Some(error), end }
     }
 
-    /// Returns the part of `bytes`, from the current position of the stream on, that belongs to the range. `ended` says
-    /// that no bytes follow; `most` is the largest length of a payload in bytes.
+    /// Returns the part of `bytes`, from the current position of the stream on, that belongs to the range. `ended` is
+    /// true if no bytes follow; `most` is the largest length of a payload in bytes.
     ///
     /// May be called again with the same bytes and more of them. The search does not start over, until
     /// [`pass`](Self::pass) removes bytes from the front.

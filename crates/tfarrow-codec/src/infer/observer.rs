@@ -24,8 +24,8 @@ use crate::{
 /// Several observers are combined as a tuple; `()` observes nothing.
 /// [`Summary::observe_with`](super::Summary::observe_with) shows an example.
 pub trait RecordObserver {
-    /// Whether [`record`](Self::record) is called at all. A constant, so that a pass without an observer does not keep
-    /// the places of values.
+    /// Whether [`record`](Self::record) is called. A constant, so that a pass without an observer does not keep the
+    /// places of values.
     const ENABLED: bool = true;
 
     /// Receives a record.

@@ -264,7 +264,7 @@ impl<O> Walk<'_, O> {
     }
 }
 
-/// Reads a `Feature`. `utf8` says whether byte strings are to be validated as UTF-8. The usual form is read without a
+/// Reads a `Feature`. `utf8` is true if byte strings are to be validated as UTF-8. The usual form is read without a
 /// closure, whose result would be passed through memory.
 #[inline(always)]
 fn one(message: &[u8], utf8: bool, nesting: usize) -> wire::Result<ListTraits> {
@@ -291,8 +291,8 @@ fn steps(message: &[u8], utf8: bool, nesting: usize, all: &mut Vec<ListTraits>) 
     })
 }
 
-/// Reads the body of a list: counts its values and, for byte strings, determines whether they are text. `utf8` says
-/// whether they are to be validated; if not, the result has `utf8: false`, since an earlier value of the feature is not
+/// Reads the body of a list: counts its values and, for byte strings, determines whether they are text. `utf8` is true
+/// if they are to be validated; if not, the result has `utf8: false`, since an earlier value of the feature is not
 /// UTF-8.
 ///
 /// # Errors

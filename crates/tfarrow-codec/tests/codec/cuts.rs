@@ -1,4 +1,4 @@
-//! The positions at which the input is cut never change the output.
+//! The batches do not depend on how the input is split.
 
 use std::sync::Arc;
 

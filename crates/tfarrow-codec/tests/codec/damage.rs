@@ -1,4 +1,4 @@
-//! Corrupt input is an error of the right kind, never other data and never a panic.
+//! Corrupt input gives an error of the expected kind, never other data or a panic.
 
 use arrow_array::RecordBatch;
 use proptest::{collection::vec, prelude::*};
@@ -202,7 +202,7 @@ proptest! {
         }
     }
 
-    /// A changed record with a matching CRC is refused, or read as `prost` reads it.
+    /// A changed record with a matching CRC is rejected, or read as `prost` reads it.
     #[test]
     fn a_changed_payload_is_read_as_prost_reads_it(
         set in generate::data_sets(),
@@ -217,7 +217,7 @@ proptest! {
         let summary = summary(&file).unwrap();
         let read = if set.sequence { oracle::row_from_sequence_example } else { oracle::row_from_example };
         if let (Some((_, error)), true) = (summary.first_unparsable(), set.sequence && read(&payload).is_ok()) {
-            // `prost` reads long tags, which TensorFlow refuses. There is no other difference.
+            // `prost` reads long tags, which TensorFlow rejects. There is no other difference.
             prop_assert_eq!(error, WireError::LongVarint);
         }
         match (summary.schema(WAYS[way].0, Some(record_type(set.sequence))), read(&payload)) {
@@ -236,7 +236,7 @@ proptest! {
 
     /// Inference and decoding accept the same records.
     #[test]
-    fn inference_and_decoding_refuse_the_same(set in generate::data_sets(), edits in edits()) {
+    fn inference_and_decoding_reject_the_same_records(set in generate::data_sets(), edits in edits()) {
         let Some(payload) = set.payloads().into_iter().max_by_key(Vec::len) else { return Ok(()) };
         let file = frame::file([edited(&payload, &edits)]);
         let readable = summary(&file).unwrap();

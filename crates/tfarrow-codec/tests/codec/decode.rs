@@ -17,7 +17,7 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn every_layout_holds_every_record(set in generate::data_sets()) {
+    fn every_layout_decodes_every_record(set in generate::data_sets()) {
         let file = set.file();
         for way in WAYS {
             let batches = decode_way(&file, set.sequence, way).unwrap();

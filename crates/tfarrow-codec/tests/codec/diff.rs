@@ -21,13 +21,13 @@ proptest! {
         for row in &set.rows {
             let (left, right) = (record(row, set.sequence, &mut one), record(row, set.sequence, &mut other));
             let found = differ.compare(&left, &right).unwrap();
-            // Unknown fields may differ beside the features.
+            // Unknown fields may differ in addition to the features.
             prop_assert!(found.iter().all(|it| it.what == DifferenceKind::Bytes), "{:?}", found);
         }
     }
 
     #[test]
-    fn features_differ_if_their_values_do(set in generate::mixed(), tape in tapes()) {
+    fn features_with_different_values_differ(set in generate::mixed(), tape in tapes()) {
         let mut differ = Differ::new(RecordType::SequenceExample, Limits::default());
         let payloads = set.odd_payloads(&mut Choices::new(&tape));
         for (one, left) in set.rows.iter().zip(&payloads) {

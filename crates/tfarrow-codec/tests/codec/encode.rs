@@ -52,7 +52,7 @@ proptest! {
 
     /// Features of several kinds have a column for each kind, from which each record is restored.
     #[test]
-    fn kinds_that_were_split_are_joined(set in generate::mixed(), tape in tapes(), batch_size in 1..20usize) {
+    fn split_kinds_are_joined_again(set in generate::mixed(), tape in tapes(), batch_size in 1..20usize) {
         let file = set.odd_file(&mut Choices::new(&tape));
         for (layout, views) in WAYS {
             let summary = summary(&file).unwrap();
@@ -73,7 +73,7 @@ proptest! {
 
     /// The bytes do not depend on the layout, on views, on the ends of batches, or on earlier calls.
     #[test]
-    fn the_bytes_depend_on_the_records_alone(set in generate::data_sets(), batch_size in 1..20usize) {
+    fn the_encoded_bytes_depend_on_the_records_only(set in generate::data_sets(), batch_size in 1..20usize) {
         let file = set.file();
         let expected = encode(&decode_way(&file, set.sequence, WAYS[0]).unwrap()).unwrap();
         for way in WAYS {
@@ -106,8 +106,8 @@ proptest! {
     }
 }
 
-/// Lengths are written in the fewest bytes, and entries in ways that depend on how long they are: no length is left out
-/// up to where they take two bytes in each place, and those around 1 KiB, 8 KiB and 16 KiB.
+/// The form of lengths and entries depends on their size. All lengths are tested up to those that take two bytes at
+/// every level, and lengths around 1 KiB, 8 KiB and 16 KiB.
 #[test]
 fn every_length_is_written_as_tensorflow_writes_it() {
     let lengths: Vec<_> =
@@ -122,11 +122,11 @@ fn every_length_is_written_as_tensorflow_writes_it() {
     }
 }
 
-/// A record with one feature for each length of each kind, and a feature list likewise.
+/// A record with one feature, and one feature list, for each length of each kind.
 #[track_caller]
 fn check_lengths(name: &str, lengths: &[usize]) {
     let values = |length: usize| {
-        // Integers of one byte and of all lengths; one long value, and several.
+        // Integers of one byte, and of all lengths; one long value, and several values.
         let sorts = (0..length as i64 / 5).map(|i| i64::MAX >> (i % 64)).collect();
         let thirds = vec![vec![b'x'; length / 3]; 3];
         [
@@ -186,8 +186,8 @@ fn files_of_tensorflow_have_a_round_trip() {
     }
 }
 
-/// Files whose keys are sorted as columns are (Python sorts them differently if one name begins with another): not a
-/// bit is different.
+/// Files whose keys have the order of columns are restored byte by byte. (The order of Python differs if one name
+/// begins with another.)
 #[test]
 fn files_of_tensorflow_with_sorted_keys_are_byte_identical() {
     let sorted = ["scalar", "ragged", "text", "shards", "tfds", "magic"];

@@ -60,9 +60,10 @@ proptest! {
         }
     }
 
-    /// A difference may come from any file: it is refused, or restores some record, and takes no more memory than that.
+    /// A difference may come from any file: it is rejected, or restores some record, and takes no more memory than that
+    /// record.
     #[test]
-    fn any_difference_is_refused_or_restores_a_record(
+    fn any_difference_is_rejected_or_restores_a_record(
         set in generate::data_sets(),
         strange in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..40)), 1..9),
     ) {
@@ -125,7 +126,7 @@ fn forms_take_few_bytes() {
     // Begin, three entries, end.
     let unpacked = entry("b", &[0x1a, 2, 0x08, 7]);
     assert_eq!(difference(&record(&[int("a"), unpacked, int("c")])), Some(vec![1, 0x0c, 0x01, 0x0a, 0x11, 0x05]));
-    // A key that is given twice.
+    // A repeated key.
     let twice = difference(&record(&[int("a"), int("a"), int("b")])).unwrap();
     assert_eq!(twice, [1, 0x0c, 0x01, 0x01, 0x09, 0x05]);
     // An empty map.
@@ -133,7 +134,7 @@ fn forms_take_few_bytes() {
 }
 
 #[test]
-fn a_form_of_another_record_is_refused_by_name() {
+fn a_form_of_another_record_is_rejected_by_name() {
     let file = generate_file();
     let schema = schema_of(&file, false, WAYS[0]).unwrap();
     let batch = exact(&chunks(&file, 1 << 20).unwrap(), &schema).unwrap().remove(0);

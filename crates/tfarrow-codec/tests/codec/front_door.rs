@@ -60,7 +60,7 @@ fn a_reader_returns_the_errors_of_its_source() {
 }
 
 #[test]
-fn a_writer_writes_what_the_encoder_encodes() {
+fn a_writer_writes_the_bytes_of_the_encoder() {
     let (batch, bytes) = numbers(0..10);
     let mut writer = Writer::new(Vec::new(), batch.schema()).unwrap();
     writer.write(&batch.slice(0, 3)).unwrap();
@@ -75,7 +75,7 @@ fn a_writer_writes_what_the_encoder_encodes() {
 }
 
 #[test]
-fn a_writer_writes_nothing_of_a_batch_that_it_refuses() {
+fn a_writer_writes_nothing_of_a_batch_that_it_rejects() {
     let (batch, bytes) = numbers(0..10);
     let column: ArrayRef = Arc::new(arrow_array::StringArray::from(vec!["x"]));
     let other = RecordBatch::try_from_iter([("x", column)]).unwrap();
@@ -100,9 +100,9 @@ fn payloads_without_frames_become_records() {
     assert_eq!(empty.iter().collect::<Vec<_>>(), [b"", b""]);
 }
 
-/// The payload takes no memory, since its length is refused before its bytes are read.
+/// The payload takes no memory, since its length is rejected before its bytes are read.
 #[test]
-fn a_payload_above_the_limit_is_refused_with_its_number() {
+fn a_payload_above_the_limit_is_rejected_with_its_number() {
     let long = vec![0; MOST_RECORD_BYTES + 1];
     let error = Records::from_payloads([&b"one"[..], &long]).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Limit { limit, .. } if *limit == MOST_RECORD_BYTES as u64), "{error}");
@@ -110,7 +110,7 @@ fn a_payload_above_the_limit_is_refused_with_its_number() {
 }
 
 #[test]
-fn incomplete_frames_and_frames_above_the_limit_are_refused() {
+fn incomplete_frames_and_frames_above_the_limit_are_rejected() {
     let (_, bytes) = numbers(0..2);
     let truncated = Records::from_frames(bytes[..bytes.len() - 1].to_vec(), Limits::default()).unwrap_err();
     assert_eq!((truncated.category(), truncated.position().record), (Category::Truncated, 1));

@@ -90,10 +90,9 @@ fn inference_distinguishes_examples_and_sequence_examples() {
     assert_eq!(column.iter().flatten().collect::<Vec<_>>(), frame::read(&raw).unwrap());
 }
 
-/// Both in inference, which reads all, and in decoding by a schema from elsewhere, where the field that is wrong is one
-/// that the schema asks for.
+/// Inference reads all features. A decoder reads those of its schema, which therefore has the invalid feature.
 #[test]
-fn records_that_tensorflow_refuses_are_refused() {
+fn records_that_tensorflow_rejects_are_rejected() {
     let files = golden::files(&testdata().join("wire_bad")).unwrap();
     let files: Vec<_> = files.iter().filter(|path| path.extension().is_some_and(|end| end == "tfrecord")).collect();
     assert!(files.len() >= 40);
@@ -115,7 +114,7 @@ fn records_that_tensorflow_refuses_are_refused() {
     assert!(read.is_empty(), "{read:#?}");
 }
 
-/// Returns whether a record is refused by a schema that has a column `x` (or a list `l`), of one kind or another.
+/// Returns whether a decoder rejects a record, for schemas that have a column `x` (or a list `l`) of each kind.
 fn is_refused(name: &str, file: &[u8]) -> bool {
     let sequence = name.starts_with("sequence_");
     let like = if sequence { "wire/sequence_unknown.tfrecord" } else { "wire/nonminimal_tag_2.tfrecord" };

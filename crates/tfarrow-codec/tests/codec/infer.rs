@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn counts_are_right_in_every_form(set in generate::mixed(), tape in tapes()) {
+    fn counts_are_equal_to_those_of_the_model_in_every_form(set in generate::mixed(), tape in tapes()) {
         let payloads = set.odd_payloads(&mut Choices::new(&tape));
         let summary = summary(&frame::file(&payloads)).unwrap();
         prop_assert_eq!(summary.records(), set.rows.len() as u64);
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mixed_feature_is_refused_by_name(set in generate::mixed()) {
+    fn a_mixed_feature_is_rejected_by_name(set in generate::mixed()) {
         let summary = summary(&set.file()).unwrap();
         let mixed: Vec<_> = count(&set.rows, &places(&set.payloads(), 0)).into_iter()
             .filter(|feature| feature.kinds.iter().flatten().count() > 1).collect();
@@ -188,8 +188,8 @@ fn exact_limits(rows: &[ModelRow]) -> Limits {
     Limits { features: features.0.max(lists.0), name_bytes: features.1.max(lists.1), ..Limits::default() }
 }
 
-/// Puts records that do not parse between others: each takes a record of another data set, whose names are its own, and
-/// breaks it off.
+/// Inserts records that do not parse between others: records of another data set, which has other names, each with a
+/// truncated tag at its end.
 fn interleave(good: &[Vec<u8>], bad: &[Vec<u8>], order: &[bool]) -> (Vec<Vec<u8>>, Vec<bool>) {
     let (mut good, mut bad) = (good.iter().cloned(), bad.iter().map(|payload| [payload, &b"\xff"[..]].concat()));
     let mut all = Vec::new();
@@ -216,9 +216,9 @@ fn observe_good(summary: &mut Summary, records: Records, verify: VerifyCrc) -> u
 proptest! {
     #![proptest_config(config(600))]
 
-    /// Neither if such records are counted, nor if their CRC shows that they are corrupt.
+    /// Neither a record that is counted as unparsable, nor one that is skipped because of its CRC.
     #[test]
-    fn a_record_that_does_not_parse_leaves_no_trace(
+    fn a_record_that_does_not_parse_does_not_change_the_summary(
         set in generate::mixed(),
         strangers in generate::sequence_examples(),
         order in prop::collection::vec(any::<bool>(), 0..12),

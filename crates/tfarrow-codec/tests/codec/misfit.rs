@@ -234,7 +234,7 @@ fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
 /// are never written, so that they take no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn records_beyond_4_gib_of_memory_are_refused() {
+fn records_beyond_4_gib_of_memory_are_rejected() {
     let len = i32::MAX as usize;
     let mut header = (len as u64).to_le_bytes().to_vec();
     header.extend(frame::masked(&header).to_le_bytes());

@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn a_column_is_the_same_alone(
+    fn a_column_decodes_to_the_same_array_without_other_columns(
         set in generate::data_sets(),
         tape in tapes(),
         chosen in prop::collection::vec(any::<Index>(), 0..8),
@@ -114,7 +114,7 @@ fn a_column_may_be_projected_twice() {
 }
 
 #[test]
-fn a_missing_column_is_refused() {
+fn a_missing_column_is_rejected() {
     let schema = schema_of(&small(false).file(), false, WAYS[0]).unwrap();
     assert!(DecoderBuilder::new(schema).with_projection(vec![99]).build().is_err());
 }

@@ -82,7 +82,8 @@ fn a_schema_that_may_change_is_not_settled() {
     // Without a kind, a feature has no column, but a feature list has one.
     check(&entry(b"x", b""), Layout::Auto, true);
     check(b"\x12\x07\x0a\x05\x0a\x01l\x12\x00", Layout::Auto, false);
-    // Nothing at all may become anything. What is no Example stays that, but which record is to blame may change.
+    // An empty record does not determine the type. Records that are not Examples stay raw, but the first one that is
+    // reported may change.
     check(b"", Layout::Auto, false);
     check(b"\xff", Layout::Auto, false);
     check(b"\x1a\x01x", Layout::Auto, false);

@@ -1,4 +1,5 @@
-//! A decoder that skips records: bad records are left out and counted, all others are decoded.
+//! A decoder that skips records: corrupt records and records that do not fit are skipped and counted, and all others
+//! are decoded.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ proptest! {
 
     /// The schema is inferred from the first records alone, some records are corrupt, and a filter keeps some.
     #[test]
-    fn all_records_except_bad_ones_are_decoded(
+    fn all_valid_records_are_decoded(
         set in generate::mixed(),
         tape in tapes(),
         sampled in any::<Index>(),
@@ -74,7 +75,7 @@ fn decoder(file: &[u8], projection: Vec<usize>) -> BatchDecoder {
 }
 
 #[test]
-fn without_columns_only_corrupt_records_are_bad() {
+fn without_columns_only_corrupt_records_are_skipped() {
     let set = small(false);
     let file = set.file();
     let last_bit = 8 * file.len() - 1;

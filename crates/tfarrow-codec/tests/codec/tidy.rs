@@ -37,8 +37,7 @@ fn uses_no_file_network_thread_clock_or_environment() {
     }
 }
 
-/// Only the modules of `frame` go from header to header, in one loop: elsewhere, lengths of frames are added up at
-/// most.
+/// Only the modules of `frame` go from header to header, in one loop. Other modules at most add up lengths of frames.
 #[test]
 fn has_one_framing_loop() {
     let sources = golden::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();

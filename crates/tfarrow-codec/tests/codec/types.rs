@@ -1,4 +1,4 @@
-//! Arrow types as users have them in Parquet: every type that a feature can hold, and the refusal of every other.
+//! Arrow types as in Parquet files of users: every type that a feature can hold, and the rejection of all others.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn check(array: impl Array + 'static, expected: &[Option<ModelValue>]) {
     }
 }
 
-/// Checks that a column is refused for its value in row 1, and the features that it is encoded to if losses are
+/// Checks that a column is rejected for its value in row 1, and the features that it is encoded to if losses are
 /// allowed.
 #[track_caller]
 fn check_lossy(array: impl Array + 'static, expected: &[Option<ModelValue>], losses: u64) {
@@ -68,7 +68,7 @@ fn check_lossy(array: impl Array + 'static, expected: &[Option<ModelValue>], los
     assert_eq!(counted, losses);
 }
 
-/// Checks that a column is refused for its type, with a message that contains `word`, and with these remedies.
+/// Checks that a column is rejected for its type, with a message that contains `word`, and with these remedies.
 #[track_caller]
 fn check_refused(array: impl Array + 'static, word: &str, remedies: &[Remedy]) {
     let batch = batch("an \"x\"", Arc::new(array));
@@ -208,7 +208,7 @@ fn all_types_of_lists_become_lists() {
 }
 
 #[test]
-fn a_null_in_a_list_is_refused_or_dropped() {
+fn a_null_in_a_list_is_rejected_or_dropped() {
     let rows = vec![Some(vec![Some(1)]), Some(vec![None, Some(2), None]), Some(vec![None])];
     let expected = [ints(&[1]), ints(&[2]), ints(&[])];
     check_lossy(ListArray::from_iter_primitive::<Int32Type, _, _>(rows.clone()), &expected, 3);
@@ -223,7 +223,7 @@ fn a_column_of_nulls_becomes_no_feature() {
 }
 
 #[test]
-fn times_are_refused_by_their_type() {
+fn times_are_rejected_by_their_type() {
     let array = TimestampMicrosecondArray::from(vec![Some(5), None]);
     let cast = rewrite(Rewrite::Cast(DataType::Int64));
     check_refused(array.clone(), "Timestamp", &[cast, Remedy::AllowLossy]);
@@ -240,7 +240,7 @@ fn times_are_refused_by_their_type() {
 }
 
 #[test]
-fn structs_and_maps_are_refused_with_a_remedy() {
+fn structs_and_maps_are_rejected_with_a_remedy() {
     let field = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
     let part: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let array = StructArray::from(vec![(field("a"), Arc::clone(&part)), (field("b's"), part)]);
@@ -300,7 +300,7 @@ fn a_feature_is_not_both_set_and_unset() {
 }
 
 #[test]
-fn a_batch_of_another_schema_is_refused() {
+fn a_batch_of_another_schema_is_rejected() {
     let one = batch("x", Arc::new(Int64Array::from(vec![1])));
     let other = batch("x", Arc::new(Float32Array::from(vec![1.0])));
     let mut encoder = EncoderBuilder::new().build(one.schema()).unwrap();
