@@ -18,7 +18,7 @@ pub type Lost = tfarrow_codec::Lost<Error>;
 pub struct Fault {
     /// The number of the shard in its data set.
     pub shard: usize,
-    /// The number of the record. A range of bytes that is no record counts as one.
+    /// The number of the record. A range of bytes without a complete record counts as one.
     pub record: u64,
     /// The offset in the decompressed shard.
     pub offset: u64,

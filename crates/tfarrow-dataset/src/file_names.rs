@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn output_names_that_are_no_text() {
+    fn output_names_that_are_not_utf8() {
         let name = os_string(b"\xff-00000-of-00001.tfrecord".to_vec());
         let expect = os_string(b"\xff-00000-of-00001.parquet".to_vec());
         assert_eq!(output_name(Path::new(&name), "parquet"), Path::new(&expect));

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_an_error_with_its_words() {
+    fn a_panic_becomes_an_error_with_its_message() {
         assert_eq!(guard(|| 1).unwrap(), 1);
         let nothing: Option<u8> = std::hint::black_box(None);
         let told = guard(|| nothing.unwrap()).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Refusal of data sets whose shards contain different kinds of records.
+//! Rejection of data sets whose shards contain different kinds of records.
 
 use crate::{Error, ErrorKind, Payload, ReadOptions, Result, Shard, ShardReader, error::shown};
 

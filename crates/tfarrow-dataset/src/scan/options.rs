@@ -16,7 +16,7 @@ pub struct InferOptions {
     pub jobs: usize,
     /// Whether the CRCs of the data are verified. By default always.
     pub verify: VerifyCrc,
-    /// The record type that the caller knows. By default none. Unless it is [`RecordType::Raw`], a data set whose files
+    /// The record type that the caller gives. By default none. Unless it is [`RecordType::Raw`], a data set whose files
     /// contain several kinds of records is an error.
     pub record_type: Option<RecordType>,
     /// Options for reading the shards, among them whether corrupt records are skipped.

@@ -118,7 +118,7 @@ impl Room {
         Some(taken)
     }
 
-    /// Takes so many bytes that contain no record, so that a sample does not search for a record without end.
+    /// Takes this number of bytes that contain no record, so that a sample does not search for a record without end.
     pub(super) fn lose(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.is_cut |= self.bytes == 0;

@@ -34,8 +34,8 @@ pub(super) struct Scanned<O> {
     pub(super) is_cut: bool,
 }
 
-/// Reads the shards at the indices `picked`. With `faults`, no error of a file ends the scan, and up to so many errors are
-/// kept.
+/// Reads the shards at the indices `picked`. With `faults`, no error of a file ends the scan, and up to that number of
+/// errors are kept.
 ///
 /// # Errors
 /// The first error in the order of the data set, and [`ErrorKind::Stopped`] if `progress` stops the scan.

@@ -129,8 +129,9 @@ pub(crate) fn upload(path: &Path, target: &Path, (store, key): OutputObject, ove
     }
 }
 
-/// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is `false`. If two programs put
-/// a new object of several parts at the same time, the last one wins, because stores have no condition for that.
+/// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is `false`. If two programs
+/// put a new object of several parts at the same time, the last one replaces the others, because stores have no
+/// condition for that.
 async fn put_new(store: &Arc<dyn ObjectStore>, key: &Key, file: File, overwrite: bool) -> io::Result<bool> {
     if !overwrite && exists(store, key).await? {
         return Ok(false);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_cannot_be_objects_are_refused() {
+    fn urls_that_cannot_be_objects_are_rejected() {
         for target in ["s3://bucket", "s3://bucket.parquet", "https://host/a.parquet"] {
             let error = output_object(Path::new(target)).unwrap_err().to_string();
             assert!(error.contains("without an object") || error.contains("to a web server"), "{error}");

@@ -1,4 +1,4 @@
-//! Detection of damage, and reading after it: every bit of a file, every fault of a data set.
+//! Damage: detection of every flipped bit, and reading after every kind of fault.
 
 use std::{
     fs,
@@ -153,7 +153,7 @@ fn records_after_a_corrupt_length_that_looks_like_another_format_are_read() {
         let (_, _, error) = read(&bytes, &ReadOptions::default());
         assert!(error.unwrap().is_damage(), "{length}");
     }
-    // This file begins like bzip2, and has no sound record in its first 4 MiB.
+    // This file begins like bzip2, and has no valid record in its first 4 MiB.
     let (_, bytes) = damaged(6_838_850);
     let (_, _, error) = read(&bytes, &skip());
     assert!(error.unwrap().to_string().contains("starts like bzip2"));
@@ -377,8 +377,8 @@ fn records_that_are_equal_in_two_members_are_returned_twice() {
     assert!(found == [&payloads[..100], &other[..50], &other[51..]].concat(), "{}, {lost}", found.len());
 }
 
-/// Members that a member contains as data are not read as members of the file, whatever is wrong at the end of the outer
-/// one.
+/// Members that a member contains as data are not read as members of the file, for any damage at the end of the outer
+/// member.
 #[test]
 fn members_inside_of_a_member_are_data() {
     let inner = member(&[b"nested".to_vec(), b"records".to_vec()], 6);

@@ -1,4 +1,4 @@
-//! Headers of images, and decoding within a memory limit, also of images that are made to exceed it.
+//! Headers of images, and decoding within a memory limit, also of images that were made to exceed it.
 
 use std::io::{Cursor, Write};
 

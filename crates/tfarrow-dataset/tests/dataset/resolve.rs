@@ -72,7 +72,7 @@ fn folders_are_searched_by_content_in_natural_order() {
     check(&folder, "a", &["y.bin", "z"]);
 }
 
-/// The sound record after the damaged one identifies the format, whatever the file's name.
+/// The valid record after the corrupt one identifies the format, for any file name.
 #[test]
 fn a_shard_whose_first_record_is_damaged_is_not_skipped() {
     let whole = frames(&[b"one", b"two"]);
@@ -139,7 +139,7 @@ fn an_empty_file_is_a_shard_without_records() {
 }
 
 #[test]
-fn sidecars_are_shards_if_their_content_is() {
+fn sidecars_with_the_content_of_shards_are_shards() {
     let folder = folder(&["a.json", "b.txt", "c.index gzip", "d.json text", "e.txt empty", "_f"]);
     check(&folder, "", &["a.json", "b.txt", "c.index"]);
     let found = resolve_filtered(&[folder.path()], FormatFilter::Any).unwrap();
@@ -173,7 +173,7 @@ fn files_with_an_extension_of_tfrecord_are_not_skipped() {
 }
 
 #[test]
-fn a_file_that_is_named_is_read_whatever_its_format() {
+fn a_file_that_is_named_is_read_in_any_format() {
     let folder = folder(&["_x.json", "empty empty", "text text", "p parquet", "a*b", "[x]"]);
     for name in ["_x.json", "empty", "text", "p", "a*b", "[x]"] {
         check(&folder, name, &[name]);

@@ -36,7 +36,7 @@ impl Found {
                 (Some(error), _) => {
                     self.lost.push((error.to_string(), lost.offset, lost.is_stored, lost.bytes.to_vec()));
                 }
-                // Readers cut a range at different places.
+                // Readers split a range at different positions.
                 (None, Some((_, _, is_stored, bytes))) if *is_stored == lost.is_stored => {
                     bytes.extend_from_slice(&lost.bytes);
                 }
@@ -107,7 +107,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn every_test_file_is_read_alike() {
+fn several_threads_read_every_test_file_like_one_reader() {
     let mut files = 0;
     for folder in ["", "shards", "corrupt"] {
         for entry in fs::read_dir(testdata(folder)).unwrap() {
@@ -122,7 +122,7 @@ fn every_test_file_is_read_alike() {
 }
 
 #[test]
-fn records_of_all_lengths_are_found_whatever_the_pieces() {
+fn records_of_all_lengths_are_found_in_pieces_of_all_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<Vec<u8>> = (0..200usize).map(|i| vec![i as u8; (i * 37) % 101 * (1 + i % 7 / 6 * 90)]).collect();
     let bytes = frames(&records);
@@ -132,7 +132,7 @@ fn records_of_all_lengths_are_found_whatever_the_pieces() {
 }
 
 #[test]
-fn a_file_that_is_cut_anywhere_says_so() {
+fn truncation_anywhere_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[&b"one"[..], b"", &[7; 100], b"four"]);
     for end in 0..=bytes.len() {
@@ -141,7 +141,7 @@ fn a_file_that_is_cut_anywhere_says_so() {
 }
 
 #[test]
-fn a_byte_that_is_changed_anywhere_is_found_at_its_place() {
+fn a_changed_byte_is_reported_at_its_position() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = frames(&[&b"one"[..], &[7; 30], b"four"]);
     for place in 0..bytes.len() {
