@@ -73,7 +73,7 @@ named_values!(OutputCompression {
 });
 
 impl OutputCompression {
-    /// Whether a TFRecord file with this compression may have a name that says `named`.
+    /// Whether a TFRecord file with this compression may have a name with the extension of `named`.
     pub(crate) fn is_of(self, named: Compression) -> bool {
         match self {
             Self::Gzip => named == Compression::Gzip,

@@ -434,7 +434,7 @@ fn an_existing_output_is_replaced_only_by_a_complete_one() {
 }
 
 #[test]
-fn two_outputs_of_one_name_are_refused_before_anything_is_written() {
+fn two_outputs_of_one_name_are_rejected_before_anything_is_written() {
     let folder = Folder::new();
     folder.write("in/a.tfrecord", &frames(0, 3));
     folder.write("in/a.tfrec", &frames(3, 3));
@@ -541,7 +541,7 @@ fn parquet_cannot_hold_rows_without_columns() {
 }
 
 #[test]
-fn contradictory_options_are_refused_before_anything_is_written() {
+fn contradictory_options_are_rejected_before_anything_is_written() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100));
     folder.convert(&source, "p", &options(Target::Parquet, 1)).unwrap();
@@ -564,7 +564,7 @@ fn contradictory_options_are_refused_before_anything_is_written() {
 }
 
 #[test]
-fn shards_of_a_set_with_another_number_of_shards_are_refused() {
+fn shards_of_a_set_with_another_number_of_shards_are_rejected() {
     let folder = Folder::new();
     let source = folder.write("a.tfrecord", &frames(0, 100));
     let with_size =

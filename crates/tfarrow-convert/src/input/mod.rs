@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changes_while_it_is_read_is_refused() {
+    fn a_file_that_changes_while_it_is_read_is_rejected() {
         let append = |path: &std::path::Path| {
             let mut bytes = fs::read(path).unwrap();
             frame::write(b"more", &mut bytes);

@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn pipes_links_devices_and_folders_are_refused_without_waiting() {
+    fn pipes_links_devices_and_folders_are_rejected_without_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name: &str| folder.path().join(name);
         assert!(std::process::Command::new("mkfifo").arg(place("pipe")).status().unwrap().success());
