@@ -18,7 +18,7 @@
 //! are chosen by the places of values (`collect/sample.rs`), and sums compensate for rounding (`collect/sum.rs`).
 //! Estimates of the number of distinct values, and the last digits of means and deviations, are the exceptions.
 //!
-//! The crate does not print; it knows no terminal and no HTML.
+//! The crate does not print, and has no code for terminals or HTML.
 
 mod collect;
 mod drift;

@@ -120,7 +120,7 @@ fn numbers(place: &str, found: &NumericStatistics, expect: &NumericStatistics) {
     if let Some(histogram) = expect.histograms.iter().find(is_quantiles)
         && is_finite
     {
-        // The rank of our median among TFDV's quantiles.
+        // The rank of tfarrow's median among TFDV's quantiles.
         let total: f64 = histogram.buckets.iter().map(|bucket| bucket.sample_count).sum();
         let below: f64 = histogram.buckets.iter().filter(|b| b.high_value < found.median).map(|b| b.sample_count).sum();
         let upto: f64 = histogram.buckets.iter().filter(|b| b.low_value <= found.median).map(|b| b.sample_count).sum();

@@ -73,7 +73,7 @@ impl BytesAccumulator {
         self.sample.merge(other.sample, budget);
     }
 
-    /// Drops what exceeds a smaller budget.
+    /// Reduces the accumulator to a smaller budget.
     pub(crate) fn shrink(&mut self, budget: Budget) {
         self.distinct.shrink(budget);
         self.sample.cut(budget);

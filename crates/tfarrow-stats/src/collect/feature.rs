@@ -81,7 +81,7 @@ impl FeatureAccumulator {
         }
     }
 
-    /// Drops what exceeds a smaller budget.
+    /// Reduces the accumulator to a smaller budget.
     pub(crate) fn shrink(&mut self, budget: Budget) {
         self.lengths.iter_mut().for_each(|lengths| lengths.cut(budget));
         if let Some(bytes) = &mut self.bytes {

@@ -85,7 +85,7 @@ impl ValueFormat {
         Self::Zstd,
     ];
 
-    /// Guesses the format of a value. `is_text` says whether the value is UTF-8 without control characters other than
+    /// Guesses the format of a value. `is_text` is true if the value is UTF-8 without control characters other than
     /// white space.
     pub fn of(value: &[u8], is_text: bool) -> Self {
         match value {

@@ -224,7 +224,7 @@ struct SliceObserver<'a> {
     limits: Limits,
     /// The reason why all threads stop, once there is one.
     failure: &'a Mutex<Option<SliceFailure>>,
-    /// The slices that the thread has met.
+    /// The slices of the records that the thread has read.
     slices: BTreeMap<SliceValue, SliceAccumulator>,
     /// Number of records that are in some slice.
     sliced: u64,

@@ -1,4 +1,4 @@
-//! The summary statistics of a data set: what reports print, and what a `DatasetFeatureStatisticsList` holds.
+//! The summary statistics of a data set, for reports and for a `DatasetFeatureStatisticsList` message.
 //!
 //! The types serialize to the JSON of `tfarrow stats`. They nest as the data does:
 //!

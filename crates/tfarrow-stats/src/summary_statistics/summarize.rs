@@ -98,7 +98,7 @@ fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
 /// Summarizes numbers. The extremes are exact, also if values were sampled.
 pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatistics {
     let (min, max) = numbers.range();
-    // The sample may lack the extremes, which the accumulator knows.
+    // The sample may lack the extremes, which the accumulator has.
     let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
     let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
     let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count());

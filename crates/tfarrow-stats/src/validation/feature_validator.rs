@@ -139,7 +139,7 @@ impl<'a> FeatureValidator<'a> {
             || (!has(&self.feature.not_in_environment) && has(&self.schema.default_environment))
     }
 
-    /// Reports a required feature that no record has a list of. `is_named` says that records have its name.
+    /// Reports a required feature that no record has a list of. `is_named` is true if records have its name.
     fn validate_absent(&mut self, is_named: bool) {
         let (count, fraction) = match &self.feature.presence_constraints {
             Some(PresenceConstraints::Presence(presence)) => (presence.min_count(), presence.min_fraction()),
@@ -203,7 +203,7 @@ impl<'a> FeatureValidator<'a> {
         if matches!(self.feature.shape_type, Some(ShapeType::ValueCounts(_))) { "value_counts" } else { "value_count" }
     }
 
-    /// Reports lists that have not as many values as a fixed shape, and records without a list.
+    /// Reports lists whose number of values is not that of a fixed shape, and records without a list.
     fn validate_shape(&mut self, summary: &FeatureSummary, present: u64) {
         let Some(ShapeType::Shape(shape)) = &self.feature.shape_type else { return };
         let size = shape_size(shape);

@@ -7,8 +7,8 @@
 //! records ─────────────────▶ StatisticsObserver ───────────────────────▲
 //! ```
 //!
-//! Unlike TFDV, which validates statistics, the observer sees the records, so that an anomaly has their number and the
-//! place of the first.
+//! Unlike TFDV, which validates statistics, the observer receives the records, so that an anomaly has their number and
+//! the place of the first.
 
 mod anomaly;
 mod domains;

@@ -58,7 +58,7 @@ impl DomainCheck {
         matches!(self, Self::Any)
     }
 
-    /// Calls `report` with each way in which a byte string is outside of the domain.
+    /// Calls `report` with each violation of the domain by a byte string.
     pub(super) fn check_string(&self, value: &[u8], report: &mut impl FnMut(AnomalyKind)) {
         match self {
             Self::Any => {}
@@ -69,7 +69,7 @@ impl DomainCheck {
         }
     }
 
-    /// Calls `report` with each way in which an integer is outside of the domain.
+    /// Calls `report` with each violation of the domain by an integer.
     pub(super) fn check_int(&self, value: i64, report: &mut impl FnMut(AnomalyKind)) {
         match self {
             Self::Any | Self::Strings(_) | Self::Floats(_) => {}
@@ -78,7 +78,7 @@ impl DomainCheck {
         }
     }
 
-    /// Calls `report` with each way in which a float is outside of the domain.
+    /// Calls `report` with each violation of the domain by a float.
     pub(super) fn check_float(&self, value: f32, report: &mut impl FnMut(AnomalyKind)) {
         match self {
             Self::Any | Self::Strings(_) | Self::Ints(_) => {}

@@ -32,8 +32,8 @@ impl StringCheck {
 }
 
 impl FeatureValidator<'_> {
-    /// Reports values that are not in the domain, if their share exceeds what `min_domain_mass` allows. Adds them to
-    /// the domain, or drops the domain if there are too many or if one is not UTF-8.
+    /// Reports values that are not in the domain, if their share exceeds the limit that `min_domain_mass` sets. Adds
+    /// them to the domain, or drops the domain if there are too many or if one is not UTF-8.
     pub(super) fn validate_strings(&mut self, values: &FeatureAccumulator) {
         const INVALID: &str = "A value that is not UTF-8 cannot be in a string domain.";
         if self.report_if_found(AnomalyKind::EnumTypeInvalidUtf8, "Invalid UTF8 strings", |_| INVALID.to_owned()) {
