@@ -46,8 +46,9 @@ impl fmt::Display for UnknownFeatures {
 pub enum Notice {
     /// Features have no column.
     UnknownFeatures(UnknownFeatures),
-    /// Records skipped since the last notice. A scan sends one before it returns the rows after them, and so many in a query:
-    /// [`DamageReport::merge`] adds them up. Its faults have the shard number 0; their errors have the paths.
+    /// Records skipped since the last notice. A scan sends one before it returns the rows after them, and thus several
+    /// in a query: [`DamageReport::merge`] adds them up. Its faults have the shard number 0; their errors have the
+    /// paths.
     Skipped(DamageReport),
 }
 

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_no_path_and_what_has_a_separator_is() {
+    fn a_word_is_not_a_path_and_a_name_with_a_separator_is() {
         for name in ["-", "~/x", "a/b", "a.tfrecord", "train-*", "train-00000-of-00001", "a[0]", "{a,b}", "train@4"] {
             assert!(looks_like_path(name), "{name}");
         }

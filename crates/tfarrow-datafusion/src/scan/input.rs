@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_read_completely_whatever_its_pieces() {
+    fn a_stream_in_pieces_of_any_size_is_read_completely() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let pieces = [&b"ab"[..], b"", b"cdefg", b"h"];
         let stream = futures::stream::iter(pieces.map(|piece| Ok(Bytes::from_static(piece)))).boxed();

@@ -1,8 +1,9 @@
 //! Columns of a table that are decoded from records, and the casts of declared columns.
 //!
-//! With an inferred schema, a query sees the decoded columns. With declared columns, which correspond to a parse spec of
-//! `tf.io`, each column is decoded to the type of its kind, and cast to the declared type. A value that cannot be cast
-//! exactly is an error with its position, never null. A missing feature gives the default of the column, else null.
+//! With an inferred schema, a query reads the decoded columns. With declared columns, which correspond to a parse spec
+//! of `tf.io`, each column is decoded to the type of its kind, and cast to the declared type. A value that cannot be
+//! cast exactly is an error with its position, never null. A missing feature gives the default of the column, else
+//! null.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -26,11 +27,11 @@ const MAX_SHOWN: usize = 60;
 /// The columns of the files of a table, without partition columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
-    /// The columns that a query sees.
+    /// The columns that a query reads.
     schema: SchemaRef,
     /// The columns that records are decoded to, in the same order.
     decoded: SchemaRef,
-    /// The cast of each column; `None` for a column that a query sees as it is decoded.
+    /// The cast of each column; `None` for a column that a query reads without a cast.
     casts: Vec<Option<ColumnCast>>,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct CastError {
 }
 
 impl Columns {
-    /// Columns that a query sees as they are decoded.
+    /// Columns that a query reads without a cast.
     pub(crate) fn decoded(schema: SchemaRef) -> Self {
         let casts = vec![None; schema.fields().len()];
         Self { decoded: Arc::clone(&schema), schema, casts }
@@ -100,7 +101,7 @@ impl Columns {
         Ok(self)
     }
 
-    /// The columns that a query sees.
+    /// The columns that a query reads.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -110,13 +111,13 @@ impl Columns {
         &self.decoded
     }
 
-    /// Returns whether a query sees a column as it is decoded.
+    /// Returns whether a query reads a column without a cast.
     pub(crate) fn is_as_decoded(&self, column: usize) -> bool {
         matches!(self.casts.get(column), None | Some(None))
     }
 
-    /// Casts a decoded batch of the columns `columns` to the types that a query sees. If values cannot be cast, returns the
-    /// errors of all rows of the first such column.
+    /// Casts a decoded batch of the columns `columns` to the types that a query reads. If values cannot be cast,
+    /// returns the errors of all rows of the first such column.
     pub(crate) fn cast(&self, columns: &[usize], batch: RecordBatch) -> Result<CastBatch> {
         if columns.iter().all(|column| self.is_as_decoded(*column)) {
             return Ok(CastBatch::Cast(batch));
@@ -257,7 +258,7 @@ fn decoded_type(declared: &DataType, views: bool) -> Option<DataType> {
     })
 }
 
-/// The type that a query sees: text and bytes are view arrays, or plain arrays.
+/// The type that a query reads: text and bytes are view arrays, or plain arrays.
 fn with_views(declared: &DataType, views: bool) -> DataType {
     let with_views = |item: &Arc<Field>| {
         let data_type = with_views(item.data_type(), views);

@@ -48,7 +48,8 @@ impl SchemaProvenance {
         self.source()?.sampled.map(SampleSize)
     }
 
-    /// The reason why the records are read as raw records, if no option says so, and whether only a few records cause it.
+    /// The reason why the records are read as raw records, if no option sets it, and whether only a few records cause
+    /// it.
     pub(crate) fn why_raw(&self) -> Option<(String, bool)> {
         let source = self.source()?;
         Some((source.why_raw()?, source.has_strays()))

@@ -22,7 +22,7 @@ use datafusion::{
     },
 };
 
-/// A visitor that refuses the clauses of one statement that DataFusion would ignore.
+/// A visitor that rejects the clauses of one statement that DataFusion would ignore.
 pub(crate) struct ClauseChecker<'a> {
     state: &'a SessionState,
 }
@@ -125,7 +125,7 @@ fn refuse_if(is_there: bool, clause: &str, advice: &str) -> Result<()> {
     if is_there { plan_err!("{clause} is not supported; {advice}") } else { Ok(()) }
 }
 
-/// The table of `SHOW COLUMNS FROM table`; `None` if the statement has a clause that DataFusion refuses itself.
+/// The table of `SHOW COLUMNS FROM table`; `None` if the statement has a clause that DataFusion rejects itself.
 fn shown_table(options: &ShowStatementOptions) -> Option<ObjectName> {
     let ShowStatementOptions { show_in, starts_with, limit, limit_from, filter_position } = options;
     let is_plain = starts_with.is_none() && limit.is_none() && limit_from.is_none() && filter_position.is_none();
@@ -302,8 +302,8 @@ fn check_join(join: &Join) -> Result<()> {
     refuse_if(join.global, "GLOBAL JOIN", "leave GLOBAL out")
 }
 
-/// Refuses clauses of one table, function or subquery of FROM. The relation planner calls this function as well, so that
-/// these clauses are also refused in sessions that parse SQL without [`statements`](fn@crate::statements).
+/// Rejects clauses of one table, function or subquery of FROM. The relation planner calls this function as well, so that
+/// these clauses are also rejected in sessions that parse SQL without [`statements`](fn@crate::statements).
 pub(crate) fn check_relation(relation: &TableFactor) -> Result<()> {
     const UNNUMBERED: &str = "write row_number() OVER ()";
     match relation {
@@ -343,7 +343,7 @@ pub(crate) fn check_relation(relation: &TableFactor) -> Result<()> {
             check_joins(table_with_joins)?;
             check_alias(alias.as_ref())
         }
-        // DataFusion refuses the other kinds of relations itself.
+        // DataFusion rejects the other kinds of relations itself.
         _ => Ok(()),
     }
 }
@@ -359,12 +359,12 @@ fn check_alias(alias: Option<&TableAlias>) -> Result<()> {
     refuse_if(is_typed, "a type in the columns of an alias", "write CAST(column AS type)")
 }
 
-/// Refuses clauses that `CREATE EXTERNAL TABLE` would ignore.
+/// Rejects clauses that `CREATE EXTERNAL TABLE` would ignore.
 pub(crate) fn check_external_table(table: &CreateExternalTable) -> Result<()> {
     table.columns.iter().try_for_each(check_column)
 }
 
-/// Refuses options of a column that would be ignored. Constraints are checked by the factory of the table's format.
+/// Rejects options of a column that would be ignored. Constraints are checked by the factory of the table's format.
 fn check_column(column: &ColumnDef) -> Result<()> {
     let name = &column.name;
     check_type(&column.data_type)?;
@@ -380,7 +380,7 @@ fn check_column(column: &ColumnDef) -> Result<()> {
     })
 }
 
-/// Refuses size arguments of types, which would be ignored.
+/// Rejects size arguments of types, which would be ignored.
 fn check_type(data_type: &DataType) -> Result<()> {
     let advice = match data_type {
         DataType::Varchar(Some(_)) | DataType::Char(Some(_)) | DataType::String(Some(_)) => {
@@ -397,7 +397,7 @@ fn check_type(data_type: &DataType) -> Result<()> {
     plan_err!("the size of {data_type} is not supported; {advice}")
 }
 
-/// Refuses an unknown format in STORED AS, which COPY would ignore if it knows the extension of the file's name.
+/// Rejects an unknown format in STORED AS, which COPY would ignore if it knows the extension of the file's name.
 pub(crate) fn check_copy(copy: &CopyToStatement, state: &SessionState) -> Result<()> {
     match &copy.stored_as {
         Some(format) if state.get_file_format_factory(format).is_none() => {

@@ -37,7 +37,7 @@ use crate::statements::{
 const MAX_EXPLAINS: usize = 50;
 /// Bytes of stack per token of a statement; a token adds at most one level to the syntax tree.
 const STACK_PER_TOKEN: usize = 1 << 10;
-/// Bytes of stack that each statement needs, whatever its length.
+/// Bytes of stack that each statement needs, independent of its length.
 const STACK: usize = 1 << 20;
 
 /// Limits on SQL text, which are checked before planning. Beyond them, planning could exhaust memory, stack or time.

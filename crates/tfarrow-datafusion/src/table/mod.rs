@@ -235,8 +235,8 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
     infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
-/// The schema that a query sees: with view arrays if `views`, and without the column `_tfarrow_unset`, which only conversion
-/// back to TFRecord needs.
+/// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, which only
+/// conversion back to TFRecord needs.
 fn visible(schema: &Schema, views: bool) -> SchemaRef {
     let is_visible = |(index, field): (usize, &Arc<_>)| (role_of(field) != Some(Role::Unset)).then_some(index);
     let kept: Vec<_> = schema.fields().iter().enumerate().filter_map(is_visible).collect();

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
 
-/// Refuses columns, or fields of a struct, with equal names: most programs cannot read JSON objects and Parquet files that
+/// Rejects columns, or fields of a struct, with equal names: most programs cannot read JSON objects and Parquet files that
 /// have them.
 ///
 /// # Errors
