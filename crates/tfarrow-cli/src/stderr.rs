@@ -42,13 +42,13 @@ pub(crate) fn skipped_records(skipped: &DamageReport) {
     print(&skipped_text(skipped));
 }
 
-/// How much was skipped, and the first error with what reads such records.
+/// The number of skipped records, and the first error with the option that reads such records.
 pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
     let remedy = skipped.first().map(reading_remedy).unwrap_or_default();
     escape(&format!("{skipped}{remedy}"))
 }
 
-/// Prints which files of folders were skipped, where they may hold data, and which shards are missing.
+/// Prints the number of files in folders that were skipped and may contain data, and the missing shards.
 pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShards]) {
     missing.iter().for_each(|set| print(&escape(&set.to_string())));
     if skipped_files.may_matter() {

@@ -123,7 +123,7 @@ fn watched(
     })
 }
 
-/// Prints the summary and what else the user has to know.
+/// Prints the summary and the warnings of a conversion.
 fn print_summary(report: &ConvertReport, took: Duration) {
     let ConvertReport { shards, files, records, bytes_in, bytes_out, lossy_changes, why_raw, .. } = report;
     let written = match files {

@@ -1,4 +1,4 @@
-//! `tfarrow repair`: copies the valid records of damaged files to new files.
+//! `tfarrow repair`: copies the valid records of corrupt files to new files.
 
 use std::process::ExitCode;
 

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Report) -> Result<ExitCode> {
     Ok(compared.exit_code(false))
 }
 
-/// Refuses to replace a file that is not a page, such as a data set.
+/// Returns an error if the file exists and is not a page, such as a data set.
 ///
 /// # Errors
 /// The path exists, and is not a page.

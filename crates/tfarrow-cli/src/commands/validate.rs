@@ -54,8 +54,8 @@ pub(super) struct Compared {
     pub(super) distances: Vec<Distance>,
 }
 
-/// Compares a data set with a schema and a baseline. The observers that `others` makes see each record as well. Without a
-/// schema and a baseline the anomalies are meaningless.
+/// Compares a data set with a schema and a baseline. The observers that `others` makes receive each record as well.
+/// Without a schema and a baseline the anomalies are meaningless.
 pub(super) fn compare<O: RecordObserver + Send>(
     sources: &[String],
     against: &Expectations,

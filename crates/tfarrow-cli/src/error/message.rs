@@ -33,11 +33,11 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
 
 /// The contribution of one cause to a message.
 enum Part {
-    /// Nothing: the text of the wrapper is that of its source and the name of a variant.
+    /// No text: the wrapper has the text of its source and the name of a variant.
     Wrapper,
     /// A text, to which the causes below may add theirs.
     Text(String),
-    /// A text that says all that the causes below say.
+    /// A text that includes the texts of all causes below.
     Root(String),
 }
 
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// Whether a context is the name of a planner step, such as `type_coercion`, which says nothing about the query.
+/// Whether a context is the name of a planner step, such as `type_coercion`, which does not help the user.
 fn is_step(context: &str) -> bool {
     context.starts_with("Optimizer rule '") || !context.contains(' ')
 }
@@ -104,7 +104,7 @@ fn root_text(error: &DataFusionError) -> String {
     }
 }
 
-/// A message about the argument types of a function, without the signatures that DataFusion tried in vain.
+/// A message about the argument types of a function, without the signatures that DataFusion tried.
 fn wrong_arguments(text: &str) -> Option<String> {
     let (_, rest) = text.split_once("No function matches the given name and argument types '")?;
     let (call, rest) = rest.split_once("'.")?;

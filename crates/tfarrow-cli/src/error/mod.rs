@@ -1,4 +1,4 @@
-//! Errors: exit statuses, texts, and what the user can do about them.
+//! Errors: exit statuses, messages and remedies.
 
 mod message;
 mod remedy;

@@ -13,7 +13,8 @@ pub(crate) fn remedy(error: &anyhow::Error) -> String {
     error.chain().find_map(remedy_of).unwrap_or_default()
 }
 
-/// How else the records may be read, as the end of the message of an error that ends nothing; empty if there is no way.
+/// The option that reads the records, for the end of a message about an error that does not end the command; empty if
+/// there is none.
 pub(crate) fn reading_remedy(error: &tfarrow_dataset::Error) -> String {
     let is_reading = |remedy: &Remedy| {
         matches!(remedy, Remedy::ReadAs(_) | Remedy::StateRecordType | Remedy::WidenToList | Remedy::WidenToBinary)

@@ -38,7 +38,7 @@ pub(crate) fn coloured(colour: Colour, text: &str) -> String {
     }
 }
 
-/// Refuses to write a binary format to a terminal.
+/// Returns an error if standard output is a terminal, which a binary format must not be written to.
 ///
 /// # Errors
 /// Standard output is a terminal.

@@ -109,7 +109,7 @@ struct Thumbnail {
 }
 
 impl Thumbnail {
-    /// Decodes an image and encodes it anew. `None` where it is damaged or too large, or `pixels` are used up.
+    /// Decodes an image and encodes it anew. `None` if it is corrupt or too large, or if `pixels` are used up.
     fn of(image: &[u8], pixels: &mut u64) -> Option<Self> {
         let header = ImageHeader::read(image).filter(|header| header.decoding_bytes <= MAX_DECODING_BYTES)?;
         let (width, height) = (header.width, header.height);

@@ -1,4 +1,4 @@
-//! The inferred schema with what it was inferred from.
+//! The inferred schema, with the size of the sample and the damage that was skipped.
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{FeatureSummary, Place, RecordType, Role, schema::record_type_of};

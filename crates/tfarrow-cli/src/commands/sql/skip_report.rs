@@ -33,7 +33,7 @@ impl SkipReport {
         *self.lock() = DamageReport::default();
     }
 
-    /// Prints what the current statement skipped, if anything.
+    /// Prints the records that the current statement skipped, if there are any.
     pub(super) fn print(&self) {
         let skipped = mem::take(&mut *self.lock());
         if !skipped.is_empty() {
