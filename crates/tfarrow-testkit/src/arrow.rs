@@ -1,6 +1,6 @@
-//! A decoded batch read back into the model, by what its schema says.
+//! Reads a decoded batch into the model, by the metadata of its schema.
 //!
-//! The metadata keys are spelled out once more here: a typo in the codec's would be no secret between the two ends of it.
+//! The metadata keys are repeated here, so that the tests find a changed key in the codec.
 
 use arrow_array::{
     Array, ArrayRef, ListArray, RecordBatch,
@@ -14,7 +14,7 @@ use crate::{
     oracle::{ModelCell, ModelKind, ModelRow, ModelSide, ModelValue},
 };
 
-/// The part that a column plays.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Feature,
@@ -26,7 +26,7 @@ enum Role {
 /// Reads a batch of Examples or SequenceExamples, in either layout, with views or without.
 ///
 /// # Errors
-/// Where a column is not what its metadata says, or a row says that a feature is both unset and set.
+/// A column that differs from its metadata, and a row in which a feature is both set and unset.
 pub fn rows_from_batch(batch: &RecordBatch) -> Result<Vec<ModelRow>> {
     let mut rows = vec![ModelRow::new(); batch.num_rows()];
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
@@ -53,12 +53,12 @@ pub fn rows_from_batches(batches: &[RecordBatch]) -> Result<Vec<ModelRow>> {
     })
 }
 
-/// What the records of a schema are, as its metadata has it: `example`, `sequence-example` or `raw`.
+/// Returns the record type in the metadata of a schema: `example`, `sequence-example` or `raw`.
 pub fn record_type(schema: &Schema) -> Option<&str> {
     schema.metadata().get("tfarrow.record_type").map(String::as_str)
 }
 
-/// The feature that a column holds: its side and name. `None` for columns of our own.
+/// Returns the feature of a column: its side and name. `None` for tfarrow's own columns.
 pub fn feature_of(field: &Field) -> Option<(ModelSide, String)> {
     let side = match role_of(field).ok()? {
         Role::Feature | Role::Context => ModelSide::Features,
@@ -69,7 +69,7 @@ pub fn feature_of(field: &Field) -> Option<(ModelSide, String)> {
     Some((side, name.clone()))
 }
 
-/// The kind that a column's metadata gives it.
+/// Returns the kind in the metadata of a column.
 pub fn kind_of(field: &Field) -> Option<ModelKind> {
     match field.metadata().get("tfarrow.kind")?.as_str() {
         "bytes_list" => Some(ModelKind::Bytes),
@@ -89,7 +89,7 @@ fn role_of(field: &Field) -> Result<Role> {
     }
 }
 
-/// Holds a column's type to the kind that its metadata names.
+/// Checks that the type of a column fits the kind in its metadata.
 fn check_kind(field: &Field) -> Result<()> {
     let (role, mut data_type, mut depth) = (role_of(field)?, field.data_type(), 0);
     while let DataType::List(item) = data_type {
@@ -109,7 +109,7 @@ fn check_kind(field: &Field) -> Result<()> {
     if sound && field.is_nullable() { Ok(()) } else { Err(Error::new(format!("column {field:?} is not what it says"))) }
 }
 
-/// What one row of a column adds to the record.
+/// Returns the cells that one row of a column adds to the record.
 fn cells_of(field: &Field, column: &ArrayRef, row: usize) -> Result<Vec<((ModelSide, String), ModelCell)>> {
     if column.is_null(row) {
         return Ok(Vec::new());
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// A column's name, values, and metadata.
+    /// The name, the values and the metadata of a column.
     type Part<'a> = (&'a str, ArrayRef, &'a [(&'a str, &'a str)]);
 
     fn field((name, array, metadata): &Part<'_>) -> Field {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_does_not_hold_together() {
+    fn batches_that_contradict_their_metadata_are_errors() {
         let bytes = || -> ArrayRef { Arc::new(BinaryArray::from(vec![&b"b"[..]])) };
         let unset = || -> ArrayRef {
             let mut unset = ListBuilder::new(StringBuilder::new());

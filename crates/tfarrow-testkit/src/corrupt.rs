@@ -1,8 +1,8 @@
-//! Damage: bit flips, cuts, and ways of handing a stream over in pieces.
+//! Corruption: flipped bits, truncated input, and streams in parts.
 
 use proptest::{collection::vec, prelude::*};
 
-/// `bytes` with one bit turned over; bits count from the lowest of the first byte.
+/// Returns `bytes` with one flipped bit. Bits are numbered from the lowest of the first byte.
 pub fn flip(bytes: &[u8], bit: usize) -> Vec<u8> {
     let mut flipped = bytes.to_vec();
     if let Some(byte) = flipped.get_mut(bit / 8) {
@@ -11,31 +11,31 @@ pub fn flip(bytes: &[u8], bit: usize) -> Vec<u8> {
     flipped
 }
 
-/// `bytes` with one bit turned over, for each bit.
+/// Returns `bytes` with each bit flipped in turn, and the number of the bit.
 pub fn flips(bytes: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     (0..bytes.len() * 8).map(|bit| (bit, flip(bytes, bit)))
 }
 
-/// Every beginning of `bytes` but all of it, by its length.
+/// Returns all prefixes of `bytes` except the complete one, by length.
 pub fn cuts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     (0..bytes.len()).filter_map(|end| bytes.get(..end))
 }
 
-/// Every way to part `bytes` in two.
+/// Returns all ways to split `bytes` in two.
 pub fn halves(bytes: &[u8]) -> impl Iterator<Item = [&[u8]; 2]> {
     (0..=bytes.len()).map(|at| bytes.split_at(at).into())
 }
 
-/// Sizes of pieces to hand a stream over in: mostly small, sometimes none at all, sometimes large.
+/// Generates the sizes of parts of a stream: mostly small, sometimes 0, sometimes large.
 pub fn piece_sizes() -> impl Strategy<Value = Vec<usize>> {
     vec(prop_oneof![3 => 1..20usize, 1 => Just(0), 2 => 20..400usize, 1 => 400..20_000usize], 1..40)
 }
 
-/// `bytes` in pieces of these sizes, over and over.
+/// Splits `bytes` into parts of these sizes, which are repeated.
 pub fn pieces<'a>(bytes: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {
     let mut rest = bytes;
     let mut pieces = Vec::new();
-    // Sizes of 0 alone would go on for ever.
+    // Prevents an endless loop if all sizes are 0.
     for size in sizes.iter().cycle().take(bytes.len() * sizes.len()) {
         let (piece, tail) = rest.split_at(rest.len().min(*size));
         pieces.push(piece);

@@ -1,16 +1,16 @@
-//! One error for everything here: tests only want to see it.
+//! The error of this crate. Tests only print it.
 
 use std::fmt;
 
-/// The result of everything fallible in this crate.
+/// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in words.
+/// An error with a message.
 #[derive(Debug)]
 pub struct Error(String);
 
 impl Error {
-    /// An error of these words.
+    /// Creates an error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }

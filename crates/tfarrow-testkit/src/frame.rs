@@ -1,11 +1,11 @@
-//! TFRecord's envelope: `length: u64 | masked crc of length | data | masked crc of data`, all little-endian.
+//! TFRecord frames: `length: u64 | masked crc of length | data | masked crc of data`, all little-endian.
 
 use crate::{Error, Result};
 
-/// Castagnoli's polynomial, bits reversed.
+/// The Castagnoli polynomial, with reversed bits.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The CRC32C of `data`, a bit at a time.
+/// Returns the CRC32C of `data`, computed bit by bit.
 pub fn crc32c(data: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in data {
@@ -17,13 +17,13 @@ pub fn crc32c(data: &[u8]) -> u32 {
     !crc
 }
 
-/// A CRC as TFRecord stores it.
+/// Returns the masked CRC32C of `data`, as TFRecord stores it.
 pub fn masked(data: &[u8]) -> u32 {
     let crc = crc32c(data);
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// Writes one record.
+/// Appends one record.
 pub fn write(data: &[u8], out: &mut Vec<u8>) {
     let length = (data.len() as u64).to_le_bytes();
     out.extend_from_slice(&length);
@@ -32,7 +32,7 @@ pub fn write(data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&masked(data).to_le_bytes());
 }
 
-/// A file of these records.
+/// Returns a file of these records.
 pub fn file<D: AsRef<[u8]>>(records: impl IntoIterator<Item = D>) -> Vec<u8> {
     let mut out = Vec::new();
     for data in records {
@@ -41,10 +41,10 @@ pub fn file<D: AsRef<[u8]>>(records: impl IntoIterator<Item = D>) -> Vec<u8> {
     out
 }
 
-/// The data of each record of a whole, sound file.
+/// Returns the data of each record of a complete and valid file.
 ///
 /// # Errors
-/// Where it is not whole, or not sound.
+/// A truncated or corrupt file.
 pub fn read(mut file: &[u8]) -> Result<Vec<&[u8]>> {
     let mut records = Vec::new();
     while !file.is_empty() {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_wrote() {
+    fn written_records_are_read_again() {
         let records = [&b"one"[..], b"", b"three"];
         let file = file(records);
         assert_eq!(read(&file).unwrap(), records);

@@ -1,7 +1,7 @@
-//! Random data sets: few names, so that they collide, and every kind, state and extreme of value.
+//! Random data sets with few names, so that names collide, and with every kind, state and extreme value.
 //!
-//! A data set has one kind a feature, as tfarrow asks for; [`mixed`] ones do not. Values are drawn before it is known what
-//! they are for, so that a case that fails shrinks to a small one.
+//! A feature of a data set has one kind in all records, as tfarrow requires, except in [`mixed`] data sets. Values are
+//! drawn independently of their use, so that a failing case shrinks to a small one.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,8 +13,8 @@ use crate::{
     oracle::{self, ModelCell, ModelKind, ModelRow, ModelSide, ModelValue},
 };
 
-/// Names that have something about them: none at all, capitals and quotes, what looks like a path, those of our own
-/// columns, what a column is called whose own name is taken, and one longer than a one-byte length.
+/// Special names: an empty one, capitals and quotes, paths, the names of tfarrow's own columns, the name of a column
+/// whose feature's name is taken, and a name whose length takes two bytes.
 pub const NAMES: [&str; 12] = [
     "a",
     "b",
@@ -33,14 +33,14 @@ pub const NAMES: [&str; 12] = [
 /// A data set: records of one type, with one kind a feature unless it is [`mixed`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct DataSet {
-    /// Whether its records are SequenceExamples.
+    /// Whether the records are SequenceExamples.
     pub sequence: bool,
-    /// Its records.
+    /// The records.
     pub rows: Vec<ModelRow>,
 }
 
 impl fmt::Debug for DataSet {
-    /// A line a record, also where many lines are asked for.
+    /// Prints one record per line, also with `{:#?}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", if self.sequence { "SequenceExamples" } else { "Examples" })?;
         self.rows.iter().try_for_each(|row| writeln!(f, "  {}", format_args!("{row:?}")))
@@ -48,50 +48,50 @@ impl fmt::Debug for DataSet {
 }
 
 impl DataSet {
-    /// The payload of each record, as TensorFlow writes it.
+    /// Returns the payload of each record, in TensorFlow's form.
     pub fn payloads(&self) -> Vec<Vec<u8>> {
         let write = if self.sequence { oracle::sequence_example_from_row } else { oracle::example_from_row };
         self.rows.iter().map(write).collect()
     }
 
-    /// The payload of each record, in whatever form `choices` choose; the plain one, as TensorFlow writes it, where
-    /// they have run out.
+    /// Returns the payload of each record in the form that `choices` selects; in TensorFlow's form after the last
+    /// choice.
     pub fn odd_payloads(&self, choices: &mut Choices<'_>) -> Vec<Vec<u8>> {
         self.rows.iter().map(|row| odd_wire::record(row, self.sequence, choices)).collect()
     }
 
-    /// A TFRecord file of [`payloads`](Self::payloads).
+    /// Returns a TFRecord file of [`payloads`](Self::payloads).
     pub fn file(&self) -> Vec<u8> {
         frame::file(self.payloads())
     }
 
-    /// A TFRecord file of [`odd_payloads`](Self::odd_payloads).
+    /// Returns a TFRecord file of [`odd_payloads`](Self::odd_payloads).
     pub fn odd_file(&self, choices: &mut Choices<'_>) -> Vec<u8> {
         frame::file(self.odd_payloads(choices))
     }
 }
 
-/// A data set of Examples.
+/// Generates a data set of Examples.
 pub fn examples() -> impl Strategy<Value = DataSet> {
     data_set(false, true)
 }
 
-/// A data set of SequenceExamples.
+/// Generates a data set of SequenceExamples.
 pub fn sequence_examples() -> impl Strategy<Value = DataSet> {
     data_set(true, true)
 }
 
-/// A data set of either.
+/// Generates a data set of either type.
 pub fn data_sets() -> impl Strategy<Value = DataSet> {
     prop_oneof![examples(), sequence_examples()]
 }
 
-/// A data set of either, in which features may have several kinds.
+/// Generates a data set of either type in which features may have several kinds.
 pub fn mixed() -> impl Strategy<Value = DataSet> {
     prop_oneof![data_set(false, false), data_set(true, false)]
 }
 
-/// How many features a data set has at most.
+/// Maximum number of features of a data set.
 const FEATURES: usize = 6;
 
 fn data_set(sequence: bool, one_kind: bool) -> impl Strategy<Value = DataSet> {
@@ -102,17 +102,17 @@ fn data_set(sequence: bool, one_kind: bool) -> impl Strategy<Value = DataSet> {
     })
 }
 
-/// What is the same of a feature in all records.
+/// The properties of a feature that are the same in all records.
 #[derive(Clone, Debug)]
 struct Habit {
     name: &'static str,
     side: ModelSide,
     kind: ModelKind,
-    /// All values are UTF-8.
+    /// Whether all values are UTF-8.
     text: bool,
-    /// Every list has exactly one value.
+    /// Whether every list has exactly one value.
     single: bool,
-    /// Never absent, nor unset.
+    /// Whether the feature is in every record, with a kind.
     faithful: bool,
 }
 
@@ -123,7 +123,7 @@ fn habit() -> impl Strategy<Value = Habit> {
         .prop_map(|(name, side, kind, text, single, faithful)| Habit { name, side, kind, text, single, faithful })
 }
 
-/// A feature of one record, before it is known which.
+/// A feature of one record, before its name is known.
 #[derive(Clone, Debug)]
 struct Draft {
     state: State,
@@ -149,7 +149,7 @@ fn state() -> impl Strategy<Value = State> {
     prop_oneof![6 => Just(State::Set), 1 => Just(State::Unset), 1 => Just(State::Absent)]
 }
 
-/// A value of any kind: what it is, `class` and `bits` decide together.
+/// A value of any kind. `class` and `bits` determine the value.
 #[derive(Clone, Copy, Debug)]
 struct Atom {
     class: u8,
@@ -168,14 +168,14 @@ impl Atom {
         match self.class % 4 {
             0 => (self.bits % 200) as i64,
             1 => pick(&EXTREMES, self.bits),
-            // Every length of varint, one as often as another.
+            // All lengths of varints are equally frequent.
             2 => (self.bits >> (self.bits % 64)) as i64,
             _ => self.bits as i64,
         }
     }
 
     fn float(self) -> u32 {
-        // Signed zeros, infinities, quiet and signalling NaNs with payloads, the largest, and the smallest of all.
+        // Signed zeros, infinities, quiet and signalling NaNs with payloads, and the largest and smallest values.
         const EXTREMES: [u32; 10] = [
             0,
             0x8000_0000,
@@ -227,7 +227,7 @@ fn row(habits: &[Habit], drafts: &[Draft], sequence: bool, one_kind: bool) -> Mo
     let mut taken = BTreeMap::new();
     for (habit, draft) in habits.iter().zip(drafts) {
         let side = if sequence { habit.side } else { ModelSide::Features };
-        // Of two habits of one name the first decides in every record, be it absent or not.
+        // If a name has two habits, the first one applies in every record, including records without the feature.
         taken.entry((side, habit.name.to_owned())).or_insert_with(|| {
             let kind = if one_kind { habit.kind } else { draft.kind };
             cell(side, kind, habit, draft)

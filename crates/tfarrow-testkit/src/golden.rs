@@ -1,4 +1,4 @@
-//! What TensorFlow reads in its own files: the JSON beside them, in the model.
+//! The values that TensorFlow reads from its own files: reads the JSON next to each file into the model.
 //!
 //! ```json
 //! [{"features": {"x": {"int64": ["7"]}}},
@@ -15,21 +15,21 @@ use crate::{
     oracle::{ModelCell, ModelRow, ModelSide, ModelValue},
 };
 
-/// A file that TensorFlow wrote, and what it reads in it.
+/// A file that TensorFlow wrote, and the values that TensorFlow reads from it.
 #[derive(Clone, Debug)]
 pub struct Golden {
     /// The TFRecord file.
     pub path: PathBuf,
-    /// Whether its records are SequenceExamples.
+    /// Whether the records are SequenceExamples.
     pub sequence: bool,
-    /// Its records.
+    /// The records.
     pub rows: Vec<ModelRow>,
 }
 
-/// Every file below `folder` that has a JSON beside it, in the order of their paths.
+/// Returns every file below `folder` that has a JSON file next to it, ordered by path.
 ///
 /// # Errors
-/// Where files cannot be read, or are not in the form that they should have.
+/// Files that cannot be read, and JSON of another form.
 pub fn below(folder: &Path) -> Result<Vec<Golden>> {
     let mut goldens = Vec::new();
     for path in files(folder)? {
@@ -42,10 +42,10 @@ pub fn below(folder: &Path) -> Result<Vec<Golden>> {
     Ok(goldens)
 }
 
-/// Every file below `folder`, in the order of their paths.
+/// Returns every file below `folder`, ordered by path.
 ///
 /// # Errors
-/// Where a folder cannot be read.
+/// A folder that cannot be read.
 pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).map_err(|e| Error::new(format!("{}: {e}", folder.display())))?;
     let mut files = Vec::new();
@@ -57,16 +57,16 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The TFRecord file that a JSON file stands beside.
+/// Returns the TFRecord file of a JSON file.
 fn data_of(json: &Path) -> Option<PathBuf> {
     let stem = json.to_str()?.strip_suffix(".json")?;
     ["", ".tfrecord", ".tfrecord.gz"].map(|end| PathBuf::from(format!("{stem}{end}"))).into_iter().find(|p| p.is_file())
 }
 
-/// Reads the JSON: whether its records are SequenceExamples, and the records.
+/// Reads the JSON: whether the records are SequenceExamples, and the records.
 ///
 /// # Errors
-/// Where it has another form.
+/// JSON of another form.
 pub fn parse(json: &str) -> Result<(bool, Vec<ModelRow>)> {
     let Json::Array(records) = serde_json::from_str(json)? else { return Err(Error::new("no array")) };
     let sequence = records.iter().any(|record| record.get("context").is_some());
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_form_that_it_documents() {
+    fn the_documented_json_is_read() {
         let (sequence, rows) = parse(
             r#"[{"features": {"x": {"int64": ["-7"]}}},
                 {"context": {"y": null}, "feature_lists": {"z": [{"float": [1065353216]}, {"bytes": ["AP8="]}, null]}}]"#,

@@ -1,11 +1,12 @@
-//! What the tests of this workspace hold the codec against. It shares no code with it, and so no mistake.
+//! The test kit: a reference implementation that the tests compare the codec with. It shares no code with the codec, so
+//! that both do not have the same error.
 //!
-//! - [`oracle`]: the model, a plain map a record, and `prost` reading and writing it.
-//! - [`arrow`]: a decoded batch read back into the model. [`golden`]: TensorFlow's own answers likewise.
+//! - [`oracle`]: the model, a map for each record, and its reader and writer with `prost`.
+//! - [`arrow`] reads decoded batches into the model, and [`golden`] the values that TensorFlow reads.
 //! - [`generate`]: random data sets. [`odd_wire`]: their records in every form that protobuf allows.
-//! - [`frame`]: TFRecord's envelope, with a CRC a bit at a time. [`corrupt`]: bit flips, and cuts.
+//! - [`frame`]: TFRecord frames, with a CRC that is computed bit by bit. [`corrupt`]: flipped bits and truncated input.
 //!
-//! Slow and plain on purpose: where the codec and this crate differ, this crate should be easy to believe.
+//! The code is slow and simple, so that it can be verified by reading it.
 
 pub mod arrow;
 pub mod corrupt;
@@ -20,9 +21,9 @@ pub mod proto;
 pub use error::{Error, Result};
 use proptest::test_runner::{Config, RngSeed};
 
-/// A property test's settings: so many cases, the same ones in every run, and nothing written to disk.
+/// Settings of a property test: the number of cases, which are the same in every run. Nothing is written to disk.
 ///
-/// `PROPTEST_RNG_SEED` asks for other cases, `PROPTEST_CASES` for another number of them.
+/// `PROPTEST_RNG_SEED` selects other cases, `PROPTEST_CASES` another number of cases.
 pub fn config(cases: u32) -> Config {
     let asked = Config::default();
     let rng_seed = match asked.rng_seed {

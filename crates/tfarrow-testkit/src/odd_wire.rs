@@ -1,18 +1,18 @@
-//! Records on the protobuf wire in forms that no writer chooses and every reader must take.
+//! Records in unusual forms of the protobuf wire, which no writer makes and every reader must accept.
 //!
-//! Lists packed, unpacked, and in chunks; fields and map entries in any order; unknown fields of every wire type at every
-//! level; map keys, map values and oneofs given again, submessages in pieces; varints longer than they need be. The model
-//! row is what must be read: `prost` differs from TensorFlow on some of these forms ([`Choices::for_prost`] leaves them
-//! out).
+//! The forms are: lists that are packed, unpacked, or in chunks; fields and map entries in any order; unknown fields of
+//! every wire type at every level; repeated map keys, map values and oneofs; submessages in pieces; varints that are
+//! longer than necessary. Readers must return the model row. `prost` differs from TensorFlow on some forms, which
+//! [`Choices::for_prost`] leaves out.
 //!
-//! A [`Choices`] decides at each turn. Where it has run out, all is plain, so that a tape of choices shrinks to the one
-//! that matters.
+//! [`Choices`] selects the form. After the last choice everything has the usual form, so that a failing tape shrinks to
+//! the choices that matter.
 
 use proptest::{collection::vec, prelude::*};
 
 use crate::oracle::{ModelCell, ModelKind, ModelRow, ModelSide, ModelValue};
 
-/// Decides, a byte a decision; 0 is the plain way.
+/// Selects forms, with one byte for each choice; 0 is the usual form.
 #[derive(Clone, Debug)]
 pub struct Choices<'t> {
     tape: std::slice::Iter<'t, u8>,
@@ -20,22 +20,23 @@ pub struct Choices<'t> {
 }
 
 impl<'t> Choices<'t> {
-    /// Decides by this tape.
+    /// Creates the choices of this tape.
     pub fn new(tape: &'t [u8]) -> Self {
         Self { tape: tape.iter(), prost: false }
     }
 
-    /// Decides for what `prost` reads as TensorFlow does: no known field of another wire type, no bits past the 64th.
+    /// Creates choices of forms that `prost` reads as TensorFlow does: without known fields of another wire type, and
+    /// without varints of more than 64 bits.
     pub fn for_prost(tape: &'t [u8]) -> Self {
         Self { prost: true, ..Self::new(tape) }
     }
 
-    /// A number below `count`.
+    /// Returns a number below `count`.
     fn pick(&mut self, count: usize) -> usize {
         self.tape.next().map_or(0, |byte| usize::from(*byte) % count.max(1))
     }
 
-    /// True one time in so many.
+    /// Returns true once in `one_in` times.
     fn odd(&mut self, one_in: usize) -> bool {
         self.pick(one_in) == one_in - 1
     }
@@ -46,7 +47,7 @@ impl<'t> Choices<'t> {
     }
 }
 
-/// What [`Choices`] read; shown in hexadecimal where a test fails.
+/// The bytes of [`Choices`], in hexadecimal in the output of a failing test.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ChoiceTape(Vec<u8>);
 
@@ -64,14 +65,15 @@ impl std::fmt::Debug for ChoiceTape {
     }
 }
 
-/// Tapes for [`Choices`]: some short, some odd from the first record on, some only later.
+/// Generates tapes for [`Choices`]: some are short, some have unusual forms from the first record on, and some only in
+/// later records.
 pub fn tapes() -> impl Strategy<Value = ChoiceTape> {
     let random = prop_oneof![1 => vec(any::<u8>(), 0..100), 2 => vec(any::<u8>(), 0..4000)];
     let plain = prop_oneof![2 => Just(0), 1 => 0..400usize];
     (plain, random).prop_map(|(plain, random)| ChoiceTape([vec![0; plain], random].concat()))
 }
 
-/// A field with its tag: what a message is a row of.
+/// A field with its tag. A message is a sequence of fields.
 type Field = Vec<u8>;
 
 const VARINT: u64 = 0;
@@ -81,10 +83,10 @@ const GROUP: u64 = 3;
 const END_GROUP: u64 = 4;
 const FIXED32: u64 = 5;
 
-/// The fields of a message that are known, with each wire type in which they are.
+/// The known fields of a message, each with its wire type.
 type Known = &'static [(u64, u64)];
 
-// Field 2 is no field of an Example, but inference cannot know yet that it is no SequenceExample.
+// Field 2 is not a field of an Example, but inference cannot know before that the record is not a SequenceExample.
 const EXAMPLE: Known = &[(1, LEN), (2, LEN)];
 const SEQUENCE_EXAMPLE: Known = &[(1, LEN), (2, LEN)];
 const MAP: Known = &[(1, LEN)];
@@ -95,7 +97,7 @@ const BYTES_LIST: Known = &[(1, LEN)];
 const FLOAT_LIST: Known = &[(1, LEN), (1, FIXED32)];
 const INT64_LIST: Known = &[(1, LEN), (1, VARINT)];
 
-/// A record in one of its forms.
+/// Returns a record in one of its forms.
 pub fn record(row: &ModelRow, sequence: bool, c: &mut Choices<'_>) -> Vec<u8> {
     let features = parts(1, map(row, ModelSide::Features, c), MAP, c);
     if !sequence {
@@ -106,7 +108,7 @@ pub fn record(row: &ModelRow, sequence: bool, c: &mut Choices<'_>) -> Vec<u8> {
     message(fields, SEQUENCE_EXAMPLE, c)
 }
 
-/// The entries of a map, in an order that leaves each key's own entry after its decoys.
+/// Returns the entries of a map, in an order in which the entry of each key follows its decoys.
 fn map(row: &ModelRow, side: ModelSide, c: &mut Choices<'_>) -> Vec<Field> {
     let mut cells: Vec<_> = row.iter().filter(|((s, _), _)| *s == side).collect();
     if c.odd(2) {
@@ -133,7 +135,7 @@ fn decoy_cell(side: ModelSide, c: &mut Choices<'_>) -> ModelCell {
     }
 }
 
-/// A value that must not be read.
+/// Returns a value that must not be read.
 fn decoy(c: &mut Choices<'_>) -> ModelValue {
     match c.pick(6) {
         0 => ModelValue::Unset,
@@ -145,8 +147,8 @@ fn decoy(c: &mut Choices<'_>) -> ModelValue {
     }
 }
 
-/// A map entry: its key, perhaps after decoys, and its value, perhaps in pieces; either may be left out where it is
-/// what its absence means.
+/// Returns a map entry: its key, possibly after decoys, and its value, possibly in pieces. Either is possibly left out
+/// if it is empty.
 fn entry(name: &str, cell: &ModelCell, c: &mut Choices<'_>) -> Vec<u8> {
     let mut keys = Vec::new();
     if c.odd(10) {
@@ -165,7 +167,8 @@ fn entry(name: &str, cell: &ModelCell, c: &mut Choices<'_>) -> Vec<u8> {
     message(fields, ENTRY, c)
 }
 
-/// The fields of a `Feature`: its kind, perhaps in pieces, perhaps after decoys that another kind undoes.
+/// Returns the fields of a `Feature`: its kind, possibly in pieces, and possibly after decoys, which another kind
+/// replaces.
 fn feature(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     let mut fields = Vec::new();
     if let Some(kind) = value.kind() {
@@ -179,7 +182,7 @@ fn feature(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     sprinkle(fields, FEATURE, c)
 }
 
-/// The field of a value's kind, or several that merge.
+/// Returns the field of a value's kind, or several fields that merge.
 fn kind_fields(value: &ModelValue, c: &mut Choices<'_>) -> Vec<Field> {
     let (number, mut pieces) = match value {
         ModelValue::Unset => return Vec::new(),
@@ -213,7 +216,7 @@ fn int64_list(values: &[i64], c: &mut Choices<'_>) -> Vec<u8> {
     message(fields, INT64_LIST, c)
 }
 
-/// A list of numbers: packed, or one by one, or some of it this way and some that.
+/// Writes a list of numbers: packed, unpacked, or a mixture.
 fn numbers<T: Copy>(
     values: &[T],
     wire: u64,
@@ -232,7 +235,7 @@ fn numbers<T: Copy>(
     fields
 }
 
-/// Cuts a list in pieces: mostly one of all, or none of none; now and then several, and empty ones.
+/// Splits a list into pieces: usually one, or none for an empty list; sometimes several, also empty ones.
 fn split<'a, T>(items: &'a [T], c: &mut Choices<'_>) -> Vec<&'a [T]> {
     let mut pieces = Vec::new();
     let mut rest = items;
@@ -247,18 +250,18 @@ fn split<'a, T>(items: &'a [T], c: &mut Choices<'_>) -> Vec<&'a [T]> {
     pieces
 }
 
-/// A submessage of these fields in one piece, or several that merge; none where there is nothing in it.
+/// Returns a submessage of these fields in one piece, or in several pieces that merge; none if it is empty.
 fn pieces(number: u64, fields: Vec<Field>, c: &mut Choices<'_>) -> Vec<Field> {
     split(&fields, c).iter().map(|piece| field(number, &piece.concat(), c)).collect()
 }
 
-/// The same, with unknown fields in each piece.
+/// Does the same, with unknown fields in each piece.
 fn parts(number: u64, fields: Vec<Field>, known: Known, c: &mut Choices<'_>) -> Vec<Field> {
     let fields = sprinkle(fields, known, c);
     pieces(number, fields, c)
 }
 
-/// Two rows of fields in one, each in its own order.
+/// Interleaves two sequences of fields, and keeps the order of each.
 fn interleave(first: Vec<Field>, second: Vec<Field>, c: &mut Choices<'_>) -> Vec<Field> {
     let (mut first, mut second) = (first.into_iter(), second.into_iter());
     let mut fields = Vec::new();
@@ -276,7 +279,7 @@ fn message(fields: Vec<Field>, known: Known, c: &mut Choices<'_>) -> Vec<u8> {
     sprinkle(fields, known, c).concat()
 }
 
-/// Adds unknown fields here and there.
+/// Inserts unknown fields at random positions.
 fn sprinkle(fields: Vec<Field>, known: Known, c: &mut Choices<'_>) -> Vec<Field> {
     let mut sprinkled = Vec::new();
     for field in fields {
@@ -291,7 +294,7 @@ fn sprinkle(fields: Vec<Field>, known: Known, c: &mut Choices<'_>) -> Vec<Field>
     sprinkled
 }
 
-/// A field that a message of these known ones does not know, be it by its number or by its wire type.
+/// Returns a field that is unknown to a message with these known fields, because of its number or its wire type.
 fn unknown(known: Known, depth: usize, c: &mut Choices<'_>) -> Field {
     let wire = c.one_of(VARINT, &[FIXED64, LEN, GROUP, FIXED32]);
     let mut number = c.one_of(9, &[1, 2, 3, 4, 15, 16, 2047, 2048, (1 << 29) - 1]);
@@ -308,7 +311,7 @@ fn unknown(known: Known, depth: usize, c: &mut Choices<'_>) -> Field {
             [inner.concat(), tag(number, END_GROUP, c)].concat()
         }
         _ => {
-            // What looks like a map entry, a tag without end, a group's end, or nothing.
+            // Looks like a map entry, is a truncated tag or the end of a group, or is empty.
             let body =
                 c.one_of(&b"xyz"[..], &[b"", b"\x0a\x03\x0a\x01a", b"\xff\xff\xff\xff\xff\xff", b"\x0c", b"\x00"]);
             return field(number, body, c);
@@ -317,7 +320,7 @@ fn unknown(known: Known, depth: usize, c: &mut Choices<'_>) -> Field {
     [tag(number, wire, c), body].concat()
 }
 
-/// A length-delimited field.
+/// Returns a length-delimited field.
 fn field(number: u64, body: &[u8], c: &mut Choices<'_>) -> Field {
     let length = varint(body.len() as u64, 10, c);
     [tag(number, LEN, c), length, body.to_vec()].concat()
@@ -327,7 +330,7 @@ fn tag(number: u64, wire: u64, c: &mut Choices<'_>) -> Vec<u8> {
     varint(number << 3 | wire, 5, c)
 }
 
-/// A value: up to 10 bytes, of which the last has one bit that counts.
+/// Returns a varint of up to 10 bytes. The tenth byte has one significant bit.
 fn long_varint(value: u64, c: &mut Choices<'_>) -> Vec<u8> {
     let mut bytes = varint(value, 10, c);
     if bytes.len() == 10 && !c.prost {
@@ -337,7 +340,7 @@ fn long_varint(value: u64, c: &mut Choices<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A varint of at most `most` bytes.
+/// Returns a varint of at most `most` bytes.
 fn varint(mut value: u64, most: usize, c: &mut Choices<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -374,13 +377,13 @@ mod tests {
         }
 
         #[test]
-        fn a_tape_that_has_run_out_writes_as_prost_does(set in generate::mixed()) {
+        fn the_usual_form_is_that_of_prost(set in generate::mixed()) {
             prop_assert_eq!(set.odd_payloads(&mut Choices::new(&[])), set.payloads());
         }
     }
 
     #[test]
-    fn a_tape_that_has_run_out_writes_as_tensorflow_does() {
+    fn the_usual_form_is_that_of_tensorflow() {
         let row = ModelRow::from([
             ((ModelSide::Features, "u".into()), ModelCell::One(ModelValue::Unset)),
             ((ModelSide::Features, "x".into()), ModelCell::One(ModelValue::Int64(vec![7]))),

@@ -1,7 +1,8 @@
-//! The model: what a record holds, as a plain map, and `prost` reading and writing it.
+//! The model: a record as a map, with a reader and a writer that use `prost`.
 //!
-//! Absent, unset and empty are three different things here: no entry in the map, [`ModelValue::Unset`], and a list of
-//! nothing. Floats are bits, so that equal means equal.
+//! Absent, unset and empty features differ: an absent feature has no entry in the map, an unset one has
+//! [`ModelValue::Unset`], and an empty one has a list without values. Floats are stored as bits, so that equality is
+//! exact.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::{
     },
 };
 
-/// Which map of a record an entry stands in.
+/// The map of a record that an entry is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ModelSide {
     /// `Example.features`, or `SequenceExample.context`.
@@ -35,21 +36,21 @@ pub enum ModelKind {
     Int64,
 }
 
-/// What one `Feature` holds.
+/// The value of one `Feature`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelValue {
     /// No kind.
     Unset,
     /// `bytes_list`
     Bytes(Vec<Vec<u8>>),
-    /// `float_list`, as bits.
+    /// `float_list`, as the bits of the values.
     Float(Vec<u32>),
     /// `int64_list`
     Int64(Vec<i64>),
 }
 
 impl ModelValue {
-    /// Its kind, if any.
+    /// Returns the kind, if there is one.
     pub fn kind(&self) -> Option<ModelKind> {
         match self {
             Self::Unset => None,
@@ -59,7 +60,7 @@ impl ModelValue {
         }
     }
 
-    /// How many values it has.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Unset => 0,
@@ -69,23 +70,23 @@ impl ModelValue {
         }
     }
 
-    /// Whether it has no values.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What one map entry holds.
+/// The value of one map entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelCell {
     /// A feature.
     One(ModelValue),
-    /// A feature list: a value a step.
+    /// A feature list: one value for each step.
     Steps(Vec<ModelValue>),
 }
 
 impl ModelCell {
-    /// The features in it.
+    /// Returns the features.
     pub fn values(&self) -> &[ModelValue] {
         match self {
             Self::One(value) => std::slice::from_ref(value),
@@ -94,13 +95,13 @@ impl ModelCell {
     }
 }
 
-/// What one record holds.
+/// The features and feature lists of one record.
 pub type ModelRow = BTreeMap<(ModelSide, String), ModelCell>;
 
 /// Reads an Example.
 ///
 /// # Errors
-/// What `prost` says.
+/// Errors of `prost`.
 pub fn row_from_example(payload: &[u8]) -> Result<ModelRow> {
     let example = Example::decode(payload)?;
     Ok(feature_cells(example.features).collect())
@@ -109,7 +110,7 @@ pub fn row_from_example(payload: &[u8]) -> Result<ModelRow> {
 /// Reads a SequenceExample.
 ///
 /// # Errors
-/// What `prost` says.
+/// Errors of `prost`.
 pub fn row_from_sequence_example(payload: &[u8]) -> Result<ModelRow> {
     let example = SequenceExample::decode(payload)?;
     let lists = example.feature_lists.unwrap_or_default().feature_list;
@@ -120,7 +121,7 @@ pub fn row_from_sequence_example(payload: &[u8]) -> Result<ModelRow> {
     Ok(feature_cells(example.context).chain(lists).collect())
 }
 
-/// The entries of a map in the order of the wire: the last of a key is the one to keep.
+/// Returns the entries of a map in the order of the wire. Of several entries with one key, the last counts.
 fn feature_cells(features: Option<Features>) -> impl Iterator<Item = ((ModelSide, String), ModelCell)> {
     let entries = features.unwrap_or_default().feature.into_iter();
     entries.map(|entry| {
@@ -140,12 +141,12 @@ fn value_of(feature: Feature) -> ModelValue {
     }
 }
 
-/// Writes an Example as TensorFlow does when it is asked to be deterministic: in the order of names.
+/// Writes an Example as TensorFlow's deterministic serialization does: ordered by name.
 pub fn example_from_row(row: &ModelRow) -> Vec<u8> {
     Example { features: features_of(row) }.encode_to_vec()
 }
 
-/// Writes a SequenceExample likewise.
+/// Writes a SequenceExample in the same form.
 pub fn sequence_example_from_row(row: &ModelRow) -> Vec<u8> {
     SequenceExample { context: features_of(row), feature_lists: feature_lists_of(row) }.encode_to_vec()
 }
@@ -187,7 +188,7 @@ fn feature_of(value: &ModelValue) -> Feature {
     Feature { kind }
 }
 
-/// The kinds that each feature has anywhere in `rows`.
+/// Returns the kinds that each feature has in `rows`.
 pub fn kinds(rows: &[ModelRow]) -> BTreeMap<(ModelSide, String), Vec<ModelKind>> {
     let mut kinds = BTreeMap::<_, Vec<ModelKind>>::new();
     for (key, cell) in rows.iter().flatten() {
@@ -199,7 +200,7 @@ pub fn kinds(rows: &[ModelRow]) -> BTreeMap<(ModelSide, String), Vec<ModelKind>>
     kinds
 }
 
-/// Whether any feature (not a step of a feature list) has no kind.
+/// Returns whether any feature has no kind. Steps of feature lists do not count.
 pub fn has_unset(rows: &[ModelRow]) -> bool {
     rows.iter().flatten().any(|(_, cell)| *cell == ModelCell::One(ModelValue::Unset))
 }
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prost_reads_what_it_wrote() {
+    fn records_written_with_prost_are_read_again() {
         let one = |value| ModelCell::One(value);
         let mut row = ModelRow::from([
             ((ModelSide::Features, "".into()), one(ModelValue::Int64(vec![i64::MIN, -1, 0, i64::MAX]))),

@@ -1,15 +1,15 @@
-//! The messages of `tensorflow/core/example/example.proto` and `feature.proto`, derived by hand.
+//! The messages of `tensorflow/core/example/example.proto` and `feature.proto`, written by hand for `prost`.
 //!
-//! Maps are spelled out as what they are on the wire, repeated entries of which the last of a key wins: `prost`'s own maps
-//! take entries of any wire type, and leave out keys and values that are empty,
-//! which TensorFlow writes.
+//! Maps are declared as repeated entries, which is their form on the wire; of several entries with one key, the last
+//! counts. The maps of `prost` accept entries of any wire type, and leave out empty keys and values, which TensorFlow
+//! writes.
 
 use prost::Message;
 
 /// `tensorflow.Example`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Example {
-    /// What the record holds.
+    /// The features of the record.
     #[prost(message, optional, tag = "1")]
     pub features: Option<Features>,
 }
@@ -17,10 +17,10 @@ pub struct Example {
 /// `tensorflow.SequenceExample`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SequenceExample {
-    /// What holds for the whole record.
+    /// The features of the complete record.
     #[prost(message, optional, tag = "1")]
     pub context: Option<Features>,
-    /// What each step has.
+    /// The features of each step.
     #[prost(message, optional, tag = "2")]
     pub feature_lists: Option<FeatureLists>,
 }
@@ -36,7 +36,7 @@ pub struct Features {
 /// An entry of [`Features`].
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FeatureEntry {
-    /// The feature's name.
+    /// The name of the feature.
     #[prost(string, optional, tag = "1")]
     pub key: Option<String>,
     /// The feature.
@@ -55,10 +55,10 @@ pub struct FeatureLists {
 /// An entry of [`FeatureLists`].
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FeatureListEntry {
-    /// The list's name.
+    /// The name of the feature list.
     #[prost(string, optional, tag = "1")]
     pub key: Option<String>,
-    /// The list.
+    /// The feature list.
     #[prost(message, optional, tag = "2")]
     pub value: Option<FeatureList>,
 }
@@ -66,7 +66,7 @@ pub struct FeatureListEntry {
 /// `tensorflow.FeatureList`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FeatureList {
-    /// One feature a step.
+    /// One feature for each step.
     #[prost(message, repeated, tag = "1")]
     pub feature: Vec<Feature>,
 }
@@ -74,7 +74,7 @@ pub struct FeatureList {
 /// `tensorflow.Feature`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Feature {
-    /// Its values, where a kind is set.
+    /// The values, if a kind is set.
     #[prost(oneof = "KindOneof", tags = "1, 2, 3")]
     pub kind: Option<KindOneof>,
 }
@@ -96,7 +96,7 @@ pub enum KindOneof {
 /// `tensorflow.BytesList`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BytesList {
-    /// Its values.
+    /// The values.
     #[prost(bytes = "vec", repeated, tag = "1")]
     pub value: Vec<Vec<u8>>,
 }
@@ -104,7 +104,7 @@ pub struct BytesList {
 /// `tensorflow.FloatList`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FloatList {
-    /// Its values.
+    /// The values.
     #[prost(float, repeated, packed = "true", tag = "1")]
     pub value: Vec<f32>,
 }
@@ -112,19 +112,19 @@ pub struct FloatList {
 /// `tensorflow.Int64List`
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Int64List {
-    /// Its values.
+    /// The values.
     #[prost(int64, repeated, packed = "true", tag = "1")]
     pub value: Vec<i64>,
 }
 
-/// A length-delimited field of any message.
+/// Returns a length-delimited field of any message.
 pub fn field(number: u32, body: &[u8]) -> Vec<u8> {
     let mut field = Vec::new();
     prost::encoding::bytes::encode(number, &body.to_vec(), &mut field);
     field
 }
 
-/// The bytes of an Example that has these features, in this order.
+/// Returns the bytes of an Example with these features, in this order.
 pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, KindOneof)>) -> Vec<u8> {
     let entry = |(name, kind): (N, KindOneof)| {
         let value = Some(Feature { kind: Some(kind) });
@@ -135,17 +135,17 @@ pub fn example<N: Into<String>>(features: impl IntoIterator<Item = (N, KindOneof
 }
 
 impl KindOneof {
-    /// One byte string.
+    /// Creates a feature of one byte string.
     pub fn bytes(value: impl Into<Vec<u8>>) -> Self {
         Self::Bytes(BytesList { value: vec![value.into()] })
     }
 
-    /// Floats.
+    /// Creates a feature of floats.
     pub fn floats(values: impl IntoIterator<Item = f32>) -> Self {
         Self::Float(FloatList { value: values.into_iter().collect() })
     }
 
-    /// Integers.
+    /// Creates a feature of integers.
     pub fn ints(values: impl IntoIterator<Item = i64>) -> Self {
         Self::Int64(Int64List { value: values.into_iter().collect() })
     }
