@@ -1,9 +1,9 @@
-//! What any input must leave standing: one function an attack, which takes bytes that anyone may have made, and panics
-//! where something does not hold.
+//! Properties that must hold for every input, hostile input included: each attack is a function of bytes that panics if
+//! a property does not hold.
 //!
-//! The fuzz targets in `fuzz/` call these, and so does a test that mutates TensorFlow's own files, on stable Rust. Most
-//! take the bytes as a stream; where records are of more interest than frames, [`framed`] makes a stream of them first, so
-//! that no fuzzer has to find CRCs.
+//! The fuzz targets in `fuzz/` call these functions, and so does a test that mutates files of TensorFlow, on stable
+//! Rust. Most functions take the bytes as a stream. Those that test records make a stream of the bytes with [`framed`]
+//! first, so that a fuzzer does not have to find valid CRCs.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a panic is how a failure is told")]
 
 use std::{io::Cursor, path::Path};
@@ -18,7 +18,7 @@ use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
 use tfarrow_dataset::{ReadOptions, ShardReader};
 use tfarrow_testkit::{frame, oracle};
 
-/// Limits that a small input can pass.
+/// Limits that a small input can exceed.
 const LIMITS: Limits = Limits {
     record_bytes: 1 << 16,
     record_features: 1 << 10,
@@ -30,10 +30,10 @@ const LIMITS: Limits = Limits {
     inflate_ratio: 250,
 };
 
-/// What is done to input: panics where something does not hold.
+/// An attack on an input. Panics if a property does not hold.
 pub type Attack = fn(&[u8]);
 
-/// Each attack, by name.
+/// All attacks, by name.
 pub const ALL: [(&str, Attack); 10] = [
     ("frame", frame),
     ("resync", resync),
@@ -47,7 +47,7 @@ pub const ALL: [(&str, Attack); 10] = [
     ("parquet", parquet),
 ];
 
-/// A stream of records, each as long as the byte before it says, or all of the rest.
+/// Returns a stream of records. The length of each is the byte before it; 255 stands for the rest of the bytes.
 pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
     let mut payloads = Vec::new();
     while let Some((length, rest)) = bytes.split_first() {
@@ -59,7 +59,8 @@ pub fn framed(mut bytes: &[u8]) -> Vec<u8> {
     frame::file(payloads)
 }
 
-/// The records of a stream before the first error, in chunks of about `target` bytes, and whether there is no error.
+/// Returns the records of a stream before the first error, in chunks of about `target` bytes, and whether there is no
+/// error.
 fn chunks(stream: &[u8], target: usize) -> (Vec<Records>, bool) {
     let segments = FrameBuffer::new(target, LIMITS).segments(stream);
     let mut all = Vec::new();
@@ -76,7 +77,7 @@ fn payloads(chunks: &[Records]) -> Vec<Vec<u8>> {
     chunks.iter().flat_map(|records| records.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()).collect()
 }
 
-/// Any cut of the stream gives the same records, and frames are what another reader takes them for.
+/// Checks that the records do not depend on how the stream is split, and that they are those of the test kit's reader.
 pub fn frame(stream: &[u8]) {
     let ((small, whole), (large, _)) = (chunks(stream, 0), chunks(stream, stream.len() + 1));
     assert_eq!(payloads(&small), payloads(&large));
@@ -86,7 +87,8 @@ pub fn frame(stream: &[u8]) {
     }
 }
 
-/// Behind damage, every byte is in a record or lost, at any cut of the stream.
+/// Checks that each byte of a corrupt stream is in a record or lost, and that the records do not depend on how the
+/// stream is split.
 pub fn resync(stream: &[u8]) {
     let read = |target| {
         let (mut at, mut found) = (0, Vec::new());
@@ -109,12 +111,12 @@ pub fn resync(stream: &[u8]) {
     assert_eq!(read(0), read(stream.len() + 1));
 }
 
-/// Examples in both layouts, with views and without, all or nothing skipped.
+/// Decodes the bytes as Examples: in both layouts, with and without view types, with errors and with skipped records.
 pub fn example(bytes: &[u8]) {
     decode(&framed(bytes), RecordType::Example);
 }
 
-/// SequenceExamples likewise.
+/// Decodes the bytes as SequenceExamples, with the same options as [`example`].
 pub fn sequence(bytes: &[u8]) {
     decode(&framed(bytes), RecordType::SequenceExample);
 }
@@ -134,7 +136,7 @@ fn decode(stream: &[u8], record_type: RecordType) {
     let (chunks, _) = chunks(stream, 1 << 20);
     let schemas = schemas(&chunks, record_type);
     for (index, schema) in schemas.iter().enumerate() {
-        // Records of one data set, and those of a schema that was made of others.
+        // Decodes all records with one schema, and only the first chunk with the next.
         let first = if index % 2 == 0 { chunks.len() } else { chunks.len().min(1) };
         for on_error in [OnError::Fail, OnError::Skip] {
             let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_limits(LIMITS).with_on_error(on_error);
@@ -148,12 +150,12 @@ fn decode(stream: &[u8], record_type: RecordType) {
     }
 }
 
-/// Arrow's own word on whether arrays are what they should be.
+/// Checks the arrays with Arrow's own validation.
 fn check(batch: &RecordBatch) {
     batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
 }
 
-/// What is seen of records does not depend on how they are shared out.
+/// Checks that inference does not depend on how the records are divided.
 pub fn infer(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
     let mut all = Summary::with_limits(0, LIMITS);
@@ -174,8 +176,8 @@ pub fn infer(bytes: &[u8]) {
     assert_eq!(all.features().collect::<Vec<_>>(), parts.features().collect::<Vec<_>>());
 }
 
-/// Whatever the bytes are compressed with, or not at all: records, or an error, and the same with and without damage skipped
-///  as far as there is none.
+/// Decompresses the bytes, with or without skipping of corrupt data. Checks that the records before the first error are
+/// the same, and that both agree if there is no error.
 pub fn inflate(stored: &[u8]) {
     let read = |on_error| {
         let options = ReadOptions { limits: LIMITS, on_error, chunk_bytes: 4096, ..ReadOptions::default() };
@@ -195,7 +197,8 @@ pub fn inflate(stored: &[u8]) {
     assert!(!whole || nothing_lost && patient.len() == strict.len());
 }
 
-/// What was decoded encodes to the same bytes, with the form of the records, and to records that are equal without.
+/// Checks that decoded records encode to the same bytes with their exact form, and to records with equal features
+/// without it.
 pub fn roundtrip(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
     for record_type in [RecordType::Example, RecordType::SequenceExample] {
@@ -220,17 +223,17 @@ fn there_and_back(records: &Records, schema: &SchemaRef, record_type: RecordType
     assert_eq!(exact, records.frames());
     let mut differ = Differ::new(record_type, Limits::default());
     for (left, right) in records.iter().zip(frame::read(&plain).unwrap()) {
-        // Where there are no columns, records were not looked into.
+        // Without columns, the records were not parsed.
         if batch.num_columns() == 0 {
             continue;
         }
         let different = differ.compare(left, right).unwrap();
-        // Fields of no feature's are not in columns; features that have none are told.
+        // Unknown fields of a record are not in columns. Features without a column are reported by the decoder.
         assert!(is_told || different.iter().all(|difference| difference.feature.is_none()), "{different:?}");
     }
 }
 
-/// What a model that is built with `prost` reads is what is read here.
+/// Checks that decoded Examples have the values that `prost` reads.
 pub fn against_oracle(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
     for records in &chunks {
@@ -238,11 +241,12 @@ pub fn against_oracle(bytes: &[u8]) {
             let Ok(row) = oracle::row_from_example(payload) else { continue };
             let (_, rest) = records.clone().split_at(index);
             let (one, _) = rest.split_at(1);
-            // What cannot be read as a SequenceExample is not known for an Example by looking at it: it has no columns.
+            // Inference cannot determine the columns of a record that does not parse as a SequenceExample, so that its
+            // schema has no columns.
             let schema = schemas(std::slice::from_ref(&one), RecordType::Example).pop();
             let Some(schema) = schema.filter(|schema| !schema.fields().is_empty()) else { continue };
             let mut decoder = DecoderBuilder::new(schema).with_limits(LIMITS).build_batch_decoder().unwrap();
-            // TensorFlow skips a known field of another wire type, and prost refuses it, never the other way round.
+            // TensorFlow skips a known field of another wire type, and `prost` rejects it; never the reverse.
             let Ok(batch) = decoder.decode(&one) else { panic!("prost reads what is refused here: {payload:?}") };
             let mut again = Vec::new();
             EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut again).unwrap();
@@ -252,7 +256,8 @@ pub fn against_oracle(bytes: &[u8]) {
     }
 }
 
-/// The first half of the bytes against the second: none differs from itself, and no order of the two matters.
+/// Compares the two halves of the bytes: a record is equal to itself, and equality does not depend on the order of the
+/// two.
 pub fn difference(bytes: &[u8]) {
     let (left, right) = bytes.split_at(bytes.len() / 2);
     for record_type in [RecordType::Example, RecordType::SequenceExample] {
@@ -263,7 +268,7 @@ pub fn difference(bytes: &[u8]) {
     }
 }
 
-/// A Parquet or an Arrow file that a stranger has made becomes records, or an error.
+/// Converts bytes that begin like a Parquet or an Arrow file. After an error, there is no output.
 pub fn parquet(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let [source, dest] = ["a", "b.tfrecord"].map(|name| folder.path().join(name));

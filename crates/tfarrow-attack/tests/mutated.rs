@@ -1,4 +1,4 @@
-//! Every attack on TensorFlow's own files, and on what becomes of them when their bytes are changed.
+//! Runs every attack on files of TensorFlow, and on changed copies of them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::{fs, panic, path::Path, sync::LazyLock};
@@ -7,7 +7,8 @@ use proptest::{collection::vec, prelude::*};
 use tfarrow_attack::ALL;
 use tfarrow_testkit::{config, frame, golden};
 
-/// TensorFlow's files: as streams, and each of their records with its length before it, as attacks on records take them.
+/// Files of TensorFlow: as streams, and as records with a length before each, which is the input of
+/// [`tfarrow_attack::framed`].
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     let folders = ["", "corrupt", "compressed", "mixed_kinds", "wire", "wire_bad", "wire_disputed"];
@@ -80,7 +81,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
 }
 
 #[test]
-fn tensorflows_files_are_survived() {
+fn no_attack_panics_on_files_of_tensorflow() {
     for (name, attack) in ALL {
         for seed in SEEDS.iter() {
             if panic::catch_unwind(|| attack(seed)).is_err() {
@@ -94,7 +95,7 @@ proptest! {
     #![proptest_config(config(3000))]
 
     #[test]
-    fn changed_files_are_survived(seed in any::<prop::sample::Index>(), changes in vec(change(), 1..8)) {
+    fn no_attack_panics_on_changed_files(seed in any::<prop::sample::Index>(), changes in vec(change(), 1..8)) {
         let mut bytes = seed.get(&SEEDS).clone();
         changes.iter().for_each(|change| apply(&mut bytes, change));
         for (_, attack) in ALL {
@@ -103,9 +104,9 @@ proptest! {
     }
 }
 
-/// What an attack has found once, it does not find again: files are called by the attack and a number.
+/// Inputs for which an attack has failed before. The name of each file begins with the name of the attack.
 #[test]
-fn what_was_found_stays_mended() {
+fn inputs_that_failed_before_do_not_fail_again() {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/corrupt/fuzz");
     let mut attacks = 0;
     for file in fs::read_dir(found).unwrap() {
