@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the test data of this folder with TensorFlow: TFRecord files, and beside each what TensorFlow reads in it.
+"""Write the test data of this folder with TensorFlow: TFRecord files, each with a JSON of the values that TensorFlow reads.
 
-    python3 testdata/generate.py          needs `pip install tensorflow-cpu`; rewrites everything beside itself
+    python3 testdata/generate.py          needs `pip install tensorflow-cpu`; rewrites this folder
 
-Records are made of TensorFlow's own protos and framed by its TFRecordWriter. Only the odd forms of wire/, wire_disputed/
-and wire_bad/ (and NaN payloads, which Python's floats lose) are put together byte by byte, with the wire writer below. The
-output depends on nothing but the versions in versions.txt.
+Records are made of TensorFlow's own protos and framed by its TFRecordWriter. Only the unusual forms of wire/,
+wire_disputed/ and wire_bad/ (and NaN payloads, which Python's floats lose) are written byte by byte, with the wire writer
+below. The output depends only on the versions in versions.txt.
 
-NAME.json beside NAME.tfrecord holds what `tf.train.Example.FromString` (or SequenceExample) reads, one record a line:
+NAME.json next to NAME.tfrecord has the result of `tf.train.Example.FromString` (or SequenceExample), one record per line:
 
     {"features": {NAME: VALUE, ..}}                                        Example
     {"context": {NAME: VALUE, ..}, "feature_lists": {NAME: [VALUE, ..]}}   SequenceExample
     VALUE: null (no kind set), {"bytes": [BASE64, ..]}, {"float": [BITS AS u32, ..]} or {"int64": ["DECIMAL", ..]}
 
-`FromString` is the upb parser of the Python package. Where a form is odd, the C++ parser inside TensorFlow's kernels is
-asked too (see `cpp_parse`). The script stops where a file does not get the answer that its folder stands for:
+`FromString` is the upb parser of the Python package. Unusual forms are also read by the C++ parser in TensorFlow's kernels
+(see `cpp_parse`). The script fails if the results for a file are not those of its folder:
 
-    wire/           both parsers read the record, and read the same
-    wire_disputed/  the parsers do not agree: README.md there says who reads what
-    wire_bad/       both parsers refuse the record
+    wire/           both parsers read the record, with equal results
+    wire_disputed/  the results differ; README.md there lists them
+    wire_bad/       both parsers reject the record
 """
 import base64
 import gzip
@@ -192,7 +192,7 @@ def x(feature):
 
 
 def widened(tag_width=0, length_width=0):
-    """Three Examples (int64, float, bytes) in which every tag and length takes so many bytes."""
+    """Three Examples (int64, float, bytes) in which every tag and length takes this number of bytes."""
     w = dict(tag_width=tag_width, length_width=length_width)
     kinds = [(INT64_LIST, b"\x07\x08"), (FLOAT_LIST, struct.pack("<2f", 1.5, -2.5)), (BYTES_LIST, b"abc")]
     for field, payload in kinds:
@@ -210,7 +210,7 @@ UNKNOWN = {  # an unknown field of each wire type
     "group": group(13, integer(1, 5) + group(14)),
 }
 
-# What it is, and the payloads. A name that starts with `sequence_` holds SequenceExamples, any other Examples.
+# A description, and the payloads. Names that start with `sequence_` are SequenceExamples, others are Examples.
 WIRE = {
     "unpacked_int64": ("int64 values one by one", [x(int64_list(integer(1, 1) + integer(1, -2) + integer(1, 3)))]),
     "unpacked_float": ("float values one by one", [x(float_list(unpacked_float(1.5) + unpacked_float(-2.5)))]),
@@ -412,7 +412,7 @@ BAD = {
 }
 
 
-# ---------------------------------------------------------------------------------------------- what TensorFlow reads
+# ------------------------------------------------------------------------------------------------ TensorFlow's parsers
 
 
 def proto(is_sequence):
@@ -444,7 +444,7 @@ def readings(named_features):
 
 
 def upb_reading(payload, is_sequence):
-    """A record as NAME.json has it, or None where FromString refuses it."""
+    """A record in the form of NAME.json, or None if FromString rejects it."""
     try:
         message = proto(is_sequence).FromString(payload)
     except google.protobuf.message.DecodeError:
@@ -459,13 +459,13 @@ def upb_reading(payload, is_sequence):
 
 
 def kernel_reading(parse):
-    """What a parsing kernel makes of a record: VALUE, "absent" (or no kind, or no value), or None where it refuses the record.
+    """The result of a parsing kernel: VALUE, "absent" (also for no kind or no value), or None if it rejects the record.
 
-    `parse` asks the kernel for one feature as a flat tensor of the type that it is given."""
+    `parse` calls the kernel for one feature, as a flat tensor of the given type."""
     for kind, dtype in DTYPES.items():
         try:
             values = parse(dtype).numpy()
-        except UnicodeDecodeError:  # the kernel's message quotes the record that it refuses
+        except UnicodeDecodeError:  # the kernel's message contains the rejected record
             return None
         except tf.errors.InvalidArgumentError as e:
             if "Data types don't match" in str(e):
@@ -482,7 +482,7 @@ def kernel_reading(parse):
 
 
 def cpp_parse(payload, context=(), lists=()):
-    """The kernel that reads a whole SequenceExample with the C++ proto parser. (All newer ones have parsers of their own.)
+    """The kernel that reads a complete SequenceExample with the C++ proto parser. (Newer kernels have their own parsers.)
 
     An Example's `features` are a SequenceExample's `context` on the wire, so that it reads both."""
     return tf.raw_ops.ParseSingleSequenceExample(
@@ -513,12 +513,12 @@ def fast_reading(payload, name):
 
 
 def as_kernel(read):
-    """VALUE as far as a kernel can tell it: no kind set, an empty list and no feature at all are one to it."""
+    """VALUE in the form of a kernel's result, which is the same for no kind, an empty list and a missing feature."""
     return "absent" if read is None or not next(iter(read.values())) else read
 
 
 def same_in_cpp(payload, is_sequence):
-    """Whether the C++ parser reads what FromString reads. (Feature lists: of int64.)"""
+    """Whether the C++ parser and FromString have equal results. (Feature lists: of int64.)"""
     upb = upb_reading(payload, is_sequence)
     context = upb["context" if is_sequence else "features"]
     lists = upb["feature_lists"] if is_sequence else {}
@@ -528,7 +528,7 @@ def same_in_cpp(payload, is_sequence):
 
 
 def spell(answer):
-    """A kernel's answer for a README."""
+    """A kernel's result as text for a README."""
     if answer is None:
         return "refuses"
     if answer == "absent":
@@ -569,7 +569,7 @@ def records(path, compression=""):
 
 
 def describe(path, payloads, is_sequence=False):
-    """Write what FromString reads in `payloads` to NAME.json."""
+    """Write the result of FromString for `payloads` to NAME.json."""
     for suffix in (".gz", ".tfrecord"):
         path = path.removesuffix(suffix)
     read = [upb_reading(p, is_sequence) for p in payloads]
@@ -579,7 +579,7 @@ def describe(path, payloads, is_sequence=False):
 
 
 def save(path, payloads, compression="", is_sequence=False):
-    """Write a TFRecord file and its NAME.json; TensorFlow must read back what was written."""
+    """Write a TFRecord file and its NAME.json; TensorFlow must read the same payloads."""
     payloads = list(payloads)
     write(path, payloads, compression)
     assert records(path, compression) == payloads, path
@@ -608,7 +608,7 @@ def ragged(rng):
 
 
 def states():
-    """Every state of a feature for every kind, each beside each other state of the other kinds in turn."""
+    """Every state of a feature for every kind, in combination with each state of the other kinds."""
     turns = [None, "unset", 0, 1, 3]
     makers = {"b": lambda n: blobs(*[b"v%d" % k for k in range(n)]), "f": lambda n: floats(*[k + 0.5 for k in range(n)]), "i": lambda n: ints(*range(n))}
     for shift in range(1, 3):
@@ -625,7 +625,7 @@ def states():
 
 
 def tensors():
-    """What tf.io.serialize_tensor makes of each dtype, and messages that hold their values in the other ways."""
+    """Tensors of each dtype from tf.io.serialize_tensor, and messages with the other forms of values."""
     numeric = [tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64]
     for dtype in numeric:
         yield tf.io.serialize_tensor(tf.cast(tf.reshape(tf.range(6), [2, 3]), dtype)).numpy()
@@ -638,7 +638,7 @@ def tensors():
     for dtype in numeric + [tf.bool, tf.string]:
         one = tf.make_tensor_proto([{tf.string: b"x", tf.bool: True}.get(dtype, 1)], dtype, [1])
         yield one.SerializeToString()
-    # The last value counts for all that are not there.
+    # The last value is repeated for missing ones.
     for proto, values in [(tf.make_tensor_proto([1.5], tf.float32, [1]), "float_val"), (tf.make_tensor_proto([3], tf.int32, [1]), "int_val")]:
         number = getattr(proto, values)[0] if getattr(proto, values) else np.frombuffer(proto.tensor_content, "<f4" if values == "float_val" else "<i4")[0].item()
         proto.ClearField("tensor_content")
@@ -651,7 +651,7 @@ def tensors():
 
 
 def tensor_example(payload):
-    """A message, and what TensorFlow makes of it: its dtype, its shape and its values as text."""
+    """A message, and TensorFlow's result for it: the dtype, the shape and the values as text."""
     proto = tf.make_tensor_proto(0)
     proto.ParseFromString(payload)
     tensor = tf.io.parse_tensor(payload, tf.DType(proto.dtype))
@@ -769,7 +769,7 @@ def tfds(rng):
 
 
 def magic():
-    """Plain files that begin with a compressor's magic number: the length of the first record is to blame."""
+    """Plain files that begin with a compressor's magic number: the length of the first record has these bytes."""
     for length, head in ((35_615, b"\x1f\x8b"), (40_056, b"\x78\x9c")):
         pad = length
         while len(first := example({"pad": blobs(bytes(pad))})) > length:
@@ -843,7 +843,7 @@ def wire_bad():
 
 
 def corrupt(rng):
-    """Damaged copies of a good file of three records; record 1 is the middle one."""
+    """Corrupt copies of a valid file of three records; record 1 is the middle one."""
     payloads = [example({"i": ints(i), "s": blobs(f"record {i}, long enough to be cut")}) for i in range(3)]
     save("corrupt/good.tfrecord", payloads)
     good = open(os.path.join(HERE, "corrupt/good.tfrecord"), "rb").read()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What TensorFlow Data Validation 1.16.1 finds wrong: writes anomalies.json, from the statistics and schemas beside it.
+"""Write anomalies.json: the anomalies of TensorFlow Data Validation 1.16.1 for the statistics and schemas in this folder.
 
     python3 testdata/tfdv/anomalies.py
 
-Of each file of testdata/ and each type, one feature is held against schemas that ask something else of it. A case is the
-file's name, the schema, and the names of the anomalies that the feature has.
+One feature of each type in each file of testdata/ is validated against schemas that it violates. A case is the name of the
+file, the schema, and the names of the anomalies of the feature.
 """
 import json
 import logging
