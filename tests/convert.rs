@@ -10,7 +10,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The files in a folder and below, by their names there.
+/// The sorted paths of the files below a folder, relative to it.
 fn listing(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -26,7 +26,7 @@ fn listing(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Converts, and says the closing line.
+/// Runs a conversion that must succeed, and returns its standard error.
 #[track_caller]
 fn convert(args: &[&str]) -> String {
     let run = tfarrow(&[&["convert"], args].concat());
@@ -39,7 +39,7 @@ fn records(source: &str) -> String {
 }
 
 #[test]
-fn every_record_comes_back() {
+fn every_record_survives_a_round_trip() {
     let sets = ["scalar", "ragged", "states", "sequence", "numbers", "text", "names", "raw", "empty"];
     for set in sets {
         for layout in ["auto", "list"] {
@@ -59,8 +59,8 @@ fn every_record_comes_back() {
 fn shards_keep_their_names() {
     let folder = tempdir().unwrap();
     let (there, back) = (folder.path().join("parquet"), folder.path().join("back"));
-    let said = convert(&["testdata/tfds/", text(&there)]);
-    assert!(said.starts_with("tfarrow: 10 records: read ") && said.contains(" in 2 files, wrote "), "{said}");
+    let stderr = convert(&["testdata/tfds/", text(&there)]);
+    assert!(stderr.starts_with("tfarrow: 10 records: read ") && stderr.contains(" in 2 files, wrote "), "{stderr}");
     assert_eq!(listing(&there), ["mnist-train-00000-of-00002.parquet", "mnist-train-00001-of-00002.parquet"]);
     convert(&[text(&there), text(&back), "--to", "tfrecord"]);
     assert_eq!(listing(&back), ["mnist-train.tfrecord-00000-of-00002", "mnist-train.tfrecord-00001-of-00002"]);
@@ -80,26 +80,26 @@ fn an_existing_output_is_refused() {
     let folder = tempdir().unwrap();
     let out = folder.path().join("a.parquet");
     std::fs::write(&out, "precious").unwrap();
-    let said = tfarrow(&["convert", "testdata/scalar.tfrecord", text(&out)]).ends(2);
-    assert!(said.contains(text(&out)) && said.contains("--overwrite"), "{said}");
+    let stderr = tfarrow(&["convert", "testdata/scalar.tfrecord", text(&out)]).ends(2);
+    assert!(stderr.contains(text(&out)) && stderr.contains("--overwrite"), "{stderr}");
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
     convert(&["testdata/scalar.tfrecord", text(&out), "--overwrite"]);
     assert_eq!(tfarrow(&["count", text(&out)]).prints(), "20\n");
 }
 
-/// The folder of a conversion that fails, which must have written nothing.
+/// Runs a conversion that must fail and write nothing, and returns its folder.
 #[track_caller]
-fn check_failure(args: &[&str], says: &[&str]) -> TempDir {
+fn check_failure(args: &[&str], expected: &[&str]) -> TempDir {
     let folder = tempdir().unwrap();
     let out = folder.path().join("out");
-    let said = tfarrow(&[&["convert"], args, &[text(&out)]].concat()).fails();
-    assert!(says.iter().all(|part| said.contains(part)), "{said}");
-    assert_eq!(listing(folder.path()), [""; 0], "{said}");
+    let error = tfarrow(&[&["convert"], args, &[text(&out)]].concat()).fails();
+    assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+    assert_eq!(listing(folder.path()), [""; 0], "{error}");
     folder
 }
 
 #[test]
-fn what_fails_leaves_nothing_behind() {
+fn a_failed_conversion_leaves_no_files() {
     check_failure(&["testdata/corrupt/data.tfrecord"], &["testdata/corrupt/data.tfrecord: record 1 (byte "]);
     check_failure(&["testdata/corrupt/truncated.tfrecord.gz"], &["testdata/corrupt/truncated.tfrecord.gz: "]);
     let places = ["\"x\"", "part-00000-of-00002", "part-00001-of-00002", "int64_list", "float_list"];
@@ -119,19 +119,19 @@ fn two_outputs_of_one_name_are_refused() {
     assert!(run.stderr.contains("scalar.parquet") && !out.exists(), "{}", run.stderr);
 }
 
-/// One of two formats in a folder may be what was made of the other, or all that is new in it: nobody but the user knows.
+/// A folder with two formats is ambiguous: the files of one format may be outputs of the other, or contain new records.
 #[test]
 fn a_folder_of_two_formats_is_refused() {
     let folder = tempdir().unwrap();
     let place = |name: &str| text(&folder.path().join(name)).to_owned();
     convert(&["testdata/shards/", &place("in")]);
     std::fs::copy(path("testdata/scalar.tfrecord"), place("in/stray.tfrecord")).unwrap();
-    let said = tfarrow(&["convert", &place("in"), &place("out"), "--to", "tfrecord"]).ends(2);
-    assert!(said.contains("stray.tfrecord is TFRecord and ") && said.contains(".parquet is Parquet; "), "{said}");
+    let stderr = tfarrow(&["convert", &place("in"), &place("out"), "--to", "tfrecord"]).ends(2);
+    assert!(stderr.contains("stray.tfrecord is TFRecord and ") && stderr.contains(".parquet is Parquet; "), "{stderr}");
     assert!(!folder.path().join("out").exists());
     let query = format!("SELECT count(*) FROM '{}'", place("in"));
     assert!(tfarrow(&["sql", &query]).fails().contains("one table cannot hold both "));
-    // What lies in the destination is what was made, unless it is named.
+    // Files below the destination are outputs and not sources, unless the command names them.
     convert(&["testdata/scalar.tfrecord", &place("set/a.tfrecord"), "--record-type", "raw"]);
     for more in [&[][..], &["--overwrite"]] {
         convert(&[&[&place("set")[..], &place("set/made")], more].concat());
@@ -144,12 +144,12 @@ fn a_folder_of_two_formats_is_refused() {
     tfarrow(&["convert", named[0], named[1], &place("set/made"), "--overwrite"]).ends(2);
 }
 
-/// A slip of the hand in a file's name is no folder.
+/// A mistyped extension does not create a folder.
 #[test]
 fn a_destination_with_an_unknown_extension_is_refused() {
     let folder = tempdir().unwrap();
     let place = |name: &str| text(&folder.path().join(name)).to_owned();
-    for (name, says) in [
+    for (name, expected) in [
         ("nope.xyz", "no format is known by this extension; known are .parquet, .arrow and .tfrecord"),
         ("a.parqet", "(did you mean .parquet?)"),
         ("out.v2", "for a folder of this name, end it with a slash"),
@@ -157,14 +157,15 @@ fn a_destination_with_an_unknown_extension_is_refused() {
         ("a.tfrecord-00000-of-00002", "no format is known by this extension"),
     ] {
         for source in ["testdata/shards/", "testdata/scalar.tfrecord"] {
-            let said = tfarrow(&["convert", source, &place(name)]).ends(2);
-            assert!(said.contains(says), "{name}: {said}");
-            let said = tfarrow(&["repair", source, &place(name)]).ends(2);
-            assert!(said.contains(says), "{name}: {said}");
+            let stderr = tfarrow(&["convert", source, &place(name)]).ends(2);
+            assert!(stderr.contains(expected), "{name}: {stderr}");
+            let stderr = tfarrow(&["repair", source, &place(name)]).ends(2);
+            assert!(stderr.contains(expected), "{name}: {stderr}");
         }
         assert_eq!(listing(folder.path()), [""; 0], "{name}");
     }
-    // With a slash it is a folder, and so is one that is there, a name without an extension, and that of a version.
+    // A folder is a name that ends with a slash, an existing folder, a name without an extension, or a name that ends
+    // with a version number.
     std::fs::create_dir(folder.path().join("there.v1")).unwrap();
     for name in ["out.v2/", "there.v1", "plain", "mnist-1.0", "3.0.1"] {
         convert(&["testdata/scalar.tfrecord", &place(name)]);
@@ -177,23 +178,23 @@ fn folders_that_are_created_above_the_output_are_reported() {
     let folder = tempdir().unwrap();
     let place = |name: &str| text(&folder.path().join(name)).to_owned();
     let scalar = "testdata/scalar.tfrecord";
-    let said = convert(&[scalar, &place("typo/deep/a.parquet")]);
-    assert!(said.contains(&format!("created 2 folders above the output: {}\n", place("typo/deep"))), "{said}");
-    let said = convert(&[scalar, &place("other/out/")]);
-    assert!(said.contains(&format!("created 1 folder above the output: {}\n", place("other"))), "{said}");
-    // The destination itself is what was asked for.
+    let stderr = convert(&[scalar, &place("typo/deep/a.parquet")]);
+    assert!(stderr.contains(&format!("created 2 folders above the output: {}\n", place("typo/deep"))), "{stderr}");
+    let stderr = convert(&[scalar, &place("other/out/")]);
+    assert!(stderr.contains(&format!("created 1 folder above the output: {}\n", place("other"))), "{stderr}");
+    // The destination itself is not reported.
     for dest in ["out", "slash/", "typo/more", "b.parquet"] {
-        let said = convert(&[scalar, &place(dest)]);
-        assert!(!said.contains("created"), "{dest}: {said}");
+        let stderr = convert(&[scalar, &place(dest)]);
+        assert!(!stderr.contains("created"), "{dest}: {stderr}");
     }
-    // A conversion that fails leaves none of them.
+    // A conversion that fails removes the folders that it created.
     tfarrow(&["convert", "testdata/corrupt/data.tfrecord", &place("new/deep/a.parquet")]).ends(1);
     tfarrow(&["convert", "testdata/corrupt/data.tfrecord", &place("new/deep/")]).ends(1);
     assert!(!folder.path().join("new").exists());
 }
 
 #[test]
-fn the_json_of_schema_is_a_schema() {
+fn convert_accepts_the_json_output_of_schema() {
     for set in ["states", "sequence", "names", "raw", "shards/"] {
         let source = if set.ends_with('/') { format!("testdata/{set}") } else { format!("testdata/{set}.tfrecord") };
         let folder = tempdir().unwrap();
@@ -209,7 +210,7 @@ fn the_json_of_schema_is_a_schema() {
 }
 
 #[test]
-fn shards_can_be_cut_anew() {
+fn the_number_of_shards_can_be_changed() {
     let folder = tempdir().unwrap();
     let out = folder.path().join("out");
     convert(&["testdata/shards/", text(&out), "--to", "tfrecord", "--shards", "3", "--compression", "gzip"]);
@@ -224,7 +225,7 @@ fn shards_can_be_cut_anew() {
 }
 
 #[test]
-fn standard_input_becomes_standard_output() {
+fn convert_reads_standard_input_and_writes_standard_output() {
     let bytes = std::fs::read(path("testdata/compressed/gzip-00001-of-00003.tfrecord.gz")).unwrap();
     let folder = tempdir().unwrap();
     let file = folder.path().join("a.parquet");
@@ -241,15 +242,15 @@ fn standard_input_becomes_standard_output() {
 }
 
 #[test]
-fn values_that_would_change_are_refused_unless_allowed() {
+fn lossy_values_are_refused_without_the_lossy_option() {
     let folder = tempdir().unwrap();
     let (parquet, out) = (folder.path().join("a.parquet"), folder.path().join("a.tfrecord"));
     let query = format!("COPY (SELECT 0.1 AS x, 1 AS y) TO '{}' STORED AS PARQUET", text(&parquet));
     tfarrow(&["sql", &query]).prints();
-    let said = tfarrow(&["convert", text(&parquet), text(&out)]).fails();
-    assert!(said.contains("\"x\"") && said.contains("--lossy"), "{said}");
+    let error = tfarrow(&["convert", text(&parquet), text(&out)]).fails();
+    assert!(error.contains("\"x\"") && error.contains("--lossy"), "{error}");
     assert!(!out.exists());
-    let said = tfarrow(&["convert", text(&parquet), text(&out), "--lossy"]).ends(3);
-    assert!(said.contains("x") && said.contains("1 time"), "{said}");
+    let stderr = tfarrow(&["convert", text(&parquet), text(&out), "--lossy"]).ends(3);
+    assert!(stderr.contains("x") && stderr.contains("1 time"), "{stderr}");
     assert_eq!(records(text(&out)), "{\"x\":[0.1],\"y\":[1]}\n");
 }

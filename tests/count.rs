@@ -3,17 +3,17 @@
 use crate::support::{tfarrow, tfarrow_reads};
 
 #[test]
-fn prints_one_bare_number() {
+fn count_prints_one_number() {
     assert_eq!(tfarrow(&["count", "testdata/shards"]).prints(), "200\n");
     assert_eq!(tfarrow(&["count", "testdata/empty.tfrecord"]).prints(), "0\n");
-    // What a folder lacks is told besides.
+    // Missing shards are reported on standard error.
     let run = tfarrow(&["count", "testdata/compressed/", "testdata/raw.tfrecord"]);
     assert_eq!(run.stdout, "125\n");
     assert!(run.ends(0).contains("2 of 3 shards are missing, the first testdata/compressed/gzip-00000-of-00003"));
 }
 
 #[test]
-fn tells_files_apart_if_asked() {
+fn per_file_prints_the_count_of_each_file() {
     let lines = tfarrow(&["count", "--per-file", "testdata/tfds", "testdata/scalar.tfrecord"]).prints();
     assert_eq!(
         lines,
@@ -23,41 +23,41 @@ fn tells_files_apart_if_asked() {
 }
 
 #[test]
-fn reads_standard_input() {
+fn count_reads_standard_input() {
     let bytes = std::fs::read(crate::support::path("testdata/compressed/gzip-00001-of-00003.tfrecord.gz")).unwrap();
     assert_eq!(tfarrow_reads(&["count", "-"], &bytes).prints(), "30\n");
 }
 
 #[test]
-fn checks_lengths_and_not_data() {
+fn count_verifies_lengths_but_not_data() {
     assert_eq!(tfarrow(&["count", "testdata/corrupt/data.tfrecord"]).prints(), "3\n");
-    let said = tfarrow(&["count", "testdata/corrupt/length_crc.tfrecord"]).fails();
-    assert!(said.starts_with("testdata/corrupt/length_crc.tfrecord: record 1 (byte "), "{said}");
-    let said = tfarrow(&["count", "testdata/corrupt/truncated.tfrecord"]).fails();
-    assert!(said.contains("record 2 (byte ") && said.contains("the file ends inside this record"), "{said}");
+    let error = tfarrow(&["count", "testdata/corrupt/length_crc.tfrecord"]).fails();
+    assert!(error.starts_with("testdata/corrupt/length_crc.tfrecord: record 1 (byte "), "{error}");
+    let error = tfarrow(&["count", "testdata/corrupt/truncated.tfrecord"]).fails();
+    assert!(error.contains("record 2 (byte ") && error.contains("the file ends inside this record"), "{error}");
 }
 
 #[test]
-fn says_so_in_its_help() {
+fn help_describes_which_crcs_are_verified() {
     assert!(tfarrow(&["count", "--help"]).prints().contains("CRCs of their lengths are checked"));
 }
 
 #[test]
-fn counts_on_after_damage_where_asked() {
+fn on_error_skip_counts_the_records_after_damage() {
     let corrupt = "testdata/corrupt/length_crc.tfrecord";
     let run = tfarrow(&["count", "--on-error", "skip", corrupt, "testdata/scalar.tfrecord"]);
     let sound: u64 = run.stdout.trim().parse().unwrap();
-    let said = run.ends(3);
-    assert!(said.contains("skipped ") && said.contains("length_crc.tfrecord: record 1 (byte "), "{said}");
+    let stderr = run.ends(3);
+    assert!(stderr.contains("skipped ") && stderr.contains("length_crc.tfrecord: record 1 (byte "), "{stderr}");
     let run = tfarrow(&["count", "--on-error", "skip", "--per-file", corrupt, "testdata/scalar.tfrecord"]);
     assert_eq!(run.stdout, format!("{}\t{corrupt}\n20\ttestdata/scalar.tfrecord\n", sound - 20));
     run.ends(3);
-    // As many as a repair saves.
+    // The count is the number of records that a repair saves.
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("saved.tfrecord");
     let saved = saved.to_str().unwrap();
     tfarrow(&["repair", corrupt, saved]).ends(3);
     assert_eq!(tfarrow(&["count", saved]).prints(), format!("{}\n", sound - 20));
-    // Where nothing is damaged, nothing changes.
+    // Valid files have the same count with and without `--on-error skip`.
     assert_eq!(tfarrow(&["count", "--on-error", "skip", "testdata/shards"]).prints(), "200\n");
 }

@@ -1,4 +1,4 @@
-//! What is interrupted can be done again: kills, signals, locks, and what is left behind.
+//! Interrupted conversions: kills, signals, locks, `--resume`, and leftover files.
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +18,11 @@ use crate::support::{command, tfarrow, tfarrow_in};
 
 const SHARDS: usize = 20;
 
-/// So many in each of three ways to convert.
+/// Number of kills for each of the three ways to convert.
 #[cfg(unix)]
 const KILLS: u32 = 17;
 
-/// Shards that take the program a while: some hundred thousand records in all, which convert to Parquet.
+/// Writes shards of 200,000 records in all, so that a conversion to Parquet takes long enough to be interrupted.
 fn shards(folder: &Path) -> PathBuf {
     let source = folder.join("source");
     fs::create_dir(&source).unwrap();
@@ -48,7 +48,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// All files of a folder, those hidden and those in folders left out, with what is in them.
+/// The names and contents of the files in a folder, without hidden files and subfolders.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).map_or(Vec::new(), |entries| entries.map(Result::unwrap).collect());
     let names = entries.into_iter().map(|entry| (entry.file_name().into_string().unwrap(), entry.path()));
@@ -67,13 +67,13 @@ fn wait(mut child: Child) -> ExitStatus {
     loop {
         match child.try_wait().unwrap() {
             Some(status) => return status,
-            None if start.elapsed() > Duration::from_secs(60) => panic!("it does not end"),
+            None if start.elapsed() > Duration::from_secs(60) => panic!("the program does not end"),
             None => std::thread::yield_now(),
         }
     }
 }
 
-/// The inode of each file that the journal says is whole, under its name or not.
+/// The inode of each file that the journal records as complete, under its final name or its temporary name.
 #[cfg(unix)]
 fn made(folder: &Path) -> BTreeMap<String, u64> {
     use std::os::unix::fs::MetadataExt;
@@ -88,15 +88,16 @@ fn made(folder: &Path) -> BTreeMap<String, u64> {
     made
 }
 
-/// Fifty kills and one, at moments all over the time that it takes, and shortly after. Before and after each, outputs that
-/// have their names are whole, and the same command with --resume completes the conversion, or finds that it is complete.
+/// Kills conversions 51 times, at moments spread over their duration. After each kill, outputs with their final names
+/// are complete, and the same command with --resume completes the conversion or finds that it is complete.
 #[test]
 #[cfg(unix)]
-fn what_is_killed_is_resumed() {
+fn a_killed_conversion_can_be_resumed() {
     use std::os::unix::fs::MetadataExt;
     let folder = TempDir::new().unwrap();
     let source = shards(folder.path());
-    // With columns that are given, outputs have their names at once; else once all of them are sure.
+    // With a given schema, each output is renamed as soon as it is complete. Otherwise all outputs are renamed when the
+    // schema is final.
     let schema = folder.path().join("schema.json");
     fs::write(&schema, tfarrow(&["schema", text(&source), "--format", "json"]).prints()).unwrap();
     let ways: [&[&str]; 3] = [&[], &["--schema", text(&schema)], &["--exact", "--jobs", "1"]];
@@ -108,7 +109,7 @@ fn what_is_killed_is_resumed() {
         let (expect, took) = (files(&whole), start.elapsed());
         assert_eq!((expect.len(), hidden(&whole).len()), (SHARDS, 0));
         for kill in 0..KILLS {
-            // As most name a folder: from where they are.
+            // The destination is a relative path, as most users write it.
             let name = format!("dest-{turn}-{kill}");
             let dest = folder.path().join(&name);
             let args = [&["convert", text(&source), &name][..], way].concat();
@@ -123,32 +124,30 @@ fn what_is_killed_is_resumed() {
             let journal = dest.join(".tfarrow-convert.journal");
             let named = files(&dest);
             for (name, bytes) in &named {
-                assert!(expect[name] == *bytes, "{name} has its name, and is not whole");
+                assert!(expect[name] == *bytes, "{name} has its final name and is incomplete");
             }
             let before = made(&dest);
             kept += before.len();
             if journal.exists() {
-                let said = tfarrow_in(folder.path(), &args).ends(2);
-                assert!(said.contains("--resume"), "{said}");
+                let stderr = tfarrow_in(folder.path(), &args).ends(2);
+                assert!(stderr.contains("--resume"), "{stderr}");
             } else {
                 complete += usize::from(!named.is_empty());
             }
             let inodes = inodes(&dest);
             tfarrow_in(folder.path(), &[&args[..], &["--resume"]].concat()).ends(0);
             assert!(files(&dest) == expect, "turn {turn}, kill {kill}");
-            assert_eq!(hidden(&dest), [""; 0], "nothing is left behind");
+            assert_eq!(hidden(&dest), [""; 0], "hidden files are left");
             for (name, inode) in inodes.into_iter().chain(before) {
                 assert_eq!(fs::metadata(dest.join(&name)).unwrap().ino(), inode, "{name} was written again");
             }
         }
     }
-    println!(
-        "{complete} runs were complete when they were killed; {kept} outputs that were whole were not written again"
-    );
-    assert!(kept > 0, "nothing was whole at any moment");
+    println!("{complete} runs were complete when they were killed; {kept} complete outputs were not written again");
+    assert!(kept > 0, "no kill left a complete output");
 }
 
-/// The inode of each file that has its name.
+/// The inode of each file with its final name.
 #[cfg(unix)]
 fn inodes(folder: &Path) -> BTreeMap<String, u64> {
     use std::os::unix::fs::MetadataExt;
@@ -156,7 +155,7 @@ fn inodes(folder: &Path) -> BTreeMap<String, u64> {
     files(folder).into_keys().map(|name| (name.clone(), inode(&name))).collect()
 }
 
-/// What a test can see of the files in a folder, hidden ones as well: their names, bytes, inodes and times.
+/// The path, content, inode and modification time of each file below a folder, hidden files included.
 #[cfg(unix)]
 fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, u64, i64, i64)> {
     use std::os::unix::fs::MetadataExt;
@@ -174,7 +173,7 @@ fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, u64, i64, i64)> {
     state
 }
 
-/// Three shards of a hundred records, of which one may be damaged in two places.
+/// Writes three shards of 100 records. With `damaged`, one shard is corrupt in two places.
 fn small_shards(folder: &Path, damaged: bool) -> PathBuf {
     let source = folder.join("source");
     fs::create_dir(&source).unwrap();
@@ -194,7 +193,7 @@ fn small_shards(folder: &Path, damaged: bool) -> PathBuf {
 
 #[test]
 #[cfg(unix)]
-fn resuming_a_complete_run_writes_nothing_and_ends_well() {
+fn resuming_a_complete_run_succeeds_and_writes_nothing() {
     let folder = TempDir::new().unwrap();
     let source = small_shards(folder.path(), false);
     let one = source.join("train-00000-of-00003.tfrecord");
@@ -231,16 +230,17 @@ fn resuming_a_complete_run_writes_nothing_and_ends_well() {
             tfarrow(&[&args[..], &["--resume"]].concat()).ends(0);
             assert!(state(&parent) == before, "{args:?}");
         }
-        // Without --resume outputs are refused, as ever.
-        let said = tfarrow(&args).ends(2);
+        // Without --resume, existing outputs are an error.
+        let stderr = tfarrow(&args).ends(2);
         assert!(
-            said.contains("is there already") || said.contains("is a shard of an existing set"),
-            "{args:?}: {said}"
+            stderr.contains("is there already") || stderr.contains("is a shard of an existing set"),
+            "{args:?}: {stderr}"
         );
     }
 }
 
-/// The sample of a trial run may be wrong. Outputs that differ from its columns are then no reason to give up.
+/// The schema of the sample may be wrong, and the conversion then reads its sources twice. --resume accepts outputs
+/// whose schema differs from that of the sample.
 #[test]
 #[cfg(unix)]
 fn resuming_a_complete_run_of_two_passes_writes_nothing() {
@@ -261,7 +261,7 @@ fn resuming_a_complete_run_of_two_passes_writes_nothing() {
 
 #[test]
 #[cfg(unix)]
-fn resuming_a_complete_run_fails_where_an_output_is_not_what_the_conversion_makes() {
+fn resuming_a_complete_run_fails_if_an_output_differs() {
     let folder = TempDir::new().unwrap();
     let source = small_shards(folder.path(), false);
     for format in ["parquet", "tfrecord"] {
@@ -273,12 +273,12 @@ fn resuming_a_complete_run_fails_where_an_output_is_not_what_the_conversion_make
         let first = dest.join(whole.keys().next().unwrap());
         let refused = |args: &[&str]| {
             let before = state(&dest);
-            let said = tfarrow(args).ends(1);
-            let says = "is there already, and is not what this conversion makes; --overwrite replaces it";
-            assert!(said.contains(says) && said.contains(text(&dest)), "{said}");
+            let stderr = tfarrow(args).ends(1);
+            let expected = "is there already, and is not what this conversion makes; --overwrite replaces it";
+            assert!(stderr.contains(expected) && stderr.contains(text(&dest)), "{stderr}");
             assert!(state(&dest) == before);
         };
-        // An output that was changed, cut short, or continued.
+        // An output that was changed, truncated, extended or emptied.
         let bytes = fs::read(&first).unwrap();
         let mut flipped = bytes.clone();
         flipped[bytes.len() / 2] ^= 1;
@@ -286,14 +286,14 @@ fn resuming_a_complete_run_fails_where_an_output_is_not_what_the_conversion_make
             fs::write(&first, changed).unwrap();
             refused(&resume);
         }
-        // Another conversion of the same sources.
+        // Other options for the same sources.
         fs::write(&first, &bytes).unwrap();
         tfarrow(&resume).ends(0);
         if format == "parquet" {
             refused(&[&resume[..], &["--exact"]].concat());
             refused(&[&resume[..], &["--compression", "none"]].concat());
         }
-        // A source that has changed since.
+        // A source that changed after the conversion.
         let changed = source.join("train-00002-of-00003.tfrecord");
         let before = fs::read(&changed).unwrap();
         let fewer = frame::read(&before).unwrap();
@@ -301,12 +301,12 @@ fn resuming_a_complete_run_fails_where_an_output_is_not_what_the_conversion_make
         refused(&resume);
         fs::write(&changed, &before).unwrap();
         tfarrow(&resume).ends(0);
-        // An output that is missing is made again; the others are kept.
+        // A missing output is written again; the others are kept.
         fs::remove_file(&first).unwrap();
         let others = inodes(&dest);
         tfarrow(&resume).ends(0);
         assert!(files(&dest) == whole && others.iter().all(|(name, inode)| inodes(&dest)[name] == *inode));
-        // .. and --overwrite replaces what was changed.
+        // With --overwrite, a changed output is replaced.
         fs::write(&first, "changed").unwrap();
         tfarrow(&[&resume[..], &["--overwrite"]].concat()).ends(0);
         assert!(files(&dest) == whole);
@@ -315,7 +315,7 @@ fn resuming_a_complete_run_fails_where_an_output_is_not_what_the_conversion_make
 
 #[test]
 #[cfg(unix)]
-fn resuming_a_complete_run_that_lost_records_reports_them_again() {
+fn resuming_a_complete_run_reports_its_skipped_records_again() {
     let folder = TempDir::new().unwrap();
     let source = small_shards(folder.path(), true);
     for (command, more) in [("convert", &["--on-error", "skip"][..]), ("repair", &[])] {
@@ -329,23 +329,23 @@ fn resuming_a_complete_run_that_lost_records_reports_them_again() {
         assert!(before.contains_key(text(&lost)));
         let again = tfarrow(&[&args[..], &["--resume"]].concat());
         assert_eq!(again.stdout, first.0);
-        // The first line says how long it took.
-        let lines = |said: &str| said.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        // The first line contains the elapsed time.
+        let lines = |stderr: &str| stderr.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(lines(&again.ends(3)), lines(&first.1));
         assert!(state(&out) == before, "{command}");
-        // A quarantine that holds something else is not what was lost, and is kept.
+        // A quarantine with other records is an error, and is kept.
         fs::write(&lost, frame::file([b"other"])).unwrap();
-        let said = tfarrow(&[&args[..], &["--resume"]].concat()).ends(1);
-        assert!(said.contains("lost.tfrecord: is there already, and is not what"), "{said}");
+        let stderr = tfarrow(&[&args[..], &["--resume"]].concat()).ends(1);
+        assert!(stderr.contains("lost.tfrecord: is there already, and is not what"), "{stderr}");
         assert_eq!(fs::read(&lost).unwrap(), frame::file([b"other"]));
-        // One that is missing is made again.
+        // A missing quarantine is written again.
         fs::remove_file(&lost).unwrap();
         tfarrow(&[&args[..], &["--resume"]].concat()).ends(3);
         assert!(files(&out) == files_of(&before, &out));
     }
 }
 
-/// The files directly in a folder, of a state.
+/// The names and contents of the files of `state` that are directly in `folder`.
 #[cfg(unix)]
 fn files_of(state: &BTreeMap<String, (Vec<u8>, u64, i64, i64)>, folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let name = |path: &str| Path::new(path).strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
@@ -353,10 +353,11 @@ fn files_of(state: &BTreeMap<String, (Vec<u8>, u64, i64, i64)>, folder: &Path) -
     here.filter(|(name, _)| !name.contains('/')).collect()
 }
 
-/// Whoever can write to the folder of the outputs may put a pipe there, under the names of hidden files.
+/// A user with write access to the output folder can create a pipe with the name of an output or of a hidden file.
+/// Opening the pipe must not block.
 #[test]
 #[cfg(unix)]
-fn a_pipe_in_place_of_a_file_of_ours_is_refused_at_once() {
+fn a_pipe_in_place_of_an_output_or_a_hidden_file_is_refused_at_once() {
     let folder = TempDir::new().unwrap();
     let source = small_shards(folder.path(), true);
     let one = source.join("train-00001-of-00003.tfrecord");
@@ -406,30 +407,30 @@ fn a_second_run_with_the_same_quarantine_is_refused_at_its_start() {
     let one = place("one");
     let args = [&["convert", text(&source), &one, "--jobs", "1"][..], &more].concat();
     let mut child = command(&args).spawn().unwrap();
-    // The file is begun once the lock is held.
+    // The temporary file exists only after the lock is taken.
     while !folder.path().join(".tfarrow-lost.tfrecord.part").exists() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
-    // Held by a signal, it cannot end before the second is refused.
+    // A stopped process cannot end before the second run is refused.
     let pid = child.id().to_string();
     let send = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
     send("-STOP");
     for way in [&[][..], &["--overwrite"], &["--resume"]] {
-        let said = tfarrow(&[&["convert", text(&source), &place("two")][..], &more, way].concat()).ends(2);
-        assert!(said.contains("lost.tfrecord: another run writes its quarantine here"), "{said}");
+        let stderr = tfarrow(&[&["convert", text(&source), &place("two")][..], &more, way].concat()).ends(2);
+        assert!(stderr.contains("lost.tfrecord: another run writes its quarantine here"), "{stderr}");
         assert!(!folder.path().join("two").exists());
     }
     send("-CONT");
     assert_eq!(wait(child).code(), Some(3));
     assert_eq!(frame::read(&fs::read(&lost).unwrap()).unwrap().len(), 1);
-    let said = tfarrow(&[&["convert", text(&source), &place("two")][..], &more].concat()).ends(2);
-    assert!(said.contains("lost.tfrecord: is there already; --overwrite replaces it"), "{said}");
+    let stderr = tfarrow(&[&["convert", text(&source), &place("two")][..], &more].concat()).ends(2);
+    assert!(stderr.contains("lost.tfrecord: is there already; --overwrite replaces it"), "{stderr}");
     assert_eq!(hidden(folder.path()), [""; 0]);
 }
 
 #[test]
 #[cfg(unix)]
-fn signals_end_it_in_good_order() {
+fn a_conversion_ended_by_a_signal_can_be_resumed() {
     let folder = TempDir::new().unwrap();
     let source = shards(folder.path());
     let (whole, dest) = (folder.path().join("whole"), folder.path().join("dest"));
@@ -437,7 +438,7 @@ fn signals_end_it_in_good_order() {
     for (signal, status) in [("-INT", 130), ("-TERM", 143)] {
         let args = ["convert", text(&source), text(&dest), "--jobs", "1"];
         let child = command(&args).spawn().unwrap();
-        // As soon as it has begun: its journal is there.
+        // The conversion has started when its journal exists.
         let start = Instant::now();
         while !dest.join(".tfarrow-convert.journal").exists() && start.elapsed() < Duration::from_secs(30) {
             std::thread::yield_now();
@@ -446,10 +447,10 @@ fn signals_end_it_in_good_order() {
         assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(status));
-        assert_eq!(files(&dest), BTreeMap::new(), "columns are not sure yet");
+        assert_eq!(files(&dest), BTreeMap::new(), "the schema is not final yet");
         let made = made(&dest).len();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said.contains("--resume"), made > 0, "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.contains("--resume"), made > 0, "{stderr}");
         if made > 0 {
             tfarrow(&[&args[..], &["--resume"]].concat()).ends(0);
         } else {
@@ -461,10 +462,10 @@ fn signals_end_it_in_good_order() {
     }
 }
 
-/// Whoever begins the program may want it to outlive the terminal, as `nohup` does.
+/// A parent such as `nohup` ignores SIGHUP so that the program outlives the terminal.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_signal_that_is_ignored_ends_nothing() {
+fn an_ignored_signal_does_not_end_the_conversion() {
     let folder = TempDir::new().unwrap();
     let source = shards(folder.path());
     let dest = folder.path().join("dest");
@@ -482,11 +483,11 @@ fn a_signal_that_is_ignored_ends_nothing() {
 }
 
 #[test]
-fn what_was_interrupted_is_resumed_as_it_was_asked_for() {
+fn resume_requires_the_options_of_the_interrupted_run() {
     let folder = TempDir::new().unwrap();
     let source = shards(folder.path());
     let (dest, whole) = (folder.path().join("dest"), folder.path().join("whole"));
-    // One shard that cannot be read, so that those before it are made and stay.
+    // The last shard is truncated, so that the outputs of the shards before it are written and kept.
     let bad = source.join(format!("train-{:05}-of-{SHARDS:05}.tfrecord", SHARDS - 1));
     let sound = fs::read(&bad).unwrap();
     fs::write(&bad, &sound[..sound.len() - 1]).unwrap();
@@ -494,35 +495,35 @@ fn what_was_interrupted_is_resumed_as_it_was_asked_for() {
     let first = source.join(format!("train-00000-of-{SHARDS:05}.tfrecord"));
     fs::write(&schema, tfarrow(&["schema", text(&first), "--format", "json"]).prints()).unwrap();
     let args = ["convert", text(&source), text(&dest), "--schema", text(&schema), "--jobs", "1"];
-    let said = tfarrow(&args).ends(1);
-    assert!(said.contains("--resume") && said.contains("the file ends inside this record"), "{said}");
+    let stderr = tfarrow(&args).ends(1);
+    assert!(stderr.contains("--resume") && stderr.contains("the file ends inside this record"), "{stderr}");
     assert_eq!(files(&dest).len(), SHARDS - 1);
-    let said = tfarrow(&[&args[..], &["--resume", "--exact"]].concat()).ends(2);
-    assert!(said.contains("had other options"), "{said}");
-    // A source that has changed since is converted again; one that was not made is made.
+    let stderr = tfarrow(&[&args[..], &["--resume", "--exact"]].concat()).ends(2);
+    assert!(stderr.contains("had other options"), "{stderr}");
+    // A source that has changed is converted again, and so is the source that failed.
     let changed = frame::file([frame::read(&fs::read(&first).unwrap()).unwrap()[0]]);
     fs::write(&first, changed).unwrap();
     fs::write(&bad, &sound).unwrap();
-    // .. and so is an output that somebody has touched. What was made of a source that is gone stays: it may be all that is
-    // left of it.
+    // An output that has changed is written again. The output of a removed source is kept, since it may be the only
+    // copy of the records.
     fs::remove_file(source.join(format!("train-00007-of-{SHARDS:05}.tfrecord"))).unwrap();
     let touched = dest.join(format!("train-00003-of-{SHARDS:05}.parquet"));
     fs::write(&touched, "touched").unwrap();
-    // Damage may be skipped by now; there is none.
-    let said = tfarrow(&[&args[..], &["--resume", "--on-error", "skip"]].concat()).ends(0);
-    assert!(said.contains("1 output of the interrupted run has a source that is not among these"), "{said}");
+    // The resumed run may have another --on-error than the interrupted one. No record is corrupt here.
+    let stderr = tfarrow(&[&args[..], &["--resume", "--on-error", "skip"]].concat()).ends(0);
+    assert!(stderr.contains("1 output of the interrupted run has a source that is not among these"), "{stderr}");
     fs::remove_file(dest.join(format!("train-00007-of-{SHARDS:05}.parquet"))).unwrap();
     tfarrow(&["convert", text(&source), text(&whole), "--schema", text(&schema)]).ends(0);
     assert!(files(&dest) == files(&whole));
-    // The run is complete now, and can be resumed as well.
+    // A complete run can be resumed too.
     tfarrow(&[&args[..], &["--resume"]].concat()).ends(0);
     assert!(files(&dest) == files(&whole));
 }
 
-/// Of a shard that something was lost of, the first run's output is whole, and told of by nobody: it is made again.
+/// --resume converts a shard with skipped records again, because the killed run did not report them.
 #[test]
 #[cfg(unix)]
-fn what_was_lost_is_told_by_the_run_that_ends() {
+fn the_resumed_run_reports_the_records_that_the_killed_run_skipped() {
     let folder = TempDir::new().unwrap();
     let source = shards(folder.path());
     let first = source.join(format!("train-00000-of-{SHARDS:05}.tfrecord"));
@@ -547,18 +548,18 @@ fn what_was_lost_is_told_by_the_run_that_ends() {
         }
         !ended
     };
-    // It may end before it is killed, but not time and again.
+    // The conversion may end before the kill, but not 20 times.
     assert!((0..20).any(|_| interrupted()));
     assert!(!files(&dest).is_empty() && !lost.exists());
-    let said = tfarrow(&[&args[..], &["--resume"]].concat()).ends(3);
-    assert!(said.contains("skipped 1 record"), "{said}");
+    let stderr = tfarrow(&[&args[..], &["--resume"]].concat()).ends(3);
+    assert!(stderr.contains("skipped 1 record"), "{stderr}");
     assert_eq!(frame::read(&fs::read(&lost).unwrap()).unwrap().len(), 1);
     assert_eq!((files(&dest).len(), hidden(&dest).len()), (SHARDS, 0));
 }
 
 #[test]
 #[cfg(unix)]
-fn two_into_one_folder_do_not_mix() {
+fn two_conversions_into_one_folder_do_not_mix() {
     let folder = TempDir::new().unwrap();
     let source = shards(folder.path());
     let dest = folder.path().join("dest");
@@ -568,13 +569,13 @@ fn two_into_one_folder_do_not_mix() {
     while !dest.join(".tfarrow-convert.journal").exists() && start.elapsed() < Duration::from_secs(30) {
         std::thread::yield_now();
     }
-    // Held by a signal, it can be killed by none but this test before the second is refused.
+    // A stopped process keeps its lock until the second run is refused.
     let pid = first.id().to_string();
     let send = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
     send("-STOP");
     for more in [&[][..], &["--resume"], &["--overwrite"]] {
-        let said = tfarrow(&[&args[..], more].concat()).ends(2);
-        assert!(said.contains("another conversion writes to this folder"), "{said}");
+        let stderr = tfarrow(&[&args[..], more].concat()).ends(2);
+        assert!(stderr.contains("another conversion writes to this folder"), "{stderr}");
     }
     send("-CONT");
     assert!(wait(first).success());
@@ -583,7 +584,7 @@ fn two_into_one_folder_do_not_mix() {
 }
 
 #[test]
-fn a_journal_that_lies_removes_nothing_and_names_nothing() {
+fn a_forged_journal_removes_and_renames_no_file() {
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("a.tfrecord");
     fs::write(&source, frame::file([b"\x0a\x0c\x0a\x0a\x0a\x01a\x12\x05\x1a\x03\x0a\x01\x07"])).unwrap();

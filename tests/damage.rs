@@ -1,4 +1,4 @@
-//! Damaged files: what `verify` finds, what `repair` saves, and what is read on behind damage.
+//! Damaged files: the faults that `verify` reports, the records that `repair` saves, and reading after damage.
 
 use std::{fs, path::Path};
 
@@ -11,12 +11,12 @@ use tfarrow_testkit::{
 
 use crate::support::{self, tfarrow, tfarrow_with_files};
 
-/// Records that are Examples with one integer, `x`, and so much padding.
+/// An Example with an integer feature `x` and `padding` bytes of padding.
 fn example(x: u8, padding: usize) -> Vec<u8> {
     proto::example([("pad", KindOneof::bytes(vec![b'.'; padding])), ("x", KindOneof::ints([i64::from(x & 0x7f)]))])
 }
 
-/// Numbers that look random.
+/// A generator of pseudo-random numbers below its argument.
 fn random(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     move |below| {
@@ -37,7 +37,7 @@ fn json(args: &[&str]) -> Value {
 }
 
 #[test]
-fn verify_tells_each_fault_with_its_place() {
+fn verify_reports_each_fault_with_its_position() {
     let run = tfarrow(&["verify", "testdata/corrupt/length.tfrecord", "testdata/corrupt/data.tfrecord"]);
     let lines: Vec<_> = run.stdout.lines().collect();
     assert!(
@@ -49,8 +49,8 @@ fn verify_tells_each_fault_with_its_place() {
         lines[1].starts_with("testdata/corrupt/data.tfrecord: record 1 (byte 72): the data's CRC is "),
         "{lines:?}"
     );
-    let said = run.ends(3);
-    assert_eq!(said, "tfarrow: 2 files, 4 sound records, 224 B: 2 faults (1 length, 1 data)\n");
+    let stderr = run.ends(3);
+    assert_eq!(stderr, "tfarrow: 2 files, 4 sound records, 224 B: 2 faults (1 length, 1 data)\n");
     let found = json(&["verify", "testdata/corrupt/*.tfrecord*", "--format", "json"]);
     let kinds: Vec<_> =
         found["counts"].as_object().unwrap().iter().map(|(k, v)| (k.as_str(), v.as_u64().unwrap())).collect();
@@ -62,14 +62,14 @@ fn verify_tells_each_fault_with_its_place() {
 }
 
 #[test]
-fn verify_goes_on_behind_what_is_no_tfrecord() {
+fn verify_continues_after_a_file_that_is_not_tfrecord() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("a.tfrecord"), b"{\"not\": \"TFRecord\", \"and\": \"long enough to tell\"}").unwrap();
     fs::write(folder.path().join("b.tfrecord"), frame::file([example(1, 10)])).unwrap();
     let run = tfarrow(&["verify", text(folder.path())]);
     assert!(run.stdout.contains("a.tfrecord: "), "{}", run.stdout);
     assert!(run.ends(3).contains("2 files, 1 sound record"));
-    // A message of another type is a fault where the others are Examples, or where it is said what they are.
+    // A record of another type is a fault if the other records are Examples or if `--record-type` is given.
     let odd = [example(1, 10), b"\xff\xff".to_vec(), example(2, 10)];
     fs::write(folder.path().join("a.tfrecord"), frame::file(odd)).unwrap();
     let run = tfarrow(&["verify", text(&folder.path().join("a.tfrecord"))]);
@@ -82,7 +82,7 @@ fn verify_goes_on_behind_what_is_no_tfrecord() {
 }
 
 #[test]
-fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
+fn verify_continues_after_an_exceeded_limit_and_an_unreadable_file() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let many = |count: i64| proto::example([("short", KindOneof::ints([1])), ("long", KindOneof::ints(0..count))]);
@@ -94,12 +94,12 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
         "{}",
         run.stdout
     );
-    let said = run.ends(3);
-    assert!(said.contains("2 files, 3 sound records") && said.contains("(1 limit)"), "{said}");
-    assert!(said.contains("--limit values=N allows more"), "{said}");
-    let said = tfarrow(&["convert", &path("a.tfrecord"), &path("a.parquet"), "--limit", "values=5"]).fails();
-    assert!(said.contains("feature \"long\"") && said.contains("--limit values=N allows more"), "{said}");
-    // Names are no business of verify's; what stands under those that are not remembered is.
+    let stderr = run.ends(3);
+    assert!(stderr.contains("2 files, 3 sound records") && stderr.contains("(1 limit)"), "{stderr}");
+    assert!(stderr.contains("--limit values=N allows more"), "{stderr}");
+    let error = tfarrow(&["convert", &path("a.tfrecord"), &path("a.parquet"), "--limit", "values=5"]).fails();
+    assert!(error.contains("feature \"long\"") && error.contains("--limit values=N allows more"), "{error}");
+    // The limits of columns and of names do not apply to verify. Values are verified under every name.
     tfarrow(&["verify", text(folder.path()), "--limit", "columns=1", "--limit", "name-bytes=7"]).ends(0);
     for limits in [&["--limit", "columns=1"][..], &[]] {
         let run = tfarrow(&[&["verify", text(folder.path()), "--limit", "values=5"], limits].concat());
@@ -108,7 +108,7 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
     let odd =
         proto::example([("a", KindOneof::ints([1])), ("b", KindOneof::floats([1.0])), ("c", KindOneof::ints([1]))]);
     let mut torn = odd.clone();
-    // The list of floats is three bytes long: all lengths around it are one less.
+    // The list of floats loses one byte, so that each length around it is one less.
     let at = torn.windows(4).position(|bytes| bytes == 1.0_f32.to_le_bytes()).unwrap();
     torn.remove(at);
     torn.iter_mut()
@@ -123,8 +123,8 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
         assert!(run.ends(3).contains("(1 message)"));
     }
     fs::remove_dir_all(path("torn")).unwrap();
-    let said = tfarrow(&["schema", text(folder.path()), "--limit", "name-bytes=7"]).fails();
-    assert!(said.contains("--limit name-bytes=N allows more"), "{said}");
+    let error = tfarrow(&["schema", text(folder.path()), "--limit", "name-bytes=7"]).fails();
+    assert!(error.contains("--limit name-bytes=N allows more"), "{error}");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("nowhere", path("c.tfrecord")).unwrap();
@@ -134,10 +134,11 @@ fn verify_goes_on_behind_what_a_limit_forbids_and_what_cannot_be_opened() {
     }
 }
 
-/// A process that may open few files cannot read some. That is status 1 with the way out, and never a fault of the data.
+/// A process with a low limit of open files cannot open some. The exit status is then 1 with advice, and no fault of
+/// the data is reported.
 #[test]
 #[cfg(unix)]
-fn too_few_file_descriptors_are_no_damage() {
+fn too_few_file_descriptors_are_not_reported_as_damage() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for set in ["records/", "columns/"] {
@@ -169,7 +170,7 @@ fn too_few_file_descriptors_are_no_damage() {
             match run.status {
                 Some(0) => {}
                 Some(1) if files < 500 => refused += u32::from(run.stderr.contains("Too many open files")),
-                // No error, but too few files for a thread or a library of the system.
+                // A crash: a thread or a system library had too few files.
                 None | Some(101..) if files < 12 => {}
                 status => panic!("{command:?} with {files} files: {status:?}: {}{}", run.stdout, run.stderr),
             }
@@ -177,31 +178,34 @@ fn too_few_file_descriptors_are_no_damage() {
         println!("{command:?}: refused {refused} times");
         assert!(refused > 0, "{command:?}");
     }
-    let said = (6..24).map(|files| tfarrow_with_files(files, &["verify", &records]).stderr).collect::<String>();
-    assert!(said.contains("raise the limit of open files, e.g. with ulimit -n 1024"), "{said}");
+    let stderr = (6..24).map(|files| tfarrow_with_files(files, &["verify", &records]).stderr).collect::<String>();
+    assert!(stderr.contains("raise the limit of open files, e.g. with ulimit -n 1024"), "{stderr}");
 }
 
 #[test]
-fn verify_tells_what_it_did_not_look_at() {
+fn verify_reports_missing_shards_and_skipped_files() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for shard in [0, 1, 3] {
         fs::write(path(&format!("train-0000{shard}-of-00004.tfrecord")), frame::file([example(1, 10)])).unwrap();
     }
     fs::write(path("notes.md"), "of no known format").unwrap();
-    let said = tfarrow(&["verify", text(folder.path())]).ends(0);
-    assert!(said.contains("1 of 4 shards is missing, the first ") && said.contains("train-00002-of-00004"), "{said}");
-    assert!(said.contains("skipped: 1 of no known format (such as "), "{said}");
-    let said = tfarrow(&["convert", text(folder.path()), &path("out/")]).ends(0);
-    assert!(said.contains("1 of 4 shards is missing"), "{said}");
+    let stderr = tfarrow(&["verify", text(folder.path())]).ends(0);
+    assert!(
+        stderr.contains("1 of 4 shards is missing, the first ") && stderr.contains("train-00002-of-00004"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("skipped: 1 of no known format (such as "), "{stderr}");
+    let stderr = tfarrow(&["convert", text(folder.path()), &path("out/")]).ends(0);
+    assert!(stderr.contains("1 of 4 shards is missing"), "{stderr}");
     fs::remove_dir_all(path("out")).unwrap();
     let found = json(&["verify", text(folder.path()), "--format", "json"]);
     assert_eq!((&found["missing"][0]["shards"], &found["missing"][0]["of"]), (&1.into(), &4.into()));
 }
 
-/// What was TFRecord had CRCs; what it has become has checksums.
+/// The CRCs of TFRecord are lost in a conversion. Files of `convert` have checksums in their place.
 #[test]
-fn verify_holds_parquet_and_arrow_to_their_checksums() {
+fn verify_compares_parquet_and_arrow_with_their_checksums() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("a.tfrecord"), frame::file((0..100).map(|x| example(x, 500 + 7 * usize::from(x))))).unwrap();
@@ -211,7 +215,7 @@ fn verify_holds_parquet_and_arrow_to_their_checksums() {
         tfarrow(&[&plain, more].concat()).ends(0);
     }
     assert!(tfarrow(&["verify", &path("out")]).ends(0).contains("2 files, 200 sound records"));
-    // The padding of records is what most bytes are of.
+    // Most bytes of the files are padding, so that the flipped bytes are in values.
     for (name, places) in [("out/a.parquet", &[10_000, 70_000][..]), ("out/a.arrow", &[50_000])] {
         let mut bytes = fs::read(path(name)).unwrap();
         places.iter().for_each(|place| bytes[*place] ^= 0x40);
@@ -235,14 +239,15 @@ fn verify_holds_parquet_and_arrow_to_their_checksums() {
         assert!(tfarrow(command).ends(1).contains("is not as it was written"));
     }
     assert!(!folder.path().join("b.tfrecord").exists());
-    // Others' files have none. Who writes a file anew may copy the metadata of another.
+    // Files of other writers have no checksums. Checksums that a writer copies with the metadata of its source are
+    // ignored.
     let copy = format!("COPY (SELECT * FROM '{}') TO '{}'", path("a.tfrecord"), path("c.parquet"));
     tfarrow(&["sql", &copy]).ends(0);
-    let said = tfarrow(&["verify", &path("c.parquet")]).ends(0);
-    assert!(said.contains("1 file without checksums") && said.contains("100 sound records"), "{said}");
+    let stderr = tfarrow(&["verify", &path("c.parquet")]).ends(0);
+    assert!(stderr.contains("1 file without checksums") && stderr.contains("100 sound records"), "{stderr}");
 }
 
-/// Other writers give pages CRCs: a page that has one is verified by every command that reads Parquet.
+/// Other writers store CRCs of pages. Every command that reads Parquet verifies them.
 #[test]
 fn crcs_of_parquet_pages_are_verified() {
     let folder = TempDir::new().unwrap();
@@ -252,7 +257,7 @@ fn crcs_of_parquet_pages_are_verified() {
     let sum = format!("SELECT sum(label) FROM '{}'", text(&file));
     assert!(tfarrow(&["verify", text(&file)]).ends(0).contains("100 sound records"));
     assert!(tfarrow(&["sql", &sum]).prints().contains("4950"));
-    // The lowest byte of the value 50: all that reads it without the CRC finds 51.
+    // The lowest byte of the value 50, which a reader that does not verify the CRC reads as 51.
     let place = bytes.windows(8).position(|window| window == 50u64.to_le_bytes()).unwrap();
     bytes[place] ^= 1;
     fs::write(&file, &bytes).unwrap();
@@ -264,16 +269,17 @@ fn crcs_of_parquet_pages_are_verified() {
         (&["sql", &sum], 1),
     ] {
         let run = tfarrow(command);
-        let said = format!("{}{}", run.stdout, run.stderr);
-        assert!(said.contains("Page CRC checksum mismatch"), "{command:?}: {said}");
+        let output = format!("{}{}", run.stdout, run.stderr);
+        assert!(output.contains("Page CRC checksum mismatch"), "{command:?}: {output}");
         run.ends(status);
     }
     assert!(!back.exists());
 }
 
-/// A file whose first bytes are hit, or that a full disk left empty, is not skipped for it: its name tells what it was.
+/// A file with corrupt first bytes, or an empty file that a full disk left, is not skipped: its extension determines
+/// the format.
 #[test]
-fn what_is_named_parquet_or_arrow_is_not_skipped() {
+fn corrupt_files_named_parquet_or_arrow_are_not_skipped() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("a.tfrecord"), frame::file((0..3).map(|x| example(x, 50)))).unwrap();
@@ -288,13 +294,13 @@ fn what_is_named_parquet_or_arrow_is_not_skipped() {
             for source in [set, name] {
                 assert_eq!(json(&["verify", &path(source), "--format", "json"])["faults"][0]["file"], path(name));
                 tfarrow(&["convert", &path(source), &path("back"), "--to", "tfrecord"]).ends(1);
-                // Where the first byte alone is hit, SQL reads what is left.
+                // SQL can read a file in which only the first byte is corrupt.
                 if bytes.len() < whole.len() {
                     tfarrow(&["sql", &format!("SELECT count(*) FROM '{}'", path(source))]).ends(1);
                 }
             }
         }
-        // By any other name its end tells.
+        // With another extension, the last bytes of the file determine the format.
         fs::remove_file(path(name)).unwrap();
         fs::write(path(&format!("{set}/c.bin")), [&[0], &whole[1..]].concat()).unwrap();
         assert_eq!(json(&["verify", &path(set), "--format", "json"])["counts"]["data"], 1);
@@ -302,9 +308,9 @@ fn what_is_named_parquet_or_arrow_is_not_skipped() {
     }
 }
 
-/// Bytes behind the place where a compressed file breaks off are lost as well, and told and kept.
+/// Bytes after the place where decompression fails are lost too. They are reported, and kept in the quarantine.
 #[test]
-fn what_does_not_inflate_is_counted_and_kept() {
+fn bytes_that_cannot_be_decompressed_are_counted_and_quarantined() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let mut pick = random(3);
@@ -326,9 +332,9 @@ fn what_does_not_inflate_is_counted_and_kept() {
     assert!(bytes.len() == 2 && bytes[1] > 10_000 && bytes[1] < (stored.len() - half) as u64, "{kept}");
 }
 
-/// One file that is hit where it begins does not keep what stands beside it from being saved.
+/// A file with a damaged header does not prevent the repair of the files beside it.
 #[test]
-fn a_damaged_header_of_gzip_costs_its_file_alone() {
+fn a_damaged_gzip_header_loses_only_its_own_file() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::create_dir(path("in")).unwrap();
@@ -337,9 +343,9 @@ fn a_damaged_header_of_gzip_costs_its_file_alone() {
     let mut stored = fs::read(path("in/b.tfrecord.gz")).unwrap();
     stored[2] ^= 1;
     fs::write(path("in/b.tfrecord.gz"), &stored).unwrap();
-    let said = tfarrow(&["convert", &path("in"), &path("out/")]).fails();
-    assert!(said.contains("starts like gzip, but its header is damaged; "), "{said}");
-    assert!(said.ends_with("tfarrow repair recovers the valid records after the damage"), "{said}");
+    let error = tfarrow(&["convert", &path("in"), &path("out/")]).fails();
+    assert!(error.contains("starts like gzip, but its header is damaged; "), "{error}");
+    assert!(error.ends_with("tfarrow repair recovers the valid records after the damage"), "{error}");
     tfarrow(&["repair", &path("in"), &path("saved/"), "--quarantine", &path("q")]).ends(3);
     assert_eq!(tfarrow(&["count", &path("saved/a.tfrecord")]).prints(), "2\n");
     let query = format!("SELECT octet_length(data) FROM '{}'", path("q"));
@@ -347,9 +353,9 @@ fn a_damaged_header_of_gzip_costs_its_file_alone() {
     tfarrow(&["convert", &path("in"), &path("out/"), "--on-error", "skip"]).ends(3);
 }
 
-/// A query that is soon content has skipped no less in what it was content with.
+/// A query that ends early at its limit reports the records that it skipped.
 #[test]
-fn a_limit_does_not_hide_what_was_skipped() {
+fn a_limit_does_not_hide_skipped_records() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.tfrecord").to_str().unwrap().to_owned();
     let mut bytes = frame::file((0..50_000).map(|i| example(i as u8, 100)));
@@ -357,14 +363,14 @@ fn a_limit_does_not_hide_what_was_skipped() {
     bytes[3 * frame + 40] ^= 1;
     fs::write(&path, &bytes).unwrap();
     for _ in 0..30 {
-        let said = tfarrow(&["sql", &format!("SELECT x FROM '{path}' LIMIT 5"), "--on-error", "skip"]).ends(3);
-        assert!(said.contains("skipped 1 record"), "{said}");
+        let stderr = tfarrow(&["sql", &format!("SELECT x FROM '{path}' LIMIT 5"), "--on-error", "skip"]).ends(3);
+        assert!(stderr.contains("skipped 1 record"), "{stderr}");
     }
 }
 
-/// .. nor from how many files, and with what filter.
+/// A query with a limit reports skipped records for any number of files, and with a filter.
 #[test]
-fn a_limit_over_many_files_does_not_hide_it_either() {
+fn a_limit_over_many_files_does_not_hide_skipped_records() {
     let folder = TempDir::new().unwrap();
     for shard in 0..8 {
         let mut bytes = frame::file((0..3000).map(|i| example(i as u8, 20)));
@@ -378,19 +384,22 @@ fn a_limit_over_many_files_does_not_hide_it_either() {
         format!("SELECT x FROM '{all}' WHERE x < 100 UNION ALL SELECT x FROM '{all}' WHERE x > 5 LIMIT 24000"),
     ] {
         for _ in 0..10 {
-            let said = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
-            assert!(said.contains("skipped ") && said.lines().count() == 1, "{query}: {said}");
+            let stderr = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
+            assert!(stderr.contains("skipped ") && stderr.lines().count() == 1, "{query}: {stderr}");
         }
     }
-    // Of two statements, each tells its own.
+    // Each of two statements reports its own skipped records.
     let one = format!("SELECT sum(x) FROM '{all}/1.tfrecord'; SELECT 1; SELECT sum(x) FROM '{all}/2.tfrecord'");
-    let said = tfarrow(&["sql", &one, "--on-error", "skip"]).ends(3);
-    assert!(said.lines().count() == 2 && said.lines().all(|line| line.contains("skipped 1 record, and")), "{said}");
+    let stderr = tfarrow(&["sql", &one, "--on-error", "skip"]).ends(3);
+    assert!(
+        stderr.lines().count() == 2 && stderr.lines().all(|line| line.contains("skipped 1 record, and")),
+        "{stderr}"
+    );
 }
 
-/// .. and one that reads all tells it once, from however many files.
+/// A query over all records reports the skipped records once, for any number of files.
 #[test]
-fn what_was_skipped_is_told_once() {
+fn skipped_records_are_reported_once() {
     let folder = TempDir::new().unwrap();
     for shard in 0..8 {
         let mut bytes = frame::file((0..1000).map(|i| example(i as u8, 100)));
@@ -399,18 +408,18 @@ fn what_was_skipped_is_told_once() {
     }
     let query = format!("SELECT sum(x) FROM '{}'", text(folder.path()));
     for _ in 0..10 {
-        let said = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
-        assert!(said.contains("skipped 8 records") && said.lines().count() == 1, "{said}");
+        let stderr = tfarrow(&["sql", &query, "--on-error", "skip"]).ends(3);
+        assert!(stderr.contains("skipped 8 records") && stderr.lines().count() == 1, "{stderr}");
     }
 }
 
 #[test]
-fn head_shows_what_stands_before_damage_as_what_it_is() {
+fn head_decodes_the_records_before_damage() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.tfrecord").to_str().unwrap().to_owned();
     let mut bytes = frame::file((0..30).map(|i| example(i, 10)));
     let frame = bytes.len() / 30;
-    // Of the record that is damaged, the message does not parse.
+    // The message of the damaged record cannot be parsed.
     bytes[20 * frame + 12..20 * frame + 16].fill(0xff);
     fs::write(&path, &bytes).unwrap();
     let printed = tfarrow(&["head", &path, "-n", "2"]).prints();
@@ -420,9 +429,9 @@ fn head_shows_what_stands_before_damage_as_what_it_is() {
     assert!(run.ends(1).contains("record 20 ("));
 }
 
-/// A hundred damages of all sorts that leave the length of the file: every record that none of them hit is saved.
+/// Damages a file in 100 places without a change of its length. Repair saves every record that was not damaged.
 #[test]
-fn repair_loses_no_record_that_was_not_hit() {
+fn repair_saves_every_undamaged_record() {
     for seed in 1..6 {
         let folder = TempDir::new().unwrap();
         let mut pick = random(seed);
@@ -461,7 +470,8 @@ fn repair_loses_no_record_that_was_not_hit() {
         let saved = fs::read(path("saved.tfrecord")).unwrap();
         let saved = frame::read(&saved).unwrap();
         assert!(saved.iter().eq(untouched.iter().map(|payload| payload.as_slice()).collect::<Vec<_>>().iter()));
-        // What is saved and what is lost make up the file; data of lost records stands there without its frame.
+        // The saved bytes and the lost bytes add up to the file. A fault of the data counts the bytes without the
+        // frame.
         let lost = json(&["verify", &path("damaged.tfrecord"), "--format", "json"]);
         let bytes = |kind: &str, frame: u64| -> u64 {
             let faults = lost["faults"].as_array().unwrap().iter().filter(|fault| fault["kind"] == kind);
@@ -469,7 +479,7 @@ fn repair_loses_no_record_that_was_not_hit() {
         };
         let saved: u64 = saved.iter().map(|payload| payload.len() as u64 + 16).sum();
         assert_eq!(saved + bytes("length", 0) + bytes("tail", 0) + bytes("data", 16), damaged.len() as u64);
-        // A long stretch may come in several pieces.
+        // A long corrupt range may be several records of the quarantine.
         let query = format!("SELECT sum(octet_length(data)) FROM '{}'", path("lost.tfrecord"));
         let kept = tfarrow(&["sql", &query, "--format", "csv"]).prints();
         let all = bytes("length", 0) + bytes("tail", 0) + bytes("data", 0);
@@ -477,9 +487,9 @@ fn repair_loses_no_record_that_was_not_hit() {
     }
 }
 
-/// Records within a record that is damaged are none of the file's.
+/// Frames inside the data of a damaged record are not records of the file.
 #[test]
-fn records_within_a_damaged_record_are_not_taken_for_records() {
+fn frames_inside_a_damaged_record_are_not_saved_as_records() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let inner = frame::file([example(1, 5), example(2, 5)]);
@@ -493,7 +503,7 @@ fn records_within_a_damaged_record_are_not_taken_for_records() {
 }
 
 #[test]
-fn what_is_saved_goes_down_a_pipe_alone() {
+fn repair_to_standard_output_prints_only_records() {
     let output = crate::support::command(&["repair", "testdata/corrupt/length.tfrecord", "-"]).output().unwrap();
     assert_eq!(frame::read(&output.stdout).unwrap().len(), 2);
     assert_eq!(output.status.code(), Some(3));
@@ -502,7 +512,7 @@ fn what_is_saved_goes_down_a_pipe_alone() {
 }
 
 #[test]
-fn a_file_that_is_whole_is_repaired_to_itself() {
+fn repair_of_a_valid_file_changes_no_record() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out/");
     let run = tfarrow(&[
@@ -521,13 +531,13 @@ fn a_file_that_is_whole_is_repaired_to_itself() {
             tfarrow(&["diff", &before, text(&after)]).prints();
         }
     }
-    let said = tfarrow(&["repair", "testdata/shards", text(&folder.path().join("x.parquet"))]).ends(2);
-    assert!(said.contains("x.parquet"), "{said}");
+    let stderr = tfarrow(&["repair", "testdata/shards", text(&folder.path().join("x.parquet"))]).ends(2);
+    assert!(stderr.contains("x.parquet"), "{stderr}");
 }
 
-/// Nothing that is sound is replaced by what is not.
+/// A quarantine replaces neither a source nor an output.
 #[test]
-fn a_quarantine_has_a_place_of_its_own() {
+fn a_quarantine_at_the_path_of_another_file_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::copy(crate::support::path("testdata/corrupt/data.tfrecord"), path("a.tfrecord")).unwrap();
@@ -542,9 +552,9 @@ fn a_quarantine_has_a_place_of_its_own() {
         (&[&path("a.tfrecord"), &path("b"), "--quarantine", &path("there")], "--overwrite replaces it"),
         (&[&path("a.tfrecord"), &path("b"), "--quarantine", "-"], "must be a file"),
     ];
-    for (args, says) in cases {
-        let said = tfarrow(&[&["repair"], args].concat()).ends(2);
-        assert!(said.contains(says) && !said.contains("--resume"), "{args:?}: {said}");
+    for (args, expected) in cases {
+        let stderr = tfarrow(&[&["repair"], args].concat()).ends(2);
+        assert!(stderr.contains(expected) && !stderr.contains("--resume"), "{args:?}: {stderr}");
         let mut left: Vec<_> = fs::read_dir(folder.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -572,17 +582,17 @@ fn a_quarantine_that_is_an_output_by_another_path_is_refused() {
         (&["repair", corrupt, &path("b")], "missing/q", "its folder does not exist; create it first"),
         (&["repair", corrupt, &path("b")], ".tfarrow-q", "is a name of unfinished files"),
     ];
-    for (args, quarantine, says) in cases {
+    for (args, quarantine, expected) in cases {
         let more: &[&str] = if args[0] == "convert" { &set } else { &[] };
-        let said = tfarrow(&[args, more, &["--quarantine", &path(quarantine)]].concat()).ends(2);
-        assert!(said.contains(says), "{args:?}: {said}");
+        let stderr = tfarrow(&[args, more, &["--quarantine", &path(quarantine)]].concat()).ends(2);
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
         assert_eq!(fs::read_dir(path("b")).unwrap().count(), 0, "{args:?}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{args:?}");
     }
 }
 
 #[test]
-fn a_quarantine_with_nothing_lost_is_no_file() {
+fn no_quarantine_is_written_if_no_record_is_lost() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let sound = "testdata/scalar.tfrecord";
@@ -594,7 +604,7 @@ fn a_quarantine_with_nothing_lost_is_no_file() {
         assert!(!folder.path().join("q.tfrecord").exists(), "{args:?}");
         tfarrow(&[&with[..], &["--resume"]].concat()).ends(0);
         assert!(!folder.path().join("q.tfrecord").exists(), "{args:?}");
-        // An earlier one says what is no longer so.
+        // The quarantine of an earlier run is out of date, and is removed.
         fs::write(path("q.tfrecord"), frame::file([b"earlier"])).unwrap();
         tfarrow(&[&with[..], &["--overwrite"]].concat()).ends(0);
         assert!(!folder.path().join("q.tfrecord").exists(), "{args:?}");
@@ -602,7 +612,7 @@ fn a_quarantine_with_nothing_lost_is_no_file() {
         left.sort();
         assert!(left == ["a.tfrecord"] || left == ["a.tfrecord", "b.parquet"], "{left:?}");
     }
-    // Where something is lost, the file can be asked.
+    // A quarantine with lost records can be queried.
     tfarrow(&["repair", "testdata/corrupt/data.tfrecord", &path("c.tfrecord"), "--quarantine", &path("q.tfrecord")])
         .ends(3);
     let query = format!("SELECT record FROM '{}'", path("q.tfrecord"));
@@ -610,7 +620,7 @@ fn a_quarantine_with_nothing_lost_is_no_file() {
 }
 
 #[test]
-fn what_was_found_is_told_by_the_status_also_where_nobody_reads() {
+fn the_exit_status_reports_faults_if_standard_output_is_closed() {
     let corrupt = "testdata/corrupt/data.tfrecord";
     let folder = TempDir::new().unwrap();
     let sound = folder.path().join("sound.tfrecord");
@@ -626,7 +636,7 @@ fn what_was_found_is_told_by_the_status_also_where_nobody_reads() {
 }
 
 #[test]
-fn a_tail_that_is_not_yet_written_is_ignored_where_asked() {
+fn partial_tail_ignore_accepts_a_truncated_last_record() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let whole = frame::file((0..50).map(|i| example(i, 100)));
@@ -653,22 +663,23 @@ fn a_tail_that_is_not_yet_written_is_ignored_where_asked() {
     }
 }
 
-/// Two files, the first cut off, put one behind the other: what begins behind the cut record's end is found again.
+/// Two concatenated files, of which the first is truncated. Reading continues with the first record after the truncated
+/// one.
 #[test]
-fn files_that_were_joined_are_read_on() {
+fn reading_continues_after_a_truncated_file_in_a_concatenation() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (one, other) = (frame::file((0..10).map(|i| example(i, 100))), frame::file((0..10).map(|i| example(i, 100))));
     fs::write(path("a.tfrecord"), [&one[..one.len() - 20], &other].concat()).unwrap();
     let found = json(&["verify", &path("a.tfrecord"), "--format", "json"]);
-    // The last record of the first reaches into the first of the other by its length, which is sound.
+    // The truncated record has a valid length, by which it reaches into the first record of the second file.
     assert_eq!(found["records"], 9 + 9);
     fs::write(path("b.tfrecord"), [&one[..], &other].concat()).unwrap();
     assert_eq!(tfarrow(&["count", &path("b.tfrecord")]).prints(), "20\n");
 }
 
 #[test]
-fn all_commands_read_on_and_say_so() {
+fn all_commands_continue_after_damage_and_report_it() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let mut bytes = frame::file((0..100).map(|i| example(i, 100)));
@@ -686,22 +697,22 @@ fn all_commands_read_on_and_say_so() {
         &["convert", &file, &dest],
         &["convert", &file, &path("b.tfrecord")],
     ] {
-        let said = tfarrow(&[way, &["--on-error", "skip"]].concat()).ends(3);
-        assert!(said.contains("skipped 1 record, and "), "{way:?}: {said}");
-        assert!(said.contains(" bytes in 2 places"), "{way:?}: {said}");
+        let stderr = tfarrow(&[way, &["--on-error", "skip"]].concat()).ends(3);
+        assert!(stderr.contains("skipped 1 record, and "), "{way:?}: {stderr}");
+        assert!(stderr.contains(" bytes in 2 places"), "{way:?}: {stderr}");
     }
     for made in [&dest, &path("b.tfrecord")] {
         assert_eq!(tfarrow(&["count", made]).prints(), "97\n");
-        // What was saved is what is sound of it.
+        // The outputs contain exactly the valid records.
         let way = ["diff", &file, made];
-        let said = tfarrow(&way).fails();
-        assert!(said.contains("record 3 (byte "), "{said}");
+        let error = tfarrow(&way).fails();
+        assert!(error.contains("record 3 (byte "), "{error}");
         let run = tfarrow(&[&way[..], &["--on-error", "skip"]].concat());
         assert!(run.stdout.ends_with("equal\n"), "{}", run.stdout);
-        let said = run.ends(3);
-        assert!(said.contains("a.tfrecord: skipped 1 record, and ") && said.lines().count() == 1, "{said}");
+        let stderr = run.ends(3);
+        assert!(stderr.contains("a.tfrecord: skipped 1 record, and ") && stderr.lines().count() == 1, "{stderr}");
     }
-    // A record that is sound, and no message.
+    // A record with valid CRCs that is not an Example.
     fs::write(path("d.tfrecord"), frame::file([example(1, 9), b"\xff\xff".to_vec(), example(2, 9)])).unwrap();
     fs::write(path("e.tfrecord"), frame::file([example(1, 9), example(2, 9)])).unwrap();
     let way = ["diff", &path("d.tfrecord"), &path("e.tfrecord"), "--record-type", "example"];
@@ -709,13 +720,13 @@ fn all_commands_read_on_and_say_so() {
     let run = tfarrow(&[&way[..], &["--on-error", "skip"]].concat());
     assert!(run.stdout.ends_with("equal\n"), "{}", run.stdout);
     assert!(run.ends(3).contains("d.tfrecord: skipped 1 record; the first: "));
-    let said = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
-    assert!(said.contains("--on-error skip"), "{said}");
+    let stderr = tfarrow(&["convert", &file, &path("c.parquet"), "--quarantine", &path("q")]).ends(2);
+    assert!(stderr.contains("--on-error skip"), "{stderr}");
 }
 
-/// Records that do not parse are skipped wherever they stand, and on either side.
+/// Unparsable records are skipped at any position and in either data set.
 #[test]
-fn diff_passes_over_what_does_not_parse_wherever_it_stands() {
+fn diff_skips_unparsable_records_at_any_position() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| text(&folder.path().join(name)).to_owned();
     let write = |name: &str, records: &[&[u8]]| fs::write(path(name), frame::file(records)).unwrap();
@@ -734,41 +745,41 @@ fn diff_passes_over_what_does_not_parse_wherever_it_stands() {
         assert_eq!(found["alone"], serde_json::json!([0, u8::from(!whole)]), "{name}");
         assert_eq!(found["passed_over"][0]["records"], 1, "{name}");
         tfarrow(&[&["diff", "--on-error", "skip"], &way[..]].concat()).ends(3);
-        let said = tfarrow(&[&["diff"], &way[..]].concat()).fails();
-        assert!(said.contains("not a tf.Example"), "{name}: {said}");
+        let error = tfarrow(&[&["diff"], &way[..]].concat()).fails();
+        assert!(error.contains("not a tf.Example"), "{name}: {error}");
     }
-    // Of equal files, too.
-    let said =
+    // Skipped records of identical files are reported too.
+    let stderr =
         tfarrow(&["diff", &path("last"), &path("last"), "--record-type", "example", "--on-error", "skip"]).ends(3);
-    assert_eq!(said.matches("skipped 1 record; the first: ").count(), 2, "{said}");
-    // A file that is none of Examples for one record is compared as what the other says that it is.
+    assert_eq!(stderr.matches("skipped 1 record; the first: ").count(), 2, "{stderr}");
+    // A file in which one record is not an Example is compared as the record type of the other file.
     tfarrow(&["convert", &path("abcd"), &path("abcd.parquet")]).ends(0);
     assert!(tfarrow(&["diff", &path("last"), &path("abcd.parquet")]).fails().contains("record 4"));
-    // What of both nobody knows is compared as it is, which is told.
+    // If the record type of both files is unknown, raw records are compared, and this is reported.
     let run = tfarrow(&["diff", &path("last"), &path("first")]);
     assert!(run.stderr.contains("so all records are taken as they are"), "{}", run.stderr);
-    // The folders of both are told about.
+    // Missing shards of either data set are reported.
     fs::create_dir(path("set")).unwrap();
     fs::write(path("set/a-00000-of-00002"), frame::file([a, b, c, d])).unwrap();
     let run = tfarrow(&["diff", &path("set"), &path("abcd")]);
     assert!(run.stdout.ends_with("equal\n") && run.stderr.contains("00001"), "{}{}", run.stdout, run.stderr);
 }
 
-/// What is said to be Examples and is not is told, and is no empty record.
+/// A record that cannot be parsed as the declared type is reported, and is not an empty record.
 #[test]
-fn a_record_that_does_not_parse_is_no_empty_one() {
+fn an_unparsable_record_is_not_an_empty_record() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| text(&folder.path().join(name)).to_owned();
     fs::write(path("a.tfrecord"), frame::file([&example(1, 5)[..], b"\xff\xff", &example(2, 5)])).unwrap();
-    let said = tfarrow(&["schema", &path("a.tfrecord"), "--record-type", "example"]).ends(3);
-    assert!(said.contains("1 record cannot be parsed") && said.contains("record 1 (byte "), "{said}");
+    let stderr = tfarrow(&["schema", &path("a.tfrecord"), "--record-type", "example"]).ends(3);
+    assert!(stderr.contains("1 record cannot be parsed") && stderr.contains("record 1 (byte "), "{stderr}");
     let run = tfarrow(&["head", &path("a.tfrecord"), "--record-type", "example"]);
     assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
     assert!(run.stderr.contains("record 1 (byte "), "{}", run.stderr);
-    let said = tfarrow(&["sql", &format!("SELECT x FROM '{}'", path("a.tfrecord"))]).fails();
-    assert!(said.contains("no column x; there is record; ") && said.contains("record 1 (byte "), "{said}");
-    assert!(said.ends_with("SET tfarrow.on_error = 'skip' skips such records"), "{said}");
-    // Nor does an error of one stand in the way of what it is about.
+    let error = tfarrow(&["sql", &format!("SELECT x FROM '{}'", path("a.tfrecord"))]).fails();
+    assert!(error.contains("no column x; there is record; ") && error.contains("record 1 (byte "), "{error}");
+    assert!(error.ends_with("SET tfarrow.on_error = 'skip' skips such records"), "{error}");
+    // The error of a conversion has the position of the unparsable record.
     fs::create_dir(path("set")).unwrap();
     for (name, records) in [("a", &[&example(1, 5)[..], &example(2, 5)][..]), ("b", &[&example(3, 5), b"\xff\xff"])] {
         fs::write(path(&format!("set/{name}.tfrecord")), frame::file(records)).unwrap();
@@ -776,7 +787,7 @@ fn a_record_that_does_not_parse_is_no_empty_one() {
     for to in ["parquet", "arrow"] {
         let out = path(&format!("{to}/"));
         let way = ["convert", &path("set"), &out, "--record-type", "example", "--to", to, "--jobs", "1"];
-        let said = tfarrow(&way).ends(1);
-        assert!(said.contains("b.tfrecord: record 1"), "{to}: {said}");
+        let stderr = tfarrow(&way).ends(1);
+        assert!(stderr.contains("b.tfrecord: record 1"), "{to}: {stderr}");
     }
 }

@@ -1,6 +1,6 @@
-//! The `console` blocks of README.md and docs/ show what the program prints, standard error included.
+//! The `console` blocks of README.md and docs/ show the output of the program, standard error included.
 //!
-//! `TFARROW_UPDATE=1 cargo test documents` writes the output into the documents, to be reviewed.
+//! `TFARROW_UPDATE=1 cargo test documents` writes the output into the documents for review.
 
 use std::{
     env, fs,
@@ -20,7 +20,7 @@ fn examples(document: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// What a shell prints for a command, with the program on its path.
+/// The output of a shell command, with the program on its path.
 fn printed(command: &str) -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_tfarrow")).parent().unwrap().to_owned();
     let others = env::var_os("PATH").unwrap_or_default();
@@ -38,7 +38,7 @@ fn documents() -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_documents_show_what_the_program_prints() {
+fn console_blocks_show_the_output_of_the_program() {
     let mut count = 0;
     for path in documents() {
         let document = fs::read_to_string(&path).unwrap();

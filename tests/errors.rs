@@ -1,4 +1,4 @@
-//! What is said when something is wrong, and how the program ends.
+//! Error messages and exit statuses.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tfarrow_testkit::{
 use crate::support::{command, path, tfarrow};
 
 #[test]
-fn wrong_usage_ends_with_2() {
+fn usage_errors_end_with_status_2() {
     for args in [
         &[][..],
         &["count"],
@@ -41,15 +41,15 @@ fn help_has_an_example_for_every_command() {
 }
 
 #[test]
-fn what_is_not_tfrecord_is_told_for_what_it_is() {
+fn a_source_that_is_not_tfrecord_is_reported_as_such() {
     for command in ["head", "count", "schema"] {
-        let said = tfarrow(&[command, "testdata/generate.py"]).fails();
-        assert!(said.starts_with("testdata/generate.py: not TFRecord: "), "{said}");
+        let error = tfarrow(&[command, "testdata/generate.py"]).fails();
+        assert!(error.starts_with("testdata/generate.py: not TFRecord: "), "{error}");
     }
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_position() {
     let cases = [
         ("length.tfrecord", "record 1 (byte "),
         ("length_high.tfrecord", "record 1 (byte "),
@@ -65,31 +65,34 @@ fn damage_is_told_with_its_place() {
         let file = format!("testdata/corrupt/{name}");
         let query = format!("SELECT count(i) FROM '{file}'");
         for args in [&["schema", file.as_str()][..], &["sql", query.as_str()]] {
-            let said = tfarrow(args).fails();
-            assert!(said.starts_with(&format!("{file}: {place}")), "{args:?}: {said}");
-            assert_eq!(said.matches(name).count(), 1, "told once: {said}");
-            assert!(said.ends_with("tfarrow repair recovers the valid records"), "the way out: {said}");
+            let error = tfarrow(args).fails();
+            assert!(error.starts_with(&format!("{file}: {place}")), "{args:?}: {error}");
+            assert_eq!(error.matches(name).count(), 1, "reported once: {error}");
+            assert!(error.ends_with("tfarrow repair recovers the valid records"), "no advice: {error}");
         }
     }
 }
 
 #[test]
-fn a_limit_that_is_passed_tells_how_it_is_raised() {
+fn the_error_of_an_exceeded_limit_names_the_option_that_raises_it() {
     let help = tfarrow(&["convert", "--help"]).prints().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("Defaults: record-bytes=2147483647, ") && help.contains(" nesting=100, "), "{help}");
     let query = "SELECT * FROM 'testdata/shards/'";
     for args in [&["schema", "testdata/shards"][..], &["head", "testdata/shards"], &["sql", query]] {
-        let said = tfarrow(&[args, &["--limit", "record-bytes=10"]].concat()).fails();
-        assert!(said.ends_with("the limit record-bytes is 10; --limit record-bytes=N allows more"), "{args:?}: {said}");
+        let error = tfarrow(&[args, &["--limit", "record-bytes=10"]].concat()).fails();
+        assert!(
+            error.ends_with("the limit record-bytes is 10; --limit record-bytes=N allows more"),
+            "{args:?}: {error}"
+        );
     }
 }
 
-/// Messages and groups in each other: as deep as TensorFlow reads them, unless it is said otherwise.
+/// The default limit of nested messages and groups is that of TensorFlow.
 #[test]
 fn nesting_has_a_limit_and_an_option() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    // Groups of the unknown field 12 beside the map entries: `{` begins one there, and `|` ends it.
+    // Nested groups of the unknown field 12 after a map entry: the byte 0x63 begins a group, and 0x64 ends it.
     let nested = |groups: usize| {
         let [entry, begin, end] = [b"\x0a\x03\x0a\x01x".to_vec(), vec![0x63; groups], vec![0x64; groups]];
         proto::field(1, &[entry, begin, end].concat())
@@ -105,9 +108,9 @@ fn nesting_has_a_limit_and_an_option() {
     tfarrow(&[&["verify", &path("b.tfrecord")], &more[..]].concat()).ends(0);
     let less = ["--limit", "nesting=99"];
     tfarrow(&[&["verify", &path("a.tfrecord")], &less[..]].concat()).ends(3);
-    for (args, told) in [(&["schema"][..], "x"), (&["head"], "\"x\""), (&["stats"], "x")] {
+    for (args, part) in [(&["schema"][..], "x"), (&["head"], "\"x\""), (&["stats"], "x")] {
         let run = tfarrow(&[args, &[&path("b.tfrecord")], &more].concat());
-        assert!(run.stdout.contains(told), "{args:?}: {}", run.stdout);
+        assert!(run.stdout.contains(part), "{args:?}: {}", run.stdout);
         run.ends(0);
     }
     let query = format!("SELECT count(x) FROM '{}'", path("b.tfrecord"));
@@ -115,7 +118,7 @@ fn nesting_has_a_limit_and_an_option() {
     tfarrow(&[&["convert", &path("b.tfrecord"), &path("b.parquet"), "--exact"], &more[..]].concat()).ends(0);
     tfarrow(&["convert", &path("b.parquet"), &path("back.tfrecord")]).ends(0);
     assert_eq!(fs::read(path("back.tfrecord")).unwrap(), fs::read(path("b.tfrecord")).unwrap());
-    // However deep they are.
+    // A million nested groups do not overflow the stack.
     fs::write(path("deep.tfrecord"), frame::file([plain, nested(1 << 20)])).unwrap();
     tfarrow(&["verify", &path("deep.tfrecord"), "--limit", "nesting=2000000"]).ends(0);
     tfarrow(&["verify", &path("deep.tfrecord")]).ends(3);
@@ -123,16 +126,16 @@ fn nesting_has_a_limit_and_an_option() {
 
 #[test]
 fn control_characters_in_names_are_not_shown_raw() {
-    let said = tfarrow(&["count", "testdata/no\u{1b}[2Jsuch"]).fails();
-    assert!(said.contains("\\u{1b}[2J"), "{said}");
+    let error = tfarrow(&["count", "testdata/no\u{1b}[2Jsuch"]).fails();
+    assert!(error.contains("\\u{1b}[2J"), "{error}");
 }
 
-/// Waits until a program that runs catches this signal, which nothing but the system can tell.
+/// Waits until the running program catches this signal, according to its status in /proc.
 #[cfg(target_os = "linux")]
 fn wait_until_caught(child: &mut std::process::Child, signal: u32) {
     let start = std::time::Instant::now();
     while start.elapsed().as_secs() < 60 {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended before it was asked to");
+        assert_eq!(child.try_wait().unwrap(), None, "the program ended before the signal");
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
         if u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal - 1) & 1 == 1 {
@@ -168,7 +171,7 @@ fn a_missing_schema_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let args = ["convert", "testdata/scalar.tfrecord", out.to_str().unwrap(), "--schema", "testdata/nosuch.json"];
-    let said = tfarrow(&args).fails();
-    assert!(said.contains("testdata/nosuch.json"), "{said}");
+    let error = tfarrow(&args).fails();
+    assert!(error.contains("testdata/nosuch.json"), "{error}");
     assert!(!path("testdata/nosuch.json").exists() && !out.exists());
 }

@@ -1,4 +1,4 @@
-//! Names, values and paths with characters that change the display of a terminal: no output has them as they are.
+//! Names, values and paths with characters that change the display of a terminal. No output contains them unescaped.
 
 use std::{fs, path::Path};
 
@@ -9,10 +9,10 @@ use tfarrow_testkit::{
 
 use crate::support::{command, tfarrow, tfarrow_reads};
 
-/// A control sequence of one character, an override of the direction of writing, and their kin.
+/// Control characters, and characters that change the direction of text.
 const MARKS: &str = "\u{9b}\u{7f}\u{85}\u{202a}\u{202e}\u{2066}\u{2069}\u{2028}\u{200f}\u{61c}";
 
-/// A file with the marks in its name, in the name of a feature and in its values.
+/// Writes a file with the marks in its name, in the name of a feature and in its values.
 fn hostile(folder: &Path, name: &str, number: i64) -> String {
     let row = ModelRow::from([
         (
@@ -26,16 +26,16 @@ fn hostile(folder: &Path, name: &str, number: i64) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// What the program prints and says, which may have line feeds and no other such character.
+/// Checks that both outputs of the program have no such character but line feeds, and returns standard output.
 #[track_caller]
 fn output(args: &[&str]) -> String {
     let output = command(args).output().unwrap();
-    let [printed, said] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    for text in [&printed, &said] {
+    let [printed, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    for text in [&printed, &stderr] {
         let bad = text.chars().find(|c| *c != '\n' && (c.is_control() || MARKS.contains(*c)));
         assert_eq!(bad, None, "tfarrow {args:?}: {text:?}");
     }
-    assert!(printed.len() + said.len() > 10, "tfarrow {args:?}");
+    assert!(printed.len() + stderr.len() > 10, "tfarrow {args:?}");
     printed
 }
 
@@ -60,7 +60,7 @@ fn no_output_has_control_characters_of_names_values_and_paths() {
         output(&[&["report", one, "-o", "-", "--baseline", other], title].concat());
     }
     output(&["head", one]);
-    // Faults have names and messages.
+    // Faults contain paths and messages.
     fs::write(one, &fs::read(other).unwrap()[..40]).unwrap();
     for format in ["table", "json"] {
         output(&["verify", one, "--format", format]);
@@ -68,7 +68,7 @@ fn no_output_has_control_characters_of_names_values_and_paths() {
 }
 
 #[test]
-fn escaped_json_and_python_are_the_same_names() {
+fn json_and_python_contain_escaped_names() {
     let folder = tempfile::tempdir().unwrap();
     let one = &hostile(folder.path(), "one", 1);
     let name = format!("name{MARKS}");
@@ -82,7 +82,7 @@ fn escaped_json_and_python_are_the_same_names() {
 }
 
 #[test]
-fn sql_of_hostile_names_and_paths_is_a_statement() {
+fn the_sql_schema_of_hostile_names_and_paths_is_a_valid_statement() {
     let folder = tempfile::tempdir().unwrap();
     let quoted = folder.path().join("it's\\a folder");
     fs::create_dir(&quoted).unwrap();
@@ -94,7 +94,7 @@ fn sql_of_hostile_names_and_paths_is_a_statement() {
     let run = tfarrow_reads(&["sql", "--format", "csv"], sql.as_bytes());
     assert_eq!((run.status, run.stdout.as_str()), (Some(0), "ok\n7\n7\n"), "{}", run.stderr);
     assert!(run.stderr.contains("1 feature has no column: \"name\\u{9b}"), "{}", run.stderr);
-    // Names that SQL can say are declared.
+    // Names without control characters are declared.
     let plain = tfarrow(&["schema", "testdata/shards", "--format", "sql"]).prints();
     assert!(!plain.contains("cannot be declared"), "{plain}");
 }

@@ -1,4 +1,4 @@
-//! Exact round trips: the same bytes come back, and what that costs.
+//! Exact round trips: the bytes are identical, and the stored order of features is small.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use tfarrow_testkit::{
 
 use crate::support::{path, tfarrow};
 
-/// A number that looks random, below `most`.
+/// A pseudo-random number below `most`.
 fn random(a: usize, b: usize, most: usize) -> usize {
     let mut x = (a as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (b as u64 + 7).wrapping_mul(0xd1b5_4a32_d192_ed03);
     x ^= x >> 29;
@@ -19,7 +19,8 @@ fn random(a: usize, b: usize, most: usize) -> usize {
     (x % most as u64) as usize
 }
 
-/// Records of so many integers, each record in an order that `order` gives: a number that the order is made of.
+/// A file of `records` records with `keys` integer features. `order` gives the seed of the order of the features in a
+/// record.
 fn shard(records: usize, keys: usize, order: impl Fn(usize) -> usize) -> Vec<u8> {
     let record = |row: usize| {
         let mut places: Vec<_> = (0..keys).collect();
@@ -32,20 +33,20 @@ fn shard(records: usize, keys: usize, order: impl Fn(usize) -> usize) -> Vec<u8>
     frame::file((0..records).map(record))
 }
 
-/// Bytes of the Parquet file without `--exact`, and with it. The same bytes come back of the latter.
+/// The sizes of the Parquet file without and with `--exact`. Checks that the latter converts back to the same bytes.
 fn sizes(folder: &TempDir, stream: &[u8]) -> (u64, u64) {
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(name("a.tfrecord"), stream).unwrap();
     tfarrow(&["convert", &name("a.tfrecord"), &name("plain.parquet"), "--overwrite"]).ends(0);
     tfarrow(&["convert", &name("a.tfrecord"), &name("exact.parquet"), "--overwrite", "--exact"]).ends(0);
     tfarrow(&["convert", &name("exact.parquet"), &name("back.tfrecord"), "--overwrite"]).ends(0);
-    assert!(fs::read(name("back.tfrecord")).unwrap() == stream, "the same bytes come back");
+    assert!(fs::read(name("back.tfrecord")).unwrap() == stream, "other bytes come back");
     let size = |file: &str| fs::metadata(name(file)).unwrap().len();
     (size("plain.parquet"), size("exact.parquet"))
 }
 
 #[test]
-fn few_orders_cost_three_percent_at_most() {
+fn sixteen_orders_of_features_add_at_most_three_percent() {
     let folder = TempDir::new().unwrap();
     for keys in [5, 10, 40] {
         let (plain, exact) = sizes(&folder, &shard(20_000, keys, |row| random(row, 99, 16)));
@@ -56,7 +57,7 @@ fn few_orders_cost_three_percent_at_most() {
 }
 
 #[test]
-fn an_order_costs_hardly_more_than_its_number() {
+fn a_random_order_of_features_takes_few_bits_more_than_its_entropy() {
     let folder = TempDir::new().unwrap();
     const RECORDS: usize = 100_000;
     for keys in [3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 40] {
@@ -70,7 +71,7 @@ fn an_order_costs_hardly_more_than_its_number() {
 }
 
 #[test]
-fn tensorflows_files_come_back_to_the_byte() {
+fn files_of_tensorflow_survive_an_exact_round_trip() {
     let folder = TempDir::new().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for part in ["", "shards", "mixed_kinds", "wire", "wire_disputed"] {
@@ -84,7 +85,7 @@ fn tensorflows_files_come_back_to_the_byte() {
                 for made in ["a.parquet", "a.arrow"] {
                     let args = ["convert", source, &name(made), "--overwrite", "--exact", "--layout", layout];
                     let run = tfarrow(&[&args[..], &["--on-conflict", "split"]].concat());
-                    // What is taken as it is for the sake of a few records is told.
+                    // Status 3 reports a file that is read as raw records because of a few of them.
                     assert!([Some(0), Some(3)].contains(&run.status), "{source}: {}", run.stderr);
                     tfarrow(&["convert", &name(made), &name("back.tfrecord"), "--overwrite", "--compression", "none"])
                         .ends(0);
@@ -96,12 +97,12 @@ fn tensorflows_files_come_back_to_the_byte() {
 }
 
 #[test]
-fn kinds_are_split_and_joined() {
+fn on_conflict_split_is_reversed_on_the_way_back() {
     let folder = TempDir::new().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let mixed = "testdata/mixed_kinds/";
-    let said = tfarrow(&["convert", mixed, &name("out/")]).ends(1);
-    assert!(said.contains("--on-conflict split"), "{said}");
+    let stderr = tfarrow(&["convert", mixed, &name("out/")]).ends(1);
+    assert!(stderr.contains("--on-conflict split"), "{stderr}");
     tfarrow(&["convert", mixed, &name("out/"), "--on-conflict", "split"]).ends(0);
     let query = format!("SELECT * FROM '{}' LIMIT 0", name("out/"));
     let columns = tfarrow(&["sql", &query, "--format", "csv"]).prints();
@@ -112,13 +113,13 @@ fn kinds_are_split_and_joined() {
 }
 
 #[test]
-fn differences_are_told_with_their_places() {
+fn diff_reports_differences_with_their_positions() {
     let folder = TempDir::new().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let one = shard(50, 3, |_| 0);
     let payloads = frame::read(&one).unwrap();
     let mut changed: Vec<Vec<u8>> = payloads.iter().map(|payload| payload.to_vec()).collect();
-    // Another order is no difference; another value is, and a record too few.
+    // Another order of features is not a difference. Another value is a difference, and so is a missing record.
     changed[7] = frame::read(&shard(50, 3, |_| 5)).unwrap()[7].to_vec();
     let last = changed[9].len() - 1;
     changed[9][last] ^= 1;
@@ -135,7 +136,7 @@ fn differences_are_told_with_their_places() {
     assert_eq!((&json["pairs"]["equal"], &json["pairs"]["different"]), (&48.into(), &1.into()));
     assert_eq!(json["first"][0]["record"], 9);
     assert_eq!(json["first"][1]["places"][1], serde_json::Value::Null);
-    // What is missing, or more, is told as that, and all behind it is compared with its like.
+    // Missing and additional records are reported as such, and the records after them are compared with their partners.
     let mut cut: Vec<_> = payloads.clone();
     cut.drain(20..23);
     cut.insert(40, payloads[0]);
@@ -150,15 +151,15 @@ fn differences_are_told_with_their_places() {
     );
     assert!(run.stdout.contains("c.tfrecord: record 40 ("), "{}", run.stdout);
     run.ends(3);
-    // Of long values what is shown differs.
+    // The excerpts of long values show the difference.
     let long = |end: &str| proto::example([("t", KindOneof::bytes(format!("{}{end}", "the quick fox ".repeat(20))))]);
     fs::write(name("f.tfrecord"), frame::file([long("one and more")])).unwrap();
     fs::write(name("g.tfrecord"), frame::file([long("two and more")])).unwrap();
     let run = tfarrow(&["diff", &name("f.tfrecord"), &name("g.tfrecord")]);
     assert!(run.stdout.contains("fox one and more\" and …") && run.stdout.contains("fox two and"), "{}", run.stdout);
-    let said = tfarrow(&["diff", "-", "-"]).ends(2);
-    assert!(said.contains("standard input can be read only once"), "{said}");
-    // Also where others have changed.
+    let stderr = tfarrow(&["diff", "-", "-"]).ends(2);
+    assert!(stderr.contains("standard input can be read only once"), "{stderr}");
+    // A missing record is found between changed records too.
     let mut changed: Vec<Vec<u8>> = frame::read(&shard(400, 3, |_| 0)).unwrap().iter().map(|p| p.to_vec()).collect();
     fs::write(name("d.tfrecord"), frame::file(&changed)).unwrap();
     for row in 0..11 {

@@ -11,7 +11,7 @@ fn check(args: &[&str], lines: &[&str]) {
 }
 
 #[test]
-fn shows_features_as_lists() {
+fn head_shows_features_as_lists() {
     check(
         &["testdata/scalar.tfrecord", "-n", "2"],
         &[
@@ -22,7 +22,7 @@ fn shows_features_as_lists() {
 }
 
 #[test]
-fn keeps_absent_unset_and_empty_apart() {
+fn head_distinguishes_absent_unset_and_empty_features() {
     check(
         &["testdata/states.tfrecord", "-n", "1"],
         &[r#"{"b_empty":[],"f":{"unset":true},"f_empty":[],"i":[],"i_empty":[],"never":{"unset":true}}"#],
@@ -30,7 +30,7 @@ fn keeps_absent_unset_and_empty_apart() {
 }
 
 #[test]
-fn shows_sequences_in_their_two_parts() {
+fn head_shows_the_context_and_the_feature_lists_of_sequences() {
     check(
         &["testdata/sequence.tfrecord", "-n", "3"],
         &[
@@ -42,14 +42,14 @@ fn shows_sequences_in_their_two_parts() {
 }
 
 #[test]
-fn shows_other_payloads_as_they_are() {
+fn head_shows_raw_records_as_text_or_base64() {
     check(&["testdata/raw.tfrecord", "-n", "1"], &[r#"{"record":"line 0: plain text, no proto"}"#]);
     let printed = tfarrow(&["head", "--record-type", "raw", "--full", "-n", "1", "testdata/scalar.tfrecord"]).prints();
     assert!(printed.starts_with(r#"{"record":{"b64":""#), "{printed}");
 }
 
 #[test]
-fn words_what_json_has_no_numbers_for() {
+fn head_shows_nan_and_infinity_as_strings() {
     let printed = tfarrow(&["head", "-n", "20", "testdata/numbers.tfrecord"]).prints();
     for line in [
         r#"{"f":["Infinity"],"i":[2147483648]}"#,
@@ -62,7 +62,7 @@ fn words_what_json_has_no_numbers_for() {
 }
 
 #[test]
-fn names_long_bytes_unless_all_is_asked_for() {
+fn head_abbreviates_long_bytes_without_full() {
     let short = tfarrow(&["head", "-n", "1", "testdata/tfds"]).prints();
     assert!(short.starts_with(r#"{"image":["<PNG "#) && short.ends_with("],\"label\":[0]}\n"), "{short}");
     let full = tfarrow(&["head", "-n", "1", "--full", "testdata/tfds"]).prints();
@@ -70,7 +70,7 @@ fn names_long_bytes_unless_all_is_asked_for() {
 }
 
 #[test]
-fn goes_on_where_kinds_change() {
+fn head_continues_after_a_change_of_kind() {
     let parts =
         ["testdata/mixed_kinds/part-00000-of-00002.tfrecord", "testdata/mixed_kinds/part-00001-of-00002.tfrecord"];
     let bytes = parts.map(|part| std::fs::read(path(part)).unwrap()).concat();
@@ -81,18 +81,18 @@ fn goes_on_where_kinds_change() {
 }
 
 #[test]
-fn shows_what_comes_before_damage() {
+fn head_shows_the_records_before_damage() {
     let run = tfarrow(&["head", "testdata/corrupt/data.tfrecord"]);
     assert_eq!(run.stdout.lines().count(), 1);
     assert!(run.ends(1).starts_with("tfarrow: testdata/corrupt/data.tfrecord: record 1 (byte "));
 }
 
 #[test]
-fn reads_no_more_than_it_shows() {
+fn head_stops_reading_after_the_last_shown_record() {
     let bytes = std::fs::read(path("testdata/scalar.tfrecord")).unwrap();
     let mut child = command(&["head", "-n", "1", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // An endless stream: it ends when nobody reads it.
+    // The stream is endless until the program closes its input.
     while stdin.write_all(&bytes).is_ok() {}
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());

@@ -1,5 +1,5 @@
-//! End to end: the built program, looked at from outside, on the files of `testdata/`. A module a theme.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+//! End-to-end tests of the built program on the files of `testdata/`, with one module per topic.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 
@@ -18,7 +18,7 @@ mod recipes;
 mod report;
 mod schema;
 #[rustfmt::skip]
-#[expect(unreachable_pub, reason = "it is what the program prints, for any crate")]
+#[expect(unreachable_pub, reason = "the module is output of the program, for any crate")]
 mod sequence_schema;
 mod side_by_side;
 mod sources;

@@ -1,4 +1,4 @@
-//! What is printed: the formats, and awkward values in each.
+//! Output formats, and awkward values in each.
 
 use std::{io::Read, process::Stdio};
 
@@ -27,7 +27,7 @@ fn tables_are_aligned() {
 }
 
 #[test]
-fn tables_elide_what_is_long() {
+fn tables_abbreviate_long_values() {
     let printed = tfarrow(&["sql", "SELECT image, label FROM 'testdata/tfds/' LIMIT 1"]).prints();
     assert!(printed.contains("| <PNG "), "{printed}");
     let printed = tfarrow(&["sql", "SELECT range(1000) AS r"]).prints();
@@ -37,13 +37,13 @@ fn tables_elide_what_is_long() {
 }
 
 #[test]
-fn no_control_character_gets_through_a_table() {
+fn tables_escape_control_characters() {
     let printed = tfarrow(&["sql", "SELECT chr(27) || '[2J' || chr(10) AS a, decode('ff00', 'hex') AS b"]).prints();
     assert!(printed.contains(r"| \u{1b}[2J\n | x'ff00' |"), "{printed}");
 }
 
 #[test]
-fn csv_tells_null_from_empty() {
+fn csv_distinguishes_null_from_empty_text() {
     check("csv", "SELECT NULL AS a, '' AS b, 'x,\"y\"' AS c", "a,b,c\n,\"\",\"x,\"\"y\"\"\"\n");
     check("csv", "SELECT CAST(NULL AS INT) AS a", "a\n\"\"\n");
     check(
@@ -54,7 +54,7 @@ fn csv_tells_null_from_empty() {
 }
 
 #[test]
-fn json_is_one_array_and_ndjson_lines() {
+fn json_is_one_array_and_ndjson_has_one_object_per_line() {
     let query = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) AS t(n, s)";
     check("json", query, "[{\"n\":1,\"s\":\"a\"},\n {\"n\":2,\"s\":null}]\n");
     check("ndjson", query, "{\"n\":1,\"s\":\"a\"}\n{\"n\":2,\"s\":null}\n");
@@ -73,16 +73,16 @@ fn json_has_no_raw_bytes_and_no_bare_nan() {
 }
 
 #[test]
-fn floats_are_as_short_as_they_can_be() {
+fn floats_are_printed_with_the_fewest_digits() {
     let query = "SELECT CAST(0.1 AS FLOAT) AS f, 0.1 AS d, 1e300 AS e";
     check("ndjson", query, "{\"f\":0.1,\"d\":0.1,\"e\":1e+300}\n");
     check("csv", query, "f,d,e\n0.1,0.1,1e+300\n");
 }
 
-/// Who does not want to hear, or has no room for it, gets the exit status.
+/// Messages that cannot be written do not change the exit status.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_standard_error_that_is_full_changes_nothing() {
+fn a_full_standard_error_does_not_change_the_exit_status() {
     for (args, status) in [
         (&["verify", "testdata/scalar.tfrecord"][..], 0),
         (&["verify", "testdata/corrupt/data.tfrecord"], 3),
@@ -93,10 +93,10 @@ fn a_standard_error_that_is_full_changes_nothing() {
     }
 }
 
-/// An answer that nobody can have is no success, whatever the command, and whether or not it has lines.
+/// Output that cannot be written is an error of every command, also for a result without rows.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_standard_output_that_is_full_is_an_error() {
+fn a_full_standard_output_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let repaired = folder.path().join("repaired.tfrecord");
@@ -132,14 +132,14 @@ fn a_standard_output_that_is_full_is_an_error() {
     for args in cases {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = command(args).stdout(full).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
-        assert!(said.contains("No space left on device"), "{args:?}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {stderr}");
+        assert!(stderr.contains("No space left on device"), "{args:?}: {stderr}");
     }
 }
 
 #[test]
-fn help_and_version_end_well_where_nobody_reads_on() {
+fn help_and_version_succeed_if_standard_output_is_closed() {
     for args in [&["--help"][..], &["sql", "--help"], &["--version"], &["verify", "testdata/scalar.tfrecord"]] {
         let mut child = command(args).stdout(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
@@ -151,7 +151,7 @@ fn help_and_version_end_well_where_nobody_reads_on() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let query = "SELECT a.value FROM range(10000000) AS a";
     for args in [&["sql", "--format", "csv", query][..], &["head", "-n", "200", "--full", "testdata/shards"]] {
         let mut child = command(args).stdout(Stdio::piped()).spawn().unwrap();

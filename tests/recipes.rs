@@ -1,6 +1,6 @@
-//! The recipes of `sql/`: each runs through the program as it is, and each is held to its answers by an `.slt` file.
+//! The recipes of `sql/`: each runs in the program unchanged, and an `.slt` file contains its expected results.
 //!
-//! `TFARROW_UPDATE=1 cargo test recipes` writes the answers into the `.slt` files, to be looked at and kept.
+//! `TFARROW_UPDATE=1 cargo test recipes` writes the results into the `.slt` files for review.
 
 use std::{
     fmt,
@@ -31,12 +31,12 @@ fn statements(recipe: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_recipe_runs_as_it_is() {
+fn every_recipe_runs_unchanged() {
     let recipes = files("sql");
     assert!(recipes.len() >= 10);
     for recipe in recipes {
         let text = std::fs::read_to_string(&recipe).unwrap();
-        assert!(text.starts_with("-- "), "{} says what it is for", recipe.display());
+        assert!(text.starts_with("-- "), "{} starts without a comment", recipe.display());
         let printed = tfarrow(&["sql", "-f", recipe.to_str().unwrap()]).prints();
         let tables = printed.lines().filter(|line| line.starts_with("+-")).count();
         assert_eq!(tables, 3 * statements(&recipe).len(), "{}: {printed}", recipe.display());
@@ -44,7 +44,7 @@ fn every_recipe_runs_as_it_is() {
 }
 
 #[test]
-fn every_recipe_is_held_to_its_answers() {
+fn every_statement_of_a_recipe_has_an_expected_result() {
     for recipe in files("sql") {
         let answers = std::fs::read_to_string(recipe.with_extension("slt")).unwrap();
         for statement in statements(&recipe) {
@@ -54,8 +54,8 @@ fn every_recipe_is_held_to_its_answers() {
 }
 
 #[tokio::test]
-async fn the_answers_hold() {
-    // The recipes name their files from here.
+async fn results_match_the_slt_files() {
+    // Recipes name their files relative to the root of the repository.
     std::env::set_current_dir(root()).unwrap();
     for file in files("slt") {
         let runner = || Runner::new(|| async { Ok(Database(session_context(SessionOptions::default())?)) });
@@ -70,7 +70,7 @@ async fn the_answers_hold() {
     }
 }
 
-/// Our session as `sqllogictest` asks it.
+/// A session of tfarrow-datafusion as a database of `sqllogictest`.
 struct Database(SessionContext);
 
 #[derive(Debug)]

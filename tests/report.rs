@@ -1,4 +1,4 @@
-//! `tfarrow report`: what can be said of its page without a browser. `report.py` opens it in one.
+//! `tfarrow report`: checks of its page that need no browser. `report.py` opens pages in a browser.
 
 use std::fs;
 
@@ -10,32 +10,32 @@ use tfarrow_testkit::{
 use crate::support::tfarrow;
 
 #[test]
-fn a_page_is_one_file() {
+fn a_report_page_is_one_file() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
-    let said = tfarrow(&["report", "testdata/shards/", "-o", page.to_str().unwrap()]).prints();
-    assert_eq!(said, format!("{}: 200 records, 8 features\n", page.display()));
+    let printed = tfarrow(&["report", "testdata/shards/", "-o", page.to_str().unwrap()]).prints();
+    assert_eq!(printed, format!("{}: 200 records, 8 features\n", page.display()));
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n") && html.len() < 2_000_000);
-    // Nothing is fetched, and what may run is told.
+    // The page loads no resources, and has a content security policy.
     for word in ["http://", "https://", "@import", "url("] {
         assert!(!html.contains(word), "{word}");
     }
     assert!(html.contains("default-src 'none'; img-src data:;"));
     assert!(html.contains("<b>200</b> records") && html.contains("data-sort=\"city\""));
-    // The images of the examples, made anew.
+    // The images of the examples are encoded again.
     assert!(html.matches("<image ").count() > 10);
     assert!(!html.contains("id=\"anomalies\""));
 }
 
 #[test]
-fn what_is_no_page_is_not_replaced() {
+fn a_file_that_is_not_a_report_page_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data.tfrecord");
     fs::copy(crate::support::path("testdata/scalar.tfrecord"), &data).unwrap();
     let name = data.to_str().unwrap();
-    let said = tfarrow(&["report", name, "-o", name]).ends(2);
-    assert!(said.contains("exists and is not a report page"), "{said}");
+    let stderr = tfarrow(&["report", name, "-o", name]).ends(2);
+    assert!(stderr.contains("exists and is not a report page"), "{stderr}");
     assert!(fs::read(&data).unwrap() == fs::read(crate::support::path("testdata/scalar.tfrecord")).unwrap());
     let html = tfarrow(&["report", name, "-o", "-"]).prints();
     let page = folder.path().join("new/page.html");
@@ -48,7 +48,7 @@ fn what_is_no_page_is_not_replaced() {
 }
 
 #[test]
-fn it_is_the_same_each_time() {
+fn report_pages_are_reproducible() {
     let folder = tempfile::tempdir().unwrap();
     let pages = ["a.html", "b.html"].map(|name| folder.path().join(name));
     for page in &pages {
@@ -58,7 +58,7 @@ fn it_is_the_same_each_time() {
 }
 
 #[test]
-fn anomalies_stand_on_the_page() {
+fn a_report_page_lists_anomalies() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     let one = "testdata/shards/train-00000-of-00004.tfrecord";
@@ -69,7 +69,7 @@ fn anomalies_stand_on_the_page() {
 }
 
 #[test]
-fn no_page_of_what_cannot_be_read() {
+fn no_report_page_is_written_for_a_corrupt_file() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     let damaged = "testdata/corrupt/data_crc.tfrecord";
@@ -82,7 +82,7 @@ fn no_page_of_what_cannot_be_read() {
 #[test]
 fn drift_ranks_by_distributions_and_not_by_sizes() {
     let folder = tempfile::tempdir().unwrap();
-    // The same shares of words in ten times as many records; other shares of numbers.
+    // Ten times as many records, with the same distribution of words and another distribution of numbers.
     let write = |name: &str, records: usize, shift: usize| {
         let payloads = (0..records).map(|record| {
             let word = ModelValue::Bytes(vec![if record % 10 == 0 { b"rare".to_vec() } else { b"often".to_vec() }]);
@@ -104,6 +104,6 @@ fn drift_ranks_by_distributions_and_not_by_sizes() {
     };
     assert!(page.stdout.contains(">drift (Jensen-Shannon)</button>"));
     assert!(drift("word") < 1e-9 && drift("number") > 0.1, "{} {}", drift("word"), drift("number"));
-    // The difference of counts, 810 of 1,100, has its own name.
+    // The difference of counts, 810 of 1,100, has a label of its own.
     assert!(page.stdout.contains("<dt>difference of counts, which sizes differ in as well</dt><dd>0.7364</dd>"));
 }

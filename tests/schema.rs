@@ -11,7 +11,7 @@ fn check(args: &[&str], expected: &str) {
 }
 
 #[test]
-fn says_what_is_in_a_data_set() {
+fn schema_prints_a_table_of_features() {
     check(
         &["testdata/states.tfrecord"],
         "\
@@ -32,7 +32,7 @@ fn says_what_is_in_a_data_set() {
 }
 
 #[test]
-fn says_the_columns() {
+fn arrow_format_prints_the_columns() {
     let columns = "city: utf8\nembedding: list<float32>\nimage/encoded: binary\nimage/height: int64\nimage/width: int64\n\
                    label: int64\nprice: float32\ntags: list<utf8>\n";
     check(&["testdata/shards", "--format", "arrow"], columns);
@@ -44,7 +44,7 @@ fn says_the_columns() {
 }
 
 #[test]
-fn says_a_feature_spec() {
+fn python_format_prints_a_feature_spec() {
     check(
         &["testdata/shards", "--format", "python"],
         r#"# 200 tf.Example records in 4 shards
@@ -75,7 +75,7 @@ features = {
 }
 
 #[test]
-fn says_a_table_of_declared_columns() {
+fn sql_format_declares_a_table_with_the_same_rows() {
     check(
         &["testdata/shards", "--format", "sql"],
         r#"CREATE EXTERNAL TABLE "train" -- 200 tf.Example records in 4 shards
@@ -114,7 +114,7 @@ fn says_a_table_of_declared_columns() {
 }
 
 #[test]
-fn says_a_table_of_feature_lists() {
+fn sql_format_declares_columns_of_feature_lists() {
     let statement = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "sql"]).prints();
     let sql = format!("{statement} SELECT id, frame, token FROM sequence;");
     let declared = tfarrow_reads(&["sql", "--format", "ndjson"], sql.as_bytes());
@@ -136,8 +136,8 @@ fn says_a_table_of_feature_lists() {
 }
 
 #[test]
-fn says_the_schema_in_rust() {
-    // What is compiled here is what the program prints.
+fn rust_format_prints_a_module_that_compiles() {
+    // The compiled module is the output of the program.
     let printed = tfarrow(&["schema", "testdata/sequence.tfrecord", "--format", "rust"]).prints();
     assert_eq!(printed, include_str!("sequence_schema.rs"));
     let bytes = std::fs::read(path("testdata/sequence.tfrecord")).unwrap();
@@ -149,7 +149,7 @@ fn says_the_schema_in_rust() {
         fields.map(|f| (f.name().clone(), f.data_type().clone(), f.is_nullable())).collect::<Vec<_>>()
     };
     assert_eq!(plain(&schema), plain(&inferred));
-    // The columns are those of the same features.
+    // Both schemas decode to the same columns.
     let decode = |schema: &arrow_schema::Schema| {
         let records = tfarrow_codec::Records::from_frames(bytes.clone(), tfarrow_codec::Limits::default()).unwrap();
         let mut decoder = tfarrow_codec::DecoderBuilder::new(schema.clone().into()).build_batch_decoder().unwrap();
@@ -159,7 +159,7 @@ fn says_the_schema_in_rust() {
 }
 
 #[test]
-fn says_what_tensorflow_datasets_reads() {
+fn features_json_format_prints_features_of_tensorflow_datasets() {
     let json = tfarrow(&["schema", "testdata/shards", "--format", "features-json"]).prints();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let class = |name: &str| format!("tensorflow_datasets.core.features.{name}");
@@ -174,7 +174,7 @@ fn says_what_tensorflow_datasets_reads() {
 }
 
 #[test]
-fn says_all_in_json() {
+fn json_format_prints_all_figures() {
     let json = tfarrow(&["schema", "testdata/scalar.tfrecord", "--format", "json"]).prints();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["record_type"], &json["records"]), (&"example".into(), &20.into()));
@@ -187,30 +187,30 @@ fn says_all_in_json() {
 }
 
 #[test]
-fn reports_mixed_kinds_and_goes_on() {
+fn schema_reports_mixed_kinds_and_continues() {
     for format in ["table", "json", "arrow", "python", "rust", "sql", "features-json"] {
         let run = tfarrow(&["schema", "testdata/mixed_kinds", "--format", format]);
         assert!(run.stdout.contains('y'), "{format}: {}", run.stdout);
-        let said = run.ends(3);
+        let stderr = run.ends(3);
         let places = [
             "feature \"x\" has more than one kind",
             "int64_list first in testdata/mixed_kinds/part-00000-of-00002.tfrecord, record 0",
             "float_list first in testdata/mixed_kinds/part-00001-of-00002.tfrecord, record 0",
         ];
         for place in places {
-            assert!(said.contains(place), "{format}: {said}");
+            assert!(stderr.contains(place), "{format}: {stderr}");
         }
     }
 }
 
 #[test]
-fn says_how_much_it_looked_at() {
+fn schema_reports_the_size_of_its_sample() {
     let table = tfarrow(&["schema", "--sample", "5", "testdata/shards"]).prints();
     assert!(table.starts_with("20 tf.Example records, a sample of 4 of 4 shards\n"), "{table}");
 }
 
 #[test]
-fn damage_is_an_error() {
-    let said = tfarrow(&["schema", "testdata/corrupt/data.tfrecord"]).fails();
-    assert!(said.starts_with("testdata/corrupt/data.tfrecord: record 1 (byte "), "{said}");
+fn schema_of_a_corrupt_file_is_an_error() {
+    let error = tfarrow(&["schema", "testdata/corrupt/data.tfrecord"]).fails();
+    assert!(error.starts_with("testdata/corrupt/data.tfrecord: record 1 (byte "), "{error}");
 }

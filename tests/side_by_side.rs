@@ -1,8 +1,8 @@
-//! The same queries on TFRecord files and on the Parquet files that `convert` makes of them: the same rows.
+//! Queries give the same rows on TFRecord files and on the Parquet files that `convert` writes.
 
 use crate::support::tfarrow;
 
-/// Queries with all of their order said. `SHARDS`, `RAGGED` and `SEQUENCE` stand for the data sets.
+/// Queries that define the order of their rows completely. `SHARDS`, `RAGGED` and `SEQUENCE` stand for the data sets.
 const QUERIES: [&str; 24] = [
     // Aggregates.
     "SELECT count(*), sum(label), round(avg(price), 9), min(city), max(\"image/height\") FROM SHARDS",
@@ -53,13 +53,13 @@ fn tfrecord_and_parquet_give_the_same_rows() {
     for query in QUERIES {
         let answer = |query: String| {
             let printed = tfarrow(&["sql", "--sample", "all", "--format", "csv", &query]).prints();
-            // Names of columns without one of their own have those of the tables in them.
+            // The first line has the names of the columns, which may contain those of the tables.
             printed.split_once('\n').unwrap().1.to_owned()
         };
         let of = |query: &str, (name, source): &(&str, &str)| query.replace(name, &format!("'{source}'"));
         let tfrecord = answer(DATA.iter().fold(query.to_owned(), |query, data| of(&query, data)));
         let parquet = of_parquet.iter().fold(query.to_owned(), |query, (name, to)| of(&query, &(*name, to.as_str())));
-        assert!(!tfrecord.is_empty(), "{query} has an answer");
+        assert!(!tfrecord.is_empty(), "{query} has no rows");
         assert_eq!(tfrecord, answer(parquet), "{query}");
     }
 }

@@ -1,4 +1,4 @@
-//! What names a data set, the same for every command and for `FROM`.
+//! Names of data sets, which are the same for every command and for `FROM`.
 
 use std::{fs, path::Path};
 
@@ -9,15 +9,16 @@ use tfarrow_testkit::{
 
 use crate::support::{path, tfarrow, tfarrow_reads};
 
-/// A file of Examples and one of TensorBoard's, in a folder.
+/// Writes a file of 50 Examples.
 fn write_examples(folder: &Path, name: &str) {
     let records = (0..50).map(|x| proto::example([("x", KindOneof::ints([x]))]));
     fs::write(folder.join(name), frame::file(records)).unwrap();
 }
 
+/// Writes a file of 99 TensorBoard events.
 fn write_events(folder: &Path, name: &str) {
     let first = b"\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0dbrain.Event:2".to_vec();
-    // A scalar summary, as of a loss.
+    // Events with a scalar summary named `loss`.
     let others = (1..99).map(|step| {
         [b"\x09\0\0\0\0\0\0\xf0\x3f\x10", &[step][..], b"\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\x80\x3f"].concat()
     });
@@ -26,7 +27,7 @@ fn write_events(folder: &Path, name: &str) {
 
 #[track_caller]
 fn check(source: &str, records: u64) {
-    // What a folder lacks is told besides.
+    // Missing shards are reported on standard error.
     let counted = tfarrow(&["count", source]);
     assert_eq!(counted.stdout, format!("{records}\n"), "count {source}");
     counted.ends(0);
@@ -43,7 +44,7 @@ fn a_file_is_a_source() {
 }
 
 #[test]
-fn a_folder_is_a_source_and_what_lies_beside_its_shards_is_not() {
+fn a_folder_is_a_source_without_the_files_beside_its_shards() {
     check("testdata/shards/", 200);
     check("testdata/tfds", 10);
     check("testdata/compressed/", 120);
@@ -93,7 +94,7 @@ fn tensorboard_files_beside_shards_are_skipped_and_reported() {
     let printed = tfarrow(&["head", &source, "-n", "1000"]).prints();
     assert!(printed.lines().count() == 100 && printed.lines().all(|line| line.starts_with("{\"x\"")), "{printed}");
     assert_eq!(fs::read_dir(out("parquet")).unwrap().count(), 2);
-    // Named as it is, or where there is nothing else, it is read.
+    // Event files are read if they are named, or if the folder has no other files.
     check(&at("events.out.tfevents.1700000000.host"), 99);
     check(&at("events.*"), 99);
     let logs = tempfile::tempdir().unwrap();
@@ -102,13 +103,13 @@ fn tensorboard_files_beside_shards_are_skipped_and_reported() {
 }
 
 #[test]
-fn files_of_two_kinds_of_records_are_no_data_set() {
+fn files_of_two_record_types_are_not_one_data_set() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     for name in ["a.tfrecord", "b.tfrecord"] {
         write_examples(folder.path(), name);
     }
-    // Its name does not say what it is.
+    // The extension does not show that the records are events.
     write_events(folder.path(), "c.tfrecord");
     let (source, out) = (at(""), tempfile::tempdir().unwrap());
     let out = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
@@ -139,7 +140,7 @@ fn files_of_two_kinds_of_records_are_no_data_set() {
         assert!(run.stderr.contains("a.tfrecord") && run.stderr.contains("c.tfrecord"), "{command:?}: {}", run.stderr);
     }
     assert!(!Path::new(&out("parquet")).exists() && !Path::new(&out("x.html")).exists());
-    // Records as they are may be of any kind, and counting and checking bytes needs none.
+    // Raw records may be of any type. The commands count and verify need no record type.
     tfarrow(&["convert", &source, &out("parquet/"), "--record-type", "raw"]).ends(0);
     tfarrow(&["schema", &source, "--record-type", "raw"]).ends(0);
     assert_eq!(tfarrow(&["count", &source]).prints(), "199\n");
@@ -170,31 +171,31 @@ fn standard_input_may_be_parquet_or_arrow() {
 }
 
 #[test]
-fn what_names_nothing_is_an_error_that_says_where_it_looked() {
+fn the_error_of_a_missing_source_names_the_source() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "no shard").unwrap();
     let folder = folder.path().to_str().unwrap();
     let sources = ["testdata/nothing.tfrecord", "testdata/nothing/*.tfrecord", folder];
     for source in sources {
         for command in ["count", "head", "schema"] {
-            let said = tfarrow(&[command, source]).fails();
-            assert!(said.contains(source.trim_end_matches("*.tfrecord")), "{command} {source}: {said}");
+            let error = tfarrow(&[command, source]).fails();
+            assert!(error.contains(source.trim_end_matches("*.tfrecord")), "{command} {source}: {error}");
         }
-        let said = tfarrow(&["sql", &format!("SELECT * FROM '{source}'")]).fails();
-        assert!(said.contains(source.trim_end_matches("*.tfrecord")), "sql {source}: {said}");
+        let error = tfarrow(&["sql", &format!("SELECT * FROM '{source}'")]).fails();
+        assert!(error.contains(source.trim_end_matches("*.tfrecord")), "sql {source}: {error}");
     }
 }
 
 #[test]
-fn shards_of_no_records_come_back() {
+fn empty_shards_survive_a_round_trip() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::create_dir(path("in")).unwrap();
     std::fs::copy(crate::support::path("testdata/scalar.tfrecord"), path("in/a.tfrecord")).unwrap();
     std::fs::write(path("in/b.tfrecord"), "").unwrap();
     std::fs::write(path("in/notes"), "of no known format").unwrap();
-    let said = tfarrow(&["convert", &path("in"), &path("out/")]).ends(0);
-    assert!(said.contains("skipped: 1 of no known format (such as "), "{said}");
+    let stderr = tfarrow(&["convert", &path("in"), &path("out/")]).ends(0);
+    assert!(stderr.contains("skipped: 1 of no known format (such as "), "{stderr}");
     tfarrow(&["convert", &path("out"), &path("back/"), "--to", "tfrecord"]).ends(0);
     assert_eq!(std::fs::read(path("back/b.tfrecord")).unwrap(), b"");
     assert_eq!(tfarrow(&["count", &path("back/a.tfrecord")]).prints(), tfarrow(&["count", &path("in")]).stdout);

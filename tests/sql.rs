@@ -3,14 +3,14 @@
 use crate::support::{command, path, tfarrow, tfarrow_reads};
 
 #[test]
-fn answers_statements_in_order() {
+fn statements_run_in_order() {
     let printed =
         tfarrow(&["sql", "--format", "csv", "SELECT 1 AS a; -- not; this\nSELECT ';' AS b", "SELECT 3 AS c;"]);
     assert_eq!(printed.prints(), "a\n1\nb\n;\nc\n3\n");
 }
 
 #[test]
-fn reads_statements_from_files_and_standard_input() {
+fn statements_are_read_from_files_and_standard_input() {
     let file = path("sql/01-class-balance.sql");
     let printed = tfarrow(&["sql", "-f", file.to_str().unwrap(), "--format", "csv"]).prints();
     assert!(printed.starts_with("label,records,percent\n0,"), "{printed}");
@@ -20,7 +20,7 @@ fn reads_statements_from_files_and_standard_input() {
 }
 
 #[test]
-fn averages_a_column_of_all_shards() {
+fn an_average_includes_all_shards() {
     let printed = tfarrow(&["sql", "--format", "csv", "SELECT avg(label) AS a, count(*) AS n FROM 'testdata/shards/'"]);
     let printed = printed.prints();
     assert!(printed.ends_with(",200\n"), "{printed}");
@@ -49,7 +49,7 @@ fn headings_have_no_paths() {
 }
 
 #[test]
-fn json_that_is_printed_is_a_table() {
+fn printed_json_and_csv_can_be_queried() {
     let folder = tempfile::tempdir().unwrap();
     for format in ["json", "ndjson", "csv", "tsv"] {
         let file = folder.path().join(format!("cities.{format}"));
@@ -64,13 +64,13 @@ fn json_that_is_printed_is_a_table() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_copy_that_is_interrupted_leaves_nothing() {
+fn an_interrupted_copy_leaves_no_files() {
     for name in ["x.tfrecord", "x.csv", "x.parquet"] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(name);
         let copy = format!("COPY (SELECT a.value FROM range(100000) a, range(100000) b) TO '{}'", file.display());
         let mut child = command(&["sql", &copy]).spawn().unwrap();
-        // It is in the midst of writing once there is a file that has no name yet.
+        // COPY is writing when its temporary file exists.
         while std::fs::read_dir(folder.path()).unwrap().next().is_none() {
             assert_eq!(child.try_wait().unwrap(), None, "{name}");
             std::thread::yield_now();
@@ -83,27 +83,27 @@ fn a_copy_that_is_interrupted_leaves_nothing() {
 }
 
 #[test]
-fn what_is_in_the_way_is_said_before_a_query_runs() {
+fn copy_reports_an_existing_file_before_the_query_runs() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["x.tfrecord", "x.csv", "x.arrow"] {
         let file = folder.path().join(name);
         std::fs::write(&file, "x").unwrap();
-        // It would take days.
+        // The query would run for days.
         let rows = "SELECT sum(a.value) FROM range(100000000) a, range(100000000) b";
-        let said = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).fails();
-        assert!(said.contains(name) && said.contains("this file exists"), "{said}");
+        let error = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).fails();
+        assert!(error.contains(name) && error.contains("this file exists"), "{error}");
         assert_eq!(std::fs::read(&file).unwrap(), b"x");
     }
 }
 
 #[test]
-fn syntax_errors_come_before_any_answer() {
-    let said = tfarrow(&["sql", "SELECT 1; SELEC 2"]).fails();
-    assert!(said.starts_with("syntax error: ") && said.contains("SELEC"), "{said}");
+fn syntax_errors_are_reported_before_any_result() {
+    let error = tfarrow(&["sql", "SELECT 1; SELEC 2"]).fails();
+    assert!(error.starts_with("syntax error: ") && error.contains("SELEC"), "{error}");
 }
 
 #[test]
-fn what_is_no_statement_is_skipped_where_that_is_asked_for() {
+fn keep_going_skips_statements_with_syntax_errors() {
     let text = "SELECT 'a;''b' AS a; SELEC 2; -- no; statement\nSELECT \"x;\" FROM (SELECT 3 AS \"x;\")";
     let run = tfarrow_reads(&["sql", "--format", "csv", "--keep-going"], text.as_bytes());
     assert_eq!(run.stdout, "a\na;'b\nx;\n3\n");
@@ -121,13 +121,13 @@ fn a_failing_statement_ends_the_run() {
 }
 
 #[test]
-fn a_column_that_is_not_found_is_explained_by_the_sample() {
-    let said = tfarrow(&["sql", "--sample", "2", "SELECT nosuch FROM 'testdata/shards/'"]).fails();
-    assert!(said.contains("nosuch") && said.contains("8 of") || said.contains("8 records"), "{said}");
+fn the_error_of_a_missing_column_names_the_sample() {
+    let error = tfarrow(&["sql", "--sample", "2", "SELECT nosuch FROM 'testdata/shards/'"]).fails();
+    assert!(error.contains("nosuch") && error.contains("8 of") || error.contains("8 records"), "{error}");
 }
 
 #[test]
-fn a_limit_of_memory_is_told() {
+fn an_exceeded_memory_limit_is_an_error() {
     let sorted = "SELECT max(value) AS m FROM (SELECT value, row_number() OVER (ORDER BY value DESC) AS r \
                   FROM generate_series(1, 3000000)) WHERE r > 2999999";
     assert_eq!(tfarrow(&["sql", "--format", "csv", "--memory-limit", "64MB", sorted]).prints(), "m\n1\n");
@@ -136,7 +136,7 @@ fn a_limit_of_memory_is_told() {
 }
 
 #[test]
-fn options_decide_how_records_are_read() {
+fn options_determine_how_records_are_read() {
     let query = "SELECT arrow_typeof(id) AS t FROM 'testdata/scalar.tfrecord' LIMIT 1";
     assert_eq!(tfarrow(&["sql", "--format", "csv", query]).prints(), "t\nInt64\n");
     assert!(tfarrow(&["sql", "--format", "csv", "--layout", "list", query]).prints().contains("List("));
@@ -148,26 +148,26 @@ fn options_decide_how_records_are_read() {
 }
 
 #[test]
-fn settings_hold_for_the_statements_that_follow() {
+fn settings_apply_to_the_statements_after_them() {
     let query = "SET tfarrow.layout = 'list'; SELECT id[1] AS id FROM 'testdata/scalar.tfrecord' LIMIT 1";
     assert_eq!(tfarrow(&["sql", "--format", "csv", query]).prints(), "id\n-5\n");
 }
 
 #[test]
-fn plans_are_shown_whole() {
+fn plans_are_not_abbreviated() {
     let printed = tfarrow(&["sql", "EXPLAIN SELECT label FROM 'testdata/shards/' WHERE price > 10"]).prints();
     assert!(printed.contains("DataSourceExec") && printed.lines().count() > 6, "{printed}");
 }
 
 #[test]
 fn mixed_kinds_name_both_places() {
-    let said = tfarrow(&["sql", "SELECT * FROM 'testdata/mixed_kinds/'"]).fails();
+    let error = tfarrow(&["sql", "SELECT * FROM 'testdata/mixed_kinds/'"]).fails();
     let places = ["\"x\"", "part-00000-of-00002.tfrecord", "part-00001-of-00002.tfrecord", "int64_list", "float_list"];
-    assert!(places.iter().all(|place| said.contains(place)), "{said}");
+    assert!(places.iter().all(|place| error.contains(place)), "{error}");
 }
 
 #[test]
-fn starts_quickly() {
+fn the_program_starts_within_100_milliseconds() {
     let best = (0..5).map(|_| {
         let start = std::time::Instant::now();
         tfarrow(&["sql", "SELECT 1"]).prints();
@@ -178,19 +178,19 @@ fn starts_quickly() {
 }
 
 #[test]
-fn damaged_records_are_skipped_where_that_is_asked_for() {
+fn on_error_skip_skips_corrupt_records() {
     let query = "SELECT count(i) AS n FROM 'testdata/corrupt/data_crc.tfrecord'";
     let run = tfarrow(&["sql", "--format", "csv", "--on-error", "skip", query]);
     assert_eq!(run.stdout, "n\n2\n");
-    let said = run.ends(3);
+    let stderr = run.ends(3);
     assert!(
-        said.starts_with("tfarrow: skipped 1 record; the first: testdata/corrupt/data_crc.tfrecord: record "),
-        "{said}"
+        stderr.starts_with("tfarrow: skipped 1 record; the first: testdata/corrupt/data_crc.tfrecord: record "),
+        "{stderr}"
     );
 }
 
 #[test]
-fn a_failing_statement_is_skipped_where_that_is_asked_for() {
+fn keep_going_continues_after_a_failed_statement() {
     let run = tfarrow(&[
         "sql",
         "--keep-going",
@@ -207,17 +207,17 @@ fn a_failing_statement_is_skipped_where_that_is_asked_for() {
 }
 
 #[test]
-fn options_have_one_spelling() {
+fn options_have_the_names_of_settings() {
     let query = "SELECT arrow_typeof(id) AS t FROM 'testdata/scalar.tfrecord' LIMIT 1";
     let printed = tfarrow(&["sql", "--format", "csv", "-o", "layout=list", query]).prints();
     assert!(printed.contains("List("), "{printed}");
-    let said = tfarrow(&["sql", "--option", "layuot=list", query]).ends(2);
-    assert!(said.contains("there is no option tfarrow.layuot; there are: layout, "), "{said}");
+    let stderr = tfarrow(&["sql", "--option", "layuot=list", query]).ends(2);
+    assert!(stderr.contains("there is no option tfarrow.layuot; there are: layout, "), "{stderr}");
     assert!(tfarrow(&["sql", "-o", "layout", query]).ends(2).contains("expected NAME=VALUE"));
 }
 
 #[test]
-fn results_come_in_formats_for_programs() {
+fn results_are_equal_in_all_formats_for_programs() {
     let query = "SELECT city, label, tags FROM 'testdata/shards/' ORDER BY \"image/encoded\" LIMIT 3";
     let csv = tfarrow(&["sql", "--format", "csv", query]).prints();
     let tsv = tfarrow(&["sql", "--format", "tsv", query]).prints();
@@ -230,8 +230,8 @@ fn results_come_in_formats_for_programs() {
         let back = format!("SELECT * FROM '{}'", file.display());
         assert_eq!(tfarrow(&["sql", "--format", "csv", &back]).prints(), csv, "{format}");
         let two = command(&["sql", "--format", format, "SELECT 1; SELECT 2"]).output().unwrap();
-        let said = String::from_utf8(two.stderr).unwrap();
-        assert!(said.contains("a file of this format holds one result"), "{said}");
+        let stderr = String::from_utf8(two.stderr).unwrap();
+        assert!(stderr.contains("a file of this format holds one result"), "{stderr}");
     }
 }
 
@@ -244,7 +244,7 @@ struct Terminal {
     _alive: std::sync::mpsc::Sender<()>,
 }
 
-/// How long a prompt may take for all that it is asked.
+/// Time limit of a test of the prompt.
 #[cfg(unix)]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
@@ -260,7 +260,7 @@ impl Terminal {
         let child = program.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
         let (pid, (alive, watched)) = (child.id().to_string(), std::sync::mpsc::channel::<()>());
         std::thread::spawn(move || {
-            // A test that waits for what never comes is to fail, not to hang.
+            // A test whose expected output does not come fails, and does not hang.
             if watched.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 Command::new("kill").args(["-9", &pid]).status().unwrap();
             }
@@ -268,7 +268,7 @@ impl Terminal {
         Self { child, master: master.into(), shown: String::new(), _alive: alive }
     }
 
-    /// Reads until this is shown, which what is typed must not hold.
+    /// Reads until the terminal shows `part`. The typed text must not contain `part`, because the terminal echoes it.
     fn shows(&mut self, part: &str) {
         use std::io::Read;
         let mut some = [0; 4096];
@@ -276,7 +276,7 @@ impl Terminal {
             if let Some(at) = self.shown.find(part) {
                 break at + part.len();
             }
-            // A terminal that nobody has any more is an error to read from.
+            // Reading from a terminal is an error after the program has closed it.
             match self.master.read(&mut some) {
                 Ok(count @ 1..) => self.shown.push_str(&String::from_utf8_lossy(&some[..count])),
                 _ => panic!("{part:?} is not in {}", self.shown),
@@ -295,10 +295,10 @@ impl Terminal {
     }
 }
 
-/// Ctrl-C is heard, and the threads of the query are free for the next one, also where it computes without an output.
+/// Ctrl-C cancels a query that computes without an output, and frees its threads for the next query.
 #[cfg(unix)]
 #[test]
-fn a_query_that_is_stopped_at_the_prompt_makes_room_for_the_next() {
+fn ctrl_c_at_the_prompt_frees_the_threads_for_the_next_query() {
     let state = tempfile::tempdir().unwrap();
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");
@@ -342,7 +342,7 @@ fn a_terminal_gets_a_prompt() {
     ] {
         terminal.types(typed);
         terminal.shows(shown);
-        // What is typed before the next prompt is there may be lost, as it is with any line editor.
+        // Text that is typed before the next prompt may be lost, as in any line editor.
         if typed.is_empty() || !shown.starts_with("| label") {
             terminal.shows("tfarrow> ");
         }
@@ -351,17 +351,17 @@ fn a_terminal_gets_a_prompt() {
     terminal.ends();
     let history = std::fs::read_to_string(state.path().join("tfarrow/history")).unwrap();
     assert!(history.contains("select 6 * 7 AS answer;"), "{history}");
-    // Ctrl-D ends it, too.
+    // Ctrl-D ends the prompt too.
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");
     terminal.types("\u{4}");
     terminal.ends();
 }
 
-/// Opening a pipe waits for its other end, which nobody has.
+/// Opening a pipe blocks until another process opens its other end.
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_place_of_the_history_does_not_keep_the_prompt_waiting() {
+fn a_pipe_in_place_of_the_history_does_not_block_the_prompt() {
     let state = tempfile::tempdir().unwrap();
     let history = state.path().join("tfarrow/history");
     std::fs::create_dir(state.path().join("tfarrow")).unwrap();
@@ -375,7 +375,7 @@ fn a_pipe_in_place_of_the_history_does_not_keep_the_prompt_waiting() {
     terminal.ends();
 }
 
-/// What a query prints in a format for other programs, as the schema of its file.
+/// The schema of the Parquet or Arrow file that a query prints.
 fn written_schema(format: &str, query: &str) -> String {
     let output = command(&["sql", "--format", format, query]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -391,7 +391,7 @@ fn written_schema(format: &str, query: &str) -> String {
 }
 
 #[test]
-fn files_that_are_printed_have_no_views() {
+fn printed_files_have_no_view_types() {
     let nested = "SELECT arrow_cast('a', 'Utf8View') AS text, [arrow_cast('b', 'BinaryView')] AS list, \
                   named_struct('l', [arrow_cast('c', 'Utf8View')]) AS fields, map(['k'], [arrow_cast('d', 'Utf8View')]) AS m";
     for format in ["parquet", "arrow"] {
@@ -405,7 +405,7 @@ fn files_that_are_printed_have_no_views() {
 }
 
 #[test]
-fn columns_of_one_name_are_refused_where_names_are_keys() {
+fn columns_with_equal_names_are_refused_in_formats_with_named_columns() {
     let query = "SELECT a.v, b.v FROM (VALUES (1)) a(v), (VALUES (2)) b(v)";
     for format in ["json", "ndjson", "parquet", "arrow"] {
         let run = tfarrow(&["sql", "--format", format, query]);
@@ -416,7 +416,7 @@ fn columns_of_one_name_are_refused_where_names_are_keys() {
 }
 
 #[test]
-fn statements_of_any_size_are_answered_or_refused() {
+fn statements_of_any_size_succeed_or_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let sum = |terms: usize| format!("SELECT 1{} AS n", "+1".repeat(terms - 1));
     let union = |terms: usize| format!("SELECT count(*) FROM (SELECT 1{})", " UNION ALL SELECT 1".repeat(terms - 1));
@@ -452,7 +452,7 @@ fn statements_of_any_size_are_answered_or_refused() {
 }
 
 #[test]
-fn statements_are_taken_one_by_one() {
+fn statements_of_a_long_script_run_one_by_one() {
     let statements = "SET datafusion.execution.batch_size = 8192;\n".repeat(10_000);
     let run = tfarrow_reads(&["sql", "--format", "csv"], format!("{statements}SELECT 1 AS a").as_bytes());
     assert_eq!(run.prints(), "a\n1\n");
@@ -460,12 +460,12 @@ fn statements_are_taken_one_by_one() {
         tfarrow_reads(&["sql", "--format", "csv", "--keep-going"], b"SELECT 1 AS a; SELECT (; SELECT 2 AS b; nope");
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), "a\n1\nb\n2\n"));
     assert_eq!(run.stderr.matches("syntax error").count(), 2, "{}", run.stderr);
-    // A syntax error further on is found before anything runs.
+    // A syntax error in a later statement is found before the first statement runs.
     assert_eq!(tfarrow(&["sql", "SELECT 1; SELECT ("]).stdout, "");
 }
 
 #[test]
-fn wrong_types_are_told_without_words_about_the_planner() {
+fn type_errors_do_not_mention_the_planner() {
     for (expression, part) in [
         ("avg(city)", "no function avg(Utf8View); there is avg("),
         ("sum(embedding)", "no function sum(List(Float32)); there is sum("),
@@ -491,7 +491,7 @@ fn wrong_types_are_told_without_words_about_the_planner() {
 }
 
 #[test]
-fn the_home_folder_is_known_in_names_of_files() {
+fn a_tilde_in_a_path_is_the_home_folder() {
     let home = tempfile::tempdir().unwrap();
     std::fs::copy(path("testdata/scalar.tfrecord"), home.path().join("x.tfrecord")).unwrap();
     let run = |query: &str| {

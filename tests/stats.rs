@@ -8,7 +8,7 @@ use tfarrow_testkit::{
 use crate::support::{command, tfarrow};
 
 #[test]
-fn figures_of_numbers_and_of_bytes() {
+fn stats_prints_figures_of_numbers_and_of_bytes() {
     let printed = tfarrow(&["stats", "testdata/shards/"]).prints();
     assert!(printed.starts_with("200 records, 56 kB of payload\n"), "{printed}");
     let line = |name: &str| {
@@ -21,7 +21,7 @@ fn figures_of_numbers_and_of_bytes() {
 }
 
 #[test]
-fn figures_for_programs() {
+fn json_format_has_all_figures() {
     let printed = tfarrow(&["stats", "testdata/shards/", "--format", "json"]).prints();
     let figures: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(figures["records"], 200);
@@ -31,23 +31,23 @@ fn figures_for_programs() {
 }
 
 #[test]
-fn mixed_kinds_have_figures_each() {
+fn each_kind_of_a_feature_has_its_own_figures() {
     let run = tfarrow(&["stats", "testdata/mixed_kinds/"]);
     assert_eq!(run.status, Some(0), "{}", run.stderr);
     assert!(run.stdout.contains("(int64_list)") && run.stdout.contains("(float_list)"), "{}", run.stdout);
 }
 
 #[test]
-fn figures_in_bytes_are_a_message() {
+fn pb_format_prints_a_protobuf_message() {
     let output = command(&["stats", "testdata/shards/", "--format", "pb"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    // `datasets`, and in it `num_examples`: 200.
+    // The field `datasets` contains the field `num_examples` with the value 200.
     assert_eq!(output.stdout[0], 0x0a);
     assert!(output.stdout.windows(3).any(|part| part == [0x10, 200, 1]));
 }
 
 #[test]
-fn a_schema_for_tensorflow() {
+fn pbtxt_format_prints_a_schema_for_tensorflow() {
     let printed = tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints();
     let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
@@ -57,33 +57,33 @@ fn a_schema_for_tensorflow() {
     ] {
         assert!(words.contains(part), "{part} is not in {words}");
     }
-    let said = tfarrow(&["schema", "testdata/mixed_kinds/", "--format", "pbtxt"]).ends(3);
-    assert!(said.contains("more than one kind"), "{said}");
+    let stderr = tfarrow(&["schema", "testdata/mixed_kinds/", "--format", "pbtxt"]).ends(3);
+    assert!(stderr.contains("more than one kind"), "{stderr}");
 }
 
 #[test]
-fn damage_is_told_with_its_place() {
-    let said = tfarrow(&["stats", "testdata/corrupt/data_crc.tfrecord"]).fails();
-    assert!(said.contains("data_crc.tfrecord: record 1 (byte 72)"), "{said}");
+fn damage_is_reported_with_its_position() {
+    let error = tfarrow(&["stats", "testdata/corrupt/data_crc.tfrecord"]).fails();
+    assert!(error.contains("data_crc.tfrecord: record 1 (byte 72)"), "{error}");
 }
 
 #[test]
-fn damage_can_be_skipped_and_is_told() {
+fn skipped_damage_is_reported() {
     for command in ["stats", "schema"] {
         let run = tfarrow(&[command, "testdata/corrupt/data_crc.tfrecord", "--on-error", "skip"]);
         assert!(run.stdout.contains("records"), "{}", run.stdout);
-        let said = run.ends(3);
-        assert!(said.starts_with("tfarrow: skipped 1 record; the first: "), "{said}");
-        assert!(said.contains("data_crc.tfrecord: record 1 (byte 72)"), "{said}");
+        let stderr = run.ends(3);
+        assert!(stderr.starts_with("tfarrow: skipped 1 record; the first: "), "{stderr}");
+        assert!(stderr.contains("data_crc.tfrecord: record 1 (byte 72)"), "{stderr}");
     }
-    // Behind a length that cannot be believed records go on.
-    let said =
+    // Reading continues after a corrupt length.
+    let stderr =
         tfarrow(&["stats", "testdata/corrupt/length.tfrecord", "--on-error", "skip", "--format", "json"]).ends(3);
-    assert!(said.contains("skipped 72 bytes in 1 place that no record can be made of; the first: "), "{said}");
+    assert!(stderr.contains("skipped 72 bytes in 1 place that no record can be made of; the first: "), "{stderr}");
 }
 
 #[test]
-fn records_that_are_no_examples_can_be_skipped() {
+fn records_that_are_not_examples_can_be_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mixed.tfrecord");
     let mut bytes = std::fs::read(crate::support::path("testdata/scalar.tfrecord")).unwrap();
@@ -92,13 +92,13 @@ fn records_that_are_no_examples_can_be_skipped() {
     let name = path.to_str().unwrap();
     let run = tfarrow(&["stats", name, "--on-error", "skip"]);
     assert!(run.stdout.starts_with("20 records, "), "{}", run.stdout);
-    let said = run.ends(3);
-    assert!(said.starts_with("tfarrow: skipped ") && said.contains("mixed.tfrecord: record 20 "), "{said}");
+    let stderr = run.ends(3);
+    assert!(stderr.starts_with("tfarrow: skipped ") && stderr.contains("mixed.tfrecord: record 20 "), "{stderr}");
     tfarrow(&["stats", name]).ends(3);
 }
 
 #[test]
-fn slices_have_figures_each() {
+fn each_slice_has_its_own_figures() {
     let printed = tfarrow(&["stats", "testdata/shards/", "--by", "city"]).prints();
     let titles: Vec<_> = printed.lines().filter(|line| line.contains(" records, ")).collect();
     assert!(
@@ -113,12 +113,12 @@ fn slices_have_figures_each() {
     let zeros = slices.iter().find(|slice| slice["value"] == 0).unwrap();
     assert_eq!(zeros["records"], 35);
     assert_eq!(slices.iter().map(|slice| slice["records"].as_u64().unwrap()).sum::<u64>(), 200);
-    let said = tfarrow(&["stats", "testdata/shards/", "--by", "town"]).fails();
-    assert!(said.contains("no record has a feature \"town\" to slice by; there are city, "), "{said}");
+    let error = tfarrow(&["stats", "testdata/shards/", "--by", "town"]).fails();
+    assert!(error.contains("no record has a feature \"town\" to slice by; there are city, "), "{error}");
 }
 
 #[test]
-fn images_are_told_with_their_sizes() {
+fn images_are_shown_with_their_sizes() {
     let printed = tfarrow(&["stats", "testdata/shards/"]).prints();
     assert!(printed.contains("| PNG 4..8×4..8 |"), "{printed}");
 }
@@ -170,7 +170,7 @@ fn bytes_of_control_characters_are_not_text() {
         let schema = tfarrow(&["schema", &source, "--format", format]).prints();
         assert!(schema.contains(kind), "{schema}");
     }
-    // One value with more than control characters, and the feature is text.
+    // A feature is text if one of its values has other characters than control characters.
     let source =
         file_of(folder.path(), [b"\0".as_slice(), b"a\n"].map(|value| ModelValue::Bytes(vec![value.to_vec()])));
     let schema = tfarrow(&["schema", &source, "--format", "arrow"]).prints();

@@ -1,4 +1,4 @@
-//! Runs the program, and says what it did.
+//! Helpers that run the program and check its output.
 
 use std::{
     io::Write,
@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// The root of the repository, which the program runs in: what names `testdata/..` is found from there.
+/// The root of the repository. The program runs in it, so that tests can name `testdata/..`.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -27,30 +27,30 @@ pub(crate) fn command(args: &[&str]) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     #[cfg(unix)]
-    heed_signals(&mut command);
+    restore_signals(&mut command);
     command
 }
 
-/// Lets signals end the program, as they do for whoever has it in front of them: tests that a script began in the background
-/// ignore Ctrl-C, and so would the program, which inherits that.
+/// Restores the default action of signals. Tests that a script starts in the background ignore Ctrl-C, and the program
+/// would inherit that.
 #[cfg(unix)]
-#[expect(unsafe_code, reason = "the standard library has no safe way to set what a program inherits")]
-fn heed_signals(command: &mut Command) {
+#[expect(unsafe_code, reason = "the standard library has no safe way to set the signal actions of a child")]
+fn restore_signals(command: &mut Command) {
     use nix::sys::signal::{SigHandler, Signal, signal};
     use std::os::unix::process::CommandExt;
-    let heed = || {
+    let restore = || {
         for number in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM] {
-            // SAFETY: no handler is set, and no one asks for the earlier one.
+            // SAFETY: the default action is set, and the earlier action is not used.
             unsafe { signal(number, SigHandler::SigDfl)? };
         }
         Ok(())
     };
-    // SAFETY: between fork and exec only what is safe in a signal handler may be called. POSIX has signal(2) among it, and
-    // nothing here allocates, locks or panics.
-    unsafe { command.pre_exec(heed) };
+    // SAFETY: between fork and exec only async-signal-safe functions may be called. POSIX lists signal(2) among them,
+    // and nothing here allocates, locks or panics.
+    unsafe { command.pre_exec(restore) };
 }
 
-/// What a run of the program did.
+/// The exit status and the output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     args: String,
@@ -59,12 +59,12 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-/// Runs the program with nothing to read.
+/// Runs the program with an empty standard input.
 pub(crate) fn tfarrow(args: &[&str]) -> Run {
     done(args, command(args).output().unwrap())
 }
 
-/// Runs the program with nothing to read, as a process that may have so many files open.
+/// Runs the program with an empty standard input and a limit of open files.
 #[cfg(unix)]
 pub(crate) fn tfarrow_with_files(files: u32, args: &[&str]) -> Run {
     let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
@@ -72,17 +72,17 @@ pub(crate) fn tfarrow_with_files(files: u32, args: &[&str]) -> Run {
     done(args, Command::new("sh").args(program).current_dir(root()).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Runs the program in another folder, with nothing to read.
+/// Runs the program in another folder, with an empty standard input.
 pub(crate) fn tfarrow_in(folder: &Path, args: &[&str]) -> Run {
     done(args, command(args).current_dir(folder).output().unwrap())
 }
 
-/// Runs the program with `input` to read.
+/// Runs the program with `input` as its standard input.
 pub(crate) fn tfarrow_reads(args: &[&str], input: &[u8]) -> Run {
     let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let output = std::thread::scope(|scope| {
-        // The program may have read enough before all is written.
+        // The program may close its input before all is written.
         scope.spawn(move || stdin.write_all(input));
         child.wait_with_output().unwrap()
     });
@@ -99,28 +99,28 @@ fn done(args: &[&str], output: Output) -> Run {
 }
 
 impl Run {
-    /// What was printed, where all went well and nothing was said besides.
+    /// Returns the standard output of a run that succeeded without a message on standard error.
     #[track_caller]
     pub(crate) fn prints(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "tfarrow {}", self.args);
         self.stdout
     }
 
-    /// What was said, where the run ended with this status.
+    /// Returns the standard error of a run that ended with this status.
     #[track_caller]
     pub(crate) fn ends(self, status: i32) -> String {
         assert_eq!(self.status, Some(status), "tfarrow {}: {}", self.args, self.stderr);
         self.stderr
     }
 
-    /// The one line that was said, where the run failed and printed nothing.
+    /// Returns the one line on standard error of a run that failed and printed nothing.
     #[track_caller]
     pub(crate) fn fails(self) -> String {
         assert_eq!(self.stdout, "", "tfarrow {}", self.args);
-        let said = self.ends(1);
-        let line = said.strip_suffix('\n').and_then(|said| said.strip_prefix("tfarrow: "));
-        let line = line.unwrap_or_else(|| panic!("not one line of ours: {said:?}"));
-        assert!(!line.contains('\n'), "more than one line: {said:?}");
+        let stderr = self.ends(1);
+        let line = stderr.strip_suffix('\n').and_then(|text| text.strip_prefix("tfarrow: "));
+        let line = line.unwrap_or_else(|| panic!("not one error line: {stderr:?}"));
+        assert!(!line.contains('\n'), "more than one line: {stderr:?}");
         line.to_owned()
     }
 }

@@ -9,7 +9,7 @@ use tfarrow_testkit::{
 
 use crate::support::{command, tfarrow};
 
-/// A schema of testdata/shards, edited, in a file of this folder.
+/// Writes an edited schema of testdata/shards to a file in `folder`.
 fn schema_in(folder: &Path, edit: impl FnOnce(String) -> String) -> String {
     let path = folder.join("schema.pbtxt");
     fs::write(&path, edit(tfarrow(&["schema", "testdata/shards/", "--format", "pbtxt"]).prints())).unwrap();
@@ -21,14 +21,14 @@ fn validate(schema: &str, more: &[&str]) -> crate::support::Run {
 }
 
 #[test]
-fn data_that_is_as_its_schema_says() {
+fn data_that_matches_its_schema_has_no_anomalies() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema);
     assert_eq!(validate(&schema, &[]).prints(), "200 records, no anomalies\n");
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn colors_are_printed_to_terminals_only() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema.replace("  value: \"Lima\"\n", ""));
     let args = ["validate", "testdata/shards/", "--schema", &schema];
@@ -43,7 +43,7 @@ fn colours_are_for_terminals() {
 }
 
 #[test]
-fn anomalies_have_places() {
+fn anomalies_are_reported_with_their_positions() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema.replace("  value: \"Lima\"\n", ""));
     let run = validate(&schema, &[]);
@@ -60,7 +60,7 @@ fn anomalies_have_places() {
 }
 
 #[test]
-fn anomalies_for_programs() {
+fn anomalies_are_printed_as_json_and_pbtxt() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema.replace("type: INT", "type: FLOAT"));
     let run = validate(&schema, &["--format", "json"]);
@@ -85,7 +85,7 @@ fn an_updated_schema_has_no_anomalies() {
 }
 
 #[test]
-fn a_data_set_as_it_was() {
+fn drift_from_a_baseline_is_an_anomaly() {
     let same =
         tfarrow(&["validate", "testdata/shards/", "--baseline", "testdata/shards/", "--max-drift", "0"]).prints();
     assert!(same.starts_with("200 records, no anomalies\n"), "{same}");
@@ -97,17 +97,17 @@ fn a_data_set_as_it_was() {
 }
 
 #[test]
-fn what_is_no_schema_is_told() {
-    let said = tfarrow(&["validate", "testdata/shards/"]).ends(2);
-    assert!(said.contains("--schema"), "{said}");
-    let said = validate("not there.pbtxt", &[]).fails();
-    assert!(said.starts_with("not there.pbtxt: "), "{said}");
-    let said = validate("README.md", &[]).fails();
-    assert!(said.starts_with("README.md is not a schema in text format: "), "{said}");
+fn a_missing_or_invalid_schema_is_an_error() {
+    let stderr = tfarrow(&["validate", "testdata/shards/"]).ends(2);
+    assert!(stderr.contains("--schema"), "{stderr}");
+    let error = validate("not there.pbtxt", &[]).fails();
+    assert!(error.starts_with("not there.pbtxt: "), "{error}");
+    let error = validate("README.md", &[]).fails();
+    assert!(error.starts_with("README.md is not a schema in text format: "), "{error}");
 }
 
 #[test]
-fn nothing_is_not_what_a_schema_says() {
+fn a_data_set_without_records_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let schema = schema_in(folder.path(), |schema| schema);
     let run = tfarrow(&["validate", "testdata/empty.tfrecord", "--schema", &schema]);
@@ -116,7 +116,7 @@ fn nothing_is_not_what_a_schema_says() {
 }
 
 #[test]
-fn nan_and_infinity_are_noted_and_are_anomalies_where_the_schema_disallows_them() {
+fn nan_and_infinity_are_notes_unless_the_schema_disallows_them() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("data.tfrecord");
     let row = |value: f32| {
