@@ -663,8 +663,8 @@ fn partial_tail_ignore_accepts_a_truncated_last_record() {
     }
 }
 
-/// Two concatenated files, of which the first is truncated. Reading continues with the first record after the truncated
-/// one.
+/// Two concatenated files, of which the first is truncated. Reading continues with the first whole record after the end
+/// of the truncated one.
 #[test]
 fn reading_continues_after_a_truncated_file_in_a_concatenation() {
     let folder = TempDir::new().unwrap();

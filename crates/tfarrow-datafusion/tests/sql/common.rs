@@ -19,19 +19,19 @@ pub(crate) fn session() -> SessionContext {
     session_context(SessionOptions::default()).unwrap()
 }
 
-/// A session, and what it is told besides the rows; what is skipped one time after the other, together.
-pub(crate) fn session_that_listens() -> (SessionContext, Arc<Mutex<Vec<Notice>>>) {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let tell = Arc::clone(&heard);
+/// A session, and the notices that it reports. Consecutive notices of skipped records are merged.
+pub(crate) fn session_with_notices() -> (SessionContext, Arc<Mutex<Vec<Notice>>>) {
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&notices);
     let on_notice = move |notice: &Notice| {
-        let mut heard = tell.lock().unwrap();
-        match (heard.last_mut(), notice) {
+        let mut notices = shared.lock().unwrap();
+        match (notices.last_mut(), notice) {
             (Some(Notice::Skipped(all)), Notice::Skipped(skipped)) => all.merge(skipped.clone()),
-            _ => heard.push(notice.clone()),
+            _ => notices.push(notice.clone()),
         }
     };
     let options = SessionOptions { on_notice: Some(Arc::new(on_notice)), ..SessionOptions::default() };
-    (session_context(options).unwrap(), heard)
+    (session_context(options).unwrap(), notices)
 }
 
 /// The rows of a result, as tables show them, without the frame.
@@ -47,7 +47,7 @@ pub(crate) fn check<'a>(found: Result<Vec<String>>, expect: impl AsRef<[&'a str]
     assert_eq!(found.unwrap(), expect.as_ref());
 }
 
-/// The message of an error, without what a build adds to it.
+/// The error message of a query that must fail, without a backtrace.
 pub(crate) async fn error(context: &SessionContext, query: &str) -> String {
     match rows(context, query).await {
         Ok(rows) => panic!("no error: {rows:?}"),

@@ -1,4 +1,4 @@
-//! What is wrong is said with file, record, byte and feature, and carried whole.
+//! Errors name the file, record, byte and feature, and keep their causes.
 
 use datafusion::error::DataFusionError;
 use tfarrow_codec::ErrorKind as CodecErrorKind;
@@ -35,7 +35,7 @@ async fn mixed_kinds_past_the_sample_name_both_places() {
 }
 
 #[tokio::test]
-async fn a_list_past_the_sample_says_the_way_out() {
+async fn a_list_past_the_sample_has_advice() {
     let folder = folder_with(1500, || Value::Ints(&[1, 2]));
     let (context, file) = (session(), folder.name("a"));
     let query = format!("SELECT x FROM '{file}'");
@@ -48,7 +48,7 @@ async fn a_list_past_the_sample_says_the_way_out() {
 }
 
 #[tokio::test]
-async fn causes_are_carried_whole() {
+async fn errors_keep_their_causes() {
     let folder = folder_with(1500, || Value::Floats(&[0.5]));
     let context = session();
     let found = rows(&context, &format!("SELECT max(x) FROM '{}'", folder.name("a"))).await.unwrap_err();
@@ -86,7 +86,7 @@ async fn damage_past_the_sample_stops_the_scan() {
     let context = session();
     let message = error(&context, &format!("SELECT count(*) FROM '{}'", folder.name("cut"))).await;
     assert!(message.contains("record 1999 (byte"), "{message}");
-    // What comes before it can be had.
+    // A query that needs only the records before the damage succeeds.
     check(rows(&context, &format!("SELECT x FROM '{}' LIMIT 1", folder.name("cut"))).await, ["1"]);
 }
 

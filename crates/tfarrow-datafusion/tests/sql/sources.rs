@@ -142,12 +142,12 @@ fn a_source_that_blocks_does_not_block_others() {
     let context = session();
     let count = |source: &str| {
         let (context, query) = (context.clone(), format!("SELECT count(*) FROM '{source}'"));
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             let runtime = tokio::runtime::Runtime::new().unwrap();
-            tell.send(runtime.block_on(rows(&context, &query)))
+            sender.send(runtime.block_on(rows(&context, &query)))
         });
-        told
+        receiver
     };
     let waits = count(&pipe);
     // Opening succeeds after the other end has been opened for reading.

@@ -52,30 +52,30 @@ async fn cast_error(column: &str, value: Value<'_>) -> String {
     .await;
     let message = error(&context, "SELECT * FROM t").await;
     let place = format!("{}: record 0 (byte 0): ", folder.name("a.tfrecord"));
-    let (_, said) = message.split_once(&place).unwrap_or_else(|| panic!("{message}"));
+    let (_, cause) = message.split_once(&place).unwrap_or_else(|| panic!("{message}"));
     // A filter on the column gives the same error.
     let filtered = error(&context, "SELECT 1 FROM t WHERE x IS NOT NULL").await;
-    assert!(filtered.ends_with(said), "{filtered}");
-    said.to_owned()
+    assert!(filtered.ends_with(cause), "{filtered}");
+    cause.to_owned()
 }
 
 #[tokio::test]
 async fn a_value_that_cannot_be_cast_is_an_error_with_its_position() {
-    let said = cast_error("x TINYINT", Value::Ints(&[300])).await;
-    assert_eq!(said, "feature \"x\": declared as Int8, found 300");
-    let said = cast_error("x BIGINT UNSIGNED", Value::Ints(&[-1])).await;
-    assert_eq!(said, "feature \"x\": declared as UInt64, found -1");
-    let said = cast_error("x BOOLEAN", Value::Ints(&[2])).await;
-    assert_eq!(said, "feature \"x\": declared as Boolean, found 2");
-    let said = cast_error("x FLOAT[3]", Value::Floats(&[1.0, 2.0])).await;
-    assert!(said.starts_with("feature \"x\": declared as FixedSizeList(3 x Float32"), "{said}");
-    assert!(said.ends_with("found [1.0, 2.0] (2 values)"), "{said}");
-    let said = cast_error("x INT[]", Value::Ints(&[1, 1 << 40])).await;
-    assert!(said.ends_with("found [1, 1099511627776] (2 values)"), "{said}");
-    let said = cast_error("x FLOAT", Value::Ints(&[1])).await;
-    assert!(said.contains("expected float_list, found int64_list"), "{said}");
-    let said = cast_error("x VARCHAR", Value::Bytes(&[b"\xff"])).await;
-    assert!(said.contains("expected UTF-8 text"), "{said}");
+    let cause = cast_error("x TINYINT", Value::Ints(&[300])).await;
+    assert_eq!(cause, "feature \"x\": declared as Int8, found 300");
+    let cause = cast_error("x BIGINT UNSIGNED", Value::Ints(&[-1])).await;
+    assert_eq!(cause, "feature \"x\": declared as UInt64, found -1");
+    let cause = cast_error("x BOOLEAN", Value::Ints(&[2])).await;
+    assert_eq!(cause, "feature \"x\": declared as Boolean, found 2");
+    let cause = cast_error("x FLOAT[3]", Value::Floats(&[1.0, 2.0])).await;
+    assert!(cause.starts_with("feature \"x\": declared as FixedSizeList(3 x Float32"), "{cause}");
+    assert!(cause.ends_with("found [1.0, 2.0] (2 values)"), "{cause}");
+    let cause = cast_error("x INT[]", Value::Ints(&[1, 1 << 40])).await;
+    assert!(cause.ends_with("found [1, 1099511627776] (2 values)"), "{cause}");
+    let cause = cast_error("x FLOAT", Value::Ints(&[1])).await;
+    assert!(cause.contains("expected float_list, found int64_list"), "{cause}");
+    let cause = cast_error("x VARCHAR", Value::Bytes(&[b"\xff"])).await;
+    assert!(cause.contains("expected UTF-8 text"), "{cause}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Features that the sample did not see are told once, by name.
+//! Features that are missing in the sample are reported once, by name.
 
 use tfarrow_datafusion::Notice;
 
@@ -23,15 +23,15 @@ fn folder() -> Folder {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn they_are_told_once_a_scan() {
+async fn unknown_features_are_reported_once_per_scan() {
     let folder = folder();
-    let (context, heard) = session_that_listens();
+    let (context, notices) = session_with_notices();
     let query = format!("SELECT * FROM '{}'", folder.name("s-*"));
     assert_eq!(
         context.sql(&query).await.unwrap().collect().await.unwrap().iter().map(|b| b.num_rows()).sum::<usize>(),
         6000
     );
-    let found = heard.lock().unwrap().clone();
+    let found = notices.lock().unwrap().clone();
     assert_eq!(found.len(), 1, "{found:?}");
     let Notice::UnknownFeatures(unknown) = &found[0] else { panic!("{found:?}") };
     assert_eq!(unknown.names, ["late", "later"]);
@@ -43,10 +43,10 @@ async fn they_are_told_once_a_scan() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_told_where_all_was_seen() {
+async fn no_feature_is_unknown_if_the_sample_is_complete() {
     let folder = folder();
-    let (context, heard) = session_that_listens();
+    let (context, notices) = session_with_notices();
     rows(&context, "SET tfarrow.sample_records = 'all'").await.unwrap();
     rows(&context, &format!("SELECT * FROM '{}'", folder.name("s-*"))).await.unwrap();
-    assert!(heard.lock().unwrap().is_empty());
+    assert!(notices.lock().unwrap().is_empty());
 }

@@ -306,12 +306,12 @@ async fn a_lossy_value_is_reported_once_in_the_syntax_of_sql() {
     let (context, folder) = (session(), Folder::new());
     let copy = format!("COPY (SELECT 0.1 AS s) TO '{}'", folder.name("a.tfrecord"));
     let found = rows(&context, &copy).await.unwrap_err();
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     let mut cause: Option<&dyn std::error::Error> = Some(found.find_root());
     while let Some(error) = cause {
-        told.push(error.to_string());
+        messages.push(error.to_string());
         cause = error.source();
     }
-    assert!(told.iter().any(|text| text.contains("OPTIONS (lossy true)")), "{told:?}");
-    assert!(told.iter().all(|text| !text.contains("--lossy")), "{told:?}");
+    assert!(messages.iter().any(|text| text.contains("OPTIONS (lossy true)")), "{messages:?}");
+    assert!(messages.iter().all(|text| !text.contains("--lossy")), "{messages:?}");
 }
