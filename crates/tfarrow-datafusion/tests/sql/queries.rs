@@ -24,7 +24,7 @@ async fn groups_filters_and_joins() {
 }
 
 #[tokio::test]
-async fn lists_are_lists() {
+async fn list_functions_apply_to_list_features() {
     let query = format!(
         "SELECT min(array_length(embedding)), max(array_length(embedding)), count(embedding[1]) FROM '{}'",
         testdata("shards")
@@ -39,7 +39,7 @@ async fn columns_are_in_the_order_of_the_query() {
 }
 
 #[tokio::test]
-async fn all_columns_are_there_and_sorted_by_name() {
+async fn all_columns_are_selected_and_sorted_by_name() {
     let context = session();
     let frame = context.sql(&format!("SELECT * FROM '{}'", testdata("scalar.tfrecord"))).await.unwrap();
     let names: Vec<_> = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
@@ -55,7 +55,7 @@ async fn records_are_counted_without_a_column() {
 }
 
 #[tokio::test]
-async fn absent_unset_and_empty() {
+async fn absent_and_unset_features_are_null_and_empty_features_are_not() {
     let folder = Folder::new();
     folder.shard(
         "a",
@@ -90,7 +90,7 @@ async fn sequence_examples_have_lists_of_lists() {
 }
 
 #[tokio::test]
-async fn other_payloads_are_one_column() {
+async fn records_of_other_types_have_one_column() {
     let folder = Folder::new();
     folder.shard("raw", [b"one".to_vec(), b"\xff\xff\xff".to_vec(), Vec::new()]);
     let query = format!("SELECT encode(record, 'hex') AS h FROM '{}' ORDER BY h", folder.name("raw"));
@@ -112,7 +112,7 @@ async fn awkward_names_need_double_quotes() {
 }
 
 #[tokio::test]
-async fn thousands_of_features() {
+async fn thousands_of_features_are_columns() {
     let folder = Folder::new();
     let names: Vec<_> = (0..3000).map(|i| format!("f{i:04}")).collect();
     let record = |base: i64| {
@@ -126,7 +126,7 @@ async fn thousands_of_features() {
 }
 
 #[tokio::test]
-async fn many_batches_of_one_file_come_in_its_order() {
+async fn batches_of_one_file_are_in_its_order() {
     let folder = Folder::new();
     let record = |i: i64| example(&[("i", Value::Ints(&[i])), ("b", Value::Bytes(&[&[b'x'; 200]]))]);
     folder.shard("long", (0..60_000).map(record));
