@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
-"""Hostile files and full disks, and what they cost: time, memory, an error message.
+"""Checks the time, the peak memory and the error messages of the program on hostile files and full disks.
 
     hostile.py PROGRAM [PART ..]
 
-All parts run unless some are named. Each attack runs the program on a file that was made to hurt it, and says how it ended, how long that took and how much memory
-it had at its peak. None may take longer than a minute, have more than 256 MB above the limit that it is about, end by a
-signal, or leave anything behind. The disks are small ones in memory, which takes the right to mount them: root's, or a
-user namespace's. Needs Python alone.
+All parts run unless some are named. Each attack runs the program on a hostile file, and prints its exit status, duration
+and peak memory. A run must not take longer than a minute, use more than 256 MB above the limit that it tests, end by a
+signal, or leave files. The disks are small tmpfs mounts, which need root or a user namespace. Needs no Python package.
 """
 import gzip, json, os, random, shutil, struct, subprocess, sys, tempfile, time, zlib
 
 
 def serve():
-    """Runs programs for another process: a child begins with the memory of its parent, and this one has little."""
+    """Runs programs for the main process. The peak memory of a child includes its parent's, and this process has little."""
     for line in sys.stdin:
         start = time.time()
-        with tempfile.TemporaryFile() as said:
-            child = subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
+        with tempfile.TemporaryFile() as stderr:
+            child = subprocess.Popen(json.loads(line), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
             pid = 0
             while not pid:
                 pid, status, usage = os.wait4(child.pid, os.WNOHANG if time.time() < start + 60 else 0)
@@ -25,8 +24,8 @@ def serve():
                     if time.time() >= start + 60:
                         child.kill()
             child.returncode = 0
-            said.seek(0)
-            text = said.read().decode(errors="replace").strip()
+            stderr.seek(0)
+            text = stderr.read().decode(errors="replace").strip()
         print(json.dumps([os.waitstatus_to_exitcode(status), text, time.time() - start, usage.ru_maxrss * 1024]), flush=True)
 
 
@@ -94,32 +93,32 @@ server = subprocess.Popen([sys.executable, __file__, "--serve"], stdin=subproces
 
 
 def run(arguments):
-    """How a run ends: status, what it says, seconds, peak memory in bytes."""
+    """Runs the program, and returns its exit status, its standard error, the seconds, and the peak memory in bytes."""
     server.stdin.write(json.dumps([program, *arguments]) + "\n")
     server.stdin.flush()
     return json.loads(server.stdout.readline())
 
 
-def attack(what, arguments, expect, limit=0, says=""):
-    """`limit` is what the file may make the program hold, in bytes."""
+def attack(case, arguments, expect, limit=0, message=""):
+    """Checks a run on a hostile file. `limit` is the memory in bytes that its data may take."""
     status, text, seconds, peak = run(arguments)
     last = text.splitlines()[-1] if text else ""
-    print(f"{what:58} exit {status}  {seconds:5.1f} s  {peak / MB:6.0f} MB  {last[:110]}", flush=True)
+    print(f"{case:58} exit {status}  {seconds:5.1f} s  {peak / MB:6.0f} MB  {last[:110]}", flush=True)
     if status not in expect:
-        failures.append(f"{what}: ended with {status}: {text[-300:]}")
+        failures.append(f"{case}: ended with {status}: {text[-300:]}")
     if peak > limit + 256 * MB:
-        failures.append(f"{what}: {peak / MB:.0f} MB, {limit / MB:.0f} are allowed and 256 above")
-    if says not in text:
-        failures.append(f"{what}: does not say {says!r}: {text[-300:]}")
+        failures.append(f"{case}: {peak / MB:.0f} MB, more than the limit of {limit / MB + 256:.0f} MB")
+    if message not in text:
+        failures.append(f"{case}: {message!r} is not in {text[-300:]}")
 
 
-def check(what, holds):
+def check(case, holds):
     if not holds:
-        failures.append(what)
+        failures.append(case)
 
 
 def left(folder):
-    """What stands in a folder and below."""
+    """The files below a folder."""
     return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
 
 
@@ -134,7 +133,7 @@ def write(name, data):
 
 
 def bombs():
-    # 10 GB of zeros in 10 MB, as gzip has it: members one behind the other.
+    # 10 GB of zeros in 10 MB of gzip, as concatenated members.
     first = gzip.compress(frame(example(entry(b"x", ints(1)))), 9)
     with open(at("bomb.tfrecord.gz"), "wb") as file:
         file.write(first)
@@ -145,38 +144,38 @@ def bombs():
     check(f"a bomb of 10 GB has {size} bytes", 9e6 < size < 11e6)
     commands = [["count"], ["schema"], ["verify"], ["convert", at("x.parquet")], ["repair", at("x.tfrecord")]]
     for command, *dest in commands:
-        attack(f"{command}: 10 GB in 10 MB of gzip", [command, at("bomb.tfrecord.gz"), *dest], (1, 3), says="")
+        attack(f"{command}: 10 GB in 10 MB of gzip", [command, at("bomb.tfrecord.gz"), *dest], (1, 3), message="")
         for name in dest:
             if os.path.exists(name):
                 os.remove(name)
-    # One record of the same, whose length is sound.
+    # One record of zeros with a valid length.
     write("long.gz", gzip.compress(header(1 << 30) + bytes(1 << 28), 9))
-    # Half of it, since a chunk grows by doubling.
-    attack("schema: a record of 1 GB of zeros in gzip", ["schema", at("long.gz")], (1,), limit=64 * MB, says="inflate-ratio")
-    attack("sql: the same", ["sql", f"SELECT count(*) FROM '{at('bomb.tfrecord.gz')}'"], (1,))
+    # `limit` is the 64 MB that any file may decompress to, whatever its ratio.
+    attack("schema: a record of 1 GB of zeros in gzip", ["schema", at("long.gz")], (1,), limit=64 * MB, message="inflate-ratio")
+    attack("sql: 10 GB in 10 MB of gzip", ["sql", f"SELECT count(*) FROM '{at('bomb.tfrecord.gz')}'"], (1,))
 
 
 def lengths():
     write("length.tfrecord", header(1 << 62) + b"short")
-    attack("schema: a record that says it has 2^62 bytes", ["schema", at("length.tfrecord")], (1,), says="bytes in one record")
+    attack("schema: a record with a length of 2^62 bytes", ["schema", at("length.tfrecord")], (1,), message="bytes in one record")
     write("length.tfrecord", header((1 << 31) - 2) + bytes(100))
-    attack("convert: a record of 2 GB that is not there", ["convert", at("length.tfrecord"), at("x.parquet")], (1,))
+    attack("convert: a record of 2 GB in a short file", ["convert", at("length.tfrecord"), at("x.parquet")], (1,))
     heads = header(1 << 28)
     write("heads.tfrecord", b"\xff" + heads * (8 * MB // len(heads)))
     attack("verify: 700,000 headers of records of 256 MB", ["verify", at("heads.tfrecord")], (3,))
-    attack("repair: the same", ["repair", at("heads.tfrecord"), at("x.tfrecord")], (3,))
+    attack("repair: 700,000 headers of records of 256 MB", ["repair", at("heads.tfrecord"), at("x.tfrecord")], (3,))
     os.remove(at("x.tfrecord"))
     write("garbage.tfrecord", random.Random(1).randbytes(64 * MB))
     attack("verify: 64 MB of noise", ["verify", at("garbage.tfrecord")], (3,))
     write("tiny.tfrecord", (frame(b"") + b"\xff") * 1_000_000)
     attack("verify: a million faults", ["verify", at("tiny.tfrecord")], (3,))
-    attack("convert: the same, skipped", ["convert", at("tiny.tfrecord"), at("x.parquet"), "--on-error", "skip"], (0, 1, 3))
+    attack("convert: a million faults, skipped", ["convert", at("tiny.tfrecord"), at("x.parquet"), "--on-error", "skip"], (0, 1, 3))
     if os.path.exists(at("x.parquet")):
         os.remove(at("x.parquet"))
 
 
 def damaged():
-    """Damage that leaves little of each chunk that is read: records in it are not to keep the rest in memory."""
+    """Damage that leaves few valid records in each chunk. These must not keep the rest of the chunk in memory."""
     sound = frame(example(entry(b"x", ints(1, 2))))
     outputs = [at("x.tfrecord.gz"), at("x.parquet"), at("x.tfrecord")]
     skip = ["--on-error", "skip"]
@@ -185,18 +184,18 @@ def damaged():
         ["convert", outputs[1], *skip, "--overwrite", "--exact", "--quarantine", at("q")],
     ]
     others = [["verify"], ["schema", *skip], ["stats", *skip], ["report", *skip, "-o", at("x.html")]]
-    def each(what, source, commands):
+    def each(case, source, commands):
         for name, *rest in commands:
-            attack(f"{name}: {what}", [name, source, *rest], (3,))
+            attack(f"{name}: {case}", [name, source, *rest], (3,))
             if os.path.exists(at("q")):
                 os.remove(at("q"))
-        attack(f"sql: {what}", ["sql", *skip, f"SELECT x FROM '{source}' ORDER BY 1"], (3,))
+        attack(f"sql: {case}", ["sql", *skip, f"SELECT x FROM '{source}' ORDER BY 1"], (3,))
     gaps = write("gaps.tfrecord.gz", (gzip.compress(sound, 9) + b"junk") * 2000)
     each("2,000 gzip members with junk between them", gaps, gathering + others)
-    attack("diff: the same", ["diff", gaps, gaps, *skip], (3,))
+    attack("diff: 2,000 gzip members with junk between them", ["diff", gaps, gaps, *skip], (3,))
     for command in ("head", "count"):
-        attack(f"{command}: the same", [command, gaps], (1,), says="is followed by something else")
-    # A record in each 2 MB of what is none.
+        attack(f"{command}: 2,000 gzip members with junk between them", [command, gaps], (1,), message="is followed by something else")
+    # One record in each 2 MB of junk.
     with gzip.open(at("sparse.tfrecord.gz"), "wb", 6) as file:
         noise, zeros = random.Random(2).randbytes(10_000), bytes(2 * MB)
         for _ in range(180):
@@ -212,36 +211,36 @@ def records():
     write("values.tfrecord", frame(example(entry(b"x", field(3, field(1, values))))))
     attack("convert: 32 million values in one list", ["convert", at("values.tfrecord"), at("x.parquet"), "--overwrite"], (0,), limit=8 * 4 * 32 * MB)
     bound = ["--limit", "values=1MB"]
-    attack("convert: the same, values=1MB", ["convert", at("values.tfrecord"), at("y.parquet"), *bound], (1,), limit=32 * MB, says="values")
-    attack("sql: the same", ["sql", f"SELECT sum(x[1]) FROM '{at('values.tfrecord')}'", *bound], (1,), limit=32 * MB)
-    attack("convert: the same, record-bytes=1MB", ["convert", at("values.tfrecord"), at("y.parquet"), "--limit", "record-bytes=1MB"], (1,), limit=MB, says="bytes in one record")
+    attack("convert: 32 million values, values=1MB", ["convert", at("values.tfrecord"), at("y.parquet"), *bound], (1,), limit=32 * MB, message="values")
+    attack("sql: 32 million values, values=1MB", ["sql", f"SELECT sum(x[1]) FROM '{at('values.tfrecord')}'", *bound], (1,), limit=32 * MB)
+    attack("convert: 32 million values, record-bytes=1MB", ["convert", at("values.tfrecord"), at("y.parquet"), "--limit", "record-bytes=1MB"], (1,), limit=MB, message="bytes in one record")
     empty = field(1, b"")
     write("steps.tfrecord", frame(field(2, field(1, field(1, b"x") + field(2, empty * 4_000_000)))))
     attack("convert: four million empty steps, values=1MB", ["convert", at("steps.tfrecord"), at("y.parquet"), *bound], (1,), limit=8 * MB)
     write("entries.tfrecord", frame(example(*[empty * 3_000_000])))
-    attack("schema: three million features in one record", ["schema", at("entries.tfrecord")], (1,), limit=8 * MB, says="record-features")
+    attack("schema: three million features in one record", ["schema", at("entries.tfrecord")], (1,), limit=8 * MB, message="record-features")
     write("key.tfrecord", frame(example(entry(b"k" * (2 * MB), ints(1)))))
-    attack("schema: a name of 2 MB", ["schema", at("key.tfrecord")], (1,), limit=8 * MB, says="key-bytes")
+    attack("schema: a name of 2 MB", ["schema", at("key.tfrecord")], (1,), limit=8 * MB, message="key-bytes")
     write("group.tfrecord", frame(b"\x0b" * 1_000_000))
-    attack("schema: a million groups in each other", ["schema", at("group.tfrecord")], (0, 1, 3))
+    attack("schema: a million nested groups", ["schema", at("group.tfrecord")], (0, 1, 3))
     def named(name, count, names, length=400):
         with open(at(name), "wb") as file:
             for row in range(count):
                 file.write(frame(example(entry(b"name %0*d" % (length, row % names), ints(row)))))
         return at(name)
     names = named("names.tfrecord", 15_000, 15_000)
-    attack("schema: each of 15,000 records has a name of its own", ["schema", names], (1,), limit=4 * MB, says="columns")
-    attack("convert: the same", ["convert", names, at("y.parquet")], (1,), limit=4 * MB)
-    attack("convert: the same, columns=1000", ["convert", names, at("y.parquet"), "--limit", "columns=1000"], (1,), limit=MB)
-    attack("sql: the same, columns of a sample", ["sql", f"SELECT count(*) FROM '{names}'"], (0,))
-    check("nothing of what was refused is there", not os.path.exists(at("y.parquet")))
-    # As many columns as there may be, which take some room in every file and in every batch.
+    attack("schema: 15,000 records with a feature name each", ["schema", names], (1,), limit=4 * MB, message="columns")
+    attack("convert: 15,000 records with a feature name each", ["convert", names, at("y.parquet")], (1,), limit=4 * MB)
+    attack("convert: 15,000 feature names, columns=1000", ["convert", names, at("y.parquet"), "--limit", "columns=1000"], (1,), limit=MB)
+    attack("sql: 15,000 feature names, columns of a sample", ["sql", f"SELECT count(*) FROM '{names}'"], (0,))
+    check("a refused conversion left its output", not os.path.exists(at("y.parquet")))
+    # The largest number of columns that is allowed. Each takes memory in every file and in every batch.
     names, room = named("many.tfrecord", 10_000, 10_000), 10_000 * 20_000
-    attack("schema: 10,000 records, each has a name of its own", ["schema", names], (0,), limit=room)
-    attack("stats: the same", ["stats", names], (0,), limit=room)
-    attack("convert: the same", ["convert", names, at("many.parquet"), "--exact"], (0,), limit=room)
+    attack("schema: 10,000 records with a feature name each", ["schema", names], (0,), limit=room)
+    attack("stats: 10,000 records with a feature name each", ["stats", names], (0,), limit=room)
+    attack("convert: 10,000 records with a feature name each", ["convert", names, at("many.parquet"), "--exact"], (0,), limit=room)
     attack("  and back", ["convert", at("many.parquet"), at("many-back.tfrecord")], (0,), limit=room)
-    check("10,000 columns come back", open(at("many-back.tfrecord"), "rb").read() == open(names, "rb").read())
+    check("the round trip of 10,000 columns differs", open(at("many-back.tfrecord"), "rb").read() == open(names, "rb").read())
     names = named("wide.tfrecord", 40_000, 2_000, length=4)
     attack("sql: 2,000 columns of 40,000 rows", ["sql", "--option", "sample_records=all", "--format", "csv", f"SELECT * FROM '{names}'"], (0,))
 
@@ -255,31 +254,31 @@ def names():
         shutil.rmtree(out, ignore_errors=True)
         attack(f"convert: a feature named {shown!r}", ["convert", source, out, "--exact"], (0,), limit=16 * MB)
         attack(f"  and back", ["convert", out, at("names-back/"), "--to", "tfrecord", "--overwrite"], (0,), limit=16 * MB)
-        check(f"{shown!r}: comes back", open(at("names-back/a.tfrecord"), "rb").read() == open(source, "rb").read())
-        check(f"{shown!r}: writes where it may", left(out) == ["a.parquet"])
+        check(f"{shown!r}: the round trip differs", open(at("names-back/a.tfrecord"), "rb").read() == open(source, "rb").read())
+        check(f"{shown!r}: files outside of the destination", left(out) == ["a.parquet"])
         attack(f"  sql, schema, stats, head", ["head", source], (0,))
         for command in (["schema", source], ["stats", source], ["schema", source, "--format", "sql"], ["schema", source, "--format", "rust"], ["schema", source, "--format", "python"]):
             status, text, *_ = run(command)
             check(f"{shown!r}: {command[0]}: {status}: {text[-200:]}", status == 0)
-    # Files that are called like options, and links that lead out.
+    # Files with names of options, and links that lead out of the folder.
     os.makedirs(at("shards/sub"), exist_ok=True)
     os.makedirs(at("elsewhere"), exist_ok=True)
     payload = frame(example(entry(b"x", ints(1))))
     write("shards/--overwrite.tfrecord", payload)
     write("elsewhere/b.tfrecord", payload)
     os.symlink(at("elsewhere"), at("shards/link"))
-    attack("convert: a shard called --overwrite, a link out", ["convert", at("shards"), at("linked/")], (0,))
-    check("what is written stays in DEST", left(at("linked")) == ["--overwrite.parquet", "link/b.parquet"] and not os.path.islink(at("linked/link")))
+    attack("convert: a shard named --overwrite, a link", ["convert", at("shards"), at("linked/")], (0,))
+    check("an output is outside of DEST", left(at("linked")) == ["--overwrite.parquet", "link/b.parquet"] and not os.path.islink(at("linked/link")))
     os.makedirs(at("trap"), exist_ok=True)
     os.symlink(at("elsewhere/b.tfrecord"), at("trap/a.tfrecord"))
     status, text, *_ = run(["repair", at("shards/--overwrite.tfrecord"), at("trap/a.tfrecord")])
-    check(f"an output that is a link is refused: {status}", status == 2)
+    check(f"an output that is a link is not refused: {status}", status == 2)
     status, text, *_ = run(["repair", at("shards/--overwrite.tfrecord"), at("trap/a.tfrecord"), "--overwrite"])
-    check(f"a link is replaced, and what it leads to stays: {status}", status == 0 and not os.path.islink(at("trap/a.tfrecord")) and open(at("elsewhere/b.tfrecord"), "rb").read() == payload)
+    check(f"a link is not replaced, or its target has changed: {status}", status == 0 and not os.path.islink(at("trap/a.tfrecord")) and open(at("elsewhere/b.tfrecord"), "rb").read() == payload)
 
 
 def columnar():
-    """Parquet and Arrow files of strangers: cut, flipped, overwritten."""
+    """Corrupt Parquet and Arrow files: truncated, flipped, overwritten."""
     source = write("p.tfrecord", b"".join(frame(example(entry(b"x", ints(row, row + 1)), entry(b"t", field(1, field(1, b"text %d" % row))))) for row in range(2000)))
     pick = random.Random(7)
     statuses = {}
@@ -307,17 +306,17 @@ def columnar():
             worst = max(worst, peak)
             check(f"{name}, turn {turn}: exit {status} after {seconds:.1f} s, {peak / MB:.0f} MB: {text[-200:]}", status in (0, 1, 2) and peak < 512 * MB)
         print(f"{'convert: 120 damaged copies of ' + name:58} exit {dict(sorted(statuses.items()))}, {worst / MB:.0f} MB at most", flush=True)
-    # More columns than there may be.
+    # More columns than the limit allows.
     wide = write("wide-names.tfrecord", b"".join(frame(example(*(entry(b"n%d" % (1000 * row + n), ints(n)) for n in range(1000)))) for row in range(30)))
     for name in ("wide.parquet", "wide.arrow"):
         check(name, run(["convert", wide, at(name), "--limit", "columns=1000000"])[0] == 0)
-        attack(f"convert: {name} of 30,000 columns", ["convert", at(name), at("y.tfrecord")], (1,), says="--limit columns=N")
-        attack("  diff", ["diff", at(name), at(name)], (1,), says="--limit columns=N")
-        attack("  sql", ["sql", f"SELECT * FROM '{at(name)}'"], (1,), says="--limit columns=N")
+        attack(f"convert: {name} of 30,000 columns", ["convert", at(name), at("y.tfrecord")], (1,), message="--limit columns=N")
+        attack("  diff", ["diff", at(name), at(name)], (1,), message="--limit columns=N")
+        attack("  sql", ["sql", f"SELECT * FROM '{at(name)}'"], (1,), message="--limit columns=N")
 
 
 def deflated(byte, count):
-    """A zlib stream of so many equal bytes."""
+    """A zlib stream of `count` equal bytes."""
     stream, block = zlib.compressobj(9), byte * MB
     return b"".join(stream.compress(block) for _ in range(count // MB)) + stream.compress(byte * (count % MB)) + stream.flush()
 
@@ -329,7 +328,7 @@ def png(width, height, depth, color, interlace, pixels, *others):
 
 
 def pictures():
-    """Pictures of a few kilobytes that decode to much, in each format."""
+    """Small pictures of each format whose decoded size is large."""
     riff = lambda name, body: name + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
     vp8x = lambda flags, *chunks: riff(b"RIFF", b"WEBP" + riff(b"VP8X", bytes([flags, 0, 0, 0, 7, 0, 0, 7, 0, 0])) + b"".join(chunks))
     vp8 = riff(b"VP8 ", b"\x10\x02\0\x9d\x01\x2a\xff\x3f\xff\x3f" + bytes(500_000))
@@ -350,7 +349,7 @@ def pictures():
         "PNG, 2 gigapixels of 1 bit": png(46_000, 46_000, 1, 0, 0, deflated(b"\0", 10 * MB)),
         "PNG, pixels of 8 GB": png(8, 8, 8, 2, 0, deflated(b"\0", 2000 * MB) * 4),
         "WebP, a frame larger than its canvas": vp8x(0, vp8),
-        "WebP, moving, the same": vp8x(2, riff(b"ANIM", bytes(6)), riff(b"ANMF", bytes(16) + vp8)),
+        "WebP, animated, a frame larger than its canvas": vp8x(2, riff(b"ANIM", bytes(6)), riff(b"ANMF", bytes(16) + vp8)),
         "JPEG, 4 gigapixels": jpeg(b"\xc0"),
         "JPEG, progressive, 4 gigapixels": jpeg(b"\xc2"),
         "GIF, 4 gigapixels": gif(65_535, 65_535),
@@ -361,29 +360,29 @@ def pictures():
     }
     for name, picture in found.items():
         source = write("picture.tfrecord", frame(example(entry(b"image/encoded", field(1, field(1, picture))))) * 3)
-        # A record and its copies.
+        # Room for a record and its copies.
         room = 4 * len(picture)
         attack(f"stats: {name}", ["stats", source], (0,), limit=room)
         attack("  report", ["report", source, "-o", at("picture.html")], (0,), limit=room)
         attack("  image_info", ["sql", f"SELECT image_info(\"image/encoded\") FROM '{source}'"], (0,), limit=room)
-    # Many that are large, but not too large: one is decoded at a time.
+    # Many large pictures within the limit: one is decoded at a time.
     source = write("picture.tfrecord", frame(example(entry(b"image/encoded", field(1, field(1, png(4000, 3300, 8, 6, 0, deflated(b"\0", 3300 * 16_001))))))) * 30)
     attack("report: 30 PNG of 13 million pixels", ["report", source, "-o", at("picture.html")], (0,))
-    check("a picture of 13 million pixels is shown", b"<image " in open(at("picture.html"), "rb").read())
+    check("a picture of 13 million pixels is not shown", b"<image " in open(at("picture.html"), "rb").read())
     noise = random.Random(5).randbytes(15 * MB)
     source = write("picture.tfrecord", b"".join(frame(example(entry(b"image/encoded", field(1, field(1, b"\xff\xd8\xff" + noise))))) for _ in range(60)))
     attack("report: 60 pictures of 15 MB", ["report", source, "-o", at("picture.html"), "--examples", "1000"], (0,), limit=4 * 15 * MB)
 
 
 def texts():
-    """Many features with long texts, of which each is another."""
+    """Many features with long, distinct texts."""
     def made(name, rows, columns):
         status, text, *_ = run(["sql", f"COPY (SELECT {', '.join(columns)} FROM generate_series(0, {rows - 1})) TO '{at(name)}'"])
         check(f"{name}: {text[-300:]}", status == 0)
         return at(name)
     long = [f"repeat(lpad(to_hex(value * 1000 + {n}), 8, '0'), 1250) AS t{n}" for n in range(50)]
     source = made("texts.tfrecord.gz", 1000, [*long, "value / 4 AS s"])
-    # A chunk of records, for each thread.
+    # Room for a chunk of records per thread.
     room = 64 * MB
     inflate = ["--limit", "inflate-ratio=10000"]
     attack("stats: 50 features of texts of 10 kB", ["stats", source, *inflate], (0,), limit=room)
@@ -393,9 +392,9 @@ def texts():
     attack("  report", ["report", source, "-o", at("texts.html"), *inflate], (0,), limit=room)
     attack("  report, 1,000 examples", ["report", source, "-o", at("texts.html"), "--examples", "1000", *inflate], (0,), limit=room)
     write("texts.pbtxt", "".join('feature { name: "t%d" type: BYTES string_domain { value: "a" } }\n' % n for n in range(50)).encode())
-    attack("  validate, no value is expected", ["validate", source, "--schema", at("texts.pbtxt"), "--update", at("new.pbtxt"), *inflate], (3,), limit=room)
+    attack("  validate, every value is unexpected", ["validate", source, "--schema", at("texts.pbtxt"), "--update", at("new.pbtxt"), *inflate], (3,), limit=room)
     attack("  validate, against itself", ["validate", source, "--baseline", source, "--max-drift", "0.1", *inflate], (0, 3), limit=2 * room)
-    # Features that are met one after another, each when those before it have taken all room that there was.
+    # Features that occur one after another, each after the ones before it have used up the memory for figures.
     late = [f"CASE WHEN value / 600 = {n} THEN lpad(CAST(value AS VARCHAR), 400, '0') END AS late{n}" for n in range(100)]
     late = made("late.tfrecord.gz", 60_000, ["value AS n", *late])
     attack("stats: 100 features one after another", ["stats", late, *inflate], (0,), limit=room)
@@ -422,30 +421,30 @@ def disks():
             names = [name for name in left(disk) if not os.path.basename(name).startswith(".tfarrow-")]
             for name in names:
                 count = subprocess.run([program, "count", os.path.join(disk, name)], capture_output=True, text=True)
-                check(f"{name} has its name, and is not whole: {count}", count.stdout == "1000\n")
-            check("what was done is kept", "--resume" in text or not names and "--jobs" not in more)
+                check(f"{name} has its final name and is incomplete: {count}", count.stdout == "1000\n")
+            check("complete outputs are not kept", "--resume" in text or not names and "--jobs" not in more)
             subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
             resume = ["--resume"] if "--resume" in text else []
             status, text, *_ = run(["convert", *sources, os.path.join(disk, "out/"), *more, *resume])
-            check(f"once there is room: {status}: {text}", status == 0 and len(left(disk)) == 8)
+            check(f"after the disk has grown: {status}: {text}", status == 0 and len(left(disk)) == 8)
             shutil.rmtree(os.path.join(disk, "out"))
             subprocess.run(["mount", "-o", "remount,size=1500k", disk], check=True)
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         for command in (["convert", sources[0], os.path.join(disk, "x.parquet")], ["convert", *sources, os.path.join(disk, "out/")], ["repair", sources[0], os.path.join(disk, "y.tfrecord")]):
             status, text, *_ = run(command)
-            print(f"{command[0] + ': to a disk that cannot be written':58} exit {status}  {text[:110]}", flush=True)
+            print(f"{command[0] + ': to a read-only disk':58} exit {status}  {text[:110]}", flush=True)
             check(f"a read-only disk: {status}: {text}", status == 1 and "Read-only" in text and disk in text)
-        check("nothing was written", left(disk) == [])
+        check("files on a read-only disk", left(disk) == [])
     finally:
         subprocess.run(["umount", disk], check=True)
     with open("/dev/full", "wb") as full:
         child = subprocess.run([program, "convert", sources[0], "-", "--to", "parquet"], stdout=full, stderr=subprocess.PIPE, text=True)
-    check(f"standard output that is full: {child.returncode}: {child.stderr}", child.returncode == 1 and "No space left" in child.stderr)
+    check(f"a full standard output: {child.returncode}: {child.stderr}", child.returncode == 1 and "No space left" in child.stderr)
 
 
 try:
     parts = (bombs, lengths, damaged, records, names, pictures, texts, columnar, disks)
-    # Names of parts after the program run these alone.
+    # Arguments after the program name the parts to run.
     for part in [part for part in parts if part.__name__ in sys.argv[2:] or not sys.argv[2:]]:
         print(f"-- {part.__name__}", flush=True)
         part()
@@ -453,5 +452,5 @@ finally:
     shutil.rmtree(folder)
 for failure in failures:
     print("FAILED", failure)
-print(f"hostile files: {'all hold' if not failures else str(len(failures)) + ' do not hold'}")
+print(f"hostile files: {'all checks passed' if not failures else str(len(failures)) + ' checks failed'}")
 sys.exit(bool(failures))

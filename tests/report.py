@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Open pages of `report` in headless Chromium, and hold them to what they promise.
+"""Open pages of `report` in headless Chromium, and check their contents, scripts and network requests.
 
     python3 tests/report.py target/release/tfarrow
 
-Needs Debian's chromium and chromium-driver, which it installs where it may and they are not there.
+Needs Debian's chromium and chromium-driver, and installs them if they are missing.
 """
 import base64
 import json
@@ -59,7 +59,7 @@ class Browser:
             return json.load(response)["value"]
 
     def open(self, path):
-        # What the browser's own first page asks for is none of ours.
+        # Discards the requests of the browser's start page.
         self.log("performance")
         self.call("POST", "/url", {"url": "file://" + path})
 
@@ -95,7 +95,7 @@ def field(number, data):
 
 
 def crc(data):
-    """CRC-32C, masked as TFRecord has it."""
+    """The masked CRC-32C of TFRecord."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte
@@ -131,7 +131,7 @@ def png(width, height, color):
 
 
 def hostile_set(path):
-    """Records whose names and values are markup, with images, broken ones among them, and boxes."""
+    """Records with markup in names and values, with boxes, and with images, some of them corrupt."""
     with open(path, "wb") as out:
         for index in range(40):
             features = {
@@ -148,14 +148,14 @@ def hostile_set(path):
 
 
 def check_clean(browser):
-    """Nothing went wrong in the page, and nobody was asked for anything."""
+    """The page has no errors and sends no network requests."""
     errors = [entry["message"] for entry in browser.log("browser")]
     assert not errors, errors
     for entry in browser.log("performance"):
         message = json.loads(entry["message"])["message"]
         if message["method"] == "Network.requestWillBeSent":
             url = message["params"]["request"]["url"]
-            # The browser itself brings the look of its fields.
+            # The browser loads the style of its input fields from chrome: URLs.
             assert url.startswith(("file://", "data:", "chrome://")), url
 
 
@@ -168,7 +168,7 @@ def column(browser, index):
 
 
 def check_table(browser):
-    """Sorting and searching, by the keyboard."""
+    """Sorting and searching work by keyboard."""
     names = browser.run(NAMES)
     focus = "document.querySelectorAll('#table thead button')[%d].focus()"
     tab, enter = "\ue004", "\ue007"
@@ -178,7 +178,7 @@ def check_table(browser):
     browser.keys(enter)
     assert browser.run(NAMES) != names or len(names) < 2, names
     assert sorted(browser.run(NAMES)) == sorted(names)
-    # By mean, which is the ninth: numbers are sorted as numbers, and what has none comes last.
+    # The ninth column is the mean: values are sorted as numbers, and empty cells are last.
     browser.run(focus % 8)
     browser.keys(enter)
     means = [value for value in column(browser, 8)]
@@ -216,7 +216,7 @@ def check_hostile(browser, folder, program):
     assert sorted(browser.run(broken)) == [8] * 24 + [64] * shown
     check_table(browser)
     check_clean(browser)
-    # A script that the page did not bring is not run.
+    # The content security policy blocks an added script.
     browser.run("const s = document.createElement('script'); s.textContent = 'document.title = 1'; document.body.append(s)")
     assert browser.run("return document.title") == HOSTILE[0]
     browser.log("browser")
@@ -237,7 +237,7 @@ def check_baseline(browser, folder, program):
 
 
 def check_wide(browser, folder, program):
-    """Many features: the page stays small, and says what it leaves out."""
+    """With many features the page stays small, and names the command that shows the others."""
     source, page = os.path.join(folder, "wide.tfrecord"), os.path.join(folder, "wide.html")
     with open(source, "wb") as out:
         out.write(frame(example({f"feature/{index:05}": [index, 1] for index in range(20000)})))
@@ -266,7 +266,7 @@ def main():
                         out.write(base64.b64decode(browser.call("GET", "/screenshot")))
             finally:
                 browser.close()
-    print(f"report: the pages hold, after {time.monotonic() - begun:.0f} s")
+    print(f"report: all pages passed after {time.monotonic() - begun:.0f} s")
 
 
 main()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Run the program on objects of an S3 server, and of a web server, and hold it to what it says of the files themselves.
+"""Run the program on objects of an S3 server and a web server, and compare its output with that for local files.
 
     python3 tests/stores.py target/release/tfarrow
 
-Installs the S3 server (moto, from PyPI) into a folder of target/, which is kept for the next time.
+Installs the S3 server (moto, from PyPI) into a folder of target/, which later runs use again.
 """
 import functools
 import http.server
@@ -22,7 +22,7 @@ PACKAGES = ["moto[server]==5.1.16", "boto3"]
 
 
 def python():
-    """The interpreter that has the packages, installed where they are not there yet."""
+    """The interpreter of an environment with the packages, which is created if it does not exist."""
     program, done = os.path.join(HOME, "bin", "python"), os.path.join(HOME, "installed")
     wanted = "\n".join(PACKAGES)
     if not os.path.exists(done) or open(done).read() != wanted:
@@ -34,7 +34,7 @@ def python():
 
 
 class Web(http.server.SimpleHTTPRequestHandler):
-    """Files by range, as any web server for large files gives them."""
+    """A web server that supports range requests, as servers of large files do."""
 
     def log_message(self, *_):
         pass
@@ -59,8 +59,7 @@ class Web(http.server.SimpleHTTPRequestHandler):
 
 
 class Whole(http.server.SimpleHTTPRequestHandler):
-    """Whole files alone, as Python's own server gives them, to whoever has the signature, and for no other request than
-    it is for: a URL that was signed for GET."""
+    """A web server without range requests, for URLs that are signed for GET: it rejects HEAD and other signatures."""
 
     def log_message(self, *_):
         pass
@@ -83,15 +82,15 @@ class Check:
         assert done.returncode == status, f"{args}: status {done.returncode}\n{done.stdout}{done.stderr}"
         return done
 
-    def says(self, args, expected):
+    def prints(self, args, expected):
         found = self.run(*args).stdout
         assert found == expected, f"{args}: found {found!r}, expected {expected!r}"
         self.count += 1
 
     def same(self, args, here, there):
-        """Both data sets give the same answer."""
+        """Both data sets give the same output."""
         put = lambda place: [arg.replace("SOURCE", place) for arg in args]
-        self.says(put(there), self.run(*put(here)).stdout)
+        self.prints(put(there), self.run(*put(here)).stdout)
 
     def refuses(self, args, *words):
         self.fails(args, *words, status=2)
@@ -144,14 +143,14 @@ def main():
     check.same(["head", "SOURCE"], "testdata/sequence.tfrecord", "s3://data/a b/sequence+1.tfrecord")
     check.same(["count", "SOURCE"], "testdata/compressed/*-of-00003*", "s3://data/sets/compressed/*-of-00003*")
     check.same(["count", "SOURCE"], "testdata/tfds/", "s3://data/sets/tfds/")
-    check.says(["sql", "--format", "csv", "SELECT \"set\", count(*) FROM 's3://data/hive/*/train-*' GROUP BY 1"], "set,count(*)\nshards,200\n")
-    check.says(["sql", "--format", "csv", "SELECT label FROM 's3://data/sets/shards/' LIMIT 0"], "label\n")
+    check.prints(["sql", "--format", "csv", "SELECT \"set\", count(*) FROM 's3://data/hive/*/train-*' GROUP BY 1"], "set,count(*)\nshards,200\n")
+    check.prints(["sql", "--format", "csv", "SELECT label FROM 's3://data/sets/shards/' LIMIT 0"], "label\n")
 
     out = os.path.join(HOME, "out")
     subprocess.run(["rm", "-rf", out], check=True)
     check.run("convert", "s3://data/sets/shards/", os.path.join(out, "parquet"))
     check.same(["sql", query], shards, os.path.join(out, "parquet") + "/")
-    # A server that sends no parts, and a URL with a query and with what URLs have to encode.
+    # A server without range requests, and a URL with a query string and with encoded characters.
     os.symlink(os.path.join(testdata, "shards", "train-00001-of-00004.tfrecord"), os.path.join(out, "a ü.tfrecord"))
     os.symlink(os.path.join(out, "parquet", "train-00001-of-00004.parquet"), os.path.join(out, "b.parquet"))
     for name in ["a%20%C3%BC.tfrecord", "b.parquet"]:
@@ -186,7 +185,7 @@ def main():
     check.refuses(["convert", shards, "s3://data/back", "--to", "tfrecord", "--shards", "2", "--compression", "gzip"], "is a shard of an existing set")
     check.fails(["convert", "testdata/corrupt/data_crc.tfrecord", "s3://data/damaged/"], "data_crc.tfrecord")
     assert s3_names("damaged/") == []
-    # Large enough for an upload in parts: 8 MiB each.
+    # Large enough for a multipart upload with parts of 8 MiB.
     big = os.path.join(out, "big.tfrecord")
     record = open("testdata/shards/train-00000-of-00004.tfrecord", "rb").read()
     with open(big, "wb") as file:
@@ -215,14 +214,14 @@ def main():
     assert s3_names("failed") == []
     check.same(["sql", query], shards, "s3://data/copied/all.parquet")
     create = "CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 's3://data/sets/shards/'; "
-    check.says(["sql", create + query.replace("'SOURCE'", "t")], check.run("sql", query.replace("SOURCE", shards)).stdout)
+    check.prints(["sql", create + query.replace("'SOURCE'", "t")], check.run("sql", query.replace("SOURCE", shards)).stdout)
 
     table = "CREATE EXTERNAL TABLE t (city VARCHAR, label BIGINT) STORED AS TFRECORD LOCATION 's3://data/grown/'; "
     check.run("sql", table + f"INSERT INTO t SELECT city, label FROM '{shards}'; INSERT INTO t VALUES ('x', 1)")
-    check.says(["sql", "--format", "csv", table + "SELECT count(*) AS n, count(label) AS l FROM t"], "n,l\n201,201\n")
+    check.prints(["sql", "--format", "csv", table + "SELECT count(*) AS n, count(label) AS l FROM t"], "n,l\n201,201\n")
 
-    # Google's store answers the same requests: the same server, by Google's names and variables.
-    # Without a signature it gives what is public, and takes nothing.
+    # Google Cloud Storage has the same API: the same server, with the URLs and variables of Google. Without a signature,
+    # the server allows reading public objects and no writing.
     account = os.path.join(out, "account.json")
     with open(account, "w") as file:
         json.dump({"gcs_base_url": endpoint, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}, file)
@@ -245,7 +244,7 @@ def main():
     unknown.same(["sql", query], shards, "s3://data/sets/shards/")
     check.count += unknown.count
     check.fails(["convert", shards, f"{site}/out/"], "cannot write to a web server")
-    print(f"stores: {check.count} answers hold")
+    print(f"stores: {check.count} checks passed")
     server.stop()
 
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hand what the program says of data sets to the tools that it says it for, and see that they read it.
+"""Check that the tools of TensorFlow read the schemas and statistics that the program prints.
 
     python3 tests/tensorflow.py target/release/tfarrow
 
-- schema.pbtxt, statistics and anomalies: TensorFlow Data Validation reads them, and finds nothing wrong with the data.
-- the feature spec in Python: TensorFlow parses every record by it.
-- features.json: TensorFlow Datasets reads the folder that it lies in.
+- schema.pbtxt, statistics and anomalies: TensorFlow Data Validation reads them, and finds no anomalies in the data.
+- the feature spec in Python: TensorFlow parses every record with it.
+- features.json: TensorFlow Datasets reads the folder of the file.
 
 Installs TensorFlow Data Validation 1.16.1 (which needs Python 3.11) and TensorFlow Datasets from PyPI into folders of
 target/, some gigabytes in ten minutes, so that .ci/run does not call it. TFDV_PYTHON and TFDS_PYTHON name interpreters
-that have them already.
+that have the packages.
 """
 import os
 import shutil
@@ -21,7 +21,7 @@ import venv
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 EXAMPLES = ["scalar.tfrecord", "ragged.tfrecord", "numbers.tfrecord", "states.tfrecord", "text.tfrecord", "shards"]
-# The pins of TFDV contradict each other, so that it is installed piece by piece.
+# The pinned versions of TFDV conflict, so that its packages are installed one group at a time.
 TFDV = [
     ["--no-deps", "tensorflow-data-validation==1.16.1", "tfx-bsl==1.16.1", "tensorflow-metadata==1.16.1"],
     ["tensorflow-cpu==2.16.*", "pyarrow==10.0.1", "pandas<2", "numpy<2", "absl-py", "joblib", "pyfarmhash", "six",
@@ -70,7 +70,7 @@ print(f"{count} records, TFDS {tfds.__version__}")
 
 
 def python(variable, home, packages):
-    """The interpreter that has the packages, installed where they are not there yet."""
+    """The interpreter of an environment with the packages, which is created if it does not exist."""
     if variable in os.environ:
         return os.environ[variable]
     program, done = os.path.join(home, "bin", "python"), os.path.join(home, "installed")
@@ -82,8 +82,8 @@ def python(variable, home, packages):
     return program
 
 
-def say(program, *args):
-    """What the program prints, which may have found something (3)."""
+def standard_output(program, *args):
+    """The standard output of the program. Exit status 3, which reports findings, is allowed."""
     done = subprocess.run([program, *args], stdout=subprocess.PIPE)
     assert done.returncode in (0, 3), (args, done.returncode)
     return done.stdout
@@ -104,23 +104,23 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             write = lambda file, content: open(os.path.join(folder, file), "wb").write(content)
             write("empty.pbtxt", b"")
-            write("schema.pbtxt", say(program, "schema", data, "--format", "pbtxt"))
-            write("spec.py", say(program, "schema", data, "--format", "python"))
-            write("stats.pb", say(program, "stats", data, "--format", "pb"))
+            write("schema.pbtxt", standard_output(program, "schema", data, "--format", "pbtxt"))
+            write("spec.py", standard_output(program, "schema", data, "--format", "python"))
+            write("stats.pb", standard_output(program, "stats", data, "--format", "pb"))
             if name == "shards":
-                write("slices.pb", say(program, "stats", data, "--by", "city", "--format", "pb"))
+                write("slices.pb", standard_output(program, "stats", data, "--by", "city", "--format", "pb"))
             empty = os.path.join(folder, "empty.pbtxt")
-            write("anomalies.pbtxt", say(program, "validate", data, "--schema", empty, "--format", "pbtxt"))
+            write("anomalies.pbtxt", standard_output(program, "validate", data, "--schema", empty, "--format", "pbtxt"))
             print(f"{name}: {run(tfdv, READ_BY_TFDV, folder, data)}", flush=True)
     tfds = python("TFDS_PYTHON", os.path.join(ROOT, "target", "tfds"), TFDS)
     with tempfile.TemporaryDirectory() as folder:
         shards = os.path.join(folder, "shards")
         shutil.copytree(os.path.join(ROOT, "testdata", "tfds"), shards)
-        # In the place of the one that TFDS wrote.
-        features = say(program, "schema", shards, "--format", "features-json")
+        # Replaces the features.json that TFDS wrote.
+        features = standard_output(program, "schema", shards, "--format", "features-json")
         with open(os.path.join(shards, "features.json"), "wb") as out:
             out.write(features)
-        count = say(program, "count", shards).decode().strip()
+        count = standard_output(program, "count", shards).decode().strip()
         print(f"features.json: {run(tfds, READ_BY_TFDS, shards, count)}")
 
 
