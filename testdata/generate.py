@@ -530,7 +530,7 @@ def same_in_cpp(payload, is_sequence):
 def spell(answer):
     """A kernel's result as text for a README."""
     if answer is None:
-        return "refuses"
+        return "rejects"
     if answer == "absent":
         return "nothing"
     kind, values = next(iter(answer.items()))
@@ -573,7 +573,7 @@ def describe(path, payloads, is_sequence=False):
     for suffix in (".gz", ".tfrecord"):
         path = path.removesuffix(suffix)
     read = [upb_reading(p, is_sequence) for p in payloads]
-    assert None not in read, f"{path}: FromString refuses a record"
+    assert None not in read, f"{path}: FromString rejects a record"
     lines = [json.dumps(r, separators=(",", ":"), ensure_ascii=False) for r in read]
     write_text(path + ".json", ["[", ",\n".join(lines), "]"] if lines else ["[]"])
 
@@ -780,10 +780,13 @@ def magic():
 
 
 def wire():
-    rows = ["# Odd forms that TensorFlow reads", "",
+    rows = ["# Unusual forms that TensorFlow reads",
+            "",
             "Written by generate.py. `FromString` and the C++ parser agree on all of them. TensorFlow's hand-written `tf.io.parse_single_example`",
-            "does not always: the last column has what it reads where that is something else, a record each. (\"nothing\" is no value.)", "",
-            "| file | what | parse_single_example |", "|---|---|---|"]  # fmt: skip
+            "differs on some: the last column has its result for each record, or \"same\". (\"nothing\" is an empty result.)",
+            "",
+            "| file | form | parse_single_example |",
+            "|---|---|---|"]  # fmt: skip
     for name, (what, payloads) in WIRE.items():
         is_sequence = name.startswith("sequence_")
         save(f"wire/{name}.tfrecord", payloads, is_sequence=is_sequence)
@@ -797,16 +800,19 @@ def fast_difference(payload):
     upb = upb_reading(payload, False)["features"]
     answers = {n: fast_reading(payload, n) for n in sorted(set(upb) | {"x"})}
     if None in answers.values():
-        return "refuses"
+        return "rejects"
     odd = {n: a for n, a in answers.items() if a != as_kernel(upb.get(n))}
     return ", ".join(spell(a) for a in odd.values()) or "same"
 
 
 def wire_disputed():
-    rows = ["# Odd forms on which TensorFlow's own parsers disagree", "",
-            "Written by generate.py. NAME.json, where FromString reads the file, has what it reads. The last columns have what each reads as",
-            "feature `x` (the feature list, for a SequenceExample): one answer for all records, or one a record.", "",
-            "| file | what | FromString (upb) | C++ | parse_single_example |", "|---|---|---|---|---|"]  # fmt: skip
+    rows = ["# Unusual forms on which TensorFlow's own parsers disagree",
+            "",
+            "Written by generate.py. If FromString reads a file, NAME.json has its result. The last columns have the result of each parser for",
+            "feature `x` (for a SequenceExample, the feature list): one result for all records, or one for each record.",
+            "",
+            "| file | form | FromString (upb) | C++ | parse_single_example |",
+            "|---|---|---|---|---|"]  # fmt: skip
     for name, (what, payloads) in DISPUTED.items():
         is_sequence, path = name.startswith("sequence_"), f"wire_disputed/{name}.tfrecord"
         write(path, payloads)
@@ -818,7 +824,7 @@ def wire_disputed():
             assert all(u is not None and "l" not in u["feature_lists"] for u in upb)
             rows.append(f"| {name} | {what} | no such list | {'; '.join(str(cpp_steps(p, 'l')) for p in payloads)} | |")
             continue
-        answers = [["refuses" if u is None else spell(as_kernel(u["features"].get("x"))) for u in upb]]
+        answers = [["rejects" if u is None else spell(as_kernel(u["features"].get("x"))) for u in upb]]
         answers += [[spell(read(p, "x")) for p in payloads] for read in (cpp_reading, fast_reading)]
         assert answers[0] != answers[1], f"{name} is not disputed"
         rows.append(f"| {name} | {what} | " + " | ".join("; ".join(dict.fromkeys(a)) for a in answers) + " |")
@@ -826,10 +832,13 @@ def wire_disputed():
 
 
 def wire_bad():
-    rows = ["# Records that TensorFlow refuses", "",
-            "Written by generate.py. `FromString` and the C++ parser refuse all of them. The last column has what `tf.io.parse_single_example` makes",
-            "of them: it checks less.", "",
-            "| file | what | FromString (upb) | C++ | parse_single_example |", "|---|---|---|---|---|"]  # fmt: skip
+    rows = ["# Records that TensorFlow rejects",
+            "",
+            "Written by generate.py. `FromString` and the C++ parser reject all of them. The last column has the result of",
+            "`tf.io.parse_single_example`, which checks less.",
+            "",
+            "| file | form | FromString (upb) | C++ | parse_single_example |",
+            "|---|---|---|---|---|"]  # fmt: skip
     for name, (what, payloads) in BAD.items():
         is_sequence, path = name.startswith("sequence_"), f"wire_bad/{name}.tfrecord"
         write(path, payloads)
@@ -838,7 +847,7 @@ def wire_bad():
             assert upb_reading(payload, is_sequence) is None, f"{path}: FromString reads it"
             assert cpp_reading(payload, "x") is None, f"{path}: C++ reads it"
         fast = "" if is_sequence else "; ".join(spell(fast_reading(p, "x")) for p in payloads)
-        rows.append(f"| {name} | {what} | refuses | refuses | {fast} |".replace("|  |", "| |"))
+        rows.append(f"| {name} | {what} | rejects | rejects | {fast} |".replace("|  |", "| |"))
     write_text("wire_bad/README.md", rows)
 
 
@@ -874,9 +883,13 @@ def corrupt(rng):
         "trailing.tfrecord.gz": (zipped + b"\x00" * 7, "seven zeros after the gzip member"),
     }
     assert len(good) == 3 * start
-    rows = ["# Damaged files", "",
-            "Written by generate.py: good.tfrecord with one thing wrong. Records count from 0. The last column has how many records",
-            "TensorFlow reads, and its error.", "", "| file | what | TensorFlow |", "|---|---|---|"]  # fmt: skip
+    rows = ["# Corrupt files",
+            "",
+            "Written by generate.py: copies of good.tfrecord with one fault each. Records are numbered from 0. The last column is the",
+            "number of records that TensorFlow reads, and its error.",
+            "",
+            "| file | fault | TensorFlow |",
+            "|---|---|---|"]  # fmt: skip
     for name, (content, what) in files.items():
         write_bytes(f"corrupt/{name}", content)
         read, error = 0, "no error"
