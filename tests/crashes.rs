@@ -233,7 +233,7 @@ fn resuming_a_complete_run_succeeds_and_writes_nothing() {
         // Without --resume, existing outputs are an error.
         let stderr = tfarrow(&args).ends(2);
         assert!(
-            stderr.contains("is there already") || stderr.contains("is a shard of an existing set"),
+            stderr.contains("already exists") || stderr.contains("is a shard of an existing set"),
             "{args:?}: {stderr}"
         );
     }
@@ -274,7 +274,7 @@ fn resuming_a_complete_run_fails_if_an_output_differs() {
         let refused = |args: &[&str]| {
             let before = state(&dest);
             let stderr = tfarrow(args).ends(1);
-            let expected = "is there already, and is not what this conversion makes; --overwrite replaces it";
+            let expected = "already exists, and differs from the output of this conversion; --overwrite replaces it";
             assert!(stderr.contains(expected) && stderr.contains(text(&dest)), "{stderr}");
             assert!(state(&dest) == before);
         };
@@ -336,7 +336,7 @@ fn resuming_a_complete_run_reports_its_skipped_records_again() {
         // A quarantine with other records is an error, and is kept.
         fs::write(&lost, frame::file([b"other"])).unwrap();
         let stderr = tfarrow(&[&args[..], &["--resume"]].concat()).ends(1);
-        assert!(stderr.contains("lost.tfrecord: is there already, and is not what"), "{stderr}");
+        assert!(stderr.contains("lost.tfrecord: already exists, and differs"), "{stderr}");
         assert_eq!(fs::read(&lost).unwrap(), frame::file([b"other"]));
         // A missing quarantine is written again.
         fs::remove_file(&lost).unwrap();
@@ -424,7 +424,7 @@ fn a_second_run_with_the_same_quarantine_is_refused_at_its_start() {
     assert_eq!(wait(child).code(), Some(3));
     assert_eq!(frame::read(&fs::read(&lost).unwrap()).unwrap().len(), 1);
     let stderr = tfarrow(&[&["convert", text(&source), &place("two")][..], &more].concat()).ends(2);
-    assert!(stderr.contains("lost.tfrecord: is there already; --overwrite replaces it"), "{stderr}");
+    assert!(stderr.contains("lost.tfrecord: already exists; --overwrite replaces it"), "{stderr}");
     assert_eq!(hidden(folder.path()), [""; 0]);
 }
 

@@ -194,7 +194,7 @@ def damaged():
     each("2,000 gzip members with junk between them", gaps, gathering + others)
     attack("diff: 2,000 gzip members with junk between them", ["diff", gaps, gaps, *skip], (3,))
     for command in ("head", "count"):
-        attack(f"{command}: 2,000 gzip members with junk between them", [command, gaps], (1,), message="is followed by something else")
+        attack(f"{command}: 2,000 gzip members with junk between them", [command, gaps], (1,), message="is followed by other data")
     # One record in each 2 MB of junk.
     with gzip.open(at("sparse.tfrecord.gz"), "wb", 6) as file:
         noise, zeros = random.Random(2).randbytes(10_000), bytes(2 * MB)

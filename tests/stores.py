@@ -177,11 +177,11 @@ def main():
     check.same(["head", "SOURCE", "-n", "200", "--full"], shards, "s3://data/back")
     one = [shards + "train-00000-of-00004.tfrecord", "s3://data/one.arrow"]
     check.run("convert", *one)
-    check.refuses(["convert", *one], "s3://data/one.arrow: is there already; --overwrite")
+    check.refuses(["convert", *one], "s3://data/one.arrow: already exists; --overwrite")
     check.run("convert", *one, "--overwrite")
     check.refuses(["convert", shards, "gcs://data/converted/"], "no URL that is known")
     check.fails(["convert", one[0], "s3://data.parquet"], "names a store without an object in it")
-    check.refuses(["convert", shards, "s3://data/converted"], "(and 3 more outputs): is there already")
+    check.refuses(["convert", shards, "s3://data/converted"], "(and 3 more outputs): already exists")
     check.refuses(["convert", shards, "s3://data/back", "--to", "tfrecord", "--shards", "2", "--compression", "gzip"], "is a shard of an existing set")
     check.fails(["convert", "testdata/corrupt/data_crc.tfrecord", "s3://data/damaged/"], "data_crc.tfrecord")
     assert s3_names("damaged/") == []

@@ -186,7 +186,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "ROWS")]
     pub(crate) row_group_rows: Option<std::num::NonZeroUsize>,
     /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
-    /// compared with what the conversion makes, and nothing is written
+    /// compared with the output of the conversion, and nothing is written
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
@@ -448,7 +448,7 @@ pub(crate) struct Verify {
     /// Maximum number of faults to list; further ones are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) max_faults: usize,
-    /// Type of the records; a record that is no message of the type is a fault (an Example is also a SequenceExample)
+    /// Type of the records; a record that is not a message of this type is a fault (an Example is also a SequenceExample)
     #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto")]
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
@@ -489,7 +489,7 @@ pub(crate) struct Repair {
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Resume this repair: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
-    /// compared with what the repair makes, and nothing is written
+    /// compared with the output of the repair, and nothing is written
     #[arg(long)]
     pub(crate) resume: bool,
     #[command(flatten)]
@@ -571,7 +571,7 @@ pub(crate) enum SchemaFormat {
     Rust,
     /// CREATE EXTERNAL TABLE, with every column declared
     Sql,
-    /// What TensorFlow Datasets reads beside the shards
+    /// The features.json file of TensorFlow Datasets
     FeaturesJson,
     /// A schema.pbtxt, as TensorFlow Data Validation infers it
     Pbtxt,

@@ -329,10 +329,10 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LengthCrc { expected, found } => {
-                write!(f, "the length's CRC is {found:#010x}, expected {expected:#010x}: the file is damaged here")
+                write!(f, "the length's CRC is {found:#010x}, expected {expected:#010x}: the file is corrupt here")
             }
             Self::DataCrc { expected, found } => {
-                write!(f, "the data's CRC is {found:#010x}, expected {expected:#010x}: the record is damaged")
+                write!(f, "the data's CRC is {found:#010x}, expected {expected:#010x}: the record is corrupt")
             }
             Self::Truncated { found, expected: Some(expected) } => {
                 write!(f, "the file ends inside this record: found {found} of {expected} bytes")
@@ -382,11 +382,11 @@ fn is_maximum(name: Limit, limit: u64) -> bool {
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::PastEnd => "a field goes on past the end of its message",
+            Self::PastEnd => "a field extends past the end of its message",
             Self::LongVarint => "a varint is longer than protobuf allows",
             Self::FieldNumber => "a field number is out of range",
             Self::WireType => "a wire type is 6 or 7, which do not exist",
-            Self::Group => "a group begins or ends alone",
+            Self::Group => "a group has no start or no end",
             Self::Depth => return write!(f, "groups are nested deeper than the limit {} allows", Limit::Nesting),
             Self::PackedLength => "a packed float list is no multiple of 4 bytes long",
             Self::Key => "a feature's name is not UTF-8",

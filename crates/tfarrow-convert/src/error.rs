@@ -88,6 +88,13 @@ pub enum Error {
         /// The output.
         path: PathBuf,
     },
+    /// A source was changed or removed during the conversion, so that some of its records are old and others new.
+    SourceChanged {
+        /// The source.
+        path: PathBuf,
+        /// The error of reading its size and time; `None` if they differ.
+        source: Option<io::Error>,
+    },
     /// The caller cancelled the operation.
     Cancelled,
 }
@@ -120,6 +127,7 @@ impl Error {
             | Self::Incomparable(_)
             | Self::Data(_)
             | Self::Differs { .. }
+            | Self::SourceChanged { .. }
             | Self::Cancelled => false,
         }
     }
@@ -146,6 +154,7 @@ impl Error {
             | Self::Usage(_)
             | Self::Incomparable(Incomparable::Left(_) | Incomparable::Right(_))
             | Self::Data(_)
+            | Self::SourceChanged { .. }
             | Self::Cancelled => Vec::new(),
         }
     }
@@ -163,7 +172,7 @@ impl Error {
     /// an I/O operation failed, or a source is corrupt, which can be repaired or skipped.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
-            Self::Cancelled => true,
+            Self::Cancelled | Self::SourceChanged { .. } => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::Io(_)) || e.is_damage(),
             _ => false,
         }
@@ -210,9 +219,9 @@ impl fmt::Display for Error {
             Self::Columns { path: Some(path), source } => write!(f, "{}: {source}", path.display()),
             Self::Columns { path: None, source } => source.fmt(f),
             Self::NotASchema { path, source } => write!(f, "{}: not a schema: {source}", path.display()),
-            Self::Exists { path, others: 0 } => write!(f, "{}: is there already", path.display()),
+            Self::Exists { path, others: 0 } => write!(f, "{}: already exists", path.display()),
             Self::Exists { path, others } => {
-                write!(f, "{} (and {others} more outputs): is there already", path.display())
+                write!(f, "{} (and {others} more outputs): already exists", path.display())
             }
             Self::Interrupted { folder, is_other: false } => {
                 write!(f, "{}: a conversion to this folder was interrupted", folder.display())
@@ -234,7 +243,14 @@ impl fmt::Display for Error {
             ),
             Self::Usage(message) | Self::NoFormat(message) | Self::Data(message) => f.write_str(message),
             Self::Differs { path } => {
-                write!(f, "{}: is there already, and is not what this conversion makes", path.display())
+                write!(f, "{}: already exists, and differs from the output of this conversion", path.display())
+            }
+            Self::SourceChanged { path, source: None } => {
+                let why = "was changed while it was read; convert it again after writing to it has ended";
+                write!(f, "{}: {why}", path.display())
+            }
+            Self::SourceChanged { path, source: Some(error) } => {
+                write!(f, "{}: was removed while it was read: {error}", path.display())
             }
             Self::Cancelled => f.write_str("stopped"),
         }
@@ -259,6 +275,7 @@ impl std::error::Error for Error {
             Self::Columns { source, .. } => Some(source),
             Self::NotASchema { source: NotASchema::Json(source), .. } => Some(source),
             Self::NotASchema { source: NotASchema::Schema(source), .. } => Some(source),
+            Self::SourceChanged { source: Some(source), .. } => Some(source),
             Self::Exists { .. }
             | Self::Interrupted { .. }
             | Self::NoFormat(_)
@@ -269,6 +286,7 @@ impl std::error::Error for Error {
             | Self::Incomparable(_)
             | Self::Data(_)
             | Self::Differs { .. }
+            | Self::SourceChanged { source: None, .. }
             | Self::Cancelled => None,
         }
     }

@@ -176,7 +176,7 @@ impl Error {
         let path = path.into();
         let error = match fs::read_link(&path) {
             Ok(target) if error.kind() == io::ErrorKind::NotFound => {
-                io::Error::new(error.kind(), format!("is a link that leads nowhere, to {}", shown(&target)))
+                io::Error::new(error.kind(), format!("is a link to {}, which does not exist", shown(&target)))
             }
             _ => error,
         };
@@ -288,8 +288,8 @@ impl fmt::Display for ErrorKind {
                 write!(f, "record {record}: the {compression} data {damage} at byte {offset} of the file")
             }
             Self::Checksum { part, .. } => {
-                let way_out = "take the file from a copy, or make it again";
-                write!(f, "{part} is not as it was written: its checksum does not hold; {way_out}")
+                let way_out = "restore the file from a copy, or write it again";
+                write!(f, "{part} is corrupt: its checksum does not match; {way_out}")
             }
             Self::NoShards { looked, skipped_files } => {
                 let before = if *skipped_files == SkippedFiles::default() { "" } else { "; " };
@@ -307,11 +307,11 @@ impl fmt::Display for ErrorKind {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Truncated => f.write_str("ends too early,"),
-            Self::Trailing => f.write_str("is followed by something else,"),
-            Self::Corrupt(why) => write!(f, "is damaged ({why})"),
+            Self::Truncated => f.write_str("is truncated"),
+            Self::Trailing => f.write_str("is followed by other data"),
+            Self::Corrupt(why) => write!(f, "is corrupt ({why})"),
             Self::Bomb { limit } => {
-                write!(f, "becomes more than {limit} times as long, as a bomb would (limit {}),", Limit::InflateRatio)
+                write!(f, "expands more than {limit} times, like a decompression bomb (limit {}),", Limit::InflateRatio)
             }
         }
     }

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
             "{files} without checksums (the first: {first}): verified only that the content can be read"
         ));
     }
-    let (files, records) = (plural(shards.len() as u64, "file"), plural(verified.records, "sound record"));
+    let (files, records) = (plural(shards.len() as u64, "file"), plural(verified.records, "valid record"));
     stderr::print(&format!("{files}, {records}, {}: {}", size(verified.bytes), found.summary()));
     Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
 }

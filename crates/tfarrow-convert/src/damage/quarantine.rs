@@ -250,7 +250,7 @@ fn records_of(path: &Path) -> Result<RecordSet> {
     let mut set = RecordSet::default();
     for shard in resolve(&[path])? {
         if shard.format != ShardFormat::TfRecord {
-            return refuse(path, "is there already, and is not a quarantine; name another file");
+            return refuse(path, "already exists, and is not a quarantine; name another file");
         }
         let mut reader = ShardReader::open(&shard, &ReadOptions::default())?;
         while let Some(records) = reader.next()? {

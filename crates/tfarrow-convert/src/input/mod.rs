@@ -332,11 +332,8 @@ impl<S: UnitSource> OpenShard<S> {
         let Some(before) = &self.version else { return Ok(()) };
         match FileVersion::of(&self.local) {
             Ok(now) if now == *before => Ok(()),
-            Ok(_) => {
-                let why = "was changed while it was read; convert it again after writing to it has ended";
-                Err(Error::io(&self.path, io::Error::other(why)))
-            }
-            Err(e) => Err(Error::io(&self.path, io::Error::new(e.kind(), format!("vanished while it was read: {e}")))),
+            Ok(_) => Err(Error::SourceChanged { path: self.path.to_path_buf(), source: None }),
+            Err(error) => Err(Error::SourceChanged { path: self.path.to_path_buf(), source: Some(error) }),
         }
     }
 
@@ -453,7 +450,7 @@ mod tests {
         let error = read_while(PartialTail::Fail, append).unwrap_err().to_string();
         assert!(error.contains("a.tfrecord: was changed while it was read"), "{error}");
         let error = read_while(PartialTail::Fail, |path| fs::remove_file(path).unwrap()).unwrap_err().to_string();
-        assert!(error.contains("a.tfrecord: vanished while it was read"), "{error}");
+        assert!(error.contains("a.tfrecord: was removed while it was read"), "{error}");
         // A file that may grow is accepted.
         assert!(read_while(PartialTail::Ignore, append).is_ok());
         // A file that is overwritten with other bytes of the same length has another time.

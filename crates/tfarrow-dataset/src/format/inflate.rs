@@ -29,7 +29,7 @@ const AT_END: [(&str, usize); 2] = [("incorrect data check", 4), ("incorrect len
 /// Message for compressed bytes that do not inflate. The decoder's own message would depend on the sizes of reads.
 const CORRUPT: &str = "it does not inflate";
 /// Message for a member in which the next one begins.
-const TRUNCATED_MEMBER: &str = "it is cut short, and another member begins here";
+const TRUNCATED_MEMBER: &str = "truncated member, followed by another member";
 
 /// Decompresses a stream.
 pub(crate) struct Inflate {

@@ -107,7 +107,7 @@ impl ShardFormat {
         if head.starts_with(PARQUET) { Some(Self::Parquet) } else { head.starts_with(ARROW).then_some(Self::Arrow) }
     }
 
-    /// Returns whether a file with unknown first bytes contains a sound record after a damaged first one. Searches as many
+    /// Returns whether a file with unknown first bytes contains a valid record after a damaged first one. Searches as many
     /// bytes as records usually take.
     ///
     /// # Errors

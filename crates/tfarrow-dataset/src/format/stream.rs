@@ -1,6 +1,6 @@
 //! The decompressed bytes of a shard.
 //!
-//! The first bytes determine the compression. Most shards begin with a sound record, compressed or not. If one does not,
+//! The first bytes determine the compression. Most shards begin with a valid record, compressed or not. If one does not,
 //! [`Stream::settle`] determines whether it is another format, or TFRecord whose first length is corrupt and happens to be a
 //! magic number.
 

@@ -373,7 +373,7 @@ fn foreign(stream: &Stream, size: Option<u64>, path: &Path) -> Option<ErrorKind>
     // The header of a gzip file may be corrupt.
     let is_broken_gzip = compression == Compression::None && head.starts_with(&[0x1f, 0x8b]);
     let known = match is_broken_gzip {
-        true => Some("starts like gzip, but its header is damaged".to_owned()),
+        true => Some("starts like gzip, but its header is corrupt".to_owned()),
         false => magic::known(head),
     };
     let is_known = known.is_some() && !is_broken_gzip && !stream.holds_record();

@@ -51,7 +51,7 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 ///   path.
 /// - A file: read whatever its format, an empty file as a shard without records.
 /// - A folder: the files in it and below it that have one of the formats in `filter`. Also files that are named like
-///   TFRecord files or numbered like shards, and files with a sound record after a damaged one, so that damage is not
+///   TFRecord files or numbered like shards, and files with a valid record after a damaged one, so that damage is not
 ///   skipped silently. Links to folders inside of the source are not followed, since their files are found anyway.
 /// - A shard spec, `train@10` or `train@10.tfrecord`: the shards `train-00000-of-00010` to `train-00009-of-00010`, with
 ///   any extension. All of them must exist; an empty file is a shard without records.

@@ -138,7 +138,7 @@ fn truncation_of_compressed_data_is_reported_at_any_byte() {
         assert_eq!(data, records);
         assert_eq!(
             error.unwrap().to_string(),
-            format!("x: record 3: the {compression} data ends too early, at byte {} of the file", stored.len() - 1)
+            format!("x: record 3: the {compression} data is truncated at byte {} of the file", stored.len() - 1)
         );
     }
 }
@@ -172,7 +172,7 @@ fn bytes_after_compressed_data_are_reported() {
             assert_eq!(
                 error.unwrap().to_string(),
                 format!(
-                    "x: record 1: the {compression} data is followed by something else, at byte {} of the file",
+                    "x: record 1: the {compression} data is followed by other data at byte {} of the file",
                     stored.len()
                 )
             );

@@ -80,11 +80,11 @@ fn corrupt_files_of_tensorflow_are_errors() {
         ("truncated_crc", 2, "record 2 (byte 144): the file ends inside this record"),
         ("trailing", 3, "record 3 (byte 216): the file ends inside a record's header"),
         ("garbage", 0, "not TFRecord: the file is"),
-        ("truncated.tfrecord.gz", 0, "record 0: the gzip data ends too early,"),
-        ("truncated_trailer.tfrecord.gz", 3, "record 3: the gzip data ends too early,"),
-        ("bad_deflate.tfrecord.gz", 2, "record 2: the gzip data is damaged (it does not inflate)"),
-        ("bad_gzip_crc.tfrecord.gz", 3, "record 3: the gzip data is damaged (incorrect data check)"),
-        ("trailing.tfrecord.gz", 3, "record 3: the gzip data is followed by something else,"),
+        ("truncated.tfrecord.gz", 0, "record 0: the gzip data is truncated"),
+        ("truncated_trailer.tfrecord.gz", 3, "record 3: the gzip data is truncated"),
+        ("bad_deflate.tfrecord.gz", 2, "record 2: the gzip data is corrupt (it does not inflate)"),
+        ("bad_gzip_crc.tfrecord.gz", 3, "record 3: the gzip data is corrupt (incorrect data check)"),
+        ("trailing.tfrecord.gz", 3, "record 3: the gzip data is followed by other data"),
     ] {
         let file = if name.contains('.') { name.to_owned() } else { format!("{name}.tfrecord") };
         let shard = shard_of(&testdata("corrupt").join(file));

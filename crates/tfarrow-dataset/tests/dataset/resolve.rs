@@ -284,7 +284,7 @@ fn links_are_followed_without_loops() {
     symlink("nowhere", d.join("gone.json")).unwrap();
     check(&folder, "d", &["a", "elsewhere/c", "sub/b", "x", "y"]);
     symlink("nowhere", d.join("gone")).unwrap();
-    refused(&folder, "d/gone", "F/d/gone: is a link that leads nowhere, to nowhere");
+    refused(&folder, "d/gone", "F/d/gone: is a link to nowhere, which does not exist");
     assert!(resolve(&[&d]).unwrap_err().to_string().contains("gone"));
     check(&folder, "d/?", &["a", "x", "y"]);
 }
