@@ -2,6 +2,12 @@
 //! name no options, and the paths of the documentation exist.
 //!
 //! The sources are parsed by `syn`; code that only tests compile is left out.
+//!
+//! ```sh
+//! cargo test --manifest-path tests/tidy/Cargo.toml
+//! ```
+
+#![cfg(test)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -112,9 +118,8 @@ fn root() -> PathBuf {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = tfarrow_testkit::golden::files(folder).unwrap();
-    files.retain(|path| path.is_file());
-    files
+    let entries = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().map(Result::unwrap);
+    entries.filter(|entry| entry.file_type().is_file()).map(|entry| entry.into_path()).collect()
 }
 
 /// The crates of the workspace by name.
