@@ -45,13 +45,13 @@ impl Csv {
     }
 
     fn cell(&mut self, column: &dyn Array, row: usize) -> io::Result<()> {
-        let value = Value::of(column, row).map_err(|e: ArrowError| io::Error::other(e))?;
+        let value = match Value::of(column, row).map_err(|e: ArrowError| io::Error::other(e))? {
+            Value::Bytes(bytes) => std::str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text),
+            value => value,
+        };
         match value {
             Value::Null => {}
             Value::Text(value) => text(&mut self.line, value, self.style),
-            Value::Bytes(bytes) if let Ok(value) = std::str::from_utf8(bytes) => {
-                text(&mut self.line, value, self.style)
-            }
             Value::Float(value) if !value.is_finite() => self.line.extend(json::not_finite(value.into()).bytes()),
             Value::Double(value) if !value.is_finite() => self.line.extend(json::not_finite(value).bytes()),
             Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.style),

@@ -81,21 +81,8 @@ impl<'a> Value<'a> {
             DataType::FixedSizeList(..) => Self::List(array.as_fixed_size_list().value(row)),
             DataType::Map(..) => Self::List(std::sync::Arc::new(array.as_map().value(row))),
             DataType::Struct(_) => Self::Struct(array.as_struct(), row),
-            DataType::Dictionary(..) => {
-                let dictionary = array.as_any_dictionary();
-                return match Self::of(dictionary.keys(), row)? {
-                    Self::Int(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
-                    Self::UInt(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
-                    _ => Ok(Self::Null),
-                };
-            }
-            DataType::RunEndEncoded(..) => downcast_run_array!(
-                array => return Self::of(array.values().as_ref(), array.get_physical_index(row)),
-                _ => Self::Other(text()?)
-            ),
-            DataType::Union(..) => {
-                let union = array.as_union();
-                return Self::of(union.child(union.type_id(row)).as_ref(), union.value_offset(row));
+            DataType::Dictionary(..) | DataType::RunEndEncoded(..) | DataType::Union(..) => {
+                return Self::of_encoded(array, row);
             }
             DataType::Timestamp(..)
             | DataType::Date32
@@ -105,6 +92,25 @@ impl<'a> Value<'a> {
             | DataType::Duration(_)
             | DataType::Interval(_) => Self::Other(text()?),
         })
+    }
+
+    /// The value that a key, a run or a variant refers to in a child array.
+    fn of_encoded(array: &'a dyn Array, row: usize) -> Result<Self, ArrowError> {
+        if let DataType::Union(..) = array.data_type() {
+            let union = array.as_union();
+            return Self::of(union.child(union.type_id(row)).as_ref(), union.value_offset(row));
+        }
+        if let Some(dictionary) = array.as_any_dictionary_opt() {
+            return match Self::of(dictionary.keys(), row)? {
+                Self::Int(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
+                Self::UInt(key) => Self::of(dictionary.values().as_ref(), usize::try_from(key).unwrap_or_default()),
+                _ => Ok(Self::Null),
+            };
+        }
+        downcast_run_array!(
+            array => Self::of(array.values().as_ref(), array.get_physical_index(row)),
+            _ => Ok(Self::Other(array_value_to_string(array, row)?))
+        )
     }
 }
 
