@@ -1,9 +1,9 @@
 //! Parquet files: pieces are encoded row groups.
 
-mod dictionary;
+mod encoding;
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     mem,
     ops::Range,
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, SchemaRef};
 use parquet::{
     arrow::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
@@ -21,13 +21,14 @@ use parquet::{
     errors::ParquetError,
     file::{
         metadata::KeyValue,
-        properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr},
+        properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr},
         writer::SerializedFileWriter,
     },
     schema::types::{ColumnPath, TypePtr},
 };
 use tfarrow_codec::{Role, schema::role_of};
 
+use self::encoding::ColumnEncoding;
 use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
 use crate::{
     Error, OutputCompression, Result,
@@ -75,7 +76,7 @@ impl RowFormat for ParquetFileFormat {
 
 impl ParquetFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
-        let (root, properties) = self.properties(&HashSet::new())?;
+        let (root, properties) = self.properties(&HashMap::new())?;
         let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
         writer.write_all(checksums::MARK)?;
         writer.flush()?;
@@ -83,38 +84,56 @@ impl ParquetFileFormat {
         Ok(writer)
     }
 
-    /// The column writers of a row group that begins with `first_rows`, which determine the dictionaries.
+    /// The column writers of a row group that begins with `first_rows`, which determine the encodings.
     fn column_writers(&self, first_rows: &[RecordBatch]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
-        let values_of = |column: usize| first_rows.iter().filter_map(move |batch| batch.columns().get(column));
-        let is_wide = self.schema.fields().len() > dictionary::MAX_COLUMNS;
-        let min_values = if is_wide { dictionary::MIN_VALUES } else { 0 };
-        let has_dictionary = |column, field: &Field| match role_of(field) {
-            Some(Role::Exact) => dictionary::repeats(values_of(column)),
-            _ => dictionary::may_fit(values_of(column), min_values),
-        };
-        let mut dictionaries = 0;
-        let is_plain = |(column, field): &(usize, &FieldRef)| {
-            let has_dictionary = dictionaries < dictionary::MAX_COLUMNS && has_dictionary(*column, field);
-            dictionaries += usize::from(has_dictionary);
-            !has_dictionary
-        };
-        let plain = self.schema.fields().iter().enumerate().filter(is_plain);
-        let plain = plain.map(|(_, field)| field.name().as_str()).collect();
-        let (root, properties) = self.properties(&plain)?;
+        let (root, properties) = self.properties(&self.encodings(first_rows))?;
         // Column writers can be created only from a file writer, which is otherwise not used.
         let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
         ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.schema)).create_column_writers(0)
     }
 
-    /// The Parquet schema and the writer properties. The columns in `plain` get no dictionary.
-    fn properties(&self, plain: &HashSet<&str>) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
+    /// The encoding of each column of a row group that begins with `first_rows`, by its name.
+    fn encodings(&self, first_rows: &[RecordBatch]) -> HashMap<&str, ColumnEncoding> {
+        let values_of = |column: usize| first_rows.iter().filter_map(move |batch| batch.columns().get(column));
+        let fields = self.schema.fields();
+        let is_wide = fields.len() > encoding::MAX_COLUMNS;
+        let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
+        let mut columns_with_buffers = 0;
+        let choose = |(column, field): (usize, &FieldRef)| {
+            if columns_with_buffers == encoding::MAX_COLUMNS {
+                return ColumnEncoding::Plain;
+            }
+            let chosen = match role_of(field) {
+                Some(Role::Exact) => encoding::choose_for_exact(values_of(column)),
+                _ => encoding::choose(values_of(column), min_values),
+            };
+            columns_with_buffers += usize::from(chosen != ColumnEncoding::Plain);
+            chosen
+        };
+        let encodings = fields.iter().enumerate().map(choose);
+        fields.iter().map(|field| field.name().as_str()).zip(encodings).collect()
+    }
+
+    /// The Parquet schema and the writer properties. Columns without an encoding get a dictionary.
+    fn properties(
+        &self,
+        encodings: &HashMap<&str, ColumnEncoding>,
+    ) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
         let columns = ArrowSchemaConverter::new().convert(&self.schema)?;
-        let is_plain = |path: &&ColumnPath| path.parts().first().is_some_and(|field| plain.contains(field.as_str()));
-        let plain = columns.columns().iter().map(|column| column.path()).filter(is_plain);
+        let mut properties = WriterProperties::builder();
+        for column in columns.columns() {
+            let path = column.path();
+            let encoding = path.parts().first().and_then(|field| encodings.get(field.as_str()));
+            let plain = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(path.clone(), false);
+            properties = match encoding {
+                None | Some(ColumnEncoding::Dictionary) => properties,
+                Some(ColumnEncoding::Plain) => plain(properties),
+                Some(ColumnEncoding::Delta) => {
+                    plain(properties).set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
+                }
+            };
+        }
         let exact = self.schema.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
-        let properties = plain.fold(WriterProperties::builder(), |builder, path| {
-            builder.set_column_dictionary_enabled(path.clone(), false)
-        });
         // An exact form is often a number of a few bytes. This encoding stores lengths as deltas and not in 4 bytes each.
         let properties = exact.fold(properties, |builder, field| {
             builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
@@ -203,7 +222,7 @@ impl<'f> RowGroup<'f> {
             return self.encode(&batch).map_err(|e| Error::parquet(path, e));
         }
         self.first_rows.push(batch);
-        let is_enough = self.rows >= dictionary::VALUES || self.bytes() >= FIRST_ROWS_BYTES;
+        let is_enough = self.rows >= encoding::VALUES || self.bytes() >= FIRST_ROWS_BYTES;
         if is_enough { self.begin().map_err(|e| Error::parquet(path, e)) } else { Ok(()) }
     }
 
