@@ -24,9 +24,10 @@ use arrow_schema::DataType;
 use foldhash::fast::RandomState;
 use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
-/// Maximum columns with a dictionary or deltas in a row group: an empty dictionary takes 72 kB, and the buffer of deltas has a
-/// capacity of 1 MiB, of which only written pages take memory.
+/// Maximum columns with a dictionary in a row group: an empty dictionary takes 72 kB.
 pub(crate) const MAX_COLUMNS: usize = 1024;
+/// Maximum columns with deltas in a row group: the writer of each allocates a buffer of 1 MiB.
+pub(crate) const MAX_DELTA_COLUMNS: usize = 64;
 
 /// Maximum number of first values from which the distinct values are estimated.
 pub(crate) const VALUES: usize = 4096;
@@ -58,13 +59,18 @@ pub(crate) enum ColumnEncoding {
 }
 
 /// Chooses the encoding of a column from its first values. A column with fewer than `min_values` of them has no dictionary.
-/// For types that tfarrow does not decode to, Parquet's writer decides.
-pub(crate) fn choose<'a>(first: impl Iterator<Item = &'a ArrayRef>, min_values: usize) -> ColumnEncoding {
+/// Only with `has_deltas` may it be [`ColumnEncoding::Delta`]. For types that tfarrow does not decode to, Parquet's writer
+/// decides.
+pub(crate) fn choose<'a>(
+    first: impl Iterator<Item = &'a ArrayRef>,
+    min_values: usize,
+    has_deltas: bool,
+) -> ColumnEncoding {
     let leaves: Vec<_> = first.map(leaf).collect();
     let fits = match leaves.first().map(|leaf| leaf.data_type()) {
         Some(DataType::Int64) => {
             let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Int64Type>()).flatten();
-            return choose_for_integers(&values.take(VALUES).collect::<Vec<_>>(), min_values);
+            return choose_for_integers(&values.take(VALUES).collect::<Vec<_>>(), min_values, has_deltas);
         }
         Some(DataType::Float32) => {
             let values = leaves.iter().flat_map(|leaf| leaf.as_primitive::<Float32Type>()).flatten();
@@ -85,7 +91,7 @@ pub(crate) fn choose<'a>(first: impl Iterator<Item = &'a ArrayRef>, min_values: 
 
 /// Prefers deltas to a dictionary of more than a few values unless they take an eighth more bits: they are faster to write,
 /// and an index is not all that a value in a dictionary takes.
-fn choose_for_integers(values: &[i64], min_values: usize) -> ColumnEncoding {
+fn choose_for_integers(values: &[i64], min_values: usize, has_deltas: bool) -> ColumnEncoding {
     let first = FirstValues::of(values.iter().map(|value| (*value, 8)));
     let fits = first.fit(min_values);
     if fits && first.estimated_distinct() <= FEW {
@@ -96,8 +102,8 @@ fn choose_for_integers(values: &[i64], min_values: usize) -> ColumnEncoding {
         true => (9 * (first.estimated_distinct().ilog2() as usize + 1), ColumnEncoding::Dictionary),
         false => (7 * i64::BITS as usize, ColumnEncoding::Plain),
     };
-    let has_block = values.len() > MINIBLOCK;
-    if has_block && 8 * delta_bits(values) <= most_bits * values.len() { ColumnEncoding::Delta } else { otherwise }
+    let has_deltas = has_deltas && values.len() > MINIBLOCK;
+    if has_deltas && 8 * delta_bits(values) <= most_bits * values.len() { ColumnEncoding::Delta } else { otherwise }
 }
 
 /// Number of bits of the deltas of these values.
@@ -219,7 +225,7 @@ mod tests {
     }
 
     fn chosen(array: &ArrayRef) -> ColumnEncoding {
-        choose([array].into_iter(), 0)
+        choose([array].into_iter(), 0, true)
     }
 
     #[test]
@@ -233,13 +239,13 @@ mod tests {
         let hashes = numbers(8192, 5000).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64);
         let hashes: ArrayRef = Arc::new(Int64Array::from_iter_values(hashes));
         assert_eq!(chosen(&hashes), ColumnEncoding::Dictionary, "5,000 values with a range of 64 bits");
-        let in_wide = |array: ArrayRef| choose([&array].into_iter(), MIN_VALUES);
+        let in_wide = |array: ArrayRef| choose([&array].into_iter(), MIN_VALUES, true);
         let wide = [0, 15, 16].map(|count| in_wide(ints(count, 1)));
         assert_eq!(wide, [ColumnEncoding::Plain, ColumnEncoding::Plain, ColumnEncoding::Dictionary]);
         let all = random;
         let parts = [all.slice(0, 0), all.slice(0, 100), all.slice(100, 4096)];
-        assert_eq!(choose(parts[..2].iter(), 0), ColumnEncoding::Dictionary);
-        assert_eq!(choose(parts.iter(), 0), ColumnEncoding::Plain, "all parts count");
+        assert_eq!(choose(parts[..2].iter(), 0, true), ColumnEncoding::Dictionary);
+        assert_eq!(choose(parts.iter(), 0, true), ColumnEncoding::Plain, "all parts count");
     }
 
     #[test]
@@ -252,6 +258,9 @@ mod tests {
         assert_eq!(chosen(&random(30_000)), ColumnEncoding::Delta, "a vocabulary: an index has 15 bits");
         assert_eq!(chosen(&random(1 << 20)), ColumnEncoding::Delta, "a dictionary would have 8 MB");
         assert_eq!(chosen(&random(200)), ColumnEncoding::Dictionary);
+        let without_deltas = |end| choose([random(end)].iter(), 0, false);
+        assert_eq!(without_deltas(30_000), ColumnEncoding::Dictionary);
+        assert_eq!(without_deltas(1 << 20), ColumnEncoding::Plain);
         let sequence = |step: i64| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values((0..1000).map(|i: i64| i64::MIN.wrapping_add(i.wrapping_mul(step)))))
         };

@@ -98,16 +98,17 @@ impl ParquetFileFormat {
         let fields = self.schema.fields();
         let is_wide = fields.len() > encoding::MAX_COLUMNS;
         let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
-        let mut columns_with_buffers = 0;
+        let (mut dictionaries, mut deltas) = (0, 0);
         let choose = |(column, field): (usize, &FieldRef)| {
-            if columns_with_buffers == encoding::MAX_COLUMNS {
+            if dictionaries == encoding::MAX_COLUMNS {
                 return ColumnEncoding::Plain;
             }
             let chosen = match role_of(field) {
                 Some(Role::Exact) => encoding::choose_for_exact(values_of(column)),
-                _ => encoding::choose(values_of(column), min_values),
+                _ => encoding::choose(values_of(column), min_values, deltas < encoding::MAX_DELTA_COLUMNS),
             };
-            columns_with_buffers += usize::from(chosen != ColumnEncoding::Plain);
+            dictionaries += usize::from(chosen == ColumnEncoding::Dictionary);
+            deltas += usize::from(chosen == ColumnEncoding::Delta);
             chosen
         };
         let encodings = fields.iter().enumerate().map(choose);
@@ -292,5 +293,31 @@ impl PieceWriter for ParquetFileWriter {
         // `SerializedFileWriter::into_inner` converts an I/O error, such as a closed pipe, to a string.
         writer.inner_mut().end(&checksums).map_err(|e| Error::io(&path, e))?;
         writer.inner_mut().take_inner().map_err(|e| Error::io(&path, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array};
+
+    use super::*;
+
+    /// The writer of each column with deltas allocates 1 MiB.
+    #[test]
+    fn the_number_of_columns_with_deltas_is_limited() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+        let columns = (0..100).map(|column| (format!("c{column}"), Arc::clone(&numbers)));
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let format = ParquetFileFormat {
+            schema: batch.schema(),
+            compression: OutputCompression::None,
+            group_rows: 1000,
+            group_bytes: 1 << 20,
+        };
+        let batches = [batch];
+        let encodings = format.encodings(&batches);
+        let deltas = encodings.values().filter(|encoding| **encoding == ColumnEncoding::Delta);
+        assert_eq!((encodings.len(), deltas.count()), (100, encoding::MAX_DELTA_COLUMNS));
+        assert_eq!(encodings["c0"], ColumnEncoding::Delta);
     }
 }
