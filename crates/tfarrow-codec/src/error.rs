@@ -138,7 +138,7 @@ pub enum ErrorKind {
     Unsupported {
         /// The column and the reason.
         reason: String,
-        /// Changes to the column that make it supported.
+        /// Changes to the column, or another record type, that make it supported.
         remedies: Vec<Remedy>,
     },
     /// A value cannot be written without a change, and losses are not allowed.
@@ -275,7 +275,7 @@ impl Error {
         matches!(self.category(), Category::Corrupt | Category::Data)
     }
 
-    /// The position of the error. All fields are 0 for errors of a schema.
+    /// The position of the error. Its record and offset are 0 for errors of a schema.
     pub fn position(&self) -> &Position {
         &self.0.position
     }

@@ -127,7 +127,7 @@ named_values!(VerifyCrc {
     Never = "never": "Never",
 });
 
-/// The policy for records that are corrupt or do not fit the schema, and for bytes without a complete record.
+/// The policy for records that are corrupt or do not fit the schema, and for bytes from which no record can be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
     /// Return an error, and no batch.

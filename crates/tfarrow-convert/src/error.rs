@@ -88,11 +88,11 @@ pub enum Error {
         /// The output.
         path: PathBuf,
     },
-    /// A source was changed or removed during the conversion, so that some of its records are old and others new.
+    /// A source was changed or removed during the conversion, so that some of its records may be old and others new.
     SourceChanged {
         /// The source.
         path: PathBuf,
-        /// The error of reading its size and time; `None` if they differ.
+        /// The error of reading its size and time; `None` if these have changed.
         source: Option<io::Error>,
     },
     /// The caller cancelled the operation.
@@ -249,8 +249,11 @@ impl fmt::Display for Error {
                 let why = "was changed while it was read; convert it again after writing to it has ended";
                 write!(f, "{}: {why}", path.display())
             }
-            Self::SourceChanged { path, source: Some(error) } => {
+            Self::SourceChanged { path, source: Some(error) } if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "{}: was removed while it was read: {error}", path.display())
+            }
+            Self::SourceChanged { path, source: Some(error) } => {
+                write!(f, "{}: cannot be checked for changes during the conversion: {error}", path.display())
             }
             Self::Cancelled => f.write_str("stopped"),
         }

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind};
 /// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
 pub type Segment = tfarrow_codec::Segment<Error>;
 
-/// Bytes of a shard that contain no complete record. They are [stored](tfarrow_codec::Lost::is_stored) bytes from the
+/// Bytes of a shard that are not returned as records. They are [stored](tfarrow_codec::Lost::is_stored) bytes from the
 /// position at which a compressed file no longer decompresses up to the next gzip member.
 pub type Lost = tfarrow_codec::Lost<Error>;
 
@@ -18,7 +18,7 @@ pub type Lost = tfarrow_codec::Lost<Error>;
 pub struct Fault {
     /// The number of the shard in its data set.
     pub shard: usize,
-    /// The number of the record. A range of bytes without a complete record counts as one.
+    /// The number of the record. A range of skipped bytes counts as one.
     pub record: u64,
     /// The offset in the decompressed shard.
     pub offset: u64,
@@ -122,7 +122,7 @@ pub struct DamageReport {
     pub records: u64,
     /// Number of these that are corrupt. The others do not fit the type or the columns that they are read as.
     pub corrupt: u64,
-    /// Number of ranges of bytes that contain no complete record. Each contained one record or more.
+    /// Number of ranges of bytes that are not returned as records. Each stands for one or more lost records.
     pub ranges: u64,
     /// Number of bytes in these ranges. Bytes that cannot be decompressed are counted as stored.
     pub bytes: u64,

@@ -105,7 +105,7 @@ pub enum Damage {
 /// The number of files of a source that were skipped, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkippedFiles {
-    /// Files with names that are always skipped: hidden files, indexes and descriptions.
+    /// Files skipped because of their names: hidden ones, and indexes and descriptions of unknown format.
     pub by_name: u64,
     /// Empty files.
     pub empty: u64,

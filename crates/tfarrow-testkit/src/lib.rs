@@ -1,5 +1,5 @@
 //! The test kit: a reference implementation that the tests compare the codec with. It shares no code with the codec, so
-//! that both do not have the same error.
+//! that they cannot have the same error.
 //!
 //! - [`oracle`]: the model, a map for each record, and its reader and writer with `prost`.
 //! - [`arrow`] reads decoded batches into the model, and [`golden`] the values that TensorFlow reads.

@@ -86,7 +86,7 @@ const FIXED32: u64 = 5;
 /// The known fields of a message, each with its wire type.
 type Known = &'static [(u64, u64)];
 
-// Field 2 is not a field of an Example, but inference cannot know before that the record is not a SequenceExample.
+// Field 2 is not a field of an Example, but inference cannot know in advance that the record is not a SequenceExample.
 const EXAMPLE: Known = &[(1, LEN), (2, LEN)];
 const SEQUENCE_EXAMPLE: Known = &[(1, LEN), (2, LEN)];
 const MAP: Known = &[(1, LEN)];

@@ -28,7 +28,8 @@ pub fn count(shard: &Shard, options: &ReadOptions) -> Result<u64> {
         if plain && bytes / records.max(1) >= HOP_BYTES {
             return match hop(shard, records, reader.offset()).map_err(|error| Error::io(&shard.path, error))? {
                 Some(records) => Ok(records),
-                // A header is corrupt or truncated. The reader finds it again, and returns the error with its position.
+                // A header is corrupt or truncated. The reader finds it again, and returns the error with its position,
+                // or skips it.
                 None => read_on(reader, records),
             };
         }

@@ -111,7 +111,7 @@ impl ShardReader {
         Self::new(source, shard.path.clone(), size, options)
     }
 
-    /// Reads a shard from any source of bytes. Errors have `name` as its path.
+    /// Reads a shard from any source of bytes. Errors have `name` as their path.
     ///
     /// # Errors
     /// An error of the source, and [`ErrorKind::NotTfRecord`] if the bytes have another format.

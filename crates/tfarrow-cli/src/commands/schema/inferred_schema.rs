@@ -1,4 +1,4 @@
-//! The inferred schema, with the size of the sample and the damage that was skipped.
+//! The inferred schema, with the shards and the summary that it was inferred from.
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{FeatureSummary, Place, RecordType, Role, schema::record_type_of};

@@ -24,7 +24,8 @@ use arrow_schema::DataType;
 use foldhash::fast::RandomState;
 use parquet::file::properties::DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 
-/// Maximum columns with a dictionary in a row group: an empty dictionary takes 72 kB.
+/// Maximum columns with a dictionary in a row group: an empty dictionary takes 72 kB. The columns after these have plain
+/// values.
 pub(crate) const MAX_COLUMNS: usize = 1024;
 /// Maximum columns with deltas in a row group: the writer of each allocates a buffer of 1 MiB.
 pub(crate) const MAX_DELTA_COLUMNS: usize = 64;
@@ -37,8 +38,8 @@ const BYTES: usize = DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT;
 /// other schemas, a column without first values gets a dictionary, since it may have values later.
 pub(crate) const MIN_VALUES: usize = 16;
 
-/// Number of distinct integers up to which a dictionary is smaller than deltas whatever their order: an index has at most
-/// 8 bits, and runs of one index take a few bytes.
+/// Number of distinct integers up to which they get a dictionary: an index has at most 8 bits, and a run of one index takes a
+/// few bytes, so that deltas are rarely smaller.
 const FEW: usize = 256;
 /// Number of values that DELTA_BINARY_PACKED stores with one bit width, and number of such miniblocks that share a
 /// smallest difference.

@@ -17,7 +17,7 @@ use parquet::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
         arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves},
     },
-    basic::{Compression as ParquetCompression, Encoding, GzipLevel, ZstdLevel},
+    basic::{Compression as ParquetCompression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel},
     errors::ParquetError,
     file::{
         metadata::KeyValue,
@@ -129,6 +129,8 @@ impl ParquetFileFormat {
             properties = match encoding {
                 None | Some(ColumnEncoding::Dictionary) => properties,
                 Some(ColumnEncoding::Plain) => plain(properties),
+                // Two columns of one name may have two types.
+                Some(ColumnEncoding::Delta) if column.physical_type() != PhysicalType::INT64 => plain(properties),
                 Some(ColumnEncoding::Delta) => {
                     plain(properties).set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
                 }
