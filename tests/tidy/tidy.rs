@@ -219,7 +219,7 @@ fn imports(modules: &Modules) -> Imports {
         .collect()
 }
 
-/// The imports between the modules of each folder. What a module below one of them imports from below another counts.
+/// The imports between the modules of each folder. An import between modules below two of them counts for these two.
 fn siblings(imports: &Imports) -> BTreeMap<Module, Imports> {
     let mut folders: BTreeMap<Module, Imports> = BTreeMap::new();
     let edges = imports.iter().flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
@@ -237,7 +237,7 @@ fn siblings(imports: &Imports) -> BTreeMap<Module, Imports> {
 #[derive(Default)]
 struct Paths {
     paths: Vec<Module>,
-    /// Paths that a `pub use` exports: what another module defines is used, what a module below defines only named.
+    /// Paths that a `pub use` exports. Exports of another module count as imports, those of a module below do not.
     exports: Vec<Module>,
     /// Number of inline modules around the current item.
     depth: usize,

@@ -125,13 +125,10 @@ fn delta_bits(values: &[i64]) -> usize {
 /// the first values are distinct.
 pub(crate) fn choose_for_exact<'a>(first: impl Iterator<Item = &'a ArrayRef>) -> ColumnEncoding {
     let leaves: Vec<_> = first.map(leaf).collect();
-    let values = leaves.iter().filter_map(|leaf| leaf.as_binary_opt::<i32>()).flatten().flatten().take(VALUES);
-    let (mut distinct, mut count) = (HashSet::<_, RandomState>::default(), 0);
-    for value in values {
-        distinct.insert(value);
-        count += 1;
-    }
-    if 2 * distinct.len() <= count { ColumnEncoding::Dictionary } else { ColumnEncoding::Plain }
+    let values = leaves.iter().filter_map(|leaf| leaf.as_binary_opt::<i32>()).flatten().flatten();
+    // The size of a dictionary does not matter here.
+    let first = FirstValues::of(values.map(|value| (value, 0)));
+    if 2 * first.distinct <= first.count { ColumnEncoding::Dictionary } else { ColumnEncoding::Plain }
 }
 
 /// A value, and its size in a dictionary, where it follows its length of 4 bytes.
@@ -182,7 +179,7 @@ impl FirstValues {
     /// Else almost all of them have been seen. If some values are more frequent than others, the estimate is too low, and
     /// Parquet's writer tries a dictionary without need.
     fn estimated_distinct(&self) -> usize {
-        let repetitions = (self.count - self.distinct).max(1);
+        let repetitions = self.repetitions();
         let is_typical = self.distinct > repetitions;
         let estimate = if is_typical { self.count * self.count / (2 * repetitions) } else { self.distinct };
         estimate.max(1)
@@ -193,9 +190,13 @@ impl FirstValues {
         if self.count < min_values && self.bytes < BYTES {
             return false;
         }
-        let repetitions = (self.count - self.distinct).max(1);
         // The distinct values are of the average size of these.
-        self.bytes.saturating_mul(self.count) / (2 * repetitions) <= DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT
+        self.bytes.saturating_mul(self.count) / (2 * self.repetitions()) <= DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT
+    }
+
+    /// Number of values that are not the first of their kind; at least 1, by which estimates divide.
+    fn repetitions(&self) -> usize {
+        (self.count - self.distinct).max(1)
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{Field, SchemaRef};
 use parquet::{
     arrow::{
         ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata,
@@ -99,7 +99,7 @@ impl ParquetFileFormat {
         let is_wide = fields.len() > encoding::MAX_COLUMNS;
         let min_values = if is_wide { encoding::MIN_VALUES } else { 0 };
         let (mut dictionaries, mut deltas) = (0, 0);
-        let choose = |(column, field): (usize, &FieldRef)| {
+        let mut choose = |column, field: &Field| {
             if dictionaries == encoding::MAX_COLUMNS {
                 return ColumnEncoding::Plain;
             }
@@ -111,8 +111,7 @@ impl ParquetFileFormat {
             deltas += usize::from(chosen == ColumnEncoding::Delta);
             chosen
         };
-        let encodings = fields.iter().enumerate().map(choose);
-        fields.iter().map(|field| field.name().as_str()).zip(encodings).collect()
+        fields.iter().enumerate().map(|(column, field)| (field.name().as_str(), choose(column, field))).collect()
     }
 
     /// The Parquet schema and the writer properties. Columns without an encoding get a dictionary.
@@ -128,12 +127,11 @@ impl ParquetFileFormat {
             let plain = |builder: WriterPropertiesBuilder| builder.set_column_dictionary_enabled(path.clone(), false);
             properties = match encoding {
                 None | Some(ColumnEncoding::Dictionary) => properties,
-                Some(ColumnEncoding::Plain) => plain(properties),
                 // Two columns of one name may have two types.
-                Some(ColumnEncoding::Delta) if column.physical_type() != PhysicalType::INT64 => plain(properties),
-                Some(ColumnEncoding::Delta) => {
+                Some(ColumnEncoding::Delta) if column.physical_type() == PhysicalType::INT64 => {
                     plain(properties).set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
                 }
+                Some(ColumnEncoding::Delta | ColumnEncoding::Plain) => plain(properties),
             };
         }
         let exact = self.schema.fields().iter().filter(|field| role_of(field) == Some(Role::Exact));
