@@ -44,6 +44,7 @@ mod format;
 mod guard;
 mod images;
 mod lock;
+mod process;
 mod read;
 mod scan;
 mod sharding;

@@ -4,24 +4,42 @@ use std::{
     fs::{self, File},
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    process,
+    sync::{Arc, Mutex},
 };
 
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{
-    Compression, Error, Payload, Result, ShardFormat, file_names::STDIN, format::sniff::HeadInfo, store::object::Object,
+    Compression, Error, Payload, Result, ShardFormat, file_names::STDIN, format::sniff::HeadInfo, lock::lock,
+    process::PerProcess, store::object::Object,
 };
 
-/// The temporary copies that this program has made of streams and objects. Some may have been removed already.
-static COPIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// The temporary copies that this process has made of streams and objects. Some may have been removed already.
+static COPIES: PerProcess<Mutex<Vec<PathBuf>>> = PerProcess::new();
 
-/// Removes the temporary copies of streams and objects: for a program that exits immediately, such as after a signal, without
-/// dropping each [`Shard`].
+/// Removes the temporary copies of streams and objects that this process has made: for a program that exits immediately, such
+/// as after a signal, without dropping each [`Shard`].
 #[doc(hidden)]
 pub fn remove_copies() {
-    for copy in COPIES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+    for copy in lock(COPIES.get(Mutex::default)).drain(..) {
         let _ = fs::remove_file(copy);
+    }
+}
+
+/// A temporary copy, which is removed when the process that made it drops it.
+#[derive(Debug)]
+struct TempCopy {
+    path: TempPath,
+    /// The id of the process that made it.
+    process: u32,
+}
+
+impl Drop for TempCopy {
+    fn drop(&mut self) {
+        if self.process != process::id() {
+            self.path.disable_cleanup(true);
+        }
     }
 }
 
@@ -41,7 +59,7 @@ pub struct Shard {
     /// Set if the source can be read only once.
     stream: bool,
     /// The temporary copy, if there is one.
-    spool: Option<Arc<TempPath>>,
+    spool: Option<Arc<TempCopy>>,
     /// The object, for a shard in a store.
     object: Option<Object>,
 }
@@ -113,11 +131,12 @@ impl Shard {
     /// The path to open: that of the local copy that [`spool`](Self::spool) made, or else [`path`](Self::path). It is not
     /// a file's path if the shard [is a stream](Self::is_stream) or [is remote](Self::is_remote).
     pub fn local_path(&self) -> &Path {
-        self.spool.as_ref().map_or(self.path.as_path(), |temp| temp.as_ref())
+        self.spool.as_ref().map_or(self.path.as_path(), |copy| &copy.path)
     }
 
     /// Copies the shard to a temporary file if it can be read only once, or cannot be read in parts, and determines its
-    /// format and size. Does nothing for other shards. The copy is removed when the last clone of the shard is dropped.
+    /// format and size. Does nothing for other shards. The copy is removed when the last clone of the shard is dropped
+    /// in the process that made it: a child that it forks can read the copy until then.
     ///
     /// # Errors
     /// An I/O error.
@@ -129,14 +148,14 @@ impl Shard {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;
         let mut copy = NamedTempFile::with_prefix(".tfarrow-").map_err(wrap)?;
-        COPIES.lock().unwrap_or_else(PoisonError::into_inner).push(copy.path().to_owned());
+        lock(COPIES.get(Mutex::default)).push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
         let by_name = || ShardFormat::of_name(&self.path);
         let (format, head) = ShardFormat::sniff_head(&copy)?;
         self.format = format.or_else(by_name).unwrap_or(ShardFormat::TfRecord);
         self.head = head;
-        self.spool = Some(Arc::new(copy));
+        self.spool = Some(Arc::new(TempCopy { path: copy, process: process::id() }));
         Ok(())
     }
 
@@ -169,5 +188,25 @@ impl Shard {
             Some(object) if self.spool.is_none() => Ok(object.open()),
             _ => Ok(Box::new(File::open(self.local_path())?)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_removed_only_by_the_process_that_made_it() {
+        let made_by = |process| {
+            let path = NamedTempFile::new().unwrap().into_temp_path();
+            let copy = TempCopy { path, process };
+            let name = copy.path.to_path_buf();
+            drop(copy);
+            name
+        };
+        assert!(!made_by(process::id()).exists());
+        let left = made_by(process::id() + 1);
+        assert!(left.exists());
+        fs::remove_file(left).unwrap();
     }
 }

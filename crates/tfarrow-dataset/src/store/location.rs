@@ -6,14 +6,14 @@ use std::{
     ffi::OsString,
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use object_store::{ClientConfigKey, ObjectStore, http::HttpBuilder, parse_url_opts, path::Path as Key};
 use url::Url;
 
-use super::credentials::check_s3;
-use crate::{Error, Result};
+use super::{client::StoreClient, credentials::check_s3};
+use crate::{Error, Result, lock::lock, process::PerProcess};
 
 /// Timeout of a request, including its data, unless `AWS_TIMEOUT` or its like is set: enough for several parts at the same
 /// time over a slow connection.
@@ -50,6 +50,8 @@ pub fn is_remote(source: &str) -> bool {
 
 /// Returns the store of a URL, configured by environment variables: `AWS_..`, `GOOGLE_..` or `AZURE_..`. A second call for
 /// the same store returns the same client, except for URLs with a query.
+///
+/// The client connects again, with the same configuration, in a child that the process forks.
 ///
 /// # Errors
 /// The URL has no known scheme, a variable has an invalid value, or there are no credentials for S3.
@@ -104,15 +106,14 @@ impl<'a> Location<'a> {
     /// # Errors
     /// A variable has an invalid value, or there are no credentials for S3.
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
-        static STORES: Mutex<Option<HashMap<String, Arc<dyn ObjectStore>>>> = Mutex::new(None);
+        static STORES: PerProcess<Mutex<HashMap<String, Arc<dyn ObjectStore>>>> = PerProcess::new();
         let base = self.url("");
         let failed = |error| Error::io(&base, error);
         // A query is often a signature for one file, so that its client is not kept.
         if let Some(query) = self.query {
             return self.connect_http(&format!("{base}?{query}")).map_err(failed);
         }
-        let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
-        let stores = stores.get_or_insert_default();
+        let mut stores = lock(STORES.get(Mutex::default));
         if let Some(store) = stores.get(&base) {
             return Ok(Arc::clone(store));
         }
@@ -126,16 +127,24 @@ impl<'a> Location<'a> {
     }
 
     fn connect_http(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
-        let server = HttpBuilder::new()
-            .with_url(base)
-            .with_config(ClientConfigKey::Timeout, REQUEST_TIMEOUT)
-            .with_config(ClientConfigKey::AllowHttp, self.scheme.eq_ignore_ascii_case("http").to_string());
-        Ok(Arc::new(server.build()?))
+        let (base, allow_http) = (base.to_owned(), self.scheme.eq_ignore_ascii_case("http").to_string());
+        let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
+            let server = HttpBuilder::new()
+                .with_url(base.as_str())
+                .with_config(ClientConfigKey::Timeout, REQUEST_TIMEOUT)
+                .with_config(ClientConfigKey::AllowHttp, allow_http.as_str());
+            Ok(Arc::new(server.build()?))
+        };
+        Ok(Arc::new(StoreClient::open(connect)?))
     }
 
     fn connect(&self, base: &str) -> io::Result<Arc<dyn ObjectStore>> {
         let url = Url::parse(base).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(Arc::from(parse_url_opts(&url, self.options())?.0))
+        let options = self.options();
+        let connect = move || -> object_store::Result<Arc<dyn ObjectStore>> {
+            Ok(Arc::from(parse_url_opts(&url, options.iter().cloned())?.0))
+        };
+        Ok(Arc::new(StoreClient::open(connect)?))
     }
 
     /// The options of the store, from environment variables. An endpoint without TLS is allowed if a variable names one.

@@ -3,10 +3,15 @@
 //! ```text
 //! URL ─▶ Location ─▶ store ─┬▶ Object ─▶ Read        parts are requested ahead of the reader
 //!          credentials      └▶ upload ◀─ File        in parts if the file is large
+//!          client
 //! ```
 //!
 //! All calls block, as those for files do. The requests run on a small runtime of their own, in `runtime`.
+//!
+//! Each process has its own runtime, clients and permits for uploads, so that a forked child can use the objects that its
+//! parent has found.
 
+mod client;
 mod credentials;
 pub(crate) mod location;
 pub(crate) mod object;

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{self, Read},
+    process,
     sync::Arc,
 };
 
@@ -164,7 +165,7 @@ impl Object {
                 }
             }
         });
-        Box::new(ObjectReader { parts, part: Bytes::new() })
+        Box::new(ObjectReader { parts, part: Bytes::new(), process: process::id() })
     }
 }
 
@@ -192,11 +193,18 @@ struct ObjectReader {
     parts: Receiver<object_store::Result<Bytes>>,
     /// The rest of the current part.
     part: Bytes,
+    /// The id of the process that sends the requests.
+    process: u32,
 }
 
 impl Read for ObjectReader {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         while self.part.is_empty() {
+            // A forked child would wait forever. This is no finding about the object: see `is_machine`.
+            if self.process != process::id() {
+                let why = "opened before the process forked: open it again in the child";
+                return Err(io::Error::new(io::ErrorKind::NotConnected, why));
+            }
             match block_on(self.parts.recv()) {
                 Some(part) => self.part = part?,
                 None => return Ok(0),
@@ -232,6 +240,16 @@ mod tests {
             open(&store(bytes.clone())).read_to_end(&mut read).unwrap();
             assert!(read == bytes, "{size}");
         }
+    }
+
+    #[test]
+    fn a_reader_of_another_process_fails() {
+        let (_send, parts) = channel(1);
+        let mut reader = ObjectReader { parts, part: Bytes::from_static(b"x"), process: process::id() + 1 };
+        let mut read = Vec::new();
+        let error = reader.read_to_end(&mut read).unwrap_err();
+        assert_eq!(read, b"x");
+        assert!(crate::system::is_machine(&error), "{error}");
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The runtime of all requests to object stores.
 
-use std::{future::Future, io, sync::OnceLock};
+use std::{future::Future, io};
 
 use futures::executor::block_on;
 use tokio::runtime::{Builder, Runtime};
 
-/// Returns the runtime, which is created at the first request.
+use crate::process::PerProcess;
+
+/// Returns the runtime of this process, which is created at the first request.
 pub(super) fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
+    static RUNTIME: PerProcess<Runtime> = PerProcess::new();
+    RUNTIME.get(|| {
         let mut builder = Builder::new_multi_thread();
         #[expect(clippy::expect_used, reason = "without threads nothing else works either")]
         builder.worker_threads(2).thread_name("tfarrow-store").enable_all().build().expect("threads for requests")

@@ -21,13 +21,17 @@ use super::{
     object::head,
     wait,
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, process::PerProcess};
 
 /// Maximum number of parts of an object. S3 allows 10,000.
 const MAX_PARTS: u64 = 9_000;
 
-/// Permits for requests with parts, of all uploads together: each part is in memory, and all share one connection.
-static PERMITS: Semaphore = Semaphore::const_new(2 * AHEAD);
+/// Returns the permits for requests with parts, of all uploads together: each part is in memory, and all share one
+/// connection.
+fn permits() -> &'static Semaphore {
+    static PERMITS: PerProcess<Semaphore> = PerProcess::new();
+    PERMITS.get(|| Semaphore::new(2 * AHEAD))
+}
 
 /// The place of an object that may not exist yet: its store, and its key there.
 pub(crate) type OutputObject = (Arc<dyn ObjectStore>, Key);
@@ -157,7 +161,7 @@ async fn put(store: &dyn ObjectStore, key: &Key, file: &File, mode: PutMode) -> 
     let size = file.metadata().map_err(generic)?.len();
     let part = PART.max(size.div_ceil(MAX_PARTS));
     if size <= part {
-        let _permit = PERMITS.acquire().await;
+        let _permit = permits().acquire().await;
         store.put_opts(key, read(file, 0, size).await?.into(), mode.into()).await?;
         return Ok(());
     }
@@ -176,7 +180,7 @@ async fn put_parts(upload: &mut dyn MultipartUpload, file: &File, size: u64, par
     let mut sent = FuturesUnordered::new();
     let mut from = 0;
     while from < size {
-        let permit = PERMITS.acquire().await;
+        let permit = permits().acquire().await;
         let bytes = read(file, from, part.min(size - from)).await?;
         from += part;
         let put = upload.put_part(bytes.into());
