@@ -9,7 +9,7 @@ use std::{iter, mem, process, sync::OnceLock};
 /// A value for each process: the first call of [`get`](Self::get) in a process makes it.
 ///
 /// The values are a list, to which each process appends its own. After a fork, the child has a copy of the list with the
-/// values of its ancestors, and passes over them. A lock is held only while a value is made.
+/// values of its ancestors, and skips them. A lock is held only while a value is made.
 ///
 /// A value is dropped only by the process that made it. Another process leaks it: a drop could wait for threads that do
 /// not exist, or change what the process shares with its parent.
