@@ -127,9 +127,14 @@ fn crates() -> Vec<(String, Modules)> {
 }
 
 /// The modules of a crate whose sources are in `folder`. A module `tests` and files that only tests declare are left out.
+/// So is `main.rs` next to `lib.rs`, which is another crate that uses the library.
 fn modules(folder: &Path) -> Modules {
     let mut modules = Modules::new();
-    for path in files(folder).into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+    let is_library = folder.join("lib.rs").exists();
+    let is_source = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "rs") && !(is_library && *path == folder.join("main.rs"))
+    };
+    for path in files(folder).into_iter().filter(is_source) {
         let name = path.strip_prefix(folder).unwrap().with_extension("");
         let mut module: Module = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         if ["mod", "lib", "main"].contains(&module.last().unwrap().as_str()) {
@@ -407,6 +412,7 @@ fn cycles_are_found_through_exports_and_in_macros() {
     let folder = tempfile::tempdir().unwrap();
     let sources = [
         source("lib.rs", "mod a; mod b; mod c; mod e; mod f; pub use a::A;"),
+        source("main.rs", "mod a;"),
         source("a.rs", "pub struct A; fn f() -> String { format!(\"{}\", crate::b::B) }"),
         source("e.rs", "mod inline { use super::super::f::F; } pub struct E;"),
         source("f.rs", "pub struct F; pub use crate::e::E; #[cfg(test)] const A: crate::A = crate::A;"),

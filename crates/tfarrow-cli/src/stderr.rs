@@ -1,14 +1,11 @@
 //! Messages on standard error: errors, warnings, summaries, and notes of the prompt.
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-};
+use std::io::{self, Write as _};
 
 use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles};
 
 use crate::{
-    error::{USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
+    error::{FAILURE, SUCCESS, USAGE, is_closed_pipe, is_usage, message, reading_remedy, remedy},
     text::escape,
 };
 
@@ -23,18 +20,24 @@ pub(crate) fn note(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
+/// Prints what is wrong with a command line. The text has styles where standard error shows them.
+pub(crate) fn wrong_usage(error: &clap::Error) {
+    // A closed or full standard error must not change the exit status.
+    let _ = error.print();
+}
+
 /// Prints an error with advice.
 pub(crate) fn error(error: &anyhow::Error) {
     print(&(message(error) + &escape(&remedy(error))));
 }
 
 /// Prints the error that ends a command, and returns the exit status.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error) -> u8 {
     if is_closed_pipe(error) {
-        return ExitCode::SUCCESS;
+        return SUCCESS;
     }
     self::error(error);
-    ExitCode::from(if is_usage(error) { USAGE } else { 1 })
+    if is_usage(error) { USAGE } else { FAILURE }
 }
 
 /// Prints how much was skipped, and the first error.

@@ -3,7 +3,6 @@
 use std::{
     io::IsTerminal,
     path::Path,
-    process::ExitCode,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progre
 
 use crate::{
     args::Convert,
-    error::{FOUND, USAGE, Usage},
+    error::{FOUND, SUCCESS, USAGE, Usage},
     interrupt::{self, on_interrupt},
     output::{plural, size},
     progress::Bar,
@@ -25,7 +24,7 @@ use crate::{
 const TICK: Duration = Duration::from_millis(100);
 
 /// Converts, and prints a summary.
-pub(crate) fn run(args: &Convert) -> Result<ExitCode> {
+pub(crate) fn run(args: &Convert) -> Result<u8> {
     run_with(&args.dest, &options(args)?, convert, &args.sources, |run| {
         run.report_skipped();
         Ok(run.status())
@@ -43,8 +42,8 @@ pub(super) fn run_with(
     options: &ConvertOptions,
     convert: impl Fn(&[String], &Path, &ConvertOptions, &Progress) -> tfarrow_convert::Result<ConvertReport>,
     sources: &[String],
-    close: impl FnOnce(Run) -> Result<ExitCode>,
-) -> Result<ExitCode> {
+    close: impl FnOnce(Run) -> Result<u8>,
+) -> Result<u8> {
     if dest == "-" && std::io::stdout().is_terminal() {
         return Err(Usage(
             "a terminal cannot show a binary format: redirect the output to a file or a program".to_owned(),
@@ -63,10 +62,10 @@ pub(super) fn run_with(
             print_summary(&report, start.elapsed());
             return close(Run { report });
         }
-        Err(Error::Cancelled) => ExitCode::from(interrupt::status()),
+        Err(Error::Cancelled) => interrupt::status(),
         Err(error) if error.is_usage() => {
             stderr::error(&error.into());
-            ExitCode::from(USAGE)
+            USAGE
         }
         Err(error) => stderr::report(&error.into()),
     };
@@ -158,9 +157,9 @@ impl Run {
     }
 
     /// The exit status: 3 for lossy values, unparsable or skipped records.
-    fn status(&self) -> ExitCode {
+    fn status(&self) -> u8 {
         let ConvertReport { lossy_changes, has_strays, damage, .. } = &self.report;
         let found = !lossy_changes.is_empty() || *has_strays || !damage.is_empty();
-        if found { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+        if found { FOUND } else { SUCCESS }
     }
 }

@@ -1,7 +1,5 @@
 //! `tfarrow count`: the number of records.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use tfarrow_codec::OnError;
 use tfarrow_convert::columnar;
@@ -9,10 +7,17 @@ use tfarrow_dataset::{
     DamageReport, FormatFilter, ReadOptions, Resolved, Segment, Shard, ShardFormat, ShardReader, resolve_filtered,
 };
 
-use crate::{args::Count, commands::inspect::each, error::FOUND, output, progress::Bar, stderr, text};
+use crate::{
+    args::Count,
+    commands::inspect::each,
+    error::{FOUND, SUCCESS},
+    output,
+    progress::Bar,
+    stderr, text,
+};
 
 /// Prints the number of records. Skipped files and records are reported.
-pub(crate) fn run(args: &Count) -> Result<ExitCode> {
+pub(crate) fn run(args: &Count) -> Result<u8> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
@@ -30,10 +35,10 @@ pub(crate) fn run(args: &Count) -> Result<ExitCode> {
     let mut all = DamageReport::default();
     skipped.into_iter().enumerate().for_each(|(shard, skipped)| all.merge(skipped.of_shard(shard)));
     if all.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(SUCCESS);
     }
     stderr::skipped_records(&all);
-    Ok(ExitCode::from(FOUND))
+    Ok(FOUND)
 }
 
 /// The number of records of a shard, and the skipped records.

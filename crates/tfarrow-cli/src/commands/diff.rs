@@ -1,7 +1,5 @@
 //! `tfarrow diff`: compares two data sets record by record.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_codec::{
@@ -13,7 +11,7 @@ use tfarrow_dataset::DamageReport;
 
 use crate::{
     args::{Diff, FaultFormat},
-    error::{FOUND, Usage, unless_closed},
+    error::{FOUND, SUCCESS, Usage, unless_closed},
     output::{self, BAD, GOOD, TITLE, coloured, count, plural},
     stderr,
     text::escape,
@@ -23,7 +21,7 @@ use crate::{
 const SHOWN: usize = 60;
 
 /// Prints the first differences, and a summary.
-pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
+pub(crate) fn run(args: &Diff) -> Result<u8> {
     let options =
         DiffOptions { record_type: args.record_type, read: args.damage.read(), max_differences: args.records };
     if [&args.left, &args.right] == ["-", "-"] {
@@ -43,7 +41,7 @@ pub(crate) fn run(args: &Diff) -> Result<ExitCode> {
     let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
     let text = |name: &str, skipped| format!("{}: {}", escape(name), stderr::skipped_text(skipped));
     skipped.iter().for_each(|(name, skipped)| stderr::print(&text(name, skipped)));
-    Ok(if found.is_equal() && skipped.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    Ok(if found.is_equal() && skipped.is_empty() { SUCCESS } else { FOUND })
 }
 
 fn table(args: &Diff, found: &DataSetDiff) -> String {

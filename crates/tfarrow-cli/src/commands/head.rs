@@ -1,7 +1,7 @@
 //! `tfarrow head`: the first records as JSON lines. Only the records shown are read, so that a large data set takes no
 //! longer.
 
-use std::{collections::BTreeMap, io::Write, process::ExitCode};
+use std::{collections::BTreeMap, io::Write};
 
 use anyhow::{Context, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
@@ -19,6 +19,7 @@ use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, check_one_pa
 
 use crate::{
     args::Head,
+    error::SUCCESS,
     output::{self, Cell, Out, Style},
 };
 
@@ -26,7 +27,7 @@ use crate::{
 const SAMPLE: usize = 1000;
 
 /// Prints the first records.
-pub(crate) fn run(args: &Head) -> Result<ExitCode> {
+pub(crate) fn run(args: &Head) -> Result<u8> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
     let record_type = args.record_type;
     let mut printer = Printer { out: output::stdout(), style, record_type, read: args.bounds.read(OnError::Fail) };
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &Head) -> Result<ExitCode> {
     if left == args.records {
         output::nothing()?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(SUCCESS)
 }
 
 struct Printer {

@@ -1,7 +1,5 @@
 //! `tfarrow repair`: copies the valid records of corrupt files to new files.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
@@ -13,12 +11,12 @@ use crate::{
         convert::{self, Run},
         faults::FaultReport,
     },
-    error::{FOUND, Usage, unless_closed},
+    error::{FOUND, SUCCESS, Usage, unless_closed},
     stderr,
 };
 
 /// Repairs, and prints the faults.
-pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
+pub(crate) fn run(args: &Repair) -> Result<u8> {
     let defaults = ConvertOptions::default();
     let options = ConvertOptions {
         jobs: args.jobs.map_or(defaults.jobs, usize::from),
@@ -53,6 +51,6 @@ pub(crate) fn run(args: &Repair) -> Result<ExitCode> {
         if found.total() > 0 {
             stderr::print(&damage.counts().to_string());
         }
-        Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+        Ok(if found.total() == 0 { SUCCESS } else { FOUND })
     })
 }

@@ -4,7 +4,6 @@ use std::{
     fs::File,
     io::{Read, Write},
     path::Path,
-    process::ExitCode,
 };
 
 use anyhow::{Context, Result};
@@ -21,7 +20,7 @@ use crate::{
 };
 
 /// Writes the page, and prints a summary.
-pub(crate) fn run(args: &Report) -> Result<ExitCode> {
+pub(crate) fn run(args: &Report) -> Result<u8> {
     let to_stdout = args.output == Path::new("-");
     if !to_stdout {
         refuse_other_file(&args.output)?;

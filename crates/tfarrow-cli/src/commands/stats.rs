@@ -1,7 +1,5 @@
 //! `tfarrow stats`: statistics of the values of a data set.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use prost::Message;
 use serde::Serialize;
@@ -13,7 +11,7 @@ use tfarrow_stats::{
 use crate::{
     args::{Looking, Stats, StatsFormat},
     commands::inspect,
-    error::FOUND,
+    error::{FOUND, SUCCESS},
     output::{self, TITLE, coloured, count, image_sizes, range, short},
     text::escape,
 };
@@ -25,7 +23,7 @@ const SHOWN: usize = 24;
 const NON_FINITE: &str = "NaN, inf";
 
 /// Prints the statistics.
-pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
+pub(crate) fn run(args: &Stats) -> Result<u8> {
     if args.format == StatsFormat::Pb {
         output::refuse_terminal()?;
     }
@@ -44,7 +42,7 @@ pub(crate) fn run(args: &Stats) -> Result<ExitCode> {
         StatsFormat::Pb => output::bytes(&answer.to_proto().encode_to_vec())?,
     }
     let has_lost = inspect::report_all([Some(&all)]);
-    Ok(if has_lost { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    Ok(if has_lost { FOUND } else { SUCCESS })
 }
 
 /// Collects the statistics of the sources, with a progress bar.

@@ -1,6 +1,6 @@
 //! `tfarrow validate`: compares a data set with a schema and a baseline.
 
-use std::{fs, io::Write, path::Path, process::ExitCode};
+use std::{fs, io::Write, path::Path};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
@@ -14,14 +14,14 @@ use tfarrow_stats::{
 use crate::{
     args::{Expectations, Looking, Validate, ValidateFormat},
     commands::{inspect, stats},
-    error::{FOUND, Usage},
+    error::{FOUND, SUCCESS, Usage},
     output::{self, BAD, GOOD, coloured, count, short},
     stderr,
     text::escape,
 };
 
 /// Prints the anomalies.
-pub(crate) fn run(args: &Validate) -> Result<ExitCode> {
+pub(crate) fn run(args: &Validate) -> Result<u8> {
     let update = args.update.as_deref().map(create_update).transpose()?;
     let environment = args.environment.as_deref();
     let (compared, _) = compare(&args.sources, &args.against, environment, &args.looking, || ())?;
@@ -77,10 +77,10 @@ pub(super) fn compare<O: RecordObserver + Send>(
 
 impl Compared {
     /// Reports skipped records, and returns the exit status. `is_odd` makes that 3 in any case.
-    pub(super) fn exit_code(&self, is_odd: bool) -> ExitCode {
+    pub(super) fn exit_code(&self, is_odd: bool) -> u8 {
         let has_lost = inspect::report_all([Some(&self.found.statistics), self.baseline.as_ref()]);
         let has_found = self.schema.is_some() && !self.found.anomalies.is_empty();
-        if has_lost || has_found || is_odd { ExitCode::from(FOUND) } else { ExitCode::SUCCESS }
+        if has_lost || has_found || is_odd { FOUND } else { SUCCESS }
     }
 }
 

@@ -1,7 +1,5 @@
 //! `tfarrow verify`: checks the integrity of files. An I/O error is not a fault, and ends the command with status 1.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use serde_json::json;
 use tfarrow_codec::OnError;
@@ -16,7 +14,7 @@ use crate::{
         faults::{self, FaultReport},
         inspect::{each, observer},
     },
-    error::{FOUND, reading_remedy, unless_closed},
+    error::{FOUND, SUCCESS, reading_remedy, unless_closed},
     output::{plural, size},
     progress::Bar,
     stderr,
@@ -24,7 +22,7 @@ use crate::{
 };
 
 /// Prints all faults, and a summary.
-pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
+pub(crate) fn run(args: &Verify) -> Result<u8> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     // TFRecord files come first, so that their indices are those of the faults.
@@ -78,7 +76,7 @@ pub(crate) fn run(args: &Verify) -> Result<ExitCode> {
     }
     let (files, records) = (plural(shards.len() as u64, "file"), plural(verified.records, "valid record"));
     stderr::print(&format!("{files}, {records}, {}: {}", size(verified.bytes), found.summary()));
-    Ok(if found.total() == 0 { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
+    Ok(if found.total() == 0 { SUCCESS } else { FOUND })
 }
 
 /// Adds the result of a Parquet or Arrow file.

@@ -8,7 +8,6 @@ use std::{
     error::Error,
     fmt, io,
     panic::{self, AssertUnwindSafe},
-    process::ExitCode,
     sync::{Mutex, PoisonError},
 };
 
@@ -17,11 +16,17 @@ use datafusion::error::DataFusionError;
 pub(crate) use message::message;
 pub(crate) use remedy::{reading_remedy, remedy, words};
 
-/// The exit status of a command that completed, and found or skipped something.
-pub(crate) const FOUND: u8 = 3;
+/// The exit status of success.
+pub(crate) const SUCCESS: u8 = 0;
+
+/// The exit status of a failure.
+pub(crate) const FAILURE: u8 = 1;
 
 /// The exit status of an invalid command line.
 pub(crate) const USAGE: u8 = 2;
+
+/// The exit status of a command that completed, and found or skipped something.
+pub(crate) const FOUND: u8 = 3;
 
 /// An invalid command line, which ends the program with status 2.
 #[derive(Debug)]
@@ -80,7 +85,7 @@ static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Calls `run` and converts a panic, such as one of a third-party reader, into an error. With `RUST_BACKTRACE` set, the
 /// panic is printed as well.
-pub(crate) fn catch_panic(run: impl FnOnce() -> anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+pub(crate) fn catch_panic(run: impl FnOnce() -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     if env::var_os("RUST_BACKTRACE").is_none() {
         panic::set_hook(Box::new(|panic| {
             *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();

@@ -8,8 +8,6 @@ mod spec;
 mod sql;
 mod table;
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
@@ -24,14 +22,14 @@ use self::inferred_schema::InferredSchema;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
     commands::{inspect, stats},
-    error::{FOUND, Usage},
+    error::{FOUND, SUCCESS, Usage},
     output::{self, count},
     stderr,
     text::escape,
 };
 
 /// Prints the schema in the format of the command line.
-pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
     match args.format {
         SchemaFormat::Table => columns(args, |found| Ok(table::print(found)?)),
         SchemaFormat::Json => columns(args, json),
@@ -48,7 +46,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<ExitCode> {
 }
 
 /// Prints the columns of a data set by `print`, and reports features that have none.
-fn columns(args: &SchemaArgs, print: impl FnOnce(&InferredSchema<'_>) -> Result<()>) -> Result<ExitCode> {
+fn columns(args: &SchemaArgs, print: impl FnOnce(&InferredSchema<'_>) -> Result<()>) -> Result<u8> {
     let (shards, progress) = inspect::shards(&args.sources)?;
     let options = InferOptions { record_type: args.reading.record_type, ..inspect::options(&args.looking) };
     let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
@@ -61,11 +59,11 @@ fn columns(args: &SchemaArgs, print: impl FnOnce(&InferredSchema<'_>) -> Result<
         Some(_) => inspect::report_unreadable(&inferred),
     };
     let has_lost = inspect::report_skipped(&inferred) | has_strays;
-    Ok(if has_lost { ExitCode::from(FOUND) } else { report_mixed(&found) })
+    Ok(if has_lost { FOUND } else { report_mixed(&found) })
 }
 
 /// Prints the schema that TensorFlow Data Validation would infer, which depends on the values.
-fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
+fn pbtxt(args: &SchemaArgs) -> Result<u8> {
     let statistics = stats::collect(&args.sources, &args.looking)?;
     output::bytes(schema_to_text(&statistics.infer_schema())?.as_bytes())?;
     let has_lost = inspect::report_all([Some(&statistics)]);
@@ -77,7 +75,7 @@ fn pbtxt(args: &SchemaArgs) -> Result<ExitCode> {
             "features of more than one kind, of which the schema has the one of most lists: {names}"
         ));
     }
-    Ok(if has_lost || !mixed.is_empty() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    Ok(if has_lost || !mixed.is_empty() { FOUND } else { SUCCESS })
 }
 
 /// The schema of all features of at most one kind.
@@ -125,7 +123,7 @@ fn arrow(found: &InferredSchema<'_>) -> Result<()> {
 }
 
 /// Reports the features of more than one kind, with the first record of each kind. Returns the exit status.
-fn report_mixed(found: &InferredSchema<'_>) -> ExitCode {
+fn report_mixed(found: &InferredSchema<'_>) -> u8 {
     let mixed: Vec<_> = found.features().filter(|(feature, _)| feature.is_mixed()).collect();
     for (feature, _) in &mixed {
         let mut kinds: Vec<_> = feature.kinds().collect();
@@ -136,5 +134,5 @@ fn report_mixed(found: &InferredSchema<'_>) -> ExitCode {
         let places: Vec<_> = kinds.iter().map(place).collect();
         stderr::print(&format!("feature {:?} has more than one kind: {}", feature.name, places.join("; ")));
     }
-    if mixed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) }
+    if mixed.is_empty() { SUCCESS } else { FOUND }
 }

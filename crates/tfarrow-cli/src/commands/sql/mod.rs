@@ -8,7 +8,6 @@ mod statements;
 
 use std::{
     io::{IsTerminal, stdin, stdout},
-    process::ExitCode,
     sync::Arc,
     time::Duration,
 };
@@ -22,7 +21,7 @@ use tokio::{runtime::Runtime, sync::Notify};
 use self::{answer::Answers, skip_report::SkipReport};
 use crate::{
     args::Sql,
-    error::{self, FOUND, InvalidOption, Usage},
+    error::{self, FOUND, InvalidOption, SUCCESS, Usage},
     interrupt::{self, end, on_interrupt},
     output, stderr,
 };
@@ -35,7 +34,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const STACK: usize = 16 << 20;
 
 /// Executes all statements in order; without any, starts the prompt.
-pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
+pub(crate) fn run(args: &Sql) -> Result<u8> {
     if args.format.is_binary() {
         output::refuse_terminal()?;
     }
@@ -52,15 +51,15 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
         }
         let done = prompt::run(&runtime, answers, cancellation);
         runtime.shutdown_background();
-        return done.map(|()| ExitCode::SUCCESS);
+        return done.map(|()| SUCCESS);
     }
     let texts = statements::texts(args, answers.context())?;
     let outcome = interruptible(&runtime, answers, texts, args.keep_going);
     match outcome {
-        Ok(ExitCode::SUCCESS) => {
+        Ok(SUCCESS) => {
             // Tasks that still read in the background have no result to add.
             runtime.shutdown_background();
-            Ok(if skip_report.any() { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+            Ok(if skip_report.any() { FOUND } else { SUCCESS })
         }
         outcome => {
             // Tasks that write remove their incomplete files.
@@ -71,12 +70,7 @@ pub(crate) fn run(args: &Sql) -> Result<ExitCode> {
 }
 
 /// Executes the statements until all are done or a signal arrives.
-fn interruptible(
-    runtime: &Runtime,
-    answers: Answers,
-    texts: Vec<Result<Statements>>,
-    keep_going: bool,
-) -> Result<ExitCode> {
+fn interruptible(runtime: &Runtime, answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<u8> {
     let interrupted = Arc::new(Notify::new());
     let interrupt = Arc::clone(&interrupted);
     on_interrupt(move || {
@@ -88,13 +82,13 @@ fn interruptible(
     runtime.block_on(async {
         tokio::select! {
             outcome = answer_all(answers, texts, keep_going) => outcome,
-            () = interrupted.notified() => Ok(ExitCode::from(interrupt::status())),
+            () = interrupted.notified() => Ok(interrupt::status()),
         }
     })
 }
 
-async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<ExitCode> {
-    let mut status = ExitCode::SUCCESS;
+async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_going: bool) -> Result<u8> {
+    let mut status = SUCCESS;
     let mut failed = |error: anyhow::Error| {
         // Without a reader of the output there is no reason to continue.
         if !keep_going || error::is_closed_pipe(&error) {
