@@ -12,7 +12,7 @@ use tfarrow_dataset::DamageReport;
 use crate::{
     args::{Diff, FaultFormat},
     error::{FOUND, SUCCESS, Usage, unless_closed},
-    output::{self, BAD, GOOD, TITLE, coloured, count, plural},
+    output::{self, BAD, GOOD, Screen, TITLE, count, plural},
     stderr,
     text::escape,
 };
@@ -31,12 +31,12 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
     }
     let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
     found.other_files.iter().for_each(|other| stderr::skipped_files(&other.skipped_files, &other.missing));
+    let names = [&args.left, &args.right].map(String::as_str);
     let text = match args.format {
-        FaultFormat::Table => table(args, &found).trim_end().to_owned(),
+        FaultFormat::Table => text(names, &found, Screen::stdout()),
         FaultFormat::Json => output::pretty(&json(&found))?,
     };
     unless_closed(output::line(&text).map_err(Into::into))?;
-    let names = [&args.left, &args.right];
     found.why_raw.iter().for_each(|why| stderr::print(why));
     let skipped: Vec<_> = names.into_iter().zip(&found.skipped).filter(|(_, skipped)| !skipped.is_empty()).collect();
     let text = |name: &str, skipped| format!("{}: {}", escape(name), stderr::skipped_text(skipped));
@@ -44,11 +44,11 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
     Ok(if found.is_equal() && skipped.is_empty() { SUCCESS } else { FOUND })
 }
 
-fn table(args: &Diff, found: &DataSetDiff) -> String {
-    let [left, right] = found.records;
+/// The first differences, the number of differences of each feature, and a summary. `names` are those of the data sets.
+pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> String {
     let mut text = String::new();
     for difference in &found.first {
-        text.push_str(&record(difference));
+        text.push_str(&record(difference, screen));
     }
     let total = found.features.len();
     for ((role, name), times) in &found.features {
@@ -57,32 +57,28 @@ fn table(args: &Diff, found: &DataSetDiff) -> String {
     if total > 0 {
         text.push('\n');
     }
-    text.push_str(&format!(
-        "{}: {}\n{}: {}\n",
-        escape(&args.left),
-        plural(left, "record"),
-        escape(&args.right),
-        plural(right, "record")
-    ));
+    for (name, records) in names.into_iter().zip(found.records) {
+        text.push_str(&format!("{}: {}\n", escape(name), plural(records, "record")));
+    }
     text.push_str(&match found.is_equal() {
-        true => coloured(GOOD, "equal"),
+        true => screen.coloured(GOOD, "equal"),
         false => {
             let (equal, different) = (plural(found.equal, "record"), count(found.different));
             let alone = |count, name| {
                 if count > 0 { format!(", {} of {name} without a partner", self::count(count)) } else { String::new() }
             };
             let (left, right) = (alone(found.unpaired[0], "the first"), alone(found.unpaired[1], "the second"));
-            coloured(BAD, &format!("{equal} equal, {different} different{left}{right}"))
+            screen.coloured(BAD, &format!("{equal} equal, {different} different{left}{right}"))
         }
     });
     text
 }
 
 /// Two records that differ, or one without a partner.
-fn record(difference: &RecordDifference) -> String {
+fn record(difference: &RecordDifference, screen: Screen) -> String {
     let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
     let [left, right] = difference.positions.each_ref().map(place);
-    let mut text = coloured(TITLE, &format!("record {}", count(difference.number)));
+    let mut text = screen.coloured(TITLE, &format!("record {}", count(difference.number)));
     text.push_str(&format!("\n  - {left}\n  + {right}\n"));
     for Difference { feature: of, what } in &difference.differences {
         let of = of.as_ref().map_or("the records".to_owned(), |(role, name)| feature(*role, name));
@@ -129,7 +125,8 @@ fn excerpts(values: [&FeatureValue; 2]) -> [String; 2] {
     })
 }
 
-fn json(found: &DataSetDiff) -> Value {
+/// The differences as JSON.
+pub(crate) fn json(found: &DataSetDiff) -> Value {
     let features =
         found.features.iter().map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
     let skipped = |skipped: &DamageReport| json!({"records": skipped.records, "stretches": skipped.ranges, "bytes": skipped.bytes});

@@ -10,7 +10,7 @@ use tfarrow_dataset::{DamageReport, Fault, FaultKind, Shard};
 use crate::{
     args::FaultFormat,
     error::{reading_remedy, words},
-    output::{self, BAD, coloured, count, plural},
+    output::{self, BAD, Screen, count, plural},
     stderr,
     text::escape,
 };
@@ -32,7 +32,7 @@ impl FaultReport<'_> {
     pub(super) fn print(&self, format: FaultFormat, summary: Value) -> Result<()> {
         match format {
             FaultFormat::Table if self.damage.faults().is_empty() => output::nothing()?,
-            FaultFormat::Table => self.damage.faults().iter().try_for_each(|fault| output::line(&line(fault)))?,
+            FaultFormat::Table => output::line(&self.text(Screen::stdout()))?,
             FaultFormat::Json => output::line(&output::pretty(&self.json(summary))?)?,
         }
         let more = self.total() - self.damage.faults().len() as u64;
@@ -55,6 +55,12 @@ impl FaultReport<'_> {
         self.damage.faults().iter().for_each(|fault| stderr::print(&text(fault)));
     }
 
+    /// The faults, one a line.
+    pub(super) fn text(&self, screen: Screen) -> String {
+        let lines: Vec<_> = self.damage.faults().iter().map(|fault| line(fault, screen)).collect();
+        lines.join("\n")
+    }
+
     /// The remedies for the faults, each once, besides repairing the files.
     fn remedies(&self) -> Vec<Remedy> {
         let mut all = Vec::new();
@@ -66,7 +72,8 @@ impl FaultReport<'_> {
         all
     }
 
-    fn json(&self, mut summary: Value) -> Value {
+    /// The faults and their numbers, with the fields of `summary`, which is an object.
+    pub(super) fn json(&self, mut summary: Value) -> Value {
         let counts = FaultKind::ALL.iter().filter_map(|kind| Some((kind.name(), *self.damage.by_kind().get(kind)?)));
         summary["counts"] = counts.collect::<BTreeMap<_, _>>().into_iter().collect();
         summary["faults"] = self.damage.faults().iter().map(|fault| self.fault(fault)).collect();
@@ -94,13 +101,13 @@ impl FaultReport<'_> {
 }
 
 /// A fault as a line, with the number of lost bytes where they are more than one record.
-fn line(fault: &Fault) -> String {
+fn line(fault: &Fault, screen: Screen) -> String {
     let text = escape(&fault.error.to_string());
     let lost = match fault.kind() {
         FaultKind::Length | FaultKind::Limit | FaultKind::Tail => format!(" ({} lost)", plain_bytes(fault.bytes)),
         FaultKind::Data | FaultKind::Message | FaultKind::Compression | FaultKind::File => String::new(),
     };
-    format!("{}{lost}", coloured(BAD, &text))
+    format!("{}{lost}", screen.coloured(BAD, &text))
 }
 
 /// An exact number of bytes, as the error messages have them.

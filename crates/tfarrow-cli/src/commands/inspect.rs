@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use tfarrow_dataset::{FormatFilter, InferOptions, Inferred, Resolved, Shard, TaskQueue, on_threads, resolve_filtered};
+use tfarrow_dataset::{
+    DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, TaskQueue, on_threads, resolve_filtered,
+};
 use tfarrow_stats::Statistics;
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr};
@@ -52,28 +54,31 @@ pub(super) fn options(looking: &Looking) -> InferOptions {
     InferOptions { sample: looking.sample, jobs, read: looking.damage.read(), ..InferOptions::default() }
 }
 
-/// Reports skipped records. Returns whether there are any.
-pub(super) fn report_skipped(inferred: &Inferred) -> bool {
-    let skipped = Some(&inferred.skipped).filter(|skipped| !skipped.is_empty());
-    skipped.inspect(|skipped| stderr::skipped_records(skipped)).is_some()
+/// The report of skipped records, worded by `text`; `None` if there are none.
+pub(super) fn skipped(inferred: &Inferred, text: fn(&DamageReport) -> String) -> Option<String> {
+    (!inferred.skipped.is_empty()).then(|| text(&inferred.skipped))
 }
 
-/// Reports why records are treated as raw. Returns whether the reason is a minority of the records.
-pub(super) fn report_strays(inferred: &Inferred) -> bool {
-    let why_raw = inferred.why_raw();
-    why_raw.iter().for_each(|why| stderr::print(why));
-    why_raw.is_some() && inferred.has_strays()
-}
-
-/// Reports records that do not parse as the record type of the command line. Returns whether there are any.
-pub(super) fn report_unreadable(inferred: &Inferred) -> bool {
+/// The number of records that do not parse as the stated record type, and the first one; `None` if all parse.
+pub(super) fn unreadable(inferred: &Inferred) -> Option<String> {
     let records = plural(inferred.summary.unparsable(), "record");
-    let first = inferred.unreadable();
-    first.inspect(|first| stderr::print(&format!("{records} cannot be parsed; the first: {first}"))).is_some()
+    inferred.unreadable().map(|first| format!("{records} cannot be parsed; the first: {first}"))
+}
+
+/// The warnings about skipped records, worded by `text`, and about records that are raw; and whether these are a part of
+/// the records.
+pub(crate) fn warnings(inferred: &Inferred, text: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
+    let (skipped, why_raw) = (skipped(inferred, text), inferred.why_raw());
+    let has_lost = skipped.is_some() || (why_raw.is_some() && inferred.has_strays());
+    (skipped.into_iter().chain(why_raw).collect(), has_lost)
 }
 
 /// Reports skipped and raw records of each data set. Returns whether there are any.
 pub(super) fn report_all<'a>(all: impl IntoIterator<Item = Option<&'a Statistics>>) -> bool {
-    let report = |statistics: &Statistics| report_skipped(&statistics.inferred) | report_strays(&statistics.inferred);
+    let report = |statistics: &Statistics| {
+        let (warnings, has_lost) = warnings(&statistics.inferred, stderr::skipped_text);
+        warnings.iter().for_each(|warning| stderr::print(warning));
+        has_lost
+    };
     all.into_iter().flatten().fold(false, |any, statistics| any | report(statistics))
 }

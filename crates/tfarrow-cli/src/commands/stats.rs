@@ -12,7 +12,7 @@ use crate::{
     args::{Looking, Stats, StatsFormat},
     commands::inspect,
     error::{FOUND, SUCCESS},
-    output::{self, TITLE, coloured, count, image_sizes, range, short},
+    output::{self, Screen, TITLE, count, image_sizes, range, short},
     text::escape,
 };
 
@@ -27,19 +27,22 @@ pub(crate) fn run(args: &Stats) -> Result<u8> {
     if args.format == StatsFormat::Pb {
         output::refuse_terminal()?;
     }
-    let (all, slices) = match &args.by {
-        None => (collect(&args.sources, &args.looking)?, None),
+    let (all, report) = match &args.by {
+        None => {
+            let all = collect(&args.sources, &args.looking)?;
+            let report = StatisticsReport::new(all.summarize());
+            (all, report)
+        }
         Some(by) => {
-            let SlicedStatistics { all, slices, without } = collect_sliced(&args.sources, &args.looking, by)?;
-            let slices = slices.into_iter().map(SliceFigures::new).collect();
-            (all, Some(Slices { by: by.clone(), without, slices }))
+            let found = collect_sliced(&args.sources, &args.looking, by)?;
+            let report = StatisticsReport::sliced(&found, by);
+            (found.all, report)
         }
     };
-    let answer = Answer { figures: all.summarize(), slices };
     match args.format {
-        StatsFormat::Table => answer.tables()?,
-        StatsFormat::Json => output::line(&output::pretty(&answer)?)?,
-        StatsFormat::Pb => output::bytes(&answer.to_proto().encode_to_vec())?,
+        StatsFormat::Table => output::line(&report.text(Screen::stdout()))?,
+        StatsFormat::Json => output::line(&output::pretty(&report)?)?,
+        StatsFormat::Pb => output::bytes(&report.to_proto().encode_to_vec())?,
     }
     let has_lost = inspect::report_all([Some(&all)]);
     Ok(if has_lost { FOUND } else { SUCCESS })
@@ -57,8 +60,8 @@ fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<Sli
 }
 
 /// The statistics of a data set and of its slices.
-#[derive(Serialize)]
-struct Answer {
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StatisticsReport {
     #[serde(flatten)]
     figures: DatasetStatistics,
     #[serde(flatten)]
@@ -66,7 +69,7 @@ struct Answer {
 }
 
 /// The slices by the values of a feature.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Slices {
     by: String,
     /// Number of records in no slice.
@@ -74,34 +77,29 @@ struct Slices {
     slices: Vec<SliceFigures>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct SliceFigures {
     value: SliceValue,
     #[serde(flatten)]
     figures: DatasetStatistics,
 }
 
-impl SliceFigures {
-    fn new(slice: Slice) -> Self {
-        Self { value: slice.value, figures: slice.statistics.summarize() }
-    }
-}
-
-impl Answer {
-    fn tables(&self) -> Result<()> {
-        tables("", &self.figures)?;
-        let Some(Slices { by, without, slices }) = &self.slices else { return Ok(()) };
-        for slice in slices {
-            let title = format!("{} = {}", escape(by), shown(&slice.value.to_string()));
-            tables(&format!("\n{}: ", coloured(TITLE, &title)), &slice.figures)?;
-        }
-        if *without > 0 {
-            output::line(&format!("\n{} records without {} are in no slice", count(*without), escape(by)))?;
-        }
-        Ok(())
+impl StatisticsReport {
+    /// A report without slices.
+    pub(crate) fn new(figures: DatasetStatistics) -> Self {
+        Self { figures, slices: None }
     }
 
-    fn to_proto(&self) -> DatasetFeatureStatisticsList {
+    /// A report with a slice for each value of the feature `by`.
+    pub(crate) fn sliced(found: &SlicedStatistics, by: &str) -> Self {
+        let slice = |slice: &Slice| SliceFigures { value: slice.value.clone(), figures: slice.statistics.summarize() };
+        let slices = found.slices.iter().map(slice).collect();
+        let slices = Slices { by: by.to_owned(), without: found.without, slices };
+        Self { figures: found.all.summarize(), slices: Some(slices) }
+    }
+
+    /// The message that TensorFlow Data Validation and Facets read.
+    pub(crate) fn to_proto(&self) -> DatasetFeatureStatisticsList {
         match &self.slices {
             None => self.figures.to_proto(),
             Some(Slices { by, slices, .. }) => {
@@ -109,45 +107,63 @@ impl Answer {
             }
         }
     }
+
+    /// The tables of the data set and of each slice.
+    pub(crate) fn text(&self, screen: Screen) -> String {
+        let mut text = tables(&self.figures, screen);
+        let Some(Slices { by, without, slices }) = &self.slices else { return text };
+        for SliceFigures { value, figures } in slices {
+            let title = screen.coloured(TITLE, &format!("{} = {}", escape(by), shown(&value.to_string())));
+            text.push_str(&format!("\n\n{title}: {}", tables(figures, screen)));
+        }
+        if *without > 0 {
+            text.push_str(&format!("\n\n{} records without {} are in no slice", count(*without), escape(by)));
+        }
+        text
+    }
 }
 
-/// Prints a table of numbers, and one of byte strings.
-fn tables(title: &str, figures: &DatasetStatistics) -> Result<()> {
+/// The size of a data set, a table of its numbers, and one of its byte strings.
+fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
     let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
     let (records, bytes) = (count(figures.records), output::size(figures.bytes));
-    output::line(&format!("{title}{records} records, {bytes} of payload{}", sample.unwrap_or_default()))?;
+    let mut parts = vec![format!("{records} records, {bytes} of payload{}", sample.unwrap_or_default())];
     let kinds = || figures.features.iter().flat_map(|feature| feature.kinds.iter().map(move |kind| (feature, kind)));
-    let mut numbers: Vec<_> =
+    let numbers: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(number_row(feature, kind, kind.numbers.as_ref()?))).collect();
     if !numbers.is_empty() {
-        let mut names =
-            vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
-        let mut right = vec![false, true, true, true, true, true, true, true, true, true, false];
-        // The column is omitted where it is empty, and is not spared on narrow terminals where it is not.
-        let place = names.iter().position(|name| *name == NON_FINITE).unwrap_or_default();
-        if numbers.iter().all(|row| row[place].is_empty()) {
-            names.remove(place);
-            right.remove(place);
-            numbers.iter_mut().for_each(|row| drop(row.remove(place)));
-        }
-        output::text_table(&names, &right, &["std", "zeros", "mean", "", "lengths"], numbers)?;
+        parts.push(number_table(numbers, screen));
     }
     let strings: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(string_row(feature, kind, kind.strings.as_ref()?))).collect();
     if !strings.is_empty() {
         let names = ["bytes", "missing", "lengths", "distinct", "bytes each", "look like", "most frequent"];
         let right = [false, true, true, true, true, false, false];
-        output::text_table(&names, &right, &["bytes each", "look like", "lengths"], strings)?;
+        parts.push(output::text_table(&names, &right, &["bytes each", "look like", "lengths"], strings, screen));
     }
     let bare = figures.features.iter().filter(|feature| feature.kinds.is_empty());
     let bare: Vec<_> = bare.map(|feature| escape(&feature.name)).collect();
     if !bare.is_empty() {
-        output::line(&format!("features without a kind, and so without values: {}", bare.join(", ")))?;
+        parts.push(format!("features without a kind, and so without values: {}", bare.join(", ")));
     }
     if let Some(size) = kinds().filter_map(|(_, kind)| kind.numbers.as_ref()?.sampled).min() {
-        output::line(&format!("medians and histograms are those of samples of {} values and more", count(size)))?;
+        parts.push(format!("medians and histograms are those of samples of {} values and more", count(size)));
     }
-    Ok(())
+    parts.join("\n")
+}
+
+fn number_table(mut rows: Vec<Vec<String>>, screen: Screen) -> String {
+    let mut names =
+        vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
+    let mut right = vec![false, true, true, true, true, true, true, true, true, true, false];
+    // The column is omitted where it is empty, and is not spared on narrow terminals where it is not.
+    let place = names.iter().position(|name| *name == NON_FINITE).unwrap_or_default();
+    if rows.iter().all(|row| row[place].is_empty()) {
+        names.remove(place);
+        right.remove(place);
+        rows.iter_mut().for_each(|row| drop(row.remove(place)));
+    }
+    output::text_table(&names, &right, &["std", "zeros", "mean", "", "lengths"], rows, screen)
 }
 
 fn name_of(feature: &FeatureStatistics, kind: &KindStatistics) -> String {

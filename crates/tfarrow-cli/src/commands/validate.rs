@@ -15,7 +15,7 @@ use crate::{
     args::{Expectations, Looking, Validate, ValidateFormat},
     commands::{inspect, stats},
     error::{FOUND, SUCCESS, Usage},
-    output::{self, BAD, GOOD, coloured, count, short},
+    output::{self, BAD, GOOD, Screen, count, short},
     stderr,
     text::escape,
 };
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
     }
     let report = Report { found: &compared.found, distances: &compared.distances };
     match args.format {
-        ValidateFormat::Table => report.print()?,
+        ValidateFormat::Table => output::line(&report.text(Screen::stdout()))?,
         ValidateFormat::Json => output::line(&output::pretty(&report.document())?)?,
         // The command line requires a schema or a baseline.
         ValidateFormat::Pbtxt => {
@@ -166,17 +166,17 @@ impl Report<'_> {
         }
     }
 
-    /// Prints two lines for each anomaly, and a table of distances.
-    fn print(&self) -> Result<()> {
+    /// The number of anomalies, two lines for each, notes, and a table of distances.
+    fn text(&self, screen: Screen) -> String {
         let anomalies = &self.found.anomalies;
         let found = match anomalies.len() {
-            0 => coloured(GOOD, "no anomalies"),
-            1 => coloured(BAD, "1 anomaly"),
-            many => coloured(BAD, &format!("{} anomalies", count(many as u64))),
+            0 => screen.coloured(GOOD, "no anomalies"),
+            1 => screen.coloured(BAD, "1 anomaly"),
+            many => screen.coloured(BAD, &format!("{} anomalies", count(many as u64))),
         };
-        output::line(&format!("{} records, {found}", count(self.records())))?;
-        anomalies.iter().try_for_each(|anomaly| output::line(&self.description(anomaly)))?;
-        self.found.non_finite().iter().try_for_each(|found| self.note(found))?;
+        let mut parts = vec![format!("{} records, {found}", count(self.records()))];
+        parts.extend(anomalies.iter().map(|anomaly| self.description(anomaly, screen)));
+        parts.extend(self.found.non_finite().iter().flat_map(|found| self.notes(found)));
         if !self.distances.is_empty() {
             let row = |distance: &Distance| {
                 let measure = serde_json::to_value(distance.measure).unwrap_or_default();
@@ -187,14 +187,14 @@ impl Report<'_> {
             };
             let names = ["feature", "distance from the baseline", "is", "may be"];
             let rows = self.distances.iter().map(row).collect();
-            output::text_table(&names, &[false, false, true, true], &[], rows)?;
+            parts.push(output::text_table(&names, &[false, false, true, true], &[], rows, screen));
         }
-        Ok(())
+        parts.join("\n")
     }
 
-    /// Prints a note about values that are NaN or infinite, where the schema allows them.
-    fn note(&self, found: &NonFinite) -> Result<()> {
-        let is_anomaly = |kind| {
+    /// Notes about values that are NaN or infinite, where the schema allows them.
+    fn notes(&self, found: &NonFinite) -> Vec<String> {
+        let is_anomaly = |kind: AnomalyKind| {
             let mut anomalies = self.found.anomalies.iter();
             anomalies.any(|anomaly| anomaly.kind == kind && anomaly.feature.as_ref() == Some(&found.feature))
         };
@@ -202,21 +202,18 @@ impl Report<'_> {
             (found.nan, "NaN", "disallow_nan", AnomalyKind::FloatTypeHasNan),
             (found.infinite, "infinite", "disallow_inf", AnomalyKind::FloatTypeHasInf),
         ];
-        for (times, name, rule, kind) in kinds {
-            if times > 0 && !is_anomaly(kind) {
-                let of = format!("{} of {} values are {name}", count(times), count(found.values));
-                output::line(&format!(
-                    "{}: note: {of}; float_domain {{ {rule}: true }} in the schema makes it an anomaly",
-                    escape(&found.feature)
-                ))?;
-            }
-        }
-        Ok(())
+        let allowed = kinds.into_iter().filter(|(times, _, _, kind)| *times > 0 && !is_anomaly(*kind));
+        let note = |(times, name, rule, _): (u64, &str, &str, AnomalyKind)| {
+            let of = format!("{} of {} values are {name}", count(times), count(found.values));
+            let feature = escape(&found.feature);
+            format!("{feature}: note: {of}; float_domain {{ {rule}: true }} in the schema makes it an anomaly")
+        };
+        allowed.map(note).collect()
     }
 
-    fn description(&self, anomaly: &Anomaly) -> String {
+    fn description(&self, anomaly: &Anomaly, screen: Screen) -> String {
         let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), escape);
-        let kind = coloured(BAD, anomaly.kind.as_str_name());
+        let kind = screen.coloured(BAD, anomaly.kind.as_str_name());
         let of_records = anomaly.records.map_or(String::new(), |records| {
             let first = anomaly.first.map(|place| self.first(place));
             let first =

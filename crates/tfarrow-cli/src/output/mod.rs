@@ -6,6 +6,7 @@ mod csv;
 mod humanize;
 mod json;
 mod rows;
+mod screen;
 mod stdout;
 mod table;
 mod value;
@@ -18,9 +19,10 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) use humanize::{blob, count, frequent, image_sizes, percent, plural, range, short, size};
 pub(crate) use json::{Cell, Style, pretty, write_to};
 pub(crate) use rows::Rows;
-pub(crate) use stdout::{BAD, GOOD, Out, TITLE, bytes, coloured, line, nothing, refuse_terminal, stdout, styled};
+pub(crate) use screen::{BAD, GOOD, Screen, TITLE};
+pub(crate) use stdout::{Out, bytes, line, nothing, refuse_terminal, stdout, styled};
 
-use self::stdout::terminal_width;
+use self::screen::terminal_width;
 use crate::args::Format;
 
 /// A writer of rows of this schema. A `full` table shows values in full.
@@ -41,17 +43,26 @@ fn quoting(delimiter: char) -> csv::Quoting {
     csv::Quoting { delimiter, escape: io::stdout().is_terminal() }
 }
 
-/// Prints a table of text. The columns that `right` marks are aligned to the right. Where the terminal is too narrow, the
-/// columns of `spare` are left out, one after the other, before cells are truncated.
-pub(crate) fn text_table(names: &[&str], right: &[bool], spare: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
-    let fit = terminal_width();
+/// A table of text, without a line feed at its end. The columns that `right` marks are aligned to the right. Where the
+/// screen is too narrow, the columns of `spare` are left out, one after the other, before cells are truncated.
+pub(crate) fn text_table(
+    names: &[&str],
+    right: &[bool],
+    spare: &[&str],
+    rows: Vec<Vec<String>>,
+    Screen { width: fit, .. }: Screen,
+) -> String {
     let left = columns_that_fit(names, &rows, spare, fit.unwrap_or(usize::MAX));
     let pick = |all: &[String]| left.iter().filter_map(|index| all.get(*index).cloned()).collect();
     let names: Vec<_> = left.iter().filter_map(|index| names.get(*index).copied()).collect();
     let right: Vec<_> = left.iter().filter_map(|index| right.get(*index).copied()).collect();
-    let mut table = table::Table::of_text(stdout(), &names, &right, fit);
-    rows.iter().try_for_each(|row| table.row(pick(row)))?;
-    table.finish()
+    let mut text: Vec<u8> = Vec::new();
+    let mut table = table::Table::of_text(&mut text, &names, &right, fit);
+    // Writing to a `Vec` cannot fail.
+    let _ = rows.iter().try_for_each(|row| table.row(pick(row)));
+    let _ = table.finish();
+    text.pop();
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// The indices of the columns that a table of `fit` characters has room for.

@@ -1,9 +1,8 @@
-//! Standard output: text, bytes, styles, and its width where it is a terminal.
+//! Standard output: text and bytes.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use anstream::{AutoStream, ColorChoice};
-use anstyle::Style as Colour;
+use anstream::AutoStream;
 use clap::builder::StyledStr;
 
 use crate::error::Usage;
@@ -21,21 +20,6 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
     let mut out = stdout();
     writeln!(out, "{text}")?;
     out.flush()
-}
-
-/// The style of errors and anomalies.
-pub(crate) const BAD: Colour = anstyle::AnsiColor::Red.on_default().bold();
-/// The style of success.
-pub(crate) const GOOD: Colour = anstyle::AnsiColor::Green.on_default();
-/// The style of headings.
-pub(crate) const TITLE: Colour = Colour::new().bold();
-
-/// Text in a style, where standard output shows styles: a terminal does, unless `NO_COLOR` or `TERM=dumb` is set.
-pub(crate) fn coloured(colour: Colour, text: &str) -> String {
-    match AutoStream::choice(&io::stdout()) {
-        ColorChoice::Never => text.to_owned(),
-        ColorChoice::Auto | ColorChoice::Always | ColorChoice::AlwaysAnsi => format!("{colour}{text}{colour:#}"),
-    }
 }
 
 /// Returns an error if standard output is a terminal, which a binary format must not be written to.
@@ -71,10 +55,4 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = stdout();
     out.write_all(bytes)?;
     out.flush()
-}
-
-/// The number of columns of the terminal; `None` where standard output is not one.
-pub(super) fn terminal_width() -> Option<usize> {
-    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))?;
-    io::stdout().is_terminal().then_some(width)
 }

@@ -12,7 +12,6 @@ use super::{
     humanize::{blob, count, shortened},
     json,
     rows::Rows,
-    stdout::Out,
     value::{Value, is_number},
 };
 use crate::text::{escape, escape_except};
@@ -29,8 +28,8 @@ const BYTES: usize = 16;
 const ITEMS: usize = 6;
 
 /// Writes batches as one table.
-pub(super) struct Table {
-    out: Out,
+pub(super) struct Table<W> {
+    out: W,
     columns: Vec<Column>,
     /// The rows that wait until the widths are determined.
     waiting: Vec<Vec<String>>,
@@ -48,8 +47,8 @@ struct Column {
     right: bool,
 }
 
-impl Table {
-    pub(super) fn new(out: Out, schema: &SchemaRef, fit: Option<usize>, full: bool) -> Self {
+impl<W: Write> Table<W> {
+    pub(super) fn new(out: W, schema: &SchemaRef, fit: Option<usize>, full: bool) -> Self {
         let column = |field: &arrow_schema::FieldRef| {
             let name = escape(field.name());
             Column { width: name.width(), right: is_number(field.data_type()), name }
@@ -59,7 +58,7 @@ impl Table {
     }
 
     /// A table of text cells.
-    pub(super) fn of_text(out: Out, names: &[&str], right: &[bool], fit: Option<usize>) -> Self {
+    pub(super) fn of_text(out: W, names: &[&str], right: &[bool], fit: Option<usize>) -> Self {
         let column = |(name, right): (&&str, &bool)| Column { name: escape(name), width: name.width(), right: *right };
         let columns = names.iter().zip(right).map(column).collect();
         Self { out, columns, waiting: Vec::new(), decided: false, fit, full: false, line: String::new() }
@@ -125,7 +124,7 @@ impl Table {
     }
 }
 
-impl Rows for Table {
+impl<W: Write + Send> Rows for Table<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         for row in 0..batch.num_rows() {
             let cell = |column: &arrow_array::ArrayRef| cell(column.as_ref(), row, self.full);

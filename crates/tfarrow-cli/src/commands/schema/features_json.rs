@@ -15,11 +15,11 @@ const CLASSES: &str = "tensorflow_datasets.core.features";
 
 /// The features as TFDS declares them, and the reasons why others are omitted; `None` for a record type that TFDS does not
 /// read.
-pub(super) fn document(found: &InferredSchema<'_>) -> Option<(Value, Vec<String>)> {
+pub(super) fn document(found: &InferredSchema) -> Option<(Value, Vec<String>)> {
     if found.record_type() != RecordType::Example {
         return None;
     }
-    let records = found.inferred.summary.records();
+    let records = found.inferred().summary.records();
     let (mut features, mut left_out) = (Map::new(), Vec::new());
     for (feature, _) in found.features() {
         match Spec::of(feature, Role::Feature, records) {

@@ -1,21 +1,63 @@
 //! The inferred schema, with the shards and the summary that it was inferred from.
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{FeatureSummary, Place, RecordType, Role, schema::record_type_of};
-use tfarrow_dataset::{Inferred, Sampled, Shard};
+use tfarrow_codec::{
+    Column, FeatureSummary, Layout, Place, RecordType, Role, Shape, Values,
+    schema::{UNSET_COLUMN, record_type_of, with_record_type},
+};
+use tfarrow_dataset::{Error, Inferred, Sampled, Shard};
 
 use crate::{output::count, text::escape};
 
 /// The schema of a data set, and the summary that it was inferred from.
-pub(super) struct InferredSchema<'a> {
-    pub(super) shards: &'a [Shard],
-    pub(super) inferred: &'a Inferred,
-    pub(super) schema: SchemaRef,
+#[derive(Debug)]
+pub(crate) struct InferredSchema {
+    shards: Vec<Shard>,
+    inferred: Inferred,
+    schema: SchemaRef,
+    /// The record type that the caller states.
+    stated_type: Option<RecordType>,
 }
 
-impl InferredSchema<'_> {
-    pub(super) fn record_type(&self) -> RecordType {
+impl InferredSchema {
+    /// The schema of all features of at most one kind. `inferred` is the summary of `shards`; without `record_type`, the
+    /// type of the records is the inferred one.
+    ///
+    /// # Errors
+    /// Those of [`Inferred::schema`], except for features of more than one kind, which have no column.
+    pub(crate) fn new(
+        shards: Vec<Shard>,
+        inferred: Inferred,
+        layout: Layout,
+        record_type: Option<RecordType>,
+    ) -> Result<Self, Error> {
+        let schema = unmixed_schema(&inferred, layout, record_type)?;
+        Ok(Self { shards, inferred, schema, stated_type: record_type })
+    }
+
+    /// The shards of the data set.
+    pub(crate) fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// The summary of the records.
+    pub(crate) fn inferred(&self) -> &Inferred {
+        &self.inferred
+    }
+
+    /// The columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The type of the records.
+    pub(crate) fn record_type(&self) -> RecordType {
         record_type_of(&self.schema)
+    }
+
+    /// The record type that the caller states.
+    pub(super) fn stated_type(&self) -> Option<RecordType> {
+        self.stated_type
     }
 
     /// The features with their roles.
@@ -52,4 +94,23 @@ impl InferredSchema<'_> {
         let name = self.inferred.names.get(place.shard as usize).map_or("", String::as_str);
         format!("{}, record {} (byte {})", escape(name), place.record, place.offset)
     }
+}
+
+/// The schema of all features of at most one kind.
+fn unmixed_schema(inferred: &Inferred, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef, Error> {
+    let summary = &inferred.summary;
+    let record_type = record_type.unwrap_or_else(|| summary.record_type());
+    if record_type == RecordType::Raw || summary.conflict().is_none() {
+        return inferred.schema(layout, Some(record_type));
+    }
+    let fits = |feature: &&FeatureSummary| record_type == RecordType::SequenceExample || feature.role == Role::Feature;
+    let column = |feature: &FeatureSummary| feature.column(layout, summary.role(feature, record_type));
+    let columns = summary.features().filter(fits).filter_map(column);
+    let mut fields: Vec<_> = columns.map(|column| column.field(&column.feature)).collect();
+    if summary.has_unset() {
+        let (role, shape, values) = (Role::Unset, Shape::List, Values::Utf8);
+        let unset = Column { feature: UNSET_COLUMN.to_owned(), role, shape, values };
+        fields.push(unset.field(UNSET_COLUMN));
+    }
+    Ok(with_record_type(fields, record_type))
 }

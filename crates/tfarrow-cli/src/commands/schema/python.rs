@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A feature specification for `tf.io.parse_example` and `tf.io.parse_sequence_example`.
-pub(super) fn spec(found: &InferredSchema<'_>) -> String {
+pub(super) fn spec(found: &InferredSchema) -> String {
     let mut out = format!("# {}\nimport tensorflow as tf\n", escape(&found.headline()));
     // Writing to a `String` cannot fail.
     let _ = match found.record_type() {
@@ -35,9 +35,9 @@ pub(super) fn spec(found: &InferredSchema<'_>) -> String {
     out
 }
 
-fn dictionary(out: &mut String, name: &str, found: &InferredSchema<'_>, wanted: Role) {
+fn dictionary(out: &mut String, name: &str, found: &InferredSchema, wanted: Role) {
     let _ = write!(out, "\n{name} = {{\n");
-    let records = found.inferred.summary.records();
+    let records = found.inferred().summary.records();
     for (feature, role) in found.features().filter(|(_, role)| *role == wanted) {
         let key = string(&feature.name);
         let _ = match Spec::of(feature, role, records) {

@@ -9,9 +9,9 @@ use super::inferred_schema::InferredSchema;
 use crate::text::escape;
 
 /// A function that returns the schema, for decoders and tables with declared columns.
-pub(super) fn function(found: &InferredSchema<'_>) -> String {
+pub(super) fn function(found: &InferredSchema) -> String {
     let mut fields = String::new();
-    for field in found.schema.fields() {
+    for field in found.schema().fields() {
         // The other metadata of a column follows from its type and the record type.
         let metadata = match field.metadata().get(FEATURE) {
             Some(feature) if feature != field.name() => format!(".with_metadata(map({FEATURE:?}, {feature:?}))"),

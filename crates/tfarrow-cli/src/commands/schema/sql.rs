@@ -12,7 +12,7 @@ use super::{
 use crate::text::{escape, is_control};
 
 /// `CREATE EXTERNAL TABLE name (..) STORED AS TFRECORD LOCATION '..'`, with the sources of the command line.
-pub(super) fn statement(found: &InferredSchema<'_>, name: &str, sources: &[String]) -> String {
+pub(super) fn statement(found: &InferredSchema, name: &str, sources: &[String]) -> String {
     // A statement that begins with a comment could not be an argument of a command.
     let name = identifier(&name.replace(is_control, "_"));
     let mut out = format!("CREATE EXTERNAL TABLE {name} -- {}\n", escape(&found.headline()));
@@ -30,9 +30,9 @@ pub(super) fn statement(found: &InferredSchema<'_>, name: &str, sources: &[Strin
 }
 
 /// The columns that can be declared, separated by commas, and the other features as comments.
-fn columns(out: &mut String, found: &InferredSchema<'_>) {
-    let records = found.inferred.summary.records();
-    let known = columns_of(&found.schema);
+fn columns(out: &mut String, found: &InferredSchema) {
+    let records = found.inferred().summary.records();
+    let known = columns_of(found.schema());
     let columns = found.features().map(|(feature, role)| {
         let column = known.get(&(feature.name.as_str(), role)).map(|column| column.name());
         let name = identifier(&feature.name);

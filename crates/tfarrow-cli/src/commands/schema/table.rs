@@ -1,23 +1,17 @@
 //! The schema as a table for people.
 
-use std::io;
-
 use arrow_schema::Field;
 use tfarrow_codec::{FeatureSummary, RecordType};
 use tfarrow_convert::schema_json::{columns_of, type_name};
 
 use super::inferred_schema::InferredSchema;
 use crate::{
-    output::{count, line, percent, range, text_table},
+    output::{Screen, count, percent, range, text_table},
     text::escape,
 };
 
-/// Prints the features, one a line.
-///
-/// # Errors
-/// Standard output cannot be written.
-pub(super) fn print(found: &InferredSchema<'_>) -> io::Result<()> {
-    line(&found.headline())?;
+/// The numbers of records and shards, and a table with a row for each feature.
+pub(super) fn text(found: &InferredSchema, screen: Screen) -> String {
     let sequence = found.record_type() == RecordType::SequenceExample;
     let mut names = vec!["feature", "kind", "present", "missing", "unset", "lengths", "arrow"];
     let mut right = vec![false, false, true, true, true, false, false];
@@ -27,7 +21,7 @@ pub(super) fn print(found: &InferredSchema<'_>) -> io::Result<()> {
         right.splice(1..1, [false]);
         right.splice(6..6, [false]);
     }
-    let columns = columns_of(&found.schema);
+    let columns = columns_of(found.schema());
     let rows = found.features().map(|(feature, role)| {
         let mut row = row(found, feature, columns.get(&(feature.name.as_str(), role)).copied());
         if sequence {
@@ -40,11 +34,11 @@ pub(super) fn print(found: &InferredSchema<'_>) -> io::Result<()> {
     if found.record_type() == RecordType::Raw {
         rows.push(["record", "", "100 %", "0", "0", "", "binary"].map(str::to_owned).to_vec());
     }
-    text_table(&names, &right, &["unset", "missing"], rows)
+    format!("{}\n{}", found.headline(), text_table(&names, &right, &["unset", "missing"], rows, screen))
 }
 
-fn row(found: &InferredSchema<'_>, feature: &FeatureSummary, column: Option<&Field>) -> Vec<String> {
-    let records = found.inferred.summary.records();
+fn row(found: &InferredSchema, feature: &FeatureSummary, column: Option<&Field>) -> Vec<String> {
+    let records = found.inferred().summary.records();
     let kinds: Vec<_> = feature.kinds().map(|(kind, _)| kind.name()).collect();
     let shortest = feature.kinds().map(|(_, seen)| seen.min_len).min();
     let longest = feature.kinds().map(|(_, seen)| seen.max_len).max();
