@@ -6,11 +6,12 @@
 //! - [`Statistics::infer_schema`] infers a `tensorflow.metadata.v0.Schema`; [`schema_to_text`] writes a `schema.pbtxt`.
 //! - [`Validation::validate`] reports the anomalies of a data set under a schema, and an updated schema.
 //! - [`Validation::compare`] measures the distance from a baseline data set.
+//! - [`Comparison::run`] does both: it compares a data set with a schema, a baseline, or both.
 //!
 //! The modules are the stages of a pass:
 //!
 //! ```text
-//! records ─▶ collect ─▶ summary_statistics ─▶ schema ─▶ validation ─▶ drift ─▶ proto
+//! records ─▶ collect ─▶ summary_statistics ─▶ schema ─▶ validation ─▶ drift ─▶ comparison ─▶ proto
 //!       └──▶ examples
 //! ```
 //!
@@ -21,6 +22,7 @@
 //! The crate does not print, and has no code for terminals or HTML.
 
 mod collect;
+mod comparison;
 mod drift;
 mod examples;
 mod excerpt;
@@ -35,6 +37,7 @@ pub use collect::{
     formats::ValueFormat,
     slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedStatistics},
 };
+pub use comparison::{Comparison, Expected};
 pub use drift::{Distance, Measure};
 pub use examples::{ExampleFeature, ExampleRecord, ExampleSampler, ExampleValues};
 pub use schema::feature_path;

@@ -6,7 +6,9 @@ use std::{fs, ops::ControlFlow, path::Path};
 
 use tfarrow_codec::Place;
 use tfarrow_dataset::{InferOptions, resolve};
-use tfarrow_stats::{Anomaly, AnomalyKind, Statistics, Validation, proto::Schema, schema_from_text};
+use tfarrow_stats::{
+    Anomaly, AnomalyKind, Comparison, Expected, Statistics, Validation, proto::Schema, schema_from_text,
+};
 use tfarrow_testkit::oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row};
 
 fn testdata(file: &str) -> std::path::PathBuf {
@@ -160,6 +162,23 @@ fn a_data_set_has_no_distance_from_itself_and_some_from_another() {
     let mut again = validate("shards/", &part.updated);
     again.compare(&statistics("shards/train-00000-of-00004.tfrecord"), Some(0.01));
     assert_eq!(again.anomalies, []);
+}
+
+#[test]
+fn the_schema_of_a_comparison_is_by_default_that_of_the_baseline() {
+    let file = "shards/train-00000-of-00004.tfrecord";
+    let shards = resolve(&[testdata(file)]).unwrap();
+    let compare = |expected| Comparison::run(&shards, expected, &options(), &|_, _| ControlFlow::Continue(())).unwrap();
+    let part = compare(Expected { baseline: Some(statistics("shards/")), ..Expected::default() });
+    let schema = statistics("shards/").infer_schema();
+    assert_eq!(part.anomalies(), Some(validate(file, &schema).anomalies.as_slice()));
+    assert_eq!(part.schema, Some(schema));
+    assert!(!part.distances.is_empty());
+    let schema = schema_from_text("").unwrap();
+    let part = compare(Expected { schema: Some(schema), ..Expected::default() });
+    assert!(part.distances.is_empty() && part.has_anomalies());
+    let alone = compare(Expected::default());
+    assert!(alone.anomalies().is_none() && !alone.has_anomalies());
 }
 
 #[test]

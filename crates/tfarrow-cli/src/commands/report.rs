@@ -12,7 +12,7 @@ use tfarrow_stats::{ExampleSampler, Statistics};
 
 use crate::{
     args::Report,
-    commands::validate::compare,
+    commands::validate::{compare, exit_status},
     error::Usage,
     output::{self, count},
     page::{self, Page},
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
         title: &args.title.clone().unwrap_or_else(|| page::title(&args.sources)),
         figures: &figures,
         before: before.as_ref(),
-        anomalies: compared.schema.is_some().then_some(found.anomalies.as_slice()),
+        anomalies: compared.anomalies(),
         distances: &compared.distances,
         examples: &ExampleSampler::merge(args.examples, parts),
         shards: &inferred.names,
@@ -47,13 +47,12 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
         let mut file = OutputFile::create(&args.output, true)?;
         file.write_all(html.as_bytes()).with_context(|| args.output.display().to_string())?;
         file.persist()?;
-        let anomalies =
-            compared.schema.as_ref().map(|_| format!(", {} anomalies", count(found.anomalies.len() as u64)));
+        let anomalies = compared.anomalies().map(|found| format!(", {} anomalies", count(found.len() as u64)));
         let (records, features) = (count(figures.records), count(figures.features.len() as u64));
         let name = text::escape(&args.output.display().to_string());
         output::line(&format!("{name}: {records} records, {features} features{}", anomalies.unwrap_or_default()))?;
     }
-    Ok(compared.exit_code(false))
+    Ok(exit_status(&compared, false))
 }
 
 /// Returns an error if the file exists and is not a page, such as a data set.

@@ -7,8 +7,8 @@ use serde::Serialize;
 use tfarrow_codec::{Place, infer::RecordObserver};
 use tfarrow_dataset::OutputFile;
 use tfarrow_stats::{
-    Anomaly, AnomalyKind, Distance, NonFinite, Statistics, Validation, anomalies_to_text, proto::Schema,
-    schema_from_text, schema_to_text,
+    Anomaly, AnomalyKind, Comparison, Distance, Expected, NonFinite, Statistics, Validation, anomalies_to_text,
+    proto::Schema, schema_from_text, schema_to_text,
 };
 
 use crate::{
@@ -42,46 +42,29 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
     if report.records() == 0 {
         stderr::print("there are no records to validate");
     }
-    Ok(compared.exit_code(report.records() == 0))
-}
-
-/// A data set, and its anomalies against a schema and a baseline.
-pub(super) struct Compared {
-    pub(super) found: Validation,
-    /// The schema of the command line, else that inferred from the baseline.
-    pub(super) schema: Option<Schema>,
-    pub(super) baseline: Option<Statistics>,
-    pub(super) distances: Vec<Distance>,
+    Ok(exit_status(&compared, report.records() == 0))
 }
 
 /// Compares a data set with a schema and a baseline. The observers that `others` makes receive each record as well.
-/// Without a schema and a baseline the anomalies are meaningless.
 pub(super) fn compare<O: RecordObserver + Send>(
     sources: &[String],
     against: &Expectations,
     environment: Option<&str>,
     looking: &Looking,
     others: impl Fn() -> O + Sync,
-) -> Result<(Compared, Vec<O>)> {
-    let written = against.schema.as_deref().map(read_schema).transpose()?;
+) -> Result<(Comparison, Vec<O>)> {
+    let schema = against.schema.as_deref().map(read_schema).transpose()?;
     let baseline = baseline(sources, &against.baseline, looking)?;
-    let schema = written.or_else(|| Some(baseline.as_ref()?.infer_schema()));
     let (shards, progress) = inspect::shards(sources)?;
-    let (none, options) = (Schema::default(), inspect::options(looking));
-    let expected = schema.as_ref().unwrap_or(&none);
-    let (mut found, others) =
-        Validation::validate_with(&shards, expected, environment, &options, &inspect::observer(&progress), others)?;
-    let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, against.max_drift));
-    Ok((Compared { found, schema, baseline, distances }, others))
+    let expected = Expected { schema, baseline, environment, max_drift: against.max_drift };
+    let options = inspect::options(looking);
+    Ok(Comparison::run_with(&shards, expected, &options, &inspect::observer(&progress), others)?)
 }
 
-impl Compared {
-    /// Reports skipped records, and returns the exit status. `is_odd` makes that 3 in any case.
-    pub(super) fn exit_code(&self, is_odd: bool) -> u8 {
-        let has_lost = inspect::report_all([Some(&self.found.statistics), self.baseline.as_ref()]);
-        let has_found = self.schema.is_some() && !self.found.anomalies.is_empty();
-        if has_lost || has_found || is_odd { FOUND } else { SUCCESS }
-    }
+/// Reports skipped records, and returns the exit status. `is_odd` makes that 3 in any case.
+pub(super) fn exit_status(compared: &Comparison, is_odd: bool) -> u8 {
+    let has_lost = inspect::report_all([Some(&compared.found.statistics), compared.baseline.as_ref()]);
+    if has_lost || compared.has_anomalies() || is_odd { FOUND } else { SUCCESS }
 }
 
 /// The statistics of the baseline.
