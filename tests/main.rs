@@ -15,6 +15,7 @@ mod exact;
 mod head;
 mod output;
 mod recipes;
+mod render;
 mod report;
 mod schema;
 #[rustfmt::skip]

@@ -558,7 +558,7 @@ impl Format {
 
 /// Output format of `schema`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaFormat {
+pub enum SchemaFormat {
     /// For people
     Table,
     /// Everything, for programs and for `convert --schema`
@@ -575,6 +575,13 @@ pub(crate) enum SchemaFormat {
     FeaturesJson,
     /// A schema.pbtxt, as TensorFlow Data Validation infers it
     Pbtxt,
+}
+
+impl SchemaFormat {
+    /// Returns the format of a name, such as `features-json`; `None` if no format has it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        <Self as ValueEnum>::from_str(name, false).ok()
+    }
 }
 
 /// Output format of `stats`.

@@ -1,6 +1,7 @@
 //! The `tfarrow` program as a library: arguments, commands, output, exit status.
 //!
-//! [`run_program`] runs a command line. `main.rs` calls it, and has the allocator of the program.
+//! [`run_program`] runs a command line. `main.rs` calls it, and has the allocator of the program. [`render`] returns the
+//! texts of the commands without printing them.
 //!
 //! `args` defines the command line, and `commands` has one file or folder for each subcommand. `output` is the only module
 //! that writes to standard output, except that `convert` passes standard output to the library for the destination `-`.
@@ -14,6 +15,7 @@ mod interrupt;
 mod output;
 mod page;
 mod progress;
+pub mod render;
 mod stderr;
 mod text;
 

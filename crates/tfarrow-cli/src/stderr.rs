@@ -28,7 +28,7 @@ pub(crate) fn wrong_usage(error: &clap::Error) {
 
 /// Prints an error with advice.
 pub(crate) fn error(error: &anyhow::Error) {
-    print(&(message(error) + &escape(&remedy(error))));
+    print(&(message(&**error) + &escape(&remedy(error))));
 }
 
 /// Prints the error that ends a command, and returns the exit status.

@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// The faults found in files.
-pub(super) struct FaultReport<'f> {
+pub(crate) struct FaultReport<'f> {
     /// The names of the files, by the shard indices of the faults.
-    pub(super) files: &'f [String],
-    pub(super) damage: &'f DamageReport,
+    pub(crate) files: &'f [String],
+    pub(crate) damage: &'f DamageReport,
 }
 
 impl FaultReport<'_> {
@@ -56,7 +56,7 @@ impl FaultReport<'_> {
     }
 
     /// The faults, one a line.
-    pub(super) fn text(&self, screen: Screen) -> String {
+    pub(crate) fn text(&self, screen: Screen) -> String {
         let lines: Vec<_> = self.damage.faults().iter().map(|fault| line(fault, screen)).collect();
         lines.join("\n")
     }
@@ -73,7 +73,7 @@ impl FaultReport<'_> {
     }
 
     /// The faults and their numbers, with the fields of `summary`, which is an object.
-    pub(super) fn json(&self, mut summary: Value) -> Value {
+    pub(crate) fn json(&self, mut summary: Value) -> Value {
         let counts = FaultKind::ALL.iter().filter_map(|kind| Some((kind.name(), *self.damage.by_kind().get(kind)?)));
         summary["counts"] = counts.collect::<BTreeMap<_, _>>().into_iter().collect();
         summary["faults"] = self.damage.faults().iter().map(|fault| self.fault(fault)).collect();
@@ -92,7 +92,7 @@ impl FaultReport<'_> {
     }
 
     /// The numbers of faults by kind: `3 faults (2 data, 1 length)`.
-    pub(super) fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let total = self.total();
         let kinds: Vec<_> =
             self.damage.by_kind().iter().map(|(kind, times)| format!("{} {}", count(*times), kind.name())).collect();

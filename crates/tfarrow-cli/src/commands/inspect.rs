@@ -65,8 +65,8 @@ pub(super) fn unreadable(inferred: &Inferred) -> Option<String> {
     inferred.unreadable().map(|first| format!("{records} cannot be parsed; the first: {first}"))
 }
 
-/// The warnings about skipped records, worded by `text`, and about records that are raw; and whether these are a part of
-/// the records.
+/// The warnings about skipped records, worded by `text`, and about records that are taken as raw; and whether records are
+/// lost: skipped, or raw because of a minority.
 pub(crate) fn warnings(inferred: &Inferred, text: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
     let (skipped, why_raw) = (skipped(inferred, text), inferred.why_raw());
     let has_lost = skipped.is_some() || (why_raw.is_some() && inferred.has_strays());

@@ -4,9 +4,9 @@
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod diff;
-mod faults;
+pub(crate) mod faults;
 pub(crate) mod head;
-mod inspect;
+pub(crate) mod inspect;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod schema;

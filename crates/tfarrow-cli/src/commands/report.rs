@@ -7,12 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use tfarrow_dataset::OutputFile;
-use tfarrow_stats::{ExampleSampler, Statistics};
+use tfarrow_dataset::{DamageReport, OutputFile};
+use tfarrow_stats::{Comparison, ExampleRecord, ExampleSampler, Statistics};
 
 use crate::{
     args::Report,
-    commands::validate::{compare, exit_status},
+    commands::{
+        inspect,
+        validate::{compare, exit_status},
+    },
     error::Usage,
     output::{self, count},
     page::{self, Page},
@@ -27,20 +30,8 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
     }
     let (compared, parts) =
         compare(&args.sources, &args.against, None, &args.looking, || ExampleSampler::new(args.examples))?;
-    let found = &compared.found;
-    let inferred = &found.statistics.inferred;
-    let (figures, before) = (found.statistics.summarize(), compared.baseline.as_ref().map(Statistics::summarize));
-    let page = Page {
-        title: &args.title.clone().unwrap_or_else(|| page::title(&args.sources)),
-        figures: &figures,
-        before: before.as_ref(),
-        anomalies: compared.anomalies(),
-        distances: &compared.distances,
-        examples: &ExampleSampler::merge(args.examples, parts),
-        shards: &inferred.names,
-        skipped: (!inferred.skipped.is_empty()).then(|| stderr::skipped_text(&inferred.skipped)),
-    };
-    let html = page.html();
+    let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
+    let html = html(&title, &compared, &ExampleSampler::merge(args.examples, parts), stderr::skipped_text);
     if to_stdout {
         output::bytes(html.as_bytes())?;
     } else {
@@ -48,11 +39,34 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
         file.write_all(html.as_bytes()).with_context(|| args.output.display().to_string())?;
         file.persist()?;
         let anomalies = compared.anomalies().map(|found| format!(", {} anomalies", count(found.len() as u64)));
-        let (records, features) = (count(figures.records), count(figures.features.len() as u64));
+        let summary = &compared.found.statistics.inferred.summary;
+        let (records, features) = (count(summary.records()), count(summary.features().count() as u64));
         let name = text::escape(&args.output.display().to_string());
         output::line(&format!("{name}: {records} records, {features} features{}", anomalies.unwrap_or_default()))?;
     }
     Ok(exit_status(&compared, false))
+}
+
+/// The page of a data set. `skipped` words the report of skipped records.
+pub(crate) fn html(
+    title: &str,
+    compared: &Comparison,
+    examples: &[ExampleRecord],
+    skipped: fn(&DamageReport) -> String,
+) -> String {
+    let statistics = &compared.found.statistics;
+    let (figures, before) = (statistics.summarize(), compared.baseline.as_ref().map(Statistics::summarize));
+    let page = Page {
+        title,
+        figures: &figures,
+        before: before.as_ref(),
+        anomalies: compared.anomalies(),
+        distances: &compared.distances,
+        examples,
+        shards: &statistics.inferred.names,
+        skipped: inspect::skipped(&statistics.inferred, skipped),
+    };
+    page.html()
 }
 
 /// Returns an error if the file exists and is not a page, such as a data set.

@@ -59,9 +59,9 @@ fn collect_sliced(sources: &[String], looking: &Looking, by: &str) -> Result<Sli
     Ok(Statistics::collect_sliced(&shards, &inspect::options(looking), &inspect::observer(&progress), by)?)
 }
 
-/// The statistics of a data set and of its slices.
+/// The statistics of a data set and of its slices. They serialize to the JSON of `stats`.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct StatisticsReport {
+pub struct StatisticsReport {
     #[serde(flatten)]
     figures: DatasetStatistics,
     #[serde(flatten)]
@@ -86,12 +86,12 @@ struct SliceFigures {
 
 impl StatisticsReport {
     /// A report without slices.
-    pub(crate) fn new(figures: DatasetStatistics) -> Self {
+    pub fn new(figures: DatasetStatistics) -> Self {
         Self { figures, slices: None }
     }
 
     /// A report with a slice for each value of the feature `by`.
-    pub(crate) fn sliced(found: &SlicedStatistics, by: &str) -> Self {
+    pub fn sliced(found: &SlicedStatistics, by: &str) -> Self {
         let slice = |slice: &Slice| SliceFigures { value: slice.value.clone(), figures: slice.statistics.summarize() };
         let slices = found.slices.iter().map(slice).collect();
         let slices = Slices { by: by.to_owned(), without: found.without, slices };
@@ -99,7 +99,7 @@ impl StatisticsReport {
     }
 
     /// The message that TensorFlow Data Validation and Facets read.
-    pub(crate) fn to_proto(&self) -> DatasetFeatureStatisticsList {
+    pub fn to_proto(&self) -> DatasetFeatureStatisticsList {
         match &self.slices {
             None => self.figures.to_proto(),
             Some(Slices { by, slices, .. }) => {
@@ -124,7 +124,7 @@ impl StatisticsReport {
 }
 
 /// The size of a data set, a table of its numbers, and one of its byte strings.
-fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
+pub(crate) fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
     let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
     let (records, bytes) = (count(figures.records), output::size(figures.bytes));
     let mut parts = vec![format!("{records} records, {bytes} of payload{}", sample.unwrap_or_default())];

@@ -1,6 +1,10 @@
 //! `tfarrow validate`: compares a data set with a schema and a baseline.
 
-use std::{fs, io::Write, path::Path};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
@@ -29,10 +33,10 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
         file.write_all(schema_to_text(&compared.found.updated)?.as_bytes())?;
         file.persist()?;
     }
-    let report = Report { found: &compared.found, distances: &compared.distances };
+    let report = ValidationReport { found: &compared.found, distances: &compared.distances };
     match args.format {
         ValidateFormat::Table => output::line(&report.text(Screen::stdout()))?,
-        ValidateFormat::Json => output::line(&output::pretty(&report.document())?)?,
+        ValidateFormat::Json => output::line(&report.json()?)?,
         // The command line requires a schema or a baseline.
         ValidateFormat::Pbtxt => {
             let schema = compared.schema.as_ref().unwrap_or(&compared.found.updated);
@@ -88,7 +92,7 @@ fn create_update(path: &Path) -> Result<OutputFile> {
 }
 
 /// Reads the schema of a file.
-fn read_schema(path: &Path) -> Result<Schema> {
+pub(crate) fn read_schema(path: &Path) -> Result<Schema> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     let Ok(text) = String::from_utf8(bytes) else {
         return Err(anyhow!("{} is binary, and not a schema in text format", path.display()));
@@ -96,9 +100,10 @@ fn read_schema(path: &Path) -> Result<Schema> {
     schema_from_text(&text).with_context(|| format!("{} is not a schema in text format", path.display()))
 }
 
-struct Report<'a> {
-    found: &'a Validation,
-    distances: &'a [Distance],
+/// A report of anomalies, and of distances from the baseline.
+pub(crate) struct ValidationReport<'a> {
+    pub(crate) found: &'a Validation,
+    pub(crate) distances: &'a [Distance],
 }
 
 /// The JSON document.
@@ -128,7 +133,7 @@ struct First<'a> {
     offset: u64,
 }
 
-impl Report<'_> {
+impl ValidationReport<'_> {
     fn records(&self) -> u64 {
         self.found.statistics.inferred.summary.records()
     }
@@ -138,19 +143,20 @@ impl Report<'_> {
         First { file, record: place.record, offset: place.offset }
     }
 
-    fn document(&self) -> Document<'_> {
+    /// The report as JSON.
+    pub(crate) fn json(&self) -> io::Result<String> {
         let located = |anomaly| Located { anomaly, first: anomaly.first.map(|place| self.first(place)) };
-        Document {
+        output::pretty(&Document {
             records: self.records(),
             sampled: self.found.statistics.inferred.sampled.map(|sampled| (sampled.shards, sampled.of)),
             anomalies: self.found.anomalies.iter().map(located).collect(),
             distances: self.distances,
             non_finite: self.found.non_finite(),
-        }
+        })
     }
 
     /// The number of anomalies, two lines for each, notes, and a table of distances.
-    fn text(&self, screen: Screen) -> String {
+    pub(crate) fn text(&self, screen: Screen) -> String {
         let anomalies = &self.found.anomalies;
         let found = match anomalies.len() {
             0 => screen.coloured(GOOD, "no anomalies"),

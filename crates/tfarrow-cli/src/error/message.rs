@@ -1,6 +1,6 @@
 //! The text of an error. The names that DataFusion and Arrow give to their variants and planner steps are left out.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, iter, sync::Arc};
 
 use arrow_schema::ArrowError;
 use datafusion::{
@@ -12,9 +12,9 @@ use super::{Hinted, InvalidOption};
 use crate::text::escape;
 
 /// The error and its causes as one line. Text that a cause repeats is left out.
-pub(crate) fn message(error: &anyhow::Error) -> String {
+pub(crate) fn message(error: &(dyn Error + 'static)) -> String {
     let mut message = String::new();
-    for cause in error.chain() {
+    for cause in iter::successors(Some(error), |error| error.source()) {
         let part = Part::of(cause);
         let (Part::Text(text) | Part::Root(text)) = &part else { continue };
         if text.starts_with(&message) {
@@ -165,9 +165,9 @@ mod tests {
     fn repeated_causes_are_left_out() {
         let cause = io::Error::other("no room");
         let error = anyhow::Error::from(cause).context("a.parquet: no room").context("cannot write");
-        assert_eq!(message(&error), "cannot write: a.parquet: no room");
+        assert_eq!(message(&*error), "cannot write: a.parquet: no room");
         let error = anyhow::Error::msg("two\n  lines\x1b");
-        assert_eq!(message(&error), "two lines\\u{1b}");
+        assert_eq!(message(&*error), "two lines\\u{1b}");
     }
 
     #[test]
@@ -175,12 +175,12 @@ mod tests {
         let inner = DataFusionError::External(Box::new(io::Error::other("a.tfrecord: record 3")));
         let arrow = ArrowError::ExternalError(Box::new(inner));
         let outer = DataFusionError::Shared(Arc::new(DataFusionError::ArrowError(Box::new(arrow), None)));
-        assert_eq!(message(&anyhow::Error::new(outer)), "a.tfrecord: record 3");
+        assert_eq!(message(&*anyhow::Error::new(outer)), "a.tfrecord: record 3");
         let file = DataFusionError::Plan("table 'datafusion.a.tfrecord' not found".to_owned());
         let quoted = "table a.tfrecord not found; a file is named in single quotes: FROM 'a.tfrecord'";
-        assert_eq!(message(&anyhow::Error::new(file)), quoted);
+        assert_eq!(message(&*anyhow::Error::new(file)), quoted);
         let plan = DataFusionError::Plan("table 'x' not found".to_owned());
-        assert_eq!(message(&anyhow::Error::new(plan)), "there is no table x, and no file or folder of that name");
+        assert_eq!(message(&*anyhow::Error::new(plan)), "there is no table x, and no file or folder of that name");
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let text = "Internal error: Function 'avg' failed, errors: .. filing a bug report. No function matches the given \
                     name and argument types 'avg(Utf8View)'. You might need to add explicit type casts.\n\tCandidate \
                     functions:\n\tavg(Decimal)\n\tavg(Float64)";
-        let found = message(&anyhow::Error::new(DataFusionError::Plan(text.to_owned())));
+        let found = message(&*anyhow::Error::new(DataFusionError::Plan(text.to_owned())));
         let expect = "no function avg(Utf8View); there is avg(Decimal), avg(Float64); convert the arguments with CAST(.. AS type)";
         assert_eq!(found, expect);
     }
@@ -197,10 +197,10 @@ mod tests {
     fn planner_steps_are_left_out() {
         let cast = || DataFusionError::ArrowError(Box::new(ArrowError::CastError("no".to_owned())), None);
         for step in ["Optimizer rule 'simplify_expressions' failed", "type_coercion"] {
-            let found = message(&anyhow::Error::new(cast().context(step)));
+            let found = message(&*anyhow::Error::new(cast().context(step)));
             assert!(found.starts_with("no; compare with a value of the same type"), "{found}");
         }
-        let kept = message(&anyhow::Error::new(cast().context("while reading x")));
+        let kept = message(&*anyhow::Error::new(cast().context("while reading x")));
         assert!(kept.starts_with("while reading x: no; "), "{kept}");
     }
 }

@@ -31,6 +31,11 @@ impl Screen {
         Self { width: terminal_width(), has_styles }
     }
 
+    /// A text without styles, whose tables have lines of up to `width` characters.
+    pub(crate) fn plain(width: Option<usize>) -> Self {
+        Self { width, has_styles: false }
+    }
+
     /// Text in a style, where the screen has styles.
     pub(crate) fn coloured(self, colour: Colour, text: &str) -> String {
         if self.has_styles { format!("{colour}{text}{colour:#}") } else { text.to_owned() }

@@ -11,7 +11,7 @@ use crate::{output::count, text::escape};
 
 /// The schema of a data set, and the summary that it was inferred from.
 #[derive(Debug)]
-pub(crate) struct InferredSchema {
+pub struct InferredSchema {
     shards: Vec<Shard>,
     inferred: Inferred,
     schema: SchemaRef,
@@ -25,7 +25,7 @@ impl InferredSchema {
     ///
     /// # Errors
     /// Those of [`Inferred::schema`], except for features of more than one kind, which have no column.
-    pub(crate) fn new(
+    pub fn new(
         shards: Vec<Shard>,
         inferred: Inferred,
         layout: Layout,
@@ -36,22 +36,22 @@ impl InferredSchema {
     }
 
     /// The shards of the data set.
-    pub(crate) fn shards(&self) -> &[Shard] {
+    pub fn shards(&self) -> &[Shard] {
         &self.shards
     }
 
     /// The summary of the records.
-    pub(crate) fn inferred(&self) -> &Inferred {
+    pub fn inferred(&self) -> &Inferred {
         &self.inferred
     }
 
     /// The columns.
-    pub(crate) fn schema(&self) -> &SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     /// The type of the records.
-    pub(crate) fn record_type(&self) -> RecordType {
+    pub fn record_type(&self) -> RecordType {
         record_type_of(&self.schema)
     }
 

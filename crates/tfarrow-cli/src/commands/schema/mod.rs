@@ -14,7 +14,7 @@ use tfarrow_convert::schema_json::{to_json, type_name};
 use tfarrow_dataset::{DamageReport, InferOptions, file_names, infer_with};
 use tfarrow_stats::schema_to_text;
 
-pub(crate) use self::inferred_schema::InferredSchema;
+pub use self::inferred_schema::InferredSchema;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
     commands::{inspect, stats},
@@ -108,8 +108,8 @@ pub(crate) fn omissions(found: &InferredSchema, format: SchemaFormat) -> Vec<Str
     left_out.into_iter().map(|why| format!("{why}, and is omitted")).collect()
 }
 
-/// The warnings about records that the schema is not of, or else about features that have no column; and whether there are
-/// such records or features. `skipped` words the report of skipped records.
+/// The warnings about records that were skipped or do not parse, or else about features that have no column; and whether
+/// records or features are lost. `skipped` words the report of skipped records.
 pub(crate) fn warnings(found: &InferredSchema, skipped: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
     let inferred = found.inferred();
     let (odd, is_minority) = match found.stated_type() {

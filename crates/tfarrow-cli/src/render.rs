@@ -1,0 +1,157 @@
+//! The texts of the program as strings, for programs that embed tfarrow.
+//!
+//! The functions take the results of the libraries, and return what the commands print for them on standard output, without
+//! a line feed at the end. They do not print. Tables are narrowed to `width` characters if it is given, as on a terminal of
+//! that width. Texts have no terminal styles. Warnings and error messages name no option of the program: the remedies for
+//! errors are data ([`Remedy`](tfarrow_codec::Remedy)), which the embedding program words itself.
+//!
+//! | command | text | warnings |
+//! |---|---|---|
+//! | `schema` | [`schema_text`], of an [`InferredSchema`] | [`schema_warnings`], [`schema_omissions`] |
+//! | `stats` | [`statistics_text`], [`sliced_statistics_text`], [`statistics_json`] | [`record_warnings`] |
+//! | `validate` | [`validation_text`], [`validation_json`] | [`record_warnings`] |
+//! | `report` | [`report_page`] | [`record_warnings`] |
+//! | `verify`, `repair` | [`faults_text`], [`faults_json`] | |
+//! | `diff` | [`diff_text`], [`diff_json`] | |
+
+use std::{error::Error, path::Path};
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+use tfarrow_convert::DataSetDiff;
+use tfarrow_dataset::{DamageReport, Inferred};
+use tfarrow_stats::{Comparison, DatasetStatistics, Distance, ExampleRecord, Validation, proto::Schema};
+
+pub use crate::{
+    args::SchemaFormat,
+    commands::{schema::InferredSchema, stats::StatisticsReport},
+};
+use crate::{
+    commands::{diff, faults::FaultReport, inspect, report, schema, stats, validate},
+    error,
+    output::{self, Screen},
+    page,
+    text::escape,
+};
+
+/// Returns the schema in a format. The statement of [`SchemaFormat::Sql`] reads `sources`; no other format uses them.
+///
+/// # Errors
+/// [`SchemaFormat::Pbtxt`], which depends on the values: see
+/// [`Statistics::infer_schema`](tfarrow_stats::Statistics::infer_schema). [`SchemaFormat::FeaturesJson`] for records that
+/// are not `tf.Example` messages.
+pub fn schema_text(
+    found: &InferredSchema,
+    format: SchemaFormat,
+    sources: &[String],
+    width: Option<usize>,
+) -> Result<String> {
+    schema::text(found, format, sources, Screen::plain(width))
+}
+
+/// Returns the warnings about records that were skipped or do not parse; without such records, about features that have no
+/// column because they have more than one kind.
+pub fn schema_warnings(found: &InferredSchema) -> Vec<String> {
+    schema::warnings(found, skipped).0
+}
+
+/// Returns the features that a format leaves out, with the reasons. There are some for [`SchemaFormat::FeaturesJson`] only.
+pub fn schema_omissions(found: &InferredSchema, format: SchemaFormat) -> Vec<String> {
+    schema::omissions(found, format)
+}
+
+/// Returns the warnings about records that were skipped, and about records that are taken as raw.
+pub fn record_warnings(inferred: &Inferred) -> Vec<String> {
+    inspect::warnings(inferred, skipped).0
+}
+
+/// Returns the statistics as tables.
+pub fn statistics_text(figures: &DatasetStatistics, width: Option<usize>) -> String {
+    stats::tables(figures, Screen::plain(width))
+}
+
+/// Returns the statistics of a data set and of its slices as tables.
+pub fn sliced_statistics_text(report: &StatisticsReport, width: Option<usize>) -> String {
+    report.text(Screen::plain(width))
+}
+
+/// Returns the statistics as JSON.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn statistics_json(report: &StatisticsReport) -> Result<String> {
+    Ok(output::pretty(report)?)
+}
+
+/// Returns the anomalies and the distances from a baseline as text.
+pub fn validation_text(found: &Validation, distances: &[Distance], width: Option<usize>) -> String {
+    validate::ValidationReport { found, distances }.text(Screen::plain(width))
+}
+
+/// Returns the anomalies and the distances from a baseline as JSON.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn validation_json(found: &Validation, distances: &[Distance]) -> Result<String> {
+    Ok(validate::ValidationReport { found, distances }.json()?)
+}
+
+/// Reads a schema from a file in text format, such as a `schema.pbtxt`.
+///
+/// # Errors
+/// The file cannot be read, or is not a schema in text format.
+pub fn read_schema(path: &Path) -> Result<Schema> {
+    validate::read_schema(path)
+}
+
+/// Returns the report as an HTML page. An [`ExampleSampler`](tfarrow_stats::ExampleSampler) collects the examples while the
+/// data set is compared.
+pub fn report_page(title: &str, compared: &Comparison, examples: &[ExampleRecord]) -> String {
+    report::html(title, compared, examples, skipped)
+}
+
+/// Returns the default title of a report: the first source, and the number of others.
+pub fn report_title(sources: &[String]) -> String {
+    page::title(sources)
+}
+
+/// Returns the faults that are kept, one a line; empty if there are none.
+pub fn faults_text(damage: &DamageReport) -> String {
+    FaultReport { files: &[], damage }.text(Screen::plain(None))
+}
+
+/// Returns the faults as JSON, with further fields of the document. `files` are the names of the shards.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn faults_json(files: &[String], damage: &DamageReport, fields: Map<String, Value>) -> Result<String> {
+    Ok(output::pretty(&FaultReport { files, damage }.json(Value::Object(fields)))?)
+}
+
+/// Returns the number of faults by kind, such as `3 faults (2 data, 1 length)`.
+pub fn faults_summary(damage: &DamageReport) -> String {
+    FaultReport { files: &[], damage }.summary()
+}
+
+/// Returns the first differences of two data sets, the number of differences of each feature, and a summary.
+pub fn diff_text(names: [&str; 2], found: &DataSetDiff) -> String {
+    diff::text(names, found, Screen::plain(None))
+}
+
+/// Returns the differences of two data sets as JSON.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn diff_json(found: &DataSetDiff) -> Result<String> {
+    Ok(output::pretty(&diff::json(found))?)
+}
+
+/// Returns an error and its causes as one line, without remedies. Text that a cause repeats is left out.
+pub fn message(error: &(dyn Error + 'static)) -> String {
+    error::message(error)
+}
+
+/// The report of skipped records, without remedies.
+fn skipped(skipped: &DamageReport) -> String {
+    escape(&skipped.to_string())
+}

@@ -1,0 +1,126 @@
+//! The texts that the library `tfarrow_cli` returns are those that the program prints.
+
+use std::{ops::ControlFlow, slice};
+
+use serde_json::{Map, Value, json};
+use tfarrow_cli::render::{self, InferredSchema, SchemaFormat, StatisticsReport};
+use tfarrow_codec::Layout;
+use tfarrow_convert::{DiffOptions, Progress, diff};
+use tfarrow_dataset::{InferOptions, ReadOptions, Shard, infer_with, resolve, verify};
+use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics};
+
+use crate::support::{path, tfarrow};
+
+/// The absolute path of test data. The library and the program run in different folders.
+fn source(name: &str) -> String {
+    path("testdata").join(name).into_os_string().into_string().unwrap()
+}
+
+fn shards(source: &str) -> Vec<Shard> {
+    resolve(&[source]).unwrap()
+}
+
+fn statistics(source: &str) -> Statistics {
+    Statistics::collect(&shards(source), &InferOptions::default(), &go_on).unwrap()
+}
+
+fn inferred_schema(source: &str) -> InferredSchema {
+    let shards = shards(source);
+    let inferred = infer_with(&shards, &InferOptions::default(), &go_on).unwrap();
+    InferredSchema::new(shards, inferred, Layout::Auto, None).unwrap()
+}
+
+fn go_on(_bytes: u64, _records: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn schemas() {
+    let source = source("shards/");
+    let found = inferred_schema(&source);
+    for name in ["table", "json", "arrow", "python", "rust", "sql", "features-json"] {
+        let format = SchemaFormat::from_name(name).unwrap();
+        let text = render::schema_text(&found, format, slice::from_ref(&source), None).unwrap();
+        assert_eq!(tfarrow(&["schema", &source, "--format", name]).prints(), text + "\n", "{name}");
+        assert!(render::schema_omissions(&found, format).is_empty());
+    }
+    assert!(render::schema_warnings(&found).is_empty());
+    let narrow = render::schema_text(&found, SchemaFormat::Table, &[], Some(70)).unwrap();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 70), "{narrow}");
+    assert!(render::schema_text(&found, SchemaFormat::Pbtxt, &[], None).is_err());
+    assert_eq!(SchemaFormat::from_name("xml"), None);
+}
+
+#[test]
+fn warnings() {
+    let source = source("mixed_kinds/");
+    let warnings = render::schema_warnings(&inferred_schema(&source));
+    assert!(!warnings.is_empty());
+    let lines: Vec<_> = warnings.iter().map(|warning| format!("tfarrow: {warning}\n")).collect();
+    assert_eq!(tfarrow(&["schema", &source]).ends(3), lines.concat());
+    assert!(render::record_warnings(&statistics(&source).inferred).is_empty());
+}
+
+#[test]
+fn figures() {
+    let source = source("shards/");
+    let text = render::statistics_text(&statistics(&source).summarize(), None);
+    assert_eq!(tfarrow(&["stats", &source]).prints(), text + "\n");
+    let sliced = Statistics::collect_sliced(&shards(&source), &InferOptions::default(), &go_on, "label").unwrap();
+    let report = StatisticsReport::sliced(&sliced, "label");
+    let text = render::sliced_statistics_text(&report, None);
+    assert_eq!(tfarrow(&["stats", &source, "--by", "label"]).prints(), text + "\n");
+    let json: Value = serde_json::from_str(&render::statistics_json(&report).unwrap()).unwrap();
+    assert_eq!(json["by"], "label");
+}
+
+#[test]
+fn anomalies_and_pages() {
+    let (today, before) = (source("shards/train-00000-of-00004.tfrecord"), source("shards/"));
+    let expected = Expected { baseline: Some(statistics(&before)), max_drift: Some(0.01), ..Expected::default() };
+    let options = InferOptions::default();
+    let sampler = || ExampleSampler::new(24);
+    let (compared, samplers) = Comparison::run_with(&shards(&today), expected, &options, &go_on, sampler).unwrap();
+    assert!(compared.has_anomalies());
+    let printed = |command: &str, more: &[&str]| {
+        let args = [command, &today, "--baseline", &before, "--max-drift", "0.01"];
+        tfarrow(&[args.as_slice(), more].concat()).stdout
+    };
+    let text = render::validation_text(&compared.found, &compared.distances, None);
+    assert_eq!(printed("validate", &[]), text + "\n");
+    let json = render::validation_json(&compared.found, &compared.distances).unwrap();
+    assert_eq!(printed("validate", &["--format", "json"]), json + "\n");
+    let page = render::report_page("title", &compared, &ExampleSampler::merge(24, samplers));
+    assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page);
+}
+
+#[test]
+fn faults() {
+    let names = ["length", "data"].map(|name| source(&format!("corrupt/{name}.tfrecord")));
+    let found = verify(&resolve(&names).unwrap(), None, 1, ReadOptions::default(), 100, &go_on).unwrap();
+    let text = render::faults_text(&found.damage);
+    assert_eq!(tfarrow(&["verify", &names[0], &names[1]]).stdout, text + "\n");
+    assert_eq!(render::faults_summary(&found.damage), "2 faults (1 length, 1 data)");
+    let json = render::faults_json(&names, &found.damage, Map::new()).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["counts"], json!({"data": 1, "length": 1}));
+    assert_eq!(json["faults"][0]["file"], names[0].as_str());
+}
+
+#[test]
+fn differences() {
+    let [left, right] = ["00000", "00001"].map(|number| source(&format!("shards/train-{number}-of-00004.tfrecord")));
+    let options = DiffOptions { record_type: None, read: ReadOptions::default(), max_differences: 10 };
+    let found = diff(&[&left], &[&right], &options, &Progress::default()).unwrap();
+    let text = render::diff_text([&left, &right], &found);
+    assert_eq!(tfarrow(&["diff", &left, &right]).stdout, text + "\n");
+    let json = render::diff_json(&found).unwrap();
+    assert_eq!(tfarrow(&["diff", &left, &right, "--format", "json"]).stdout, json + "\n");
+}
+
+#[test]
+fn errors() {
+    let missing = source("missing.tfrecord");
+    let error = resolve(&[&missing]).unwrap_err();
+    assert_eq!(tfarrow(&["count", &missing]).fails(), render::message(&error));
+}
