@@ -11,7 +11,7 @@
 //!
 //! | module | contains |
 //! |---|---|
-//! | `convert`, `repair`, `diff`, `verify` | the operations; `convert/speculative.rs` saves the pass that infers columns |
+//! | `convert`, `repair`, `diff`, `verify`, `count` | the operations; `convert/speculative.rs` saves the pass that infers columns |
 //! | `plan` | format and names of outputs, checks before anything is written, the jobs of a conversion |
 //! | `input` | shards as units; the readers of Parquet and Arrow files |
 //! | `worker` | conversion of units to pieces; the scheduler of jobs; the pairs of input and output formats |
@@ -24,13 +24,14 @@
 //!
 //! The modules have no import cycles.
 //!
-//! The crate also [repairs](repair()) TFRecord files, [compares](diff()) data sets, [verifies](verify()) Parquet and Arrow
-//! files, and reads and writes [schemas as JSON](schema_json).
+//! The crate also [repairs](repair()) TFRecord files, [compares](diff()), [verifies](verify_data_set()) and
+//! [counts](count()) data sets, and reads and writes [schemas as JSON](schema_json).
 //!
 //! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and does not print.
 
 mod checksums;
 mod convert;
+mod count;
 mod damage;
 mod diff;
 mod differs;
@@ -48,6 +49,7 @@ mod verify;
 mod worker;
 
 pub use convert::{ConvertReport, convert};
+pub use count::{Counted, count};
 pub use diff::{DataSetDiff, DiffOptions, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
 pub use input::columnar;
@@ -56,4 +58,4 @@ pub use output::OutputStream;
 pub use progress::Progress;
 pub use repair::repair;
 pub use schema::{json as schema_json, read_schema};
-pub use verify::{VerifiedFile, verify};
+pub use verify::{VerifiedDataSet, verify_data_set};

@@ -1,24 +1,79 @@
-//! Verification of Parquet and Arrow files by their checksums, or by reading them.
+//! Verification of data sets: of TFRecord files by their CRCs, of Parquet and Arrow files by their checksums, or by reading
+//! them.
 
-use std::{fs::File, io};
+use std::{fs::File, io, path::PathBuf};
 
 use arrow_ipc::reader::FileReader;
-use tfarrow_dataset::{DamageReport, Fault, Shard, ShardFormat};
+use tfarrow_codec::RecordType;
+use tfarrow_dataset::{
+    DamageReport, Fault, OnProgress, ReadOptions, Shard, ShardFormat, Verified, check_one_payload, try_map,
+};
 
 use crate::{
     Error, Result,
     input::{arrow_file::arrow_reader, guarded::guarded, parquet_file::ParquetFile, parquet_rows},
 };
 
+/// The result of verifying a data set.
+#[derive(Debug)]
+pub struct VerifiedDataSet {
+    /// The shards, TFRecord files first. The shard numbers of faults are indices of these.
+    pub shards: Vec<Shard>,
+    /// The records of all shards, and the damage.
+    pub found: Verified,
+    /// Whether any shard is a TFRecord file, so that the type of the records is known.
+    pub has_tfrecord: bool,
+    /// The Parquet and Arrow files without checksums, which other programs write. Only that these can be read is verified.
+    pub without_checksums: Vec<PathBuf>,
+    /// The error that the TFRecord files have records of different types, which is no fault.
+    pub mixed_records: Option<tfarrow_dataset::Error>,
+}
+
+/// Verifies all records of shards, which may have any format, on up to `threads` threads. The first `max_faults` faults are
+/// kept. A record of a TFRecord file has to be a message of the type `record_type`; by default, of the inferred type.
+///
+/// # Errors
+/// [A failure of the machine](tfarrow_dataset::Error::is_machine), which is not a fault of a file; [`Error::Cancelled`] or an
+/// error of the kind [`Stopped`](tfarrow_dataset::ErrorKind::Stopped) if `progress` stops the verification.
+pub fn verify_data_set(
+    shards: Vec<Shard>,
+    record_type: Option<RecordType>,
+    threads: usize,
+    read: ReadOptions,
+    max_faults: usize,
+    progress: &OnProgress<'_>,
+) -> Result<VerifiedDataSet> {
+    let (mut shards, columnar): (Vec<_>, Vec<_>) =
+        shards.into_iter().partition(|shard| shard.format == ShardFormat::TfRecord);
+    let tfrecords = shards.len();
+    let mixed_records = check_one_payload(&shards).err();
+    let mut found = tfarrow_dataset::verify(&shards, record_type, threads, read, max_faults, progress)?;
+    let files = try_map(&columnar, threads, |index, shard| {
+        let file = verify(shard, tfrecords + index, max_faults)?;
+        if progress(shard.size, file.records).is_break() { Err(Error::Cancelled) } else { Ok(file) }
+    })?;
+    let mut without_checksums = Vec::new();
+    for (shard, file) in columnar.iter().zip(files) {
+        if !file.has_checksums && file.damage.is_empty() {
+            without_checksums.push(shard.path.clone());
+        }
+        found.records = found.records.saturating_add(file.records);
+        found.bytes += shard.size;
+        found.damage.merge(file.damage);
+    }
+    shards.extend(columnar);
+    Ok(VerifiedDataSet { shards, found, has_tfrecord: tfrecords > 0, without_checksums, mixed_records })
+}
+
 /// The result of verifying a Parquet or Arrow file.
 #[derive(Debug)]
-pub struct VerifiedFile {
+struct VerifiedFile {
     /// Number of valid records.
-    pub records: u64,
+    records: u64,
     /// Whether the file has checksums. Without them, which other programs do not write, only readability is verified.
-    pub has_checksums: bool,
+    has_checksums: bool,
     /// The faults of the file.
-    pub damage: DamageReport,
+    damage: DamageReport,
 }
 
 /// Verifies the checksums of all parts of a file, or reads the file if it has none. After a corrupt part, verification
@@ -28,7 +83,7 @@ pub struct VerifiedFile {
 /// # Errors
 /// [A failure of the machine](tfarrow_dataset::Error::is_machine), which is not a fault of the file; [`Error::Usage`] for a
 /// TFRecord file.
-pub fn verify(shard: &Shard, number: usize, max_faults: usize) -> Result<VerifiedFile> {
+fn verify(shard: &Shard, number: usize, max_faults: usize) -> Result<VerifiedFile> {
     let mut file = VerifiedFile { records: 0, has_checksums: false, damage: DamageReport::new(max_faults) };
     let read = match shard.format {
         ShardFormat::Parquet => file.parquet(shard, number),

@@ -85,7 +85,7 @@ pub use store::{
     upload::{existing, names_in},
 };
 #[doc(hidden)]
-pub use threads::{TaskQueue, on_threads};
+pub use threads::{TaskQueue, on_threads, try_map};
 pub use write::{
     output_file::{CompleteFile, OutputFile, UNFINISHED},
     shard_writer::ShardWriter,

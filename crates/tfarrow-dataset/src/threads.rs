@@ -43,9 +43,44 @@ impl<'a, T> TaskQueue<'a, T> {
     }
 }
 
+/// Calls `work` for each task and its index on up to `threads` threads, and returns the results in the order of the tasks.
+/// After an error no further task is begun.
+///
+/// # Errors
+/// The error of the first task, in their order, that failed.
+pub fn try_map<T: Sync, R: Send, E: Send>(
+    tasks: &[T],
+    threads: usize,
+    work: impl Fn(usize, &T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let queue = TaskQueue::new(tasks);
+    let take = || {
+        let one = |(index, task)| {
+            let one = work(index, task);
+            if one.is_err() {
+                queue.clear();
+            }
+            (index, one)
+        };
+        std::iter::from_fn(|| queue.take()).map(one).collect::<Vec<_>>()
+    };
+    let mut all: Vec<_> = on_threads(threads.min(tasks.len()), take).into_iter().flatten().collect();
+    all.sort_by_key(|(index, _)| *index);
+    all.into_iter().map(|(_, one)| one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_tasks() {
+        let tasks: Vec<_> = (0..100).collect();
+        let doubled = try_map(&tasks, 4, |index, task| if index == *task { Ok(2 * task) } else { Err(()) });
+        assert_eq!(doubled, Ok((0..100).map(|task| 2 * task).collect()));
+        let failed = try_map(&tasks, 1, |index, _| if index < 7 { Ok(()) } else { Err(index) });
+        assert_eq!(failed, Err(7));
+    }
 
     #[test]
     fn each_task_is_taken_once() {

@@ -3,9 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use tfarrow_dataset::{
-    DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, TaskQueue, on_threads, resolve_filtered,
-};
+use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered};
 use tfarrow_stats::Statistics;
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr};
@@ -20,26 +18,6 @@ pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     Ok((shards, progress))
 }
 
-/// The results of `work` for each shard and its index, in order. There is a thread for each core. After an error no further
-/// shard is begun.
-pub(super) fn each<T: Send>(shards: &[Shard], work: impl Fn(usize, &Shard) -> Result<T> + Sync) -> Result<Vec<T>> {
-    let queue = TaskQueue::new(shards);
-    let work = || {
-        let one = |(index, shard)| {
-            let one = work(index, shard);
-            if one.is_err() {
-                queue.clear();
-            }
-            (index, one)
-        };
-        std::iter::from_fn(|| queue.take()).map(one).collect::<Vec<_>>()
-    };
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from).min(shards.len());
-    let mut all: Vec<_> = on_threads(jobs, work).into_iter().flatten().collect();
-    all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, one)| one).collect()
-}
-
 /// An observer of a pass that updates a progress bar.
 pub(super) fn observer(progress: &Bar) -> impl Fn(u64, u64) -> ControlFlow<()> + Sync {
     |bytes, records| {
@@ -48,10 +26,14 @@ pub(super) fn observer(progress: &Bar) -> impl Fn(u64, u64) -> ControlFlow<()> +
     }
 }
 
+/// The number of cores.
+pub(super) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Options for a pass by all cores.
 pub(super) fn options(looking: &Looking) -> InferOptions {
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    InferOptions { sample: looking.sample, jobs, read: looking.damage.read(), ..InferOptions::default() }
+    InferOptions { sample: looking.sample, jobs: cores(), read: looking.damage.read(), ..InferOptions::default() }
 }
 
 /// The report of skipped records, worded by `text`; `None` if there are none.

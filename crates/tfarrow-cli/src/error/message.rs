@@ -14,7 +14,7 @@ use crate::text::escape;
 /// The error and its causes as one line. Text that a cause repeats is left out.
 pub(crate) fn message(error: &(dyn Error + 'static)) -> String {
     let mut message = String::new();
-    for cause in iter::successors(Some(error), |error| error.source()) {
+    for cause in iter::successors(Some(error), |&error| error.source()) {
         let part = Part::of(cause);
         let (Part::Text(text) | Part::Root(text)) = &part else { continue };
         if text.starts_with(&message) {

@@ -37,7 +37,12 @@ use tokio::{
 
 use crate::{
     error::explained,
-    scan::{BATCH_SIZE, decoders::Decoders, input::ScanInput, metrics::ScanMetrics},
+    scan::{
+        BATCH_SIZE,
+        decoders::Decoders,
+        input::{RecordRange, ScanInput},
+        metrics::ScanMetrics,
+    },
     schema::provenance::SchemaProvenance,
 };
 
@@ -88,24 +93,37 @@ impl Scan {
         (AHEAD * self.threads()).div_ceil(self.partitions.max(1)).max(AHEAD)
     }
 
-    /// Starts to read `input` immediately, up to `ahead` chunks ahead of the consumer, and returns its batches.
-    pub(crate) fn start(self, input: ScanInput, ahead: usize) -> BoxStream<'static, Result<RecordBatch>> {
+    /// Starts to read `range` of `input` immediately, up to `ahead` chunks ahead of the consumer, and returns its batches.
+    pub(crate) fn start(
+        self,
+        input: ScanInput,
+        range: RecordRange,
+        ahead: usize,
+    ) -> BoxStream<'static, Result<RecordBatch>> {
         let (runtime, threads) = (Handle::current(), self.threads());
         let (queue, slots) = channel(ahead);
         let active = Active::new(&self.active);
-        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, queue, active, threads, &runtime));
+        let thread = SpawnedTask::spawn_blocking(move || self.run(&input, range, queue, active, threads, &runtime));
         stream::unfold(Some((slots, None, thread)), next).flat_map(stream::iter).boxed()
     }
 
     /// Reads the file to its end, or until the stream is dropped.
-    fn run(self, input: &ScanInput, queue: Sender<Slot>, active: Active, most: usize, runtime: &Handle) {
+    fn run(
+        self,
+        input: &ScanInput,
+        range: RecordRange,
+        queue: Sender<Slot>,
+        active: Active,
+        most: usize,
+        runtime: &Handle,
+    ) {
         let reader = match input.open(&self.read, runtime) {
             Ok(reader) => reader,
             Err(error) => return send_error(&queue, explained(error, &self.provenance)),
         };
         let left = AtomicUsize::new(self.limit.unwrap_or(usize::MAX));
         let path = input.name().into();
-        let reading = Arc::new(Reading { reader, left, path, scan: self, lost: Mutex::default() });
+        let reading = Arc::new(Reading { reader, range, left, path, scan: self, lost: Mutex::default() });
         let is_short = reading.scan.limit.is_some_and(is_few);
         let (mut threads, mut memory) = (1, None);
         while reading.step(&queue, &mut memory, threads == 1) {
@@ -264,6 +282,7 @@ impl Drop for Waiting<'_> {
 struct Reading {
     scan: Scan,
     reader: SharedReader,
+    range: RecordRange,
     path: Arc<Path>,
     /// Rows that remain before the limit is reached.
     left: AtomicUsize,
@@ -273,8 +292,8 @@ struct Reading {
 
 /// The work of a thread for the part of a file that it has taken.
 enum Entered {
-    /// The bytes were skipped.
-    Lost,
+    /// The bytes were skipped, or their records are before the range.
+    Skipped,
     /// The thread decodes the records, into this slot of the queue if one is reserved.
     Records(Records, Option<Sender<Batches>>),
     /// The end of the file, an error, or the end of the stream.
@@ -291,7 +310,7 @@ impl Reading {
             return false;
         }
         let entered = self.reader.next(memory.take(), |taken| self.enter(taken, queue, alone));
-        if matches!(entered, Some(Entered::Lost)) {
+        if matches!(entered, Some(Entered::Skipped)) {
             return true;
         }
         if self.scan.read.on_error == OnError::Skip {
@@ -319,9 +338,13 @@ impl Reading {
             Segment::Records(records) => records,
             Segment::Lost(lost) => {
                 self.lost.lock().unwrap_or_else(PoisonError::into_inner).add_lost(0, lost);
-                return Entered::Lost;
+                return Entered::Skipped;
             }
         };
+        let Some(records) = self.range.of_chunk(records) else { return Entered::End };
+        if records.is_empty() {
+            return Entered::Skipped;
+        }
         let left = self.left.load(Ordering::Relaxed);
         let (records, _) = records.split_at(left);
         self.left.store(left - records.len(), Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read},
+    ops::Range,
     path::PathBuf,
     sync::Arc,
 };
@@ -10,8 +11,31 @@ use bytes::{Buf, Bytes};
 use datafusion::{datasource::listing::PartitionedFile, error::Result};
 use futures::{StreamExt, stream::BoxStream};
 use object_store::{GetResultPayload, ObjectStore, ObjectStoreExt, path::Path};
+use tfarrow_codec::Records;
 use tfarrow_dataset::{Error, ReadOptions, Shard, ShardReader, SharedReader};
 use tokio::runtime::Handle;
+
+/// The records of a file that a scan reads, by their numbers in the file; an extension of a [`PartitionedFile`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordRange(pub(crate) Range<u64>);
+
+impl RecordRange {
+    /// The range of `file`; all records if it has none.
+    pub(crate) fn of(file: &PartitionedFile) -> Self {
+        file.extension::<Self>().cloned().unwrap_or(Self(0..u64::MAX))
+    }
+
+    /// The records of a chunk that are in the range; `None` if the range ends before them.
+    pub(crate) fn of_chunk(&self, records: Records) -> Option<Records> {
+        let number = |record: u64| usize::try_from(record.saturating_sub(records.first())).unwrap_or(usize::MAX);
+        let (from, to) = (number(self.0.start), number(self.0.end));
+        if to == 0 {
+            return None;
+        }
+        let (records, _) = records.split_at(to);
+        Some(records.split_at(from).1)
+    }
+}
 
 /// The input of a scan of one file.
 pub(crate) enum ScanInput {
@@ -89,6 +113,23 @@ impl Read for StreamRead {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_cuts_the_records_of_each_chunk() {
+        let mut bytes = Vec::new();
+        (0..6).for_each(|_| tfarrow_codec::frame::write(b"x", &mut bytes));
+        let all = Records::from_frames(bytes, &tfarrow_codec::Limits::default()).unwrap();
+        let (first, second) = all.split_at(4);
+        let cut = |range: Range<u64>| {
+            let range = RecordRange(range);
+            let found = [&first, &second].map(|chunk| range.of_chunk(chunk.clone()));
+            found.map(|records| records.map(|records| (records.first(), records.len())))
+        };
+        assert_eq!(cut(0..u64::MAX), [Some((0, 4)), Some((4, 2))]);
+        assert_eq!(cut(1..3), [Some((1, 2)), None]);
+        assert_eq!(cut(3..5), [Some((3, 1)), Some((4, 1))]);
+        assert_eq!(cut(5..6), [Some((4, 0)), Some((5, 1))]);
+    }
 
     #[test]
     fn a_stream_in_pieces_of_any_size_is_read_completely() {

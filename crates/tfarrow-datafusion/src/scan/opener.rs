@@ -27,7 +27,7 @@ use object_store::ObjectStore;
 
 use crate::scan::{
     file_scan::{Scan, is_few},
-    input::ScanInput,
+    input::{RecordRange, ScanInput},
 };
 
 /// Opens the files of one partition.
@@ -58,7 +58,7 @@ impl TfRecordOpener {
         // the first byte reads the complete file, and the others are empty.
         match &file.range {
             Some(range) if !range.contains(0) => stream::empty().boxed(),
-            _ => self.scan.clone().start(ScanInput::of(file, &self.store), chunks),
+            _ => self.scan.clone().start(ScanInput::of(file, &self.store), RecordRange::of(file), chunks),
         }
     }
 }

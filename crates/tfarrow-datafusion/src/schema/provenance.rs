@@ -4,7 +4,7 @@ use std::fmt;
 
 use arrow_schema::Field;
 use tfarrow_codec::{
-    FeatureSummary, KindSummary, Role,
+    FeatureSummary, Kind, KindSummary, Role,
     schema::{FEATURE, role_of},
 };
 use tfarrow_dataset::{Inferred, Sampled};
@@ -75,6 +75,22 @@ impl SchemaProvenance {
             }
         };
         usize::try_from(bytes / summary.records().max(1)).unwrap_or(usize::MAX)
+    }
+
+    /// The number of values of this column in each record of the source, if it is the same in all, and the values are
+    /// numbers.
+    pub(crate) fn fixed_length(&self, field: &Field) -> Option<u64> {
+        let source = self.source()?;
+        if !matches!(role_of(field), None | Some(Role::Feature | Role::Context)) {
+            return None;
+        }
+        let name = field.metadata().get(FEATURE).unwrap_or(field.name());
+        let mut features = features(source, name).filter(|feature| feature.role != Role::Sequence);
+        let feature = features.next().filter(|_| features.next().is_none())?;
+        let kind = feature.kind()?;
+        let (_, seen) = feature.kinds().next()?;
+        let is_fixed = seen.min_len == seen.max_len && seen.lists == source.summary.records() && kind != Kind::Bytes;
+        is_fixed.then_some(seen.max_len)
     }
 
     /// The position of the first record with this kind: file, record and byte.

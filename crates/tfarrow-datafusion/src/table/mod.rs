@@ -7,7 +7,7 @@ use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, Hasher, RandomState},
     num::NonZeroUsize,
-    ops::ControlFlow,
+    ops::{ControlFlow, Range},
     sync::Arc,
 };
 
@@ -37,7 +37,7 @@ use crate::{
     error::external,
     notice::{NoticeSender, OnNotice},
     options::{MetadataColumns, TfRecordOptions},
-    scan::{file_scan::is_few, source::TfRecordSource},
+    scan::{file_scan::is_few, input::RecordRange, source::TfRecordSource},
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
     table::files::{TableFiles, spooled},
     write::{format, sink::PART},
@@ -69,6 +69,8 @@ pub struct TfRecordTable {
     defaults: HashMap<String, Expr>,
     provenance: Arc<SchemaProvenance>,
     notices: Arc<NoticeSender>,
+    /// The records of each file that are read; `None` for all records.
+    ranges: Option<Vec<RecordRange>>,
 }
 
 impl TfRecordTable {
@@ -100,12 +102,28 @@ impl TfRecordTable {
     /// The blocking version of [`infer`](Self::infer).
     pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         let inferred = infer(&shards, options, options.sample)?;
+        Self::inferred(shards, inferred, options)
+    }
+
+    /// Creates the table of shards whose records, or a sample of them, were inferred already. None of the shards may be a
+    /// stream.
+    ///
+    /// # Errors
+    /// A feature has more than one kind, and `on_conflict` is not `split`.
+    pub fn inferred(shards: Vec<Shard>, inferred: Inferred, options: &TfRecordOptions) -> Result<Self> {
         let TfRecordOptions { layout, record_type, on_conflict, .. } = *options;
         let schema = inferred.schema_with(layout, record_type, on_conflict).map_err(external)?;
         let columns = Columns::decoded(visible(&schema, options.bytes_type.is_view()));
         let partitions = PartitionColumns::inferred(&shards, columns.schema());
         let table = Self::of_columns(TableFiles::Fixed(shards), columns, partitions, options)?;
         Ok(table.with_provenance(SchemaProvenance::inferred(inferred)))
+    }
+
+    /// For each column of numbers with the same number of values in all records that the schema was inferred from: its name
+    /// and that number. There are none for a declared schema. Features that some of these records do not have are left out.
+    pub fn fixed_lengths(&self) -> impl Iterator<Item = (&str, u64)> {
+        let length = |field: &FieldRef| self.provenance.fixed_length(field);
+        self.columns.schema().fields().iter().filter_map(move |field| Some((field.name().as_str(), length(field)?)))
     }
 
     /// Creates the table of these shards with declared columns. The types of `schema` may be numbers, text, bytes, and
@@ -148,7 +166,51 @@ impl TfRecordTable {
         let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()));
         let (options, defaults) = (options.clone(), HashMap::new());
         let (provenance, notices) = Default::default();
-        Ok(Self { files, columns, partitions, schema, options, defaults, provenance, notices })
+        Ok(Self { files, columns, partitions, schema, options, defaults, provenance, notices, ranges: None })
+    }
+
+    /// Creates the table of some consecutive records of this one: those with the numbers `records`, counted from 0 in the
+    /// order of the files. `counts` has the number of records of each file. Records before the range are not decoded, and
+    /// files outside of the range are not read.
+    ///
+    /// # Errors
+    /// The table lists its files for each query, or has another number of files than `counts`.
+    pub fn with_records(&self, records: Range<u64>, counts: &[u64]) -> Result<Self> {
+        let TableFiles::Fixed(shards) = &self.files else {
+            return plan_err!("the files of the table are listed by each query, and their records are not counted");
+        };
+        if shards.len() != counts.len() {
+            return plan_err!("found {} files, expected the {} that were counted", shards.len(), counts.len());
+        }
+        let (mut files, mut ranges, mut start) = (Vec::new(), Vec::new(), 0);
+        for (shard, count) in shards.iter().zip(counts) {
+            let of_file = |record: u64| record.saturating_sub(start).min(*count);
+            let range = of_file(records.start)..of_file(records.end);
+            if !range.is_empty() {
+                files.push(shard.clone());
+                ranges.push(RecordRange(range));
+            }
+            start += count;
+        }
+        Ok(Self {
+            files: TableFiles::Fixed(files),
+            columns: Arc::clone(&self.columns),
+            partitions: self.partitions.clone(),
+            schema: Arc::clone(&self.schema),
+            options: self.options.clone(),
+            defaults: self.defaults.clone(),
+            provenance: Arc::clone(&self.provenance),
+            notices: Arc::clone(&self.notices),
+            ranges: Some(ranges),
+        })
+    }
+
+    /// The files of the table, if their list is fixed.
+    pub fn shards(&self) -> Option<&[Shard]> {
+        match &self.files {
+            TableFiles::Fixed(shards) => Some(shards),
+            TableFiles::Listed(_) => None,
+        }
     }
 
     /// Creates the table of sources whose files are listed by every query. Infers the schema from the current files.
@@ -217,12 +279,14 @@ impl TfRecordTable {
         let values = shards.iter().map(|shard| self.partitions.values(shard)).collect::<Result<Vec<_>>>()?;
         let deciding: Vec<_> = filters.iter().filter(|filter| self.partitions.decides(filter)).collect();
         let keep = self.partitions.keep(&deciding, &values, state)?;
-        let files = shards.into_iter().zip(values).zip(keep).filter(|(_, keep)| *keep);
+        let all = || RecordRange(0..u64::MAX);
+        let ranges = self.ranges.clone().unwrap_or_else(|| shards.iter().map(|_| all()).collect());
+        let files = shards.into_iter().zip(values.into_iter().zip(ranges)).zip(keep).filter(|(_, keep)| *keep);
         let (shards, values): (Vec<_>, Vec<_>) = files.map(|(file, _)| file).unzip();
         let is_raw = self.options.record_type == Some(RecordType::Raw);
         let check = move || if is_raw { Ok(shards) } else { check_one_payload(&shards).map(|()| shards) };
         let shards = blocking(move || check().map_err(external)).await?;
-        Ok(shards.iter().zip(values).map(|(shard, values)| partitioned_file(shard, values)).collect())
+        Ok(shards.iter().zip(values).map(|(shard, (values, range))| partitioned_file(shard, values, range)).collect())
     }
 }
 
@@ -355,8 +419,9 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
 
 /// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path may not be a valid path of
 /// an object store.
-fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>) -> PartitionedFile {
-    let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size).with_extension(shard.clone());
+fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
+    let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
+    let file = file.with_extension(shard.clone()).with_extension(range);
     PartitionedFile { partition_values: values, ..file }
 }
 
@@ -369,7 +434,7 @@ mod tests {
     #[track_caller]
     fn check(sizes: &[u64], partitions: usize, expect: &[&[u64]]) {
         let shard = |size: &u64| Shard::file("a".into(), "a".into(), *size, ShardFormat::TfRecord);
-        let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![])).collect();
+        let files = sizes.iter().map(|size| partitioned_file(&shard(size), vec![], RecordRange(0..u64::MAX))).collect();
         let groups = file_groups(files, partitions);
         let found: Vec<Vec<u64>> =
             groups.iter().map(|group| group.iter().map(|file| file.object_meta.size).collect()).collect();

@@ -1,0 +1,56 @@
+//! The number of records of a data set of TFRecord, Parquet and Arrow files.
+
+use tfarrow_codec::OnError;
+use tfarrow_dataset::{DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, try_map};
+
+use crate::{Error, Result, input::columnar};
+
+/// The number of records of each shard.
+#[derive(Debug)]
+pub struct Counted {
+    /// The number of records of each shard, in their order.
+    pub records: Vec<u64>,
+    /// The corrupt bytes that were skipped.
+    pub damage: DamageReport,
+}
+
+/// Counts the records of shards, each on one of up to `threads` threads. Records of TFRecord files are counted by their
+/// frames: the CRCs of their lengths are verified, those of their data are not. With [`OnError::Skip`], counting continues
+/// after a corrupt length. `progress` is called after each shard.
+///
+/// # Errors
+/// A shard that cannot be read, a corrupt length unless it is skipped, and [`Error::Cancelled`] if `progress` stops.
+pub fn count(shards: &[Shard], read: &ReadOptions, threads: usize, progress: &OnProgress<'_>) -> Result<Counted> {
+    let counts = try_map(shards, threads, |number, shard| {
+        let (records, damage) = count_shard(shard, read)?;
+        match progress(shard.size, records).is_break() {
+            true => Err(Error::Cancelled),
+            false => Ok((records, damage.of_shard(number))),
+        }
+    });
+    let (records, skipped): (_, Vec<_>) = counts?.into_iter().unzip();
+    let mut damage = DamageReport::default();
+    skipped.into_iter().for_each(|skipped| damage.merge(skipped));
+    Ok(Counted { records, damage })
+}
+
+fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
+    match (shard.format, read.on_error) {
+        (ShardFormat::TfRecord, OnError::Skip) => count_valid(shard, read),
+        (ShardFormat::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
+        (ShardFormat::Parquet | ShardFormat::Arrow, _) => Ok((columnar::count(shard)?, DamageReport::default())),
+    }
+}
+
+/// Counts the records of valid frames.
+fn count_valid(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)> {
+    let mut reader = ShardReader::open(shard, read)?;
+    let (mut records, mut damage) = (0, DamageReport::default());
+    while let Some(segment) = reader.segment()? {
+        match segment {
+            Segment::Records(some) => records += some.len() as u64,
+            Segment::Lost(lost) => damage.add_lost(0, lost),
+        }
+    }
+    Ok((records, damage))
+}

@@ -1,0 +1,137 @@
+"""Batches of rows as numpy arrays, torch tensors or Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._columns import BytesColumn, Ragged, column
+from .errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import torch
+
+__all__ = ["Batch"]
+
+
+class Batch(Mapping):
+    """Consecutive rows of a scan: a mapping from the names of columns to their values.
+
+    ``batch["x"]`` is, without a copy:
+
+    - an ndarray of shape ``(rows,)`` for numbers that each row has once;
+    - an ndarray of shape ``(rows, width)`` for lists of numbers of one length;
+    - a :class:`BytesColumn` for bytes and texts;
+    - a :class:`Ragged` for other lists, and for numbers that some rows do not have. ``fill`` of
+      :meth:`Scan.batches` makes arrays of these.
+
+    The form of a column is the same in all batches of a scan: the records that the schema was inferred from decide it. A row
+    that does not fit the form is a :class:`DataError`, never filled in silently.
+
+    The arrays may be written to, since their memory is that of this batch alone. A batch is read as arrays or as Arrow, not
+    as both.
+    """
+
+    def __init__(self, raw, lengths: dict[str, int] | None, fill: Any):
+        self._raw, self._lengths, self._fill = raw, lengths, fill
+        self._read: dict[str, Any] = {}
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self._raw.num_rows
+
+    def __getitem__(self, name: str) -> np.ndarray | BytesColumn | Ragged:
+        if name not in self._read:
+            self._read[name] = self._column(name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw.names)
+
+    def __len__(self) -> int:
+        return len(self._raw.names)
+
+    def _column(self, name):
+        fill = self._fill.get(name) if isinstance(self._fill, Mapping) else self._fill
+        parts = self._raw.parts(name)
+        if self._lengths is None:
+            # The rows of a query were not sampled: the batch itself decides.
+            length = _length(parts)
+            return column(parts, length, fill)
+        length = self._lengths.get(name)
+        found = column(parts, length, fill)
+        if length is not None and isinstance(found, Ragged):
+            row = next(row for row, items in enumerate(found.lengths) if items != length)
+            raise DataError(
+                f"column {name!r}: row {row} of the batch has {found.lengths[row]} values; all sampled records have {length}; "
+                f"fill={{{name!r}: value}} fills it in, or sample=\"all\" infers the form from all records",
+                feature=name,
+            )
+        return found
+
+    def to_numpy(self) -> dict[str, np.ndarray | BytesColumn | Ragged]:
+        """All columns, as ``batch[name]`` returns them."""
+        return dict(self)
+
+    def to_torch(self) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
+        """All columns, with a tensor for each array, without a copy. The values and offsets of ragged columns are tensors."""
+        from ._extras import need
+
+        torch = need("torch", "torch")
+        return {name: _tensor(torch, values) for name, values in self.items()}
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """The rows as a batch of pyarrow, without a copy."""
+        from ._extras import need
+
+        return need("pyarrow", "pyarrow").record_batch(self._raw)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Copies the rows: a dict for each, with numbers, bytes, texts and lists of them; None where a row has no value."""
+        import numpy as np
+
+        columns = {}
+        for name in self:
+            found = column(self._raw.parts(name), None)
+            if isinstance(found, Ragged) and self._raw.parts(name)[0] == "numbers":
+                columns[name] = [None if row is None or len(row) == 0 else row[0].item() for row in found]
+            else:
+                columns[name] = found.tolist()
+            assert not isinstance(found, np.ndarray) or len(found) == self.num_rows
+        return [{name: values[row] for name, values in columns.items()} for row in range(self.num_rows)]
+
+    def __arrow_c_schema__(self):
+        return self._raw.__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._raw.__arrow_c_array__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"Batch({self.num_rows} rows: {', '.join(self)})"
+
+
+def _length(parts) -> int | None:
+    """The number of values of each row of these parts; None where it differs."""
+    match parts:
+        case ("numbers", _, _, None):
+            return 1
+        case ("list", offsets, None, ("numbers", *_)):
+            import numpy as np
+
+            lengths = np.diff(np.frombuffer(offsets, "int64"))
+            return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else None
+    return None
+
+
+def _tensor(torch, values):
+    import numpy as np
+
+    if isinstance(values, np.ndarray):
+        return torch.from_numpy(values)
+    if isinstance(values, Ragged):
+        valid = None if values.valid is None else torch.from_numpy(np.array(values.valid))
+        return Ragged(_tensor(torch, values.values), torch.from_numpy(values.offsets), valid)
+    return values

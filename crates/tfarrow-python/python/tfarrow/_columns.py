@@ -1,0 +1,198 @@
+"""Columns of a batch for numpy and torch, over the memory of Arrow arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["BytesColumn", "Ragged", "column"]
+
+
+class BytesColumn:
+    """Byte strings or texts, one for each row, over one piece of memory.
+
+    Attributes:
+        data: all bytes, one after the other: ``uint8`` of shape ``(bytes,)``.
+        offsets: where each row begins in ``data``: ``int64`` of shape ``(rows + 1,)``.
+        valid: whether each row has a value: ``bool`` of shape ``(rows,)``; None if each has.
+        is_text: whether the values are UTF-8.
+
+    ``column[i]`` is a memoryview without a copy, a str if ``is_text``, or None. ``column[a:b]`` is a list of these.
+
+    >>> batch = next(tfarrow.scan("testdata/shards/").batches(2))
+    >>> batch["city"][0]
+    'Hamburg'
+    """
+
+    def __init__(self, data: np.ndarray, offsets: np.ndarray, valid: np.ndarray | None, is_text: bool):
+        self.data, self.offsets, self.valid, self.is_text = data, offsets, valid, is_text
+        self._view = memoryview(data)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = range(len(self))[index]
+        if self.valid is not None and not self.valid[row]:
+            return None
+        value = self._view[self.offsets[row] : self.offsets[row + 1]]
+        return str(value, "utf-8") if self.is_text else value
+
+    def __iter__(self) -> Iterator[memoryview | str | None]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __reduce__(self):
+        return (BytesColumn, (self.data, self.offsets, self.valid, self.is_text))
+
+    def tolist(self) -> list[bytes | str | None]:
+        """Copies the values: bytes, or str if ``is_text``; None where a row has none."""
+        return [value if value is None or self.is_text else bytes(value) for value in self]
+
+    def __repr__(self) -> str:
+        return f"BytesColumn({len(self)} {'texts' if self.is_text else 'byte strings'}, {len(self.data)} bytes)"
+
+
+class Ragged:
+    """Lists of different lengths, or values that some rows do not have.
+
+    Attributes:
+        values: the items of all rows, one after the other: an ndarray, a :class:`BytesColumn`, or a :class:`Ragged` for
+            lists of lists.
+        offsets: where each row begins in ``values``: ``int64`` of shape ``(rows + 1,)``.
+        valid: whether each row has a list: ``bool`` of shape ``(rows,)``; None if each has. A row without one has no items.
+
+    ``ragged[i]`` is the items of a row, or None. Nothing is filled in: :meth:`dense` does that.
+
+    >>> ragged = Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+    >>> ragged[0]
+    array([1, 2])
+    >>> ragged.dense(fill=0)
+    array([[1, 2],
+           [0, 0],
+           [3, 0]])
+    """
+
+    def __init__(self, values, offsets, valid=None):
+        self.values, self.offsets, self.valid = values, offsets, valid
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = range(len(self))[index]
+        if self.valid is not None and not self.valid[row]:
+            return None
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    def __iter__(self) -> Iterator:
+        return map(self.__getitem__, range(len(self)))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of items of each row: ``int64`` of shape ``(rows,)``."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def dense(self, fill, width: int | None = None) -> np.ndarray:
+        """An array of shape ``(rows, width)``, in which ``fill`` stands where a row has fewer items.
+
+        Args:
+            fill: the value to fill in.
+            width: the number of items of a row; the longest row's by default. Longer rows are cut.
+        """
+        import numpy as np
+
+        if not isinstance(self.values, np.ndarray):
+            raise TypeError("only numbers can be filled: these are " + type(self.values).__name__)
+        lengths = self.lengths
+        width = int(lengths.max(initial=0)) if width is None else width
+        dense = np.full((len(self), width), fill, dtype=self.values.dtype)
+        places = np.arange(width) < np.minimum(lengths, width)[:, None]
+        items = np.arange(width) + self.offsets[:-1, None]
+        dense[places] = self.values[items[places]]
+        return dense
+
+    def tolist(self) -> list:
+        """Copies the rows to lists; None where a row has no list."""
+        return [None if row is None else row.tolist() if hasattr(row, "tolist") else _plain(row) for row in self]
+
+    def __repr__(self) -> str:
+        return f"Ragged({len(self)} rows, {len(self.values)} values)"
+
+
+def _plain(row):
+    return [bytes(item) if isinstance(item, memoryview) else item for item in row]
+
+
+def column(parts: tuple, length: int | None, fill: Any = None):
+    """The column of its parts (see ``RawBatch.parts``).
+
+    Args:
+        length: number of values of each row, where that is always the same: 1 for a single value. None if it may differ.
+        fill: the value of rows that have none, or fewer.
+    """
+    import numpy as np
+
+    match parts:
+        case ("numbers", dtype, memory, valid):
+            values = np.frombuffer(memory, dtype) if len(memory) else np.empty(0, dtype)
+            return _numbers(values, _valid(valid), length, fill)
+        case ("bytes", is_text, memory, offsets, valid):
+            return BytesColumn(_array(memory, "uint8"), _array(offsets, "int64"), _valid(valid), is_text)
+        case ("fixed", width, valid, items):
+            values, valid = column(items, 1), _valid(valid)
+            rows = len(values) // width if width else 0
+            if isinstance(values, np.ndarray) and valid is None:
+                return values.reshape(rows, width)
+            offsets = np.arange(rows + 1, dtype="int64") * width
+            return Ragged(values, offsets, valid)
+        case ("list", offsets, valid, items):
+            # Items cannot be missing: a record has no place for that.
+            return _lists(column(items, 1), _array(offsets, "int64"), _valid(valid), length, fill)
+    raise TypeError(f"unknown parts: {parts[0]}")
+
+
+def _numbers(values, valid, length, fill):
+    import numpy as np
+
+    if valid is None and (length == 1 or fill is not None):
+        return values
+    if fill is not None:
+        return np.where(valid, values, np.asarray(fill, dtype=values.dtype))
+    if valid is None:
+        return Ragged(values, np.arange(len(values) + 1, dtype="int64"))
+    # A row without a value has no item.
+    offsets = np.zeros(len(values) + 1, dtype="int64")
+    np.cumsum(valid, out=offsets[1:])
+    return Ragged(values[valid], offsets, valid)
+
+
+def _lists(values, offsets, valid, length, fill):
+    import numpy as np
+
+    ragged = Ragged(values, offsets, valid)
+    if not isinstance(values, np.ndarray):
+        return ragged
+    if length is not None and valid is None and (np.diff(offsets) == length).all():
+        return values.reshape(len(ragged), length)
+    if fill is not None:
+        return ragged.dense(fill, length)
+    return ragged
+
+
+def _array(memory, dtype):
+    import numpy as np
+
+    return np.frombuffer(memory, dtype) if len(memory) else np.empty(0, dtype)
+
+
+def _valid(memory):
+    import numpy as np
+
+    return None if memory is None else np.frombuffer(memory, "bool")

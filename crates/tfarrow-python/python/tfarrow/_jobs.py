@@ -1,0 +1,540 @@
+"""Operations on whole data sets: schema, statistics, validation, verification, conversion, comparison."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _tfarrow
+from ._extras import need
+from ._scan import paths
+from .errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ._scan import Source
+
+    Progress = bool | Callable[[int, int], object] | None
+
+__all__ = [
+    "Report",
+    "Schema",
+    "Statistics",
+    "convert",
+    "count",
+    "diff",
+    "head",
+    "repair",
+    "report",
+    "schema",
+    "stats",
+    "validate",
+    "verify",
+]
+
+
+@contextlib.contextmanager
+def progress_of(progress: Progress, name: str) -> Iterator[Callable[[int, int], object] | None]:
+    """A callback of bytes done and bytes in all: None, the caller's, or a bar of tqdm."""
+    if progress is None or progress is False:
+        yield None
+    elif progress is True:
+        with need("tqdm.auto", "progress").tqdm(desc=name, unit="B", unit_scale=True) as bar:
+
+            def update(done: int, total: int) -> None:
+                bar.total = total or None
+                bar.update(done - bar.n)
+
+            yield update
+    else:
+        yield progress
+
+
+def _width() -> int | None:
+    """The width of the terminal; None where the output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
+
+
+class Report(Mapping):
+    """The result of an operation: a mapping with what ``--format json`` of the program has, whose text is the program's.
+
+    ``print(report)`` shows the text, ``report["records"]`` is a value, ``report.ok`` tells whether nothing was found.
+    """
+
+    def __init__(self, raw: _tfarrow.RawReport, ok: bool = True):
+        self._raw, self._data, self.ok = raw, json.loads(raw.json), ok
+
+    def __getitem__(self, name: str) -> Any:
+        return self._data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def text(self, width: int | None = None) -> str:
+        """The text, with tables of at most ``width`` characters."""
+        return self._raw.text(width)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All values, as the program's JSON has them."""
+        return dict(self._data)
+
+    def __str__(self) -> str:
+        return self.text(_width())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from ._html import text_html
+
+        return text_html(self.text())
+
+
+class Statistics(Report):
+    """Statistics of the values of a data set."""
+
+    def __init__(self, raw: _tfarrow.RawReport, message: bytes):
+        super().__init__(raw)
+        self._message = message
+
+    def to_pb(self) -> bytes:
+        """The statistics as a ``tensorflow.metadata.v0.DatasetFeatureStatisticsList``, which TensorFlow Data Validation and
+        Facets read."""
+        return self._message
+
+    def _repr_html_(self) -> str:
+        from ._html import statistics_html
+
+        return statistics_html(self)
+
+
+class Schema:
+    """The schema of a data set: its features, their kinds, how often they are present, and their Arrow types."""
+
+    def __init__(self, raw: _tfarrow.RawSchema, source: list[str], options: dict[str, Any]):
+        self._raw, self._source, self._options = raw, source, options
+
+    @property
+    def num_records(self) -> int:
+        """The number of records that were read."""
+        return self._raw.num_records
+
+    @property
+    def features(self) -> list[dict[str, Any]]:
+        """The features, as ``tfarrow schema --format json`` describes them."""
+        return self.to_dict()["features"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as ``tfarrow schema --format json`` prints it."""
+        return json.loads(self._raw.text("json"))
+
+    def to_arrow(self) -> pa.Schema:
+        """The columns as a schema of pyarrow."""
+        return need("pyarrow", "pyarrow").schema(self)
+
+    def to_pbtxt(self) -> str:
+        """A ``schema.pbtxt``, as TensorFlow Data Validation infers it. Reads the data set again, because it depends on the
+        values."""
+        return _tfarrow.schema_pbtxt(self._source, self._options)
+
+    def to_parse_spec(self) -> str:
+        """A feature spec for ``tf.io.parse_example`` as Python code, which does not need TensorFlow."""
+        return self._raw.text("python")
+
+    def text(self, width: int | None = None) -> str:
+        """The table that the program prints, of at most ``width`` characters."""
+        return self._raw.text("table", width)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._raw.__arrow_c_schema__()
+
+    def __str__(self) -> str:
+        return self.text(_width())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from ._html import schema_html
+
+        return schema_html(self)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def schema(
+    source: Source,
+    *,
+    layout: Literal["auto", "list"] | None = None,
+    record_type: Literal["auto", "example", "sequence-example", "raw"] | None = None,
+    sample: int | Literal["all"] = "all",
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Schema:
+    """Infers the schema of a data set. All records are read, unless ``sample`` says otherwise.
+
+    Args:
+        source, layout, record_type, on_error, partial_tail, limits, threads: as of :func:`scan`.
+        sample: the number of records of each of up to 16 files, or ``"all"``.
+        progress: True for a bar of tqdm, or a callable that gets the bytes done and the bytes in all. What it raises stops the
+            operation.
+
+    Warns:
+        TfarrowWarning: a feature has several kinds, and so no column; records were skipped.
+
+    >>> print(tfarrow.schema("testdata/shards/").text().splitlines()[0])
+    1,000 tf.Example records in 4 shards
+    """
+    options = _given(
+        layout=layout, record_type=record_type, sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits,
+        threads=threads,
+    )
+    with progress_of(progress, "schema") as report_progress:
+        return Schema(_tfarrow.schema(paths(source), options, report_progress), paths(source), options)
+
+
+def count(
+    source: Source,
+    *,
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> int:
+    """The number of records of a data set; Parquet and Arrow files are counted as well.
+
+    Records are counted by their frames: the CRCs of their lengths are checked, those of their data are not.
+
+    >>> tfarrow.count("testdata/shards/")
+    1000
+    """
+    options = _given(on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
+    with progress_of(progress, "count") as report_progress:
+        return sum(records for _, records in _tfarrow.count(paths(source), options, report_progress))
+
+
+def head(source: Source, records: int = 10, **options: Any) -> list[dict[str, Any]]:
+    """The first records as dicts: numbers, bytes, texts, and lists of them; None for features that a record does not have.
+
+    Args:
+        source: as of :func:`scan`.
+        records: the number of records.
+        **options: as of :func:`scan`.
+
+    >>> tfarrow.head("testdata/shards/", 1, columns=["city"])
+    [{'city': 'Hamburg'}]
+    """
+    from ._scan import scan
+
+    return scan(source, **options).limit(records).to_pylist()
+
+
+def stats(
+    source: Source,
+    *,
+    by: str | None = None,
+    sample: int | Literal["all"] = "all",
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Statistics:
+    """Statistics of the values of each feature: ranges, means, quantiles, histograms, most frequent values.
+
+    Args:
+        source: as of :func:`scan`.
+        by: a feature; statistics are also those of the records with each of its values.
+        sample, on_error, partial_tail, limits, threads, progress: as of :func:`schema`.
+
+    >>> tfarrow.stats("testdata/shards/")["records"]
+    1000
+    """
+    options = _given(sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
+    with progress_of(progress, "stats") as report_progress:
+        return Statistics(*_tfarrow.stats(paths(source), options, by, report_progress))
+
+
+def _against(schema, baseline, environment, max_drift) -> dict[str, Any]:
+    return {
+        "schema": schema,
+        "baseline": [] if baseline is None else paths(baseline),
+        "environment": environment,
+        "max_drift": max_drift,
+    }
+
+
+class Validation(Report):
+    """The anomalies of a data set. ``ok`` tells whether there are none."""
+
+    def __init__(self, raw: _tfarrow.RawReport, has_anomalies: bool, updated: str):
+        super().__init__(raw, not has_anomalies)
+        self._updated = updated
+
+    @property
+    def anomalies(self) -> list[dict[str, Any]]:
+        """The anomalies: feature, kind, description, number of records, and the place of the first."""
+        return self["anomalies"]
+
+    def updated_pbtxt(self) -> str:
+        """A schema that accepts the data, in text format."""
+        return self._updated
+
+
+def validate(
+    source: Source,
+    schema: str | os.PathLike[str] | None = None,
+    *,
+    baseline: Source | None = None,
+    environment: str | None = None,
+    max_drift: float | None = None,
+    sample: int | Literal["all"] = "all",
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Validation:
+    """Validates a data set against a schema or a baseline, as TensorFlow Data Validation does.
+
+    Args:
+        source: as of :func:`scan`.
+        schema: a file with a ``tensorflow.metadata.v0.Schema`` in text format, as ``Schema.to_pbtxt`` makes it.
+        baseline: a data set to compare with. Its schema is the expected one, unless ``schema`` is given.
+        environment: the environment of the schema to validate in.
+        max_drift: the largest drift from the baseline, from 0 to 1.
+        sample, on_error, partial_tail, limits, threads, progress: as of :func:`schema`.
+
+    >>> tfarrow.validate("testdata/shards/", baseline="testdata/shards/").ok
+    True
+    """
+    if schema is None and baseline is None:
+        raise UsageError("validate needs a schema or a baseline")
+    options = _given(sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
+    against = _against(schema, baseline, environment, max_drift)
+    with progress_of(progress, "validate") as report_progress:
+        return Validation(*_tfarrow.validate(paths(source), against, options, report_progress))
+
+
+def report(
+    source: Source,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    baseline: Source | None = None,
+    max_drift: float | None = None,
+    examples: int = 24,
+    sample: int | Literal["all"] = "all",
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Page:
+    """Makes the report of a data set, a page of HTML that stands alone.
+
+    Args:
+        source: as of :func:`scan`.
+        output: the file to write, replacing it; None writes none, for a notebook.
+        title: the title; the sources by default.
+        schema, baseline, max_drift: as of :func:`validate`.
+        examples: the number of example records.
+        sample, on_error, partial_tail, limits, threads, progress: as of :func:`schema`.
+
+    Returns:
+        The page, which a notebook shows.
+    """
+    options = _given(sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
+    against = _against(schema, baseline, None, max_drift)
+    with progress_of(progress, "report") as report_progress:
+        page = Page(_tfarrow.report(paths(source), against, options, title, examples, report_progress))
+    if output is not None:
+        page.save(output)
+    return page
+
+
+class Page:
+    """A page of HTML that stands alone.
+
+    Attributes:
+        html: the page.
+    """
+
+    def __init__(self, html: str):
+        self.html = html
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file. The file has the page or what it had before, never a part."""
+        temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+        try:
+            with open(temporary, "w", encoding="utf-8") as file:
+                file.write(self.html)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(temporary)
+            raise
+
+    def __repr__(self) -> str:
+        return f"Page({len(self.html):,} bytes of HTML)"
+
+    def _repr_html_(self) -> str:
+        from ._html import frame_html
+
+        return frame_html(self.html)
+
+
+def verify(
+    source: Source,
+    *,
+    record_type: Literal["auto", "example", "sequence-example", "raw"] | None = None,
+    max_faults: int = 10_000,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Checks every CRC, record and checksum of a data set.
+
+    Returns:
+        A report: ``ok`` tells whether there are no faults, ``report["faults"]`` lists them with file, record, offset and kind.
+
+    >>> tfarrow.verify("testdata/shards/").ok
+    True
+    """
+    options = _given(record_type=record_type, partial_tail=partial_tail, limits=limits, threads=threads)
+    with progress_of(progress, "verify") as report_progress:
+        return Report(*_tfarrow.verify(paths(source), options, max_faults, report_progress))
+
+
+def convert(
+    source: Source,
+    dest: str | os.PathLike[str],
+    *,
+    to: Literal["parquet", "arrow", "tfrecord"] | None = None,
+    layout: Literal["auto", "list"] | None = None,
+    compression: Literal["none", "zstd", "snappy", "gzip", "lz4", "zlib", "original"] | None = None,
+    schema: str | os.PathLike[str] | None = None,
+    sample: int | Literal["all"] | None = None,
+    shards: int | None = None,
+    shard_size: int | None = None,
+    exact: bool = False,
+    record_type: Literal["auto", "example", "sequence-example", "raw"] | None = None,
+    on_conflict: Literal["error", "split"] | None = None,
+    lossy: bool = False,
+    overwrite: bool = False,
+    verify_crc: Literal["always", "on-parse-failure", "never"] | None = None,
+    row_group_rows: int | None = None,
+    resume: bool = False,
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    quarantine: str | os.PathLike[str] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Converts TFRecord to Parquet or Arrow files, and back, without loss.
+
+    Args:
+        source: as of :func:`scan`, or Parquet or Arrow files.
+        dest: a folder, or one file with a known extension. Files have their names when they are complete.
+        to: the format; by the extension of ``dest`` or Parquet by default.
+        layout, record_type, on_conflict, verify_crc, on_error, partial_tail, limits, threads: as of :func:`scan`.
+        compression: that of the output; zstd for Parquet by default.
+        schema: a Parquet, Arrow or JSON file with the columns.
+        sample: infer the columns from this number of records of each sampled file instead of all.
+        shards, shard_size: cut the output into this number of shards, or into shards of about this number of bytes.
+        exact: add a column with each record's wire form, so that converting back gives the same bytes.
+        lossy: allow changes such as float64 to float32, and warn of them.
+        overwrite: replace outputs that exist.
+        row_group_rows: maximum number of rows of a Parquet row group.
+        resume: continue an interrupted conversion.
+        quarantine: with ``on_error="skip"``, a TFRecord file for what was skipped.
+        progress: as of :func:`schema`.
+
+    Returns:
+        A report with ``records``, ``files``, ``bytes_in`` and ``bytes_out``.
+    """
+    options = _given(
+        to=to, layout=layout, compression=compression, schema=schema, sample=sample, shards=shards, shard_size=shard_size,
+        exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
+        row_group_rows=row_group_rows, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
+        limits=limits, threads=threads,
+    )
+    with progress_of(progress, "convert") as report_progress:
+        return Report(_tfarrow.convert(paths(source), dest, options, report_progress))
+
+
+def repair(
+    source: Source,
+    dest: str | os.PathLike[str],
+    *,
+    quarantine: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Copies the valid records of TFRecord files, and warns of what was lost.
+
+    Args:
+        source: as of :func:`scan`.
+        dest: a folder or a TFRecord file.
+        quarantine: a TFRecord file for what was lost.
+        overwrite, resume, partial_tail, limits, threads, progress: as of :func:`convert`.
+
+    Returns:
+        A report; ``report["skipped"]`` counts what was lost.
+    """
+    options = _given(
+        quarantine=quarantine, overwrite=overwrite, resume=resume, partial_tail=partial_tail, limits=limits, threads=threads
+    )
+    with progress_of(progress, "repair") as report_progress:
+        return Report(_tfarrow.repair(paths(source), dest, options, report_progress))
+
+
+def diff(
+    left: Source,
+    right: Source,
+    *,
+    records: int = 10,
+    record_type: Literal["auto", "example", "sequence-example", "raw"] | None = None,
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    progress: Progress = None,
+) -> Report:
+    """Compares two data sets record by record, across formats and shards.
+
+    Args:
+        left, right: as of :func:`scan`, or Parquet or Arrow files.
+        records: maximum number of differing records to list.
+        record_type, on_error, partial_tail, limits, progress: as of :func:`schema`.
+
+    Returns:
+        A report: ``ok`` tells whether the data sets are equal, ``report["first"]`` lists the first differences.
+
+    >>> tfarrow.diff("testdata/shards/", "testdata/shards/").ok
+    True
+    """
+    options = _given(record_type=record_type, on_error=on_error, partial_tail=partial_tail, limits=limits)
+    with progress_of(progress, "diff") as report_progress:
+        return Report(*_tfarrow.diff(paths(left), paths(right), options, records, report_progress))
+
+

@@ -1,0 +1,212 @@
+//! Batches of rows, and their columns as memory that numpy reads without a copy.
+
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, GenericListArray, OffsetSizeTrait, RecordBatch,
+    cast::AsArray,
+    types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type},
+};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
+use pyo3::{
+    exceptions::{PyKeyError, PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyCapsule, PyTuple},
+};
+
+use crate::capsule::{Memory, export_batch, export_schema};
+
+/// A batch of rows.
+#[pyclass(frozen, module = "tfarrow._tfarrow")]
+pub(crate) struct RawBatch {
+    batch: RecordBatch,
+    /// Whether the arrays were made for this batch, so that their memory may be lent for writing.
+    is_own: bool,
+    lent: Mutex<Lent>,
+}
+
+/// How the memory of a batch was lent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lent {
+    No,
+    /// To numpy, which may write to it.
+    Writable,
+    /// As Arrow arrays, which nobody may write to.
+    Arrow,
+}
+
+impl RawBatch {
+    pub(crate) fn new(batch: RecordBatch, is_own: bool) -> Self {
+        Self { batch, is_own, lent: Mutex::new(Lent::No) }
+    }
+
+    /// Claims the memory for a use. Returns whether numpy may write to it.
+    fn lend(&self, to: Lent) -> PyResult<bool> {
+        let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        match (*lent, to) {
+            (Lent::Writable, Lent::Arrow) => {
+                let why =
+                    "the batch was read as numpy arrays, which may be written to; read it as Arrow first, or copy them";
+                Err(PyValueError::new_err(why))
+            }
+            (Lent::Arrow, _) => Ok(false),
+            _ => {
+                *lent = if self.is_own { to } else { Lent::Arrow };
+                Ok(*lent == Lent::Writable)
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl RawBatch {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.batch.schema())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        drop(requested_schema);
+        self.lend(Lent::Arrow)?;
+        export_batch(py, self.batch.clone())
+    }
+
+    /// The parts of a column: see [`parts`].
+    fn parts<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
+        let column = self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        let is_writable = self.lend(Lent::Writable)?;
+        parts(py, column, is_writable)
+    }
+}
+
+/// The parts of an array, as tuples whose first item is the kind:
+///
+/// ```text
+/// ("numbers", dtype, memory, valid)              one value a row; dtype is a name of numpy
+/// ("bytes", is_text, memory, offsets, valid)     bytes of row i: memory[offsets[i]:offsets[i + 1]]
+/// ("list", offsets, valid, parts)                items of row i: offsets[i] to offsets[i + 1] of the parts
+/// ("fixed", width, valid, parts)                 items of row i: i * width to (i + 1) * width of the parts
+/// ```
+///
+/// Offsets are memory of int64 that begin at 0. `valid` is memory of one byte for each row, or None if no row is null.
+fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<Bound<'py, PyTuple>> {
+    let valid = valid(array.nulls());
+    match array.data_type() {
+        DataType::Boolean => {
+            let flags: &BooleanArray = array.as_boolean();
+            let bytes: Vec<u8> = flags.values().iter().map(u8::from).collect();
+            tuple(py, ("numbers", "bool", Memory::writable(Buffer::from_vec(bytes)), valid))
+        }
+        DataType::Binary => bytes::<BinaryType>(py, array, false, valid),
+        DataType::LargeBinary => bytes::<LargeBinaryType>(py, array, false, valid),
+        DataType::Utf8 => bytes::<Utf8Type>(py, array, true, valid),
+        DataType::LargeUtf8 => bytes::<LargeUtf8Type>(py, array, true, valid),
+        DataType::BinaryView => parts(py, &cast(array, &DataType::LargeBinary)?, is_writable),
+        DataType::Utf8View => parts(py, &cast(array, &DataType::LargeUtf8)?, is_writable),
+        DataType::List(_) => list(py, array.as_list::<i32>(), valid, is_writable),
+        DataType::LargeList(_) => list(py, array.as_list::<i64>(), valid, is_writable),
+        DataType::FixedSizeList(_, width) => {
+            let (list, width) = (array.as_fixed_size_list(), *width as usize);
+            let items = list.values().slice(list.value_offset(0) as usize, list.len() * width);
+            tuple(py, ("fixed", width, valid, parts(py, &items, is_writable)?))
+        }
+        other => match dtype(other) {
+            Some(dtype) => {
+                let memory = numbers(array)?;
+                let memory = if is_writable { Memory::writable(memory) } else { Memory::read_only(memory) };
+                tuple(py, ("numbers", dtype, memory, valid))
+            }
+            None => Err(PyTypeError::new_err(format!(
+                "a column of type {other} has no form in numpy: read it with to_arrow(), or cast it in SQL"
+            ))),
+        },
+    }
+}
+
+/// The name of a type of numbers in numpy.
+fn dtype(of: &DataType) -> Option<&'static str> {
+    Some(match of {
+        DataType::Int8 => "int8",
+        DataType::Int16 => "int16",
+        DataType::Int32 => "int32",
+        DataType::Int64 => "int64",
+        DataType::UInt8 => "uint8",
+        DataType::UInt16 => "uint16",
+        DataType::UInt32 => "uint32",
+        DataType::UInt64 => "uint64",
+        DataType::Float16 => "float16",
+        DataType::Float32 => "float32",
+        DataType::Float64 => "float64",
+        _ => return None,
+    })
+}
+
+/// The values of an array of numbers.
+fn numbers(array: &ArrayRef) -> PyResult<Buffer> {
+    let data = array.to_data();
+    let width = data.data_type().primitive_width().unwrap_or(1);
+    let values = data.buffers().first().ok_or_else(|| PyValueError::new_err("an array without values"))?;
+    Ok(values.slice_with_length(data.offset() * width, data.len() * width))
+}
+
+fn bytes<'py, T: ByteArrayType>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    is_text: bool,
+    valid: Option<Memory>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let array = array.as_bytes::<T>();
+    let (offsets, from, to) = rebased(array.offsets());
+    let values = array.values().slice_with_length(from, to - from);
+    tuple(py, ("bytes", is_text, Memory::read_only(values), offsets, valid))
+}
+
+fn list<'py, O: OffsetSizeTrait>(
+    py: Python<'py>,
+    list: &GenericListArray<O>,
+    valid: Option<Memory>,
+    is_writable: bool,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let (offsets, from, to) = rebased(list.offsets());
+    let items = list.values().slice(from, to - from);
+    tuple(py, ("list", offsets, valid, parts(py, &items, is_writable)?))
+}
+
+/// The offsets from 0 on as int64, and the first and the last of the array's own.
+fn rebased<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (Memory, usize, usize) {
+    let from = offsets.first().map_or(0, |first| first.as_usize());
+    let to = offsets.last().map_or(0, |last| last.as_usize());
+    let rebased: Vec<i64> = offsets.iter().map(|offset| (offset.as_usize() - from) as i64).collect();
+    (Memory::writable(Buffer::from_vec(rebased)), from, to)
+}
+
+fn valid(nulls: Option<&NullBuffer>) -> Option<Memory> {
+    let nulls = nulls.filter(|nulls| nulls.null_count() > 0)?;
+    Some(Memory::writable(Buffer::from_vec(nulls.iter().map(u8::from).collect::<Vec<u8>>())))
+}
+
+fn cast(array: &ArrayRef, to: &DataType) -> PyResult<ArrayRef> {
+    arrow_cast::cast(array, to).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+fn tuple<'py>(
+    py: Python<'py>,
+    items: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    items.into_pyobject(py).map_err(Into::into)
+}

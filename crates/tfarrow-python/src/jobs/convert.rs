@@ -1,0 +1,129 @@
+//! Conversion and repair.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::{prelude::*, types::PyDict};
+use serde_json::json;
+use tfarrow_cli::render::faults_summary;
+use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
+use tfarrow_convert::{
+    ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources,
+    read_schema, repair as repair_sources,
+};
+use tfarrow_dataset::{PartialTail, ReadOptions};
+
+use super::{RawReport, warn_files};
+use crate::{
+    errors::{failed, usage},
+    interrupt::watch,
+    options::{limits, named, record_type, sample},
+    rows::{warn, warn_all},
+};
+
+/// Converts a data set. `options` are those of the command, by name.
+#[pyfunction]
+#[pyo3(signature = (sources, dest, options, progress=None))]
+pub(crate) fn convert(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    dest: PathBuf,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RawReport> {
+    let (options, counters) = (convert_options(options)?, Progress::default());
+    let work = || convert_sources(&sources, &dest, &options, &counters);
+    let report = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
+    reported(py, &dest, report)
+}
+
+/// Copies the valid records of TFRecord files.
+#[pyfunction]
+#[pyo3(signature = (sources, dest, options, progress=None))]
+pub(crate) fn repair(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    dest: PathBuf,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RawReport> {
+    let (options, counters) = (convert_options(options)?, Progress::default());
+    let work = || repair_sources(&sources, &dest, &options, &counters);
+    let report = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
+    reported(py, &dest, report)
+}
+
+fn convert_options(given: &Bound<'_, PyDict>) -> PyResult<ConvertOptions> {
+    let mut options = ConvertOptions::default();
+    for (name, value) in given {
+        if !value.is_none() {
+            set(&mut options, &name.extract::<String>()?, &value)?;
+        }
+    }
+    Ok(options)
+}
+
+fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let text = || value.extract::<String>().map_err(|_| usage(py, &format!("{name}: expected a name")));
+    let number = || {
+        let number = value.extract::<usize>().ok().filter(|number| *number > 0);
+        number.ok_or_else(|| usage(py, &format!("{name}: expected a number from 1")))
+    };
+    match name {
+        "to" => options.to = named::<Target>(py, name, Some(&text()?))?,
+        "layout" => options.layout = named(py, name, Some(&text()?))?.unwrap_or_default(),
+        "compression" => options.compression = named::<OutputCompression>(py, name, Some(&text()?))?,
+        "threads" => options.jobs = number()?,
+        "schema" => {
+            let path: PathBuf = value.extract()?;
+            options.schema = Some(read_schema(&path).map_err(|error| failed(py, error))?);
+        }
+        "sample" => options.sample = sample(py, value)?,
+        "shards" => options.reshard = Some(Reshard::Shards(number()? as u64)),
+        "shard_size" => options.reshard = Some(Reshard::Bytes(number()? as u64)),
+        "record_type" => options.record_type = record_type(py, Some(&text()?))?,
+        "lossy" => options.lossy = value.extract()?,
+        "overwrite" => options.overwrite = value.extract()?,
+        "verify_crc" => options.verify_crc = named::<VerifyCrc>(py, name, Some(&text()?))?.unwrap_or_default(),
+        "exact" => options.exact = value.extract()?,
+        "on_conflict" => options.on_conflict = named::<OnConflict>(py, name, Some(&text()?))?.unwrap_or_default(),
+        "on_error" => options.read.on_error = named::<OnError>(py, name, Some(&text()?))?.unwrap_or_default(),
+        "partial_tail" => {
+            let partial_tail = named::<PartialTail>(py, name, Some(&text()?))?.unwrap_or_default();
+            options.read = ReadOptions { partial_tail, ..options.read };
+        }
+        "limits" => options.read.limits = limits(value)?,
+        "quarantine" => options.quarantine = Some(value.extract()?),
+        "resume" => options.resume = value.extract()?,
+        "row_group_rows" => options.row_group_rows = number()?,
+        other => return Err(usage(py, &format!("there is no option {other:?}"))),
+    }
+    Ok(())
+}
+
+/// Warns of what was lost or skipped, and returns the report.
+fn reported(py: Python<'_>, dest: &Path, report: ConvertReport) -> PyResult<RawReport> {
+    let ConvertReport { shards, files, records, bytes_in, bytes_out, lossy_changes, why_raw, damage, .. } = &report;
+    let lossy = lossy_changes.iter().map(|(change, times)| format!("{change}: {times} times"));
+    let warnings: Vec<_> = lossy.chain(why_raw.iter().cloned()).collect();
+    warn_all(py, &warnings)?;
+    warn_files(py, &report.skipped_files, &report.missing)?;
+    warn(py, damage, &[])?;
+    let changes: serde_json::Map<_, _> =
+        lossy_changes.iter().map(|(change, times)| (change.clone(), json!(times))).collect();
+    let json = json!({
+        "dest": dest.to_string_lossy(),
+        "shards": shards,
+        "files": files,
+        "records": records,
+        "bytes_in": bytes_in,
+        "bytes_out": bytes_out,
+        "lossy_changes": changes,
+        "skipped": {"records": damage.records, "ranges": damage.ranges, "bytes": damage.bytes},
+    });
+    let text = format!(
+        "{records} records: read {bytes_in} bytes in {shards} files, wrote {bytes_out} bytes in {files} files: {}",
+        if damage.is_empty() { "nothing skipped".to_owned() } else { faults_summary(damage) },
+    );
+    Ok(RawReport::new(move |_| text.clone(), json.to_string()))
+}

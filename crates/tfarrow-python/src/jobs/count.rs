@@ -1,0 +1,37 @@
+//! The number of records.
+
+use std::path::PathBuf;
+
+use pyo3::{prelude::*, types::PyDict};
+use tfarrow_convert::count as count_shards;
+use tfarrow_dataset::{FormatFilter, Shard};
+
+use super::Found;
+use crate::{
+    errors::failed,
+    interrupt::{Pass, watch},
+    options::ReadingOptions,
+    rows::warn,
+};
+
+/// The number of records of each shard, and its path. Warns of skipped bytes and files.
+#[pyfunction]
+#[pyo3(signature = (sources, options, progress=None))]
+pub(crate) fn count(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Vec<(PathBuf, u64)>> {
+    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let work = || -> tfarrow_convert::Result<_> {
+        let found = Found::of(&sources, FormatFilter::Any, Shard::spool_columnar)?;
+        pass.expect(found.bytes());
+        let counted = count_shards(&found.shards, &options.read(), options.threads, &|bytes, _| pass.add(bytes))?;
+        Ok((found, counted))
+    };
+    let (found, counted) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    found.warn(py)?;
+    warn(py, &counted.damage, &[])?;
+    Ok(found.shards.into_iter().map(|shard| shard.path).zip(counted.records).collect())
+}

@@ -1,0 +1,73 @@
+//! Statistics of the values of a data set, and the schema that TensorFlow Data Validation infers from them.
+
+use std::path::PathBuf;
+
+use prost::Message;
+use pyo3::{prelude::*, types::PyDict};
+use tfarrow_cli::render::{StatisticsReport, record_warnings, sliced_statistics_text, statistics_json};
+use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_stats::{Statistics, schema_to_text};
+
+use super::{Found, RawReport};
+use crate::{
+    errors::failed,
+    interrupt::{Pass, watch},
+    options::ReadingOptions,
+    rows::warn_all,
+};
+
+/// Statistics of a data set, and of its slices by a feature, with the message of TensorFlow Metadata as bytes.
+#[pyfunction]
+#[pyo3(signature = (sources, options, by=None, progress=None))]
+pub(crate) fn stats(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    options: &Bound<'_, PyDict>,
+    by: Option<String>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(RawReport, Vec<u8>)> {
+    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let work = || -> anyhow::Result<_> {
+        let found = Found::of(&sources, FormatFilter::Any, Shard::spool)?;
+        pass.expect(found.bytes());
+        let (infer, observer) = (options.infer(), |bytes, _| pass.add(bytes));
+        let (all, report) = match &by {
+            None => {
+                let all = Statistics::collect(&found.shards, &infer, &observer)?;
+                let report = StatisticsReport::new(all.summarize());
+                (all, report)
+            }
+            Some(by) => {
+                let sliced = Statistics::collect_sliced(&found.shards, &infer, &observer, by)?;
+                let report = StatisticsReport::sliced(&sliced, by);
+                (sliced.all, report)
+            }
+        };
+        Ok((found, record_warnings(&all.inferred), report))
+    };
+    let (found, warnings, report) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    found.warn(py)?;
+    warn_all(py, &warnings)?;
+    let json = statistics_json(&report).map_err(|error| failed(py, error))?;
+    let message = report.to_proto().encode_to_vec();
+    Ok((RawReport::new(move |width| sliced_statistics_text(&report, width), json), message))
+}
+
+/// The schema that TensorFlow Data Validation would infer, in text format.
+#[pyfunction]
+#[pyo3(signature = (sources, options, progress=None))]
+pub(crate) fn schema_pbtxt(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let work = || -> tfarrow_dataset::Result<_> {
+        let found = Found::of(&sources, FormatFilter::Any, Shard::spool)?;
+        pass.expect(found.bytes());
+        Statistics::collect(&found.shards, &options.infer(), &|bytes, _| pass.add(bytes))
+    };
+    let statistics = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    schema_to_text(&statistics.infer_schema()).map_err(|error| failed(py, error))
+}

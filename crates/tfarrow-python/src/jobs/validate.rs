@@ -1,0 +1,96 @@
+//! Comparison of a data set with a schema and a baseline, as anomalies or as a page.
+
+use std::path::PathBuf;
+
+use pyo3::{prelude::*, types::PyDict};
+use tfarrow_cli::render::{read_schema, record_warnings, report_page, report_title, validation_json, validation_text};
+use tfarrow_codec::infer::RecordObserver;
+use tfarrow_dataset::{FormatFilter, Shard};
+use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics, schema_to_text};
+
+use super::{Found, RawReport};
+use crate::{
+    errors::failed,
+    interrupt::{Pass, watch},
+    options::ReadingOptions,
+    rows::warn_all,
+};
+
+/// What a data set is compared with.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Expectations {
+    schema: Option<PathBuf>,
+    baseline: Vec<PathBuf>,
+    environment: Option<String>,
+    max_drift: Option<f64>,
+}
+
+/// Validates a data set. Returns the report, whether there are anomalies, and the schema that accepts the data.
+#[pyfunction]
+#[pyo3(signature = (sources, against, options, progress=None))]
+pub(crate) fn validate(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    against: Expectations,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(RawReport, bool, String)> {
+    let (compared, _) = compare(py, &sources, &against, options, progress, || ())?;
+    let json = validation_json(&compared.found, &compared.distances).map_err(|error| failed(py, error))?;
+    let updated = schema_to_text(&compared.found.updated).map_err(|error| failed(py, error))?;
+    let has_anomalies = compared.has_anomalies();
+    let text = move |width| validation_text(&compared.found, &compared.distances, width);
+    Ok((RawReport::new(text, json), has_anomalies, updated))
+}
+
+/// The report page of a data set as HTML.
+#[pyfunction]
+#[pyo3(signature = (sources, against, options, title=None, examples=24, progress=None))]
+pub(crate) fn report(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    against: Expectations,
+    options: &Bound<'_, PyDict>,
+    title: Option<String>,
+    examples: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let (compared, parts) = compare(py, &sources, &against, options, progress, || ExampleSampler::new(examples))?;
+    let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
+    let title = title.unwrap_or_else(|| report_title(&names));
+    Ok(py.detach(|| report_page(&title, &compared, &ExampleSampler::merge(examples, parts))))
+}
+
+fn compare<O: RecordObserver + Send>(
+    py: Python<'_>,
+    sources: &[PathBuf],
+    against: &Expectations,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+    observer: impl Fn() -> O + Sync + Send,
+) -> PyResult<(Comparison, Vec<O>)> {
+    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let schema = against.schema.as_deref().map(read_schema).transpose().map_err(|error| failed(py, error))?;
+    let work = || -> tfarrow_dataset::Result<_> {
+        let found = Found::of(sources, FormatFilter::Any, Shard::spool)?;
+        pass.expect(found.bytes());
+        let (infer, on_progress) = (options.infer(), |bytes, _| pass.add(bytes));
+        let baseline = match against.baseline.as_slice() {
+            [] => None,
+            baseline => {
+                let before = Found::of(baseline, FormatFilter::Any, Shard::spool)?;
+                pass.expect(before.bytes());
+                Some(Statistics::collect(&before.shards, &infer, &on_progress)?)
+            }
+        };
+        let (environment, max_drift) = (against.environment.as_deref(), against.max_drift);
+        let expected = Expected { schema, baseline, environment, max_drift };
+        let compared = Comparison::run_with(&found.shards, expected, &infer, &on_progress, observer)?;
+        Ok((found, compared))
+    };
+    let (found, (compared, observers)) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    found.warn(py)?;
+    warn_all(py, &record_warnings(&compared.found.statistics.inferred))?;
+    Ok((compared, observers))
+}

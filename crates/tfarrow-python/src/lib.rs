@@ -1,0 +1,89 @@
+//! The module `_tfarrow` of the Python package: arguments of Python, calls of the libraries, results and exceptions.
+//!
+//! ```text
+//! Python ─▶ options ─▶ Source, sql, write ─▶ Rows ─▶ RawStream ─┬▶ RawBatch ─▶ Memory ─▶ numpy
+//!                    └▶ jobs ─▶ RawReport, RawSchema             └▶ Arrow's C interface ─▶ pyarrow, Polars, DuckDB ..
+//! ```
+//!
+//! | module | contains |
+//! |---|---|
+//! | `capsule` | all unsafe code: Arrow's C interface, memory that numpy borrows |
+//! | `interrupt` | Ctrl-C while Rust code works |
+//! | `errors`, `remedy` | exceptions with their places; remedies as arguments of the package |
+//! | `options` | keyword arguments as options of the libraries |
+//! | `rows` | the runtime and the threads of one query |
+//! | `source`, `query`, `write` | scans, SQL, and writing |
+//! | `stream`, `batch` | rows in batches, and columns as memory |
+//! | `jobs` | operations on whole data sets |
+//!
+//! The module has no logic that a Rust program could need: that belongs to the libraries. It does not print. Public classes
+//! and their documentation are in `python/tfarrow`.
+
+mod batch;
+mod capsule;
+mod errors;
+mod interrupt;
+mod jobs;
+mod options;
+mod query;
+mod remedy;
+mod rows;
+mod source;
+mod stream;
+mod write;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+use tfarrow_loader::Division;
+
+/// Runs a command line of the program, and returns its exit status. `args` begins with the name of the program.
+#[pyfunction]
+fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    py.detach(|| tfarrow_cli::run_program(args))
+}
+
+/// The records of one worker of one rank: the first, the one after the last, and the number of records of each batch. See
+/// `tfarrow_loader::Division`.
+#[pyfunction]
+fn share(
+    records: u64,
+    batch_size: u64,
+    ranks: u64,
+    workers: u64,
+    drop_last: bool,
+    rank: u64,
+    worker: u64,
+) -> (u64, u64, Vec<u64>) {
+    let share = Division { records, batch_size, ranks, workers, drop_last }.share(rank, worker);
+    (share.records.start, share.records.end, share.batches)
+}
+
+#[pymodule]
+mod _tfarrow {
+    #[pymodule_export]
+    use crate::{
+        batch::RawBatch,
+        capsule::Memory,
+        jobs::{
+            RawReport,
+            convert::{convert, repair},
+            count::count,
+            diff::diff,
+            schema::{RawSchema, schema},
+            stats::{schema_pbtxt, stats},
+            validate::{report, validate},
+            verify::verify,
+        },
+        query::sql,
+        run_program, share,
+        source::Source,
+        stream::RawStream,
+        write::write,
+    };
+
+    /// The version of the package.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name in Python")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,120 @@
+//! The options of the package, which have the names and the values of the program's.
+
+use std::{str::FromStr, thread};
+
+use datafusion::common::config::ExtensionOptions;
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyString},
+};
+use tfarrow_codec::{Limit, Limits, NamedValue, RecordType, parse_name};
+use tfarrow_datafusion::TfRecordOptions;
+use tfarrow_dataset::{InferOptions, ReadOptions, Sample};
+
+use crate::errors::{failed, usage};
+
+/// How a data set is read.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadingOptions {
+    pub(crate) table: TfRecordOptions,
+    /// Number of threads of a pass or a query.
+    pub(crate) threads: usize,
+    /// Maximum bytes of sorts, joins and groups of a query.
+    pub(crate) memory_limit: Option<usize>,
+}
+
+impl ReadingOptions {
+    /// The options of a call: keyword arguments by their names. None is the default.
+    ///
+    /// # Errors
+    /// UsageError for an unknown value.
+    pub(crate) fn of(given: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let mut options = Self { table: TfRecordOptions::default(), threads, memory_limit: None };
+        for (name, value) in given {
+            if !value.is_none() {
+                options.set(&name.extract::<String>()?, &value)?;
+            }
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        match name {
+            "threads" => {
+                let threads = value.extract::<usize>().ok().filter(|threads| *threads > 0);
+                self.threads = threads.ok_or_else(|| usage(value.py(), "threads: expected a number from 1"))?;
+            }
+            "memory_limit" => {
+                let expected = || usage(value.py(), "memory_limit: expected a number of bytes");
+                self.memory_limit = Some(value.extract().map_err(|_| expected())?);
+            }
+            "limits" => self.table.limits = limits(value)?,
+            "sample" => self.put("sample_records", value)?,
+            name => self.put(name, value)?,
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let error = |error: datafusion::error::DataFusionError| {
+            usage(value.py(), &error.strip_backtrace().replace("Invalid or Unsupported Configuration: tfarrow.", ""))
+        };
+        self.table.set(name, &text(value)?).map_err(error)
+    }
+
+    /// How records are read.
+    pub(crate) fn read(&self) -> ReadOptions {
+        let TfRecordOptions { on_error, partial_tail, limits, .. } = self.table;
+        ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() }
+    }
+
+    /// How a data set is inferred.
+    pub(crate) fn infer(&self) -> InferOptions {
+        let TfRecordOptions { sample, verify_crc, record_type, .. } = self.table;
+        InferOptions { sample, jobs: self.threads, verify: verify_crc, record_type, read: self.read() }
+    }
+}
+
+/// The text of an option: a name, a number, a boolean, or a list of names.
+pub(crate) fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(flag) = value.extract::<bool>() {
+        return Ok(flag.to_string());
+    }
+    if value.is_instance_of::<PyString>() {
+        return value.extract();
+    }
+    match value.extract::<Vec<String>>() {
+        Ok(names) => Ok(names.join(",")),
+        Err(_) => Ok(value.str()?.to_string()),
+    }
+}
+
+/// Limits by their names, such as `{"record-bytes": 1 << 20}`; words may be joined by `_`.
+pub(crate) fn limits(given: &Bound<'_, PyAny>) -> PyResult<Limits> {
+    let py = given.py();
+    let mut limits = Limits::default();
+    let given = given.cast::<PyDict>().map_err(|_| usage(py, "limits: expected a dict of names and numbers"))?;
+    for (name, value) in given {
+        let name: String = name.extract()?;
+        let limit: Limit = parse_name(&name).map_err(|e| usage(py, &format!("limits: {e}")))?;
+        let most = value.extract().map_err(|_| usage(py, &format!("limits: {name}: expected a number")))?;
+        *limits.get_mut(limit) = most;
+    }
+    Ok(limits)
+}
+
+/// The value of an option of an operation that has no table: `None` where it is not given.
+pub(crate) fn named<T: NamedValue>(py: Python<'_>, option: &str, name: Option<&str>) -> PyResult<Option<T>> {
+    name.map(|name| parse_name(name).map_err(|e| usage(py, &format!("{option}: {e}")))).transpose()
+}
+
+/// The type of the records; `None` for `auto`.
+pub(crate) fn record_type(py: Python<'_>, name: Option<&str>) -> PyResult<Option<RecordType>> {
+    named(py, "record_type", name.filter(|name| *name != "auto"))
+}
+
+/// The records that columns are inferred from.
+pub(crate) fn sample(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Sample> {
+    Sample::from_str(&text(value)?).map_err(|e| failed(py, e))
+}

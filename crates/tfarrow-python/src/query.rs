@@ -1,0 +1,138 @@
+//! SQL over files and over objects of Python.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatchReader, ffi_stream::ArrowArrayStreamReader};
+use arrow_schema::SchemaRef;
+use datafusion::{
+    catalog::streaming::StreamingTable,
+    common::{TableReference, plan_err},
+    error::{DataFusionError, Result},
+    execution::{SendableRecordBatchStream, TaskContext},
+    physical_plan::{stream::RecordBatchReceiverStream, streaming::PartitionStream},
+    prelude::SessionContext,
+    sql::parser::Statement,
+};
+use futures::StreamExt;
+use pyo3::{prelude::*, types::PyDict};
+use tfarrow_datafusion::{QueryLimits, explain_missing_column, statements, with_headings};
+
+use crate::{
+    capsule::import_stream,
+    options::ReadingOptions,
+    rows::{QueryError, Rows, Running},
+    stream::RawStream,
+};
+
+/// Number of batches of an object that are read ahead of a query.
+const AHEAD: usize = 2;
+
+/// Runs statements, and returns the rows of the last one. `tables` are objects with `__arrow_c_stream__` by their names.
+#[pyfunction]
+#[pyo3(signature = (query, tables, options, batch_rows=None))]
+pub(crate) fn sql(
+    py: Python<'_>,
+    query: String,
+    tables: &Bound<'_, PyDict>,
+    options: &Bound<'_, PyDict>,
+    batch_rows: Option<usize>,
+) -> PyResult<RawStream> {
+    let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(options)?) };
+    let tables = tables.iter().map(|(name, table)| Ok((name.extract()?, PythonTable::new(&table)?)));
+    let tables = tables.collect::<PyResult<Vec<(String, PythonTable)>>>()?;
+    start(py, &running, query, tables).map(RawStream::new)
+}
+
+/// Starts statements over these tables.
+pub(crate) fn start(
+    py: Python<'_>,
+    running: &Running,
+    query: String,
+    tables: Vec<(String, PythonTable)>,
+) -> PyResult<Rows> {
+    let plan = move |context: SessionContext| async move {
+        run(&context, &query, tables).await.map_err(|error| {
+            let hint = explain_missing_column(&error, &context);
+            QueryError { error, hint }
+        })
+    };
+    py.detach(|| Rows::start(running, false, plan)).map_err(|error| error.raise(py, false))
+}
+
+async fn run(
+    context: &SessionContext,
+    query: &str,
+    tables: Vec<(String, PythonTable)>,
+) -> Result<SendableRecordBatchStream> {
+    for (name, table) in tables {
+        let schema = Arc::clone(table.schema());
+        let table = StreamingTable::try_new(schema, vec![Arc::new(table)])?;
+        context.register_table(TableReference::bare(name), Arc::new(table))?;
+    }
+    let mut all = statements(query, context, QueryLimits::default())?.collect::<Result<Vec<_>>>()?;
+    let Some(last) = all.pop() else { return plan_err!("there is no statement in the query") };
+    for statement in all {
+        let mut rows = execute(context, statement).await?;
+        while let Some(batch) = rows.next().await {
+            batch?;
+        }
+    }
+    execute(context, last).await
+}
+
+async fn execute(context: &SessionContext, statement: Statement) -> Result<SendableRecordBatchStream> {
+    let state = context.state();
+    let plan = with_headings(state.statement_to_plan(statement).await?, &state)?;
+    context.execute_logical_plan(plan).await?.execute_stream().await
+}
+
+/// An object of Python with `__arrow_c_stream__` as a table.
+pub(crate) struct PythonTable {
+    object: Py<PyAny>,
+    schema: SchemaRef,
+    /// The stream that the schema was read from, for the first scan. Later scans ask the object for another one.
+    first: Mutex<Option<ArrowArrayStreamReader>>,
+}
+
+impl PythonTable {
+    /// # Errors
+    /// TypeError for an object without a stream, and errors of the object.
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let first = import_stream(object)?;
+        Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)) })
+    }
+
+    fn reader(&self) -> Result<ArrowArrayStreamReader> {
+        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(first);
+        }
+        Python::attach(|py| import_stream(self.object.bind(py))).map_err(|e| DataFusionError::External(Box::new(e)))
+    }
+}
+
+impl std::fmt::Debug for PythonTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PythonTable").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for PythonTable {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), AHEAD);
+        let (sender, reader) = (stream.tx(), self.reader());
+        // Python code may compute the batches.
+        stream.spawn_blocking(move || {
+            for batch in reader? {
+                if sender.blocking_send(batch.map_err(DataFusionError::from)).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        stream.build()
+    }
+}

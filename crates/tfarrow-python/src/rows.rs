@@ -1,0 +1,355 @@
+//! The rows of a query, computed by threads of its own and taken batch by batch.
+//!
+//! ```text
+//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─┬▶ Rows::next      by a call of the package
+//!                                                  └▶ ForeignRows     by pyarrow, Polars, DuckDB ..
+//! ```
+//!
+//! Each query has its own runtime, which ends with it: threads do not survive a fork, so that a runtime of the process
+//! would leave a forked worker without threads. Batches pass a channel of the standard library, because the consumer may be
+//! a task of another runtime, as in datafusion-python.
+
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    time::Instant,
+};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use datafusion::{
+    error::{DataFusionError, Result},
+    execution::SendableRecordBatchStream,
+    prelude::{SessionConfig, SessionContext},
+};
+use futures::StreamExt;
+use pyo3::prelude::*;
+use tfarrow_datafusion::{Cancellation, Notice, SessionOptions, TfRecordOptions, session_context};
+use tfarrow_dataset::DamageReport;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    capsule::interrupt_again,
+    errors,
+    interrupt::{TICK, bug, check_signals},
+    options::ReadingOptions,
+};
+
+/// Stack size of each thread that plans and runs queries, in bytes, as in the program.
+const STACK: usize = 16 << 20;
+
+/// How a query runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    /// Options of TFRecord tables that the query names.
+    pub(crate) tables: TfRecordOptions,
+    pub(crate) threads: usize,
+    /// Maximum number of rows of a batch; DataFusion's by default.
+    pub(crate) batch_rows: Option<usize>,
+    /// Maximum bytes of sorts, joins and groups.
+    pub(crate) memory_limit: Option<usize>,
+}
+
+/// The warnings of a query, which its threads gather.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    skipped: DamageReport,
+    others: Vec<String>,
+}
+
+impl Running {
+    /// As these options say, in batches of DataFusion's size.
+    pub(crate) fn of(options: &ReadingOptions) -> Self {
+        let ReadingOptions { table, threads, memory_limit } = options.clone();
+        Self { tables: table, threads, batch_rows: None, memory_limit }
+    }
+}
+
+/// An error of a query, with a hint of the session that it ran in.
+#[derive(Debug)]
+pub(crate) struct QueryError {
+    pub(crate) error: DataFusionError,
+    pub(crate) hint: Option<String>,
+}
+
+impl From<DataFusionError> for QueryError {
+    fn from(error: DataFusionError) -> Self {
+        Self { error, hint: None }
+    }
+}
+
+/// An error while rows are taken.
+pub(crate) enum RowsError {
+    /// The exception of a signal handler, such as KeyboardInterrupt.
+    Interrupted(PyErr),
+    /// An error of the query.
+    Failed(QueryError),
+    /// A panic.
+    Bug,
+}
+
+impl<E: Into<QueryError>> From<E> for RowsError {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl RowsError {
+    /// The exception, with remedies that options of the package word if `is_scan`.
+    pub(crate) fn raise(self, py: Python<'_>, is_scan: bool) -> PyErr {
+        match self {
+            Self::Interrupted(error) => error,
+            Self::Failed(QueryError { error, .. }) if is_scan => errors::failed_scan(py, error),
+            Self::Failed(QueryError { error, hint }) => errors::failed_sql(py, error, hint.as_deref()),
+            Self::Bug => bug(),
+        }
+    }
+}
+
+/// The running query.
+pub(crate) struct Rows {
+    schema: SchemaRef,
+    batches: Option<Receiver<Result<RecordBatch>>>,
+    runtime: Option<Runtime>,
+    cancellation: Cancellation,
+    notices: Arc<Mutex<Notices>>,
+    is_scan: bool,
+    /// The time of the last check for signals.
+    checked: Instant,
+}
+
+impl Rows {
+    /// Plans a query in a session of its own, and starts it. Blocks until it is planned.
+    ///
+    /// # Errors
+    /// An invalid query, and an interrupt.
+    pub(crate) fn start<F>(
+        running: &Running,
+        is_scan: bool,
+        plan: impl FnOnce(SessionContext) -> F + Send + 'static,
+    ) -> Result<Self, RowsError>
+    where
+        F: Future<Output = Result<SendableRecordBatchStream, QueryError>> + Send,
+    {
+        let cancellation = Cancellation::default();
+        let notices = Arc::new(Mutex::new(Notices::default()));
+        let mut config = SessionConfig::new().with_target_partitions(running.threads);
+        if let Some(rows) = running.batch_rows {
+            config = config.with_batch_size(rows);
+        }
+        let gathered = Arc::clone(&notices);
+        let context = session_context(SessionOptions {
+            config,
+            tables: running.tables.clone(),
+            memory_limit: running.memory_limit,
+            on_notice: Some(Arc::new(move |notice: &Notice| gather(&gathered, notice))),
+            cancellation: cancellation.clone(),
+            ..SessionOptions::default()
+        })?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(running.threads)
+            .thread_stack_size(STACK)
+            .enable_all()
+            .build()
+            .map_err(DataFusionError::from)?;
+        let (schema_sender, schema) = sync_channel(1);
+        // A batch waits in the channel while the consumer works on the one before.
+        let (batch_sender, batches) = sync_channel(1);
+        let handle = runtime.handle().clone();
+        runtime.spawn_blocking(move || handle.block_on(send(plan(context), schema_sender, batch_sender)));
+        let mut rows = Self {
+            schema: SchemaRef::new(arrow_schema::Schema::empty()),
+            batches: Some(batches),
+            runtime: Some(runtime),
+            cancellation,
+            notices,
+            is_scan,
+            checked: Instant::now(),
+        };
+        rows.schema = rows.receive(&schema)?.ok_or(RowsError::Bug)??;
+        Ok(rows)
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether the remedies of errors are options of a scan, as opposed to SQL.
+    pub(crate) fn is_scan(&self) -> bool {
+        self.is_scan
+    }
+
+    /// The next batch; `None` at the end. May be called with or without the GIL, which it takes only to check for signals.
+    ///
+    /// # Errors
+    /// An error of the query, and an interrupt.
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, RowsError> {
+        if self.checked.elapsed() > TICK {
+            self.check()?;
+        }
+        let Some(batches) = self.batches.take() else { return Ok(None) };
+        let next = self.receive(&batches)?;
+        // After an error or the end there are no more.
+        self.batches = matches!(next, Some(Ok(_))).then_some(batches);
+        Ok(next.transpose()?)
+    }
+
+    /// Receives one value; `None` if the sender has ended without one.
+    fn receive<T>(&mut self, receiver: &Receiver<T>) -> Result<Option<T>, RowsError> {
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(value) => return Ok(Some(value)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => self.check()?,
+            }
+        }
+    }
+
+    fn check(&mut self) -> Result<(), RowsError> {
+        self.checked = Instant::now();
+        // At the end of the interpreter there is nothing to attach to, and no signal to handle.
+        Python::try_attach(check_signals).unwrap_or(Ok(())).map_err(RowsError::Interrupted)
+    }
+
+    /// Takes the warnings so far: the report of skipped records, and other texts.
+    pub(crate) fn take_notices(&self) -> (DamageReport, Vec<String>) {
+        let Notices { skipped, others } =
+            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        (skipped, others)
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        self.cancellation.cancel();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn gather(notices: &Mutex<Notices>, notice: &Notice) {
+    let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
+    match notice {
+        Notice::Skipped(skipped) => notices.skipped.merge(skipped.clone()),
+        Notice::UnknownFeatures(unknown) => notices.others.push(unknown.to_string()),
+    }
+}
+
+/// Runs a query: sends its schema or the error of its plan, and then its batches, until nobody receives them.
+async fn send(
+    stream: impl Future<Output = Result<SendableRecordBatchStream, QueryError>>,
+    schema: SyncSender<Result<SchemaRef, QueryError>>,
+    batches: SyncSender<Result<RecordBatch>>,
+) {
+    let mut stream = match stream.await {
+        Ok(stream) => stream,
+        Err(error) => {
+            // Without a receiver, the caller was interrupted.
+            let _ = schema.send(Err(error));
+            return;
+        }
+    };
+    if schema.send(Ok(stream.schema())).is_err() {
+        return;
+    }
+    while let Some(batch) = stream.next().await {
+        let is_last = batch.is_err();
+        if batches.send(batch).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Rows that foreign code takes through Arrow's C stream interface.
+pub(crate) struct ForeignRows {
+    rows: Rows,
+    done: bool,
+}
+
+impl ForeignRows {
+    pub(crate) fn new(rows: Rows) -> Self {
+        Self { rows, done: false }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let is_scan = self.rows.is_scan();
+        // A panic may not cross the C interface.
+        let next = catch_unwind(AssertUnwindSafe(|| self.rows.next())).unwrap_or(Err(RowsError::Bug));
+        match next {
+            Ok(Some(batch)) => Ok(Some(batch)),
+            Ok(None) => {
+                let (skipped, others) = self.rows.take_notices();
+                let warned = Python::try_attach(|py| warn(py, &skipped, &others).map_err(|e| text_of(py, &e)));
+                warned.unwrap_or(Ok(())).map(|()| None).map_err(external)
+            }
+            Err(error) => {
+                let text = Python::try_attach(|py| {
+                    let is_interrupt = matches!(error, RowsError::Interrupted(_));
+                    let text = text_of(py, &error.raise(py, is_scan));
+                    if is_interrupt {
+                        // The consumer makes an exception of its own from the text. The signal is delivered again, so that
+                        // KeyboardInterrupt replaces it.
+                        interrupt_again(py);
+                    }
+                    text
+                });
+                Err(external(text.unwrap_or_else(|| "the interpreter is ending".to_owned())))
+            }
+        }
+    }
+}
+
+fn text_of(py: Python<'_>, error: &PyErr) -> String {
+    let text = error.value(py).to_string();
+    if text.is_empty() { error.get_type(py).to_string() } else { text }
+}
+
+fn external(text: String) -> ArrowError {
+    ArrowError::ExternalError(text.into())
+}
+
+impl Iterator for ForeignRows {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let next = self.next_batch().transpose();
+        self.done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+impl RecordBatchReader for ForeignRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.rows.schema())
+    }
+}
+
+/// Issues Python warnings: one for skipped records if there are any, and one for each of the others.
+///
+/// # Errors
+/// A warning that a filter of the caller has made an error.
+pub(crate) fn warn(py: Python<'_>, skipped: &DamageReport, others: &[String]) -> PyResult<()> {
+    let skipped = (!skipped.is_empty()).then(|| skipped.to_string());
+    warn_all(py, &skipped.into_iter().chain(others.iter().cloned()).collect::<Vec<_>>())
+}
+
+/// Issues a Python warning for each text.
+///
+/// # Errors
+/// A warning that a filter of the caller has made an error.
+pub(crate) fn warn_all(py: Python<'_>, texts: &[String]) -> PyResult<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let class = py.import("tfarrow.errors")?.getattr("TfarrowWarning")?;
+    let warn = py.import("warnings")?.getattr("warn")?;
+    texts.iter().try_for_each(|text| warn.call1((text, &class)).map(drop))
+}

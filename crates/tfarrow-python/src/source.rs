@@ -1,0 +1,193 @@
+//! A data set that is read lazily: its arguments, its schema once it is inferred, and its rows.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use datafusion::{
+    catalog::TableProvider,
+    common::Column,
+    error::Result,
+    execution::SendableRecordBatchStream,
+    logical_expr::Expr,
+    prelude::{DataFrame, SessionContext},
+};
+use pyo3::{
+    prelude::*,
+    types::{PyCapsule, PyDict},
+};
+use tfarrow_convert::count;
+use tfarrow_datafusion::TfRecordTable;
+use tfarrow_dataset::{Inferred, Shard, infer_with, resolve};
+
+use crate::{
+    capsule::export_schema,
+    errors::{failed, failed_scan},
+    interrupt::{Pass, watch},
+    options::ReadingOptions,
+    rows::{Rows, Running},
+    stream::RawStream,
+};
+
+/// A data set of TFRecord files, and how it is read.
+///
+/// The files are listed, and the schema is inferred, when the first of its properties is used. Rows are read anew by each
+/// stream.
+#[pyclass(frozen, module = "tfarrow._tfarrow")]
+pub(crate) struct Source {
+    sources: Vec<PathBuf>,
+    options: ReadingOptions,
+    table: Mutex<Option<Arc<TfRecordTable>>>,
+}
+
+/// A step from the rows of a data set to those of a scan.
+#[derive(Clone, Debug, FromPyObject)]
+pub(crate) enum Step {
+    /// These columns, in this order.
+    #[pyo3(transparent)]
+    Select(Vec<String>),
+    /// The first rows.
+    #[pyo3(transparent)]
+    Limit(usize),
+    /// The rows that satisfy a condition in SQL.
+    #[pyo3(transparent)]
+    Where(String),
+}
+
+#[pymethods]
+impl Source {
+    #[new]
+    fn new(sources: Vec<PathBuf>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        Ok(Self { sources, options: ReadingOptions::of(options)?, table: Mutex::new(None) })
+    }
+
+    /// The schema of the rows after these steps, as a capsule.
+    fn schema<'py>(&self, py: Python<'py>, steps: Vec<Step>) -> PyResult<Bound<'py, PyCapsule>> {
+        let table = self.table(py)?;
+        if steps.is_empty() {
+            return export_schema(py, &table.schema());
+        }
+        let rows = self.rows(py, table, steps, None)?;
+        export_schema(py, rows.schema())
+    }
+
+    /// The names of the columns after these steps.
+    fn columns(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<Vec<String>> {
+        let table = self.table(py)?;
+        let schema =
+            if steps.is_empty() { table.schema() } else { self.rows(py, table, steps, None)?.schema().clone() };
+        Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// Starts to read the rows after these steps, in batches of at most `batch_rows` rows.
+    #[pyo3(signature = (steps, batch_rows=None))]
+    fn stream(&self, py: Python<'_>, steps: Vec<Step>, batch_rows: Option<usize>) -> PyResult<RawStream> {
+        let table = self.table(py)?;
+        Ok(RawStream::new(self.rows(py, table, steps, batch_rows)?))
+    }
+
+    /// The number of records of each file, counted by their frames.
+    fn counts(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let (table, pass) = (self.table(py)?, Pass::default());
+        let shards = table.shards().unwrap_or_default();
+        let (read, threads) = (self.options.read(), self.options.threads);
+        let counted = watch(py, &pass, None, || count(shards, &read, threads, &|bytes, _| pass.add(bytes)))?;
+        Ok(counted.map_err(|error| failed(py, error))?.records)
+    }
+
+    /// Starts to read the records `start` to `end` of the data set, whose files have these numbers of records. The steps may
+    /// only select columns.
+    fn stream_of(
+        &self,
+        py: Python<'_>,
+        steps: Vec<Step>,
+        counts: Vec<u64>,
+        start: u64,
+        end: u64,
+        batch_rows: usize,
+    ) -> PyResult<RawStream> {
+        let table = self.table(py)?.with_records(start..end, &counts).map_err(|error| failed_scan(py, error))?;
+        Ok(RawStream::new(self.rows(py, Arc::new(table), steps, Some(batch_rows))?))
+    }
+
+    /// For each column with one number of values in all records that were read to infer the schema: that number. Columns
+    /// that some of these records do not have are left out, as are those of bytes.
+    fn fixed_lengths(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        let table = self.table(py)?;
+        Ok(table.fixed_lengths().map(|(name, length)| (name.to_owned(), length)).collect())
+    }
+}
+
+impl Source {
+    /// The table, whose schema is inferred once.
+    fn table(&self, py: Python<'_>) -> PyResult<Arc<TfRecordTable>> {
+        if let Some(table) = &*self.table.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(Arc::clone(table));
+        }
+        let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
+        let table = TfRecordTable::inferred(shards, inferred, &self.options.table);
+        let table = Arc::new(table.map_err(|error| failed_scan(py, error))?);
+        *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&table));
+        Ok(table)
+    }
+
+    fn rows(
+        &self,
+        py: Python<'_>,
+        table: Arc<TfRecordTable>,
+        steps: Vec<Step>,
+        batch_rows: Option<usize>,
+    ) -> PyResult<Rows> {
+        let running = Running { batch_rows, ..Running::of(&self.options) };
+        let plan = move |context: SessionContext| async move { Ok(scan(context, table, steps).await?) };
+        py.detach(|| Rows::start(&running, true, plan)).map_err(|error| error.raise(py, true))
+    }
+}
+
+/// Lists the shards of sources, and infers their schema.
+pub(crate) fn inferred(
+    py: Python<'_>,
+    sources: &[PathBuf],
+    options: &ReadingOptions,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Vec<Shard>, Inferred)> {
+    let pass = Pass::default();
+    let work = || -> Result<_, tfarrow_dataset::Error> {
+        let mut shards = resolve(sources)?;
+        shards.iter_mut().try_for_each(Shard::spool)?;
+        pass.expect(shards.iter().map(|shard| shard.size).sum());
+        let inferred = infer_with(&shards, &options.infer(), &|bytes, _| pass.add(bytes))?;
+        Ok((shards, inferred))
+    };
+    watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))
+}
+
+/// Plans a scan.
+async fn scan(
+    context: SessionContext,
+    table: Arc<TfRecordTable>,
+    steps: Vec<Step>,
+) -> Result<SendableRecordBatchStream> {
+    let mut frame = context.read_table(table)?;
+    for step in steps {
+        frame = apply(frame, step)?;
+    }
+    frame.execute_stream().await
+}
+
+fn apply(frame: DataFrame, step: Step) -> Result<DataFrame> {
+    match step {
+        Step::Select(names) => frame.select(names.iter().map(|name| column(name))),
+        Step::Limit(rows) => frame.limit(0, Some(rows)),
+        Step::Where(condition) => {
+            let condition = frame.parse_sql_expr(&condition)?;
+            frame.filter(condition)
+        }
+    }
+}
+
+/// A column by its exact name.
+fn column(name: &str) -> Expr {
+    Expr::Column(Column::new_unqualified(name))
+}

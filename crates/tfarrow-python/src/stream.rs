@@ -1,0 +1,150 @@
+//! A stream of rows, which Python takes batch by batch or hands to other packages.
+
+use std::sync::{Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use datafusion::error::DataFusionError;
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyCapsule};
+use tfarrow_loader::Rebatch;
+
+use crate::{
+    batch::RawBatch,
+    capsule::{export_schema, export_stream},
+    rows::{ForeignRows, Rows, RowsError, warn},
+};
+
+/// The rows of a query that has started. They can be read once.
+#[pyclass(frozen, module = "tfarrow._tfarrow")]
+pub(crate) struct RawStream(Mutex<State>);
+
+enum State {
+    /// No row has been read.
+    New(Rows),
+    /// Rows are read in batches.
+    Batches(Box<Batches>),
+    /// The rows were handed to another package, or have ended.
+    Gone,
+}
+
+struct Batches {
+    rows: Rows,
+    rebatch: Rebatch,
+    ended: bool,
+}
+
+impl RawStream {
+    pub(crate) fn new(rows: Rows) -> Self {
+        Self(Mutex::new(State::New(rows)))
+    }
+
+    fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> PyResult<T> + Send) -> PyResult<T>
+    where
+        T: Send,
+    {
+        // Another thread may hold the lock while it waits for rows.
+        py.detach(|| act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+#[pymethods]
+impl RawStream {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = self.with(py, |state| match state {
+            State::New(rows) => Ok(rows.schema().clone()),
+            State::Batches(batches) => Ok(batches.rows.schema().clone()),
+            State::Gone => Err(gone()),
+        })?;
+        export_schema(py, &schema)
+    }
+
+    /// Hands the rows over. Afterwards this stream is empty.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let rows = self.with(py, |state| match std::mem::replace(state, State::Gone) {
+            State::New(rows) => Ok(rows),
+            State::Batches(_) | State::Gone => Err(gone()),
+        })?;
+        export_stream(py, Box::new(ForeignRows::new(rows)))
+    }
+
+    /// All rows as one batch, after which warnings are issued.
+    fn rest(&self, py: Python<'_>) -> PyResult<RawBatch> {
+        Ok(match self.next_batch(py, Some(usize::MAX))? {
+            Some(batch) => {
+                // The end issues the warnings.
+                self.next_batch(py, None)?;
+                batch
+            }
+            None => {
+                let schema = self.with(py, |state| match state {
+                    State::Batches(batches) => Ok(batches.rows.schema().clone()),
+                    State::New(_) | State::Gone => Err(gone()),
+                })?;
+                RawBatch::new(RecordBatch::new_empty(schema), false)
+            }
+        })
+    }
+
+    /// The next batch of exactly `rows` rows, or fewer at the end; of as many rows as the query makes without `rows`. None
+    /// at the end, after which warnings are issued.
+    #[pyo3(signature = (rows=None))]
+    fn next_batch(&self, py: Python<'_>, rows: Option<usize>) -> PyResult<Option<RawBatch>> {
+        let is_scan = self.with(py, |state| {
+            if let State::New(_) = state
+                && let State::New(new) = std::mem::replace(state, State::Gone)
+            {
+                *state = State::Batches(Box::new(Batches { rows: new, rebatch: Rebatch::default(), ended: false }));
+            }
+            match state {
+                State::Batches(batches) => Ok(batches.rows.is_scan()),
+                State::New(_) | State::Gone => Err(gone()),
+            }
+        })?;
+        let next = self.with(py, |state| match state {
+            State::Batches(batches) => Ok(batches.next(rows)),
+            State::New(_) | State::Gone => Err(gone()),
+        })?;
+        match next {
+            Ok(Some(batch)) => Ok(Some(RawBatch::new(batch, is_scan))),
+            Ok(None) => {
+                let (skipped, others) = self.with(py, |state| match state {
+                    State::Batches(batches) => Ok(batches.rows.take_notices()),
+                    State::New(_) | State::Gone => Err(gone()),
+                })?;
+                warn(py, &skipped, &others)?;
+                Ok(None)
+            }
+            Err(error) => Err(error.raise(py, is_scan)),
+        }
+    }
+}
+
+impl Batches {
+    fn next(&mut self, rows: Option<usize>) -> Result<Option<RecordBatch>, RowsError> {
+        loop {
+            let batch = match rows {
+                Some(rows) => self.rebatch.next(rows, self.ended).map_err(DataFusionError::from)?,
+                None => self.rebatch.take_first(usize::MAX),
+            };
+            if batch.is_some() {
+                return Ok(batch);
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.rows.next()? {
+                Some(batch) => self.rebatch.push(batch),
+                None => self.ended = true,
+            }
+        }
+    }
+}
+
+fn gone() -> PyErr {
+    PyValueError::new_err("the stream was read: make a new one from the scan")
+}
