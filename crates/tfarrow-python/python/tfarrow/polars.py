@@ -22,11 +22,13 @@ def lazy(rows: Rows) -> pl.LazyFrame:
     pl = need("polars", "polars")
     from polars.io.plugins import register_io_source
 
+    schema = pl.DataFrame(rows.limit(0)).schema
+
     def read(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
         found = rows
-        if predicate is not None and (condition := condition_of(predicate)) is not None:
+        if predicate is not None and (condition := condition_of(predicate, schema)) is not None:
             found = found.where(condition)
         if with_columns is not None:
             found = found.select(*with_columns)
@@ -45,45 +47,54 @@ def lazy(rows: Rows) -> pl.LazyFrame:
             if left == 0:
                 return
 
-    return register_io_source(read, schema=pl.DataFrame(rows.limit(0)).schema, validate_schema=False, is_pure=True)
+    return register_io_source(read, schema=schema, validate_schema=False, is_pure=True)
 
 
-_COMPARISONS = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
-
-
-def condition_of(predicate: pl.Expr) -> str | None:
+def condition_of(predicate: pl.Expr, schema: pl.Schema) -> str | None:
     """A condition in SQL that is true for all rows for which a predicate is; None if there is none that helps.
 
-    The predicate's tree is read from its JSON. What is not known there is left out, so that a new version of Polars makes
-    reading slower, and not wrong.
+    It compares columns of integers and texts with literals. Polars and SQL order NaN and convert floats in different ways, so
+    that Polars alone compares floats. The predicate's tree is read from its JSON. What is not known there is left out, so
+    that a new version of Polars makes reading slower, and not wrong.
     """
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
     except Exception:
         # Predicates with Python functions have no JSON.
         return None
-    return _condition(tree)
+    pl = need("polars", "polars")
+    kinds = {name: int if kind.is_integer() else str if kind == pl.String else None for name, kind in schema.items()}
+    return _condition(tree, kinds)
 
 
-def _condition(tree: Any) -> str | None:
+_COMPARISONS = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+
+
+def _condition(tree: Any, kinds: dict[str, type | None]) -> str | None:
     match tree:
-        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
-            parts = [part for part in (_condition(left), _condition(right)) if part is not None]
+        case {"BinaryExpr": {"left": left, "op": "And", "right": right}}:
+            parts = [part for part in (_condition(left, kinds), _condition(right, kinds)) if part is not None]
             return " AND ".join(parts) or None
-        case {"BinaryExpr": {"left": {"Column": str(name)}, "op": op, "right": value}} if op in _COMPARISONS:
-            literal = _literal(value)
-            return None if literal is None else f"{_quoted(name)} {_COMPARISONS[op]} {literal}"
+        case {"BinaryExpr": {"left": {"Column": str(name)}, "op": op, "right": {"Literal": literal}}} if op in _COMPARISONS:
+            value = _value(literal)
+            # A bool is an int in Python, and none here.
+            if value is not None and type(value) is kinds.get(name):
+                return f"{_quoted(name)} {_COMPARISONS[op]} {_literal(value)}"
     return None
 
 
-def _literal(value: Any) -> str | None:
-    match value:
-        case {"Literal": {"Dyn": {"Int": int(number)}}} | {"Literal": {"Scalar": {"value": {"Int64" | "Int32": int(number)}}}}:
-            return str(number) if abs(number) < 2**63 else None
-        case {"Literal": {"Dyn": {"Str": str(text)}}} | {"Literal": {"Scalar": {"value": {"String": str(text)}}}}:
-            return "'" + text.replace("'", "''") + "'"
-    # Floats are compared by Polars alone: a float32 column and a literal meet in other types there.
+def _value(literal: Any) -> int | str | None:
+    """The value of a literal: an integer of 64 bits, or a text."""
+    match literal:
+        case {"Dyn": {"Int": int(value)}} | {"Scalar": {"Int64": int(value)}} | {"Scalar": {"Int32": int(value)}}:
+            return value if -(2**63) < value < 2**63 else None
+        case {"Dyn": {"Str": str(value)}} | {"Scalar": {"String": str(value)}}:
+            return value
     return None
+
+
+def _literal(value: int | str) -> str:
+    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:
