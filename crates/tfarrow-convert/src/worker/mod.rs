@@ -104,6 +104,10 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
 
     /// Decodes the first of `records`, as many as fit in a batch. Returns the batch and the remaining records.
     fn decode_batch(&mut self, shard: usize, path: &Path, records: Records) -> Result<(RecordBatch, Records)> {
+        // A unit may take a second.
+        if self.context.progress.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
         let max_rows = BATCH_CELLS / self.decoder.schema().fields().len().max(1);
         let count = records.fit(max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
         let (first, rest) = records.split_at(count);

@@ -118,7 +118,7 @@ mod tests {
     fn a_range_cuts_the_records_of_each_chunk() {
         let mut bytes = Vec::new();
         (0..6).for_each(|_| tfarrow_codec::frame::write(b"x", &mut bytes));
-        let all = Records::from_frames(bytes, &tfarrow_codec::Limits::default()).unwrap();
+        let all = Records::from_frames(bytes, tfarrow_codec::Limits::default()).unwrap();
         let (first, second) = all.split_at(4);
         let cut = |range: Range<u64>| {
             let range = RecordRange(range);

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Install the Python package into an empty virtual environment, and run its tests there.
+
+    python3 tests/python.py [FOLDER]
+
+The first run of the tests has numpy alone, and skips the tests of other packages. The second has the packages of
+crates/tfarrow-python/tests/requirements.txt, and a missing package is an error; it installs a Java runtime on Debian if there
+is none, which Spark needs. Warnings are errors. FOLDER, by default a temporary one, gets the environment.
+
+The wheel is built with the workspace's profile and target folder, so that only the module itself is compiled after a
+`cargo build --release --workspace`.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.join(ROOT, "crates", "tfarrow-python")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="tfarrow-python-") as temporary:
+        home = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else temporary
+        venv.create(home, with_pip=True, clear=True)
+        python = os.path.join(home, "bin", "python")
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        step("pip install .", [*pip, ROOT])
+        step("the command of the wheel", [os.path.join(home, "bin", "tfarrow"), "count", "testdata/shards/"])
+        step("pip install pytest", [*pip, "pytest"])
+        step("tests with numpy alone", pytest(python))
+        java()
+        step("pip install the other packages", [*pip, "-r", os.path.join(PACKAGE, "tests", "requirements.txt")])
+        step("tests with the other packages", pytest(python), TFARROW_TEST_ALL="1")
+        stubs = [python, "-m", "mypy.stubtest", "tfarrow._tfarrow"]
+        step("type stubs", stubs)
+
+
+def step(name, command, **environment):
+    """Runs a command in the root of the repository, and ends the program if it fails."""
+    begun = time.perf_counter()
+    print(f"-- {name}", flush=True)
+    # Python packages of the caller must not be visible in the environment.
+    unset = {"PYTHONPATH", "PYTHONHOME"}
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run(command, cwd=ROOT, env={**inherited, **environment})
+    if done.returncode != 0:
+        sys.exit(f"{name}: exit status {done.returncode}")
+    print(f"-- {name}: {time.perf_counter() - begun:.0f} s", flush=True)
+
+
+def pytest(python):
+    return [python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", os.path.join(PACKAGE, "tests")]
+
+
+def java():
+    """Installs a Java runtime on Debian if there is none."""
+    if shutil.which("java") is None:
+        step("apt-get update", ["apt-get", "-qq", "update"])
+        step("apt-get install default-jre-headless", ["apt-get", "-qq", "install", "-y", "default-jre-headless"])
+
+
+if __name__ == "__main__":
+    main()
