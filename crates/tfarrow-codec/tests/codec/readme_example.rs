@@ -4,9 +4,5 @@ use tfarrow_codec::{DecoderBuilder, Layout, infer::infer_schema};
 fn count_rows(path: &Path) -> Result<usize, Box<dyn Error>> {
     let schema = infer_schema(&fs::read(path)?, Layout::Auto)?;
     let reader = DecoderBuilder::new(schema).build_reader(BufReader::new(File::open(path)?))?;
-    let mut rows = 0;
-    for batch in reader {
-        rows += batch?.num_rows(); // an Arrow RecordBatch
-    }
-    Ok(rows)
+    reader.map(|batch| Ok(batch?.num_rows())).sum() // a batch is an Arrow RecordBatch
 }

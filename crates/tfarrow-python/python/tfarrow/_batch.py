@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from . import _tfarrow
 from ._columns import BytesColumn, Ragged, column
 from .errors import DataError
 
@@ -16,27 +17,44 @@ if TYPE_CHECKING:
 __all__ = ["Batch"]
 
 
-class Batch(Mapping):
+class Batch(Mapping[str, Any]):
     """Consecutive rows of a scan: a mapping from the names of columns to their values.
 
-    ``batch["x"]`` is, without a copy:
+    ``batch["x"]`` is:
 
     - an ndarray of shape ``(rows,)`` for numbers that each row has once;
-    - an ndarray of shape ``(rows, width)`` for lists of numbers of one length;
+    - an ndarray of shape ``(rows, length)`` for lists of numbers of one length;
     - a :class:`BytesColumn` for bytes and texts;
     - a :class:`Ragged` for other lists, and for numbers that some rows do not have. ``fill`` of
-      :meth:`Scan.batches` makes arrays of these.
+      :meth:`Scan.batches` makes arrays of these if they are numbers.
+
+    Numbers have the dtype of their Arrow type: int64 and float32 for features. The values of numbers without nulls, of bytes
+    and of texts are not copied; offsets are copied to int64.
 
     The form of a column is the same in all batches of a scan: the records that the schema was inferred from decide it. A row
-    that does not fit the form is a :class:`DataError`, never filled in silently.
+    that does not fit the form is a :class:`DataError`. In a result of SQL, each batch decides the form.
 
-    The arrays may be written to, since their memory is that of this batch alone. A batch is read as arrays or as Arrow, not
-    as both.
+    The arrays of numbers of a scan may be written to, since their memory is that of this batch alone; those of a result of
+    SQL, and ``BytesColumn.data``, are read-only. A batch is read as arrays or as Arrow, not as both: the second is a
+    ValueError if arrays were read first. Arrays that are read after Arrow are read-only.
+
+    Raises:
+        KeyError: there is no column of this name.
+        TypeError: the column has a type without a form in numpy, such as a date.
+        DataError: a row does not fit the form of its column.
+
+    >>> batch = next(tfarrow.scan("testdata/shards/").batches(3))
+    >>> batch["price"]
+    array([ 1.68, 42.62, 40.01], dtype=float32)
+    >>> batch["embedding"].shape
+    (3, 8)
+    >>> batch["city"].tolist()
+    ['Porto', 'Nairobi', 'Gdańsk']
     """
 
-    def __init__(self, raw, lengths: dict[str, int] | None, fill: Any):
+    def __init__(self, raw: _tfarrow.RawBatch, lengths: dict[str, int] | None, fill: Any):
         self._raw, self._lengths, self._fill = raw, lengths, fill
-        self._read: dict[str, Any] = {}
+        self._read: dict[str, np.ndarray | BytesColumn | Ragged] = {}
 
     @property
     def num_rows(self) -> int:
@@ -54,7 +72,7 @@ class Batch(Mapping):
     def __len__(self) -> int:
         return len(self._raw.names)
 
-    def _column(self, name):
+    def _column(self, name: str) -> np.ndarray | BytesColumn | Ragged:
         fill = self._fill.get(name) if isinstance(self._fill, Mapping) else self._fill
         parts = self._raw.parts(name)
         if self._lengths is None:
@@ -77,14 +95,22 @@ class Batch(Mapping):
         return dict(self)
 
     def to_torch(self) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
-        """All columns, with a tensor for each array, without a copy. The values and offsets of ragged columns are tensors."""
+        """All columns, with a tensor for each array, without a copy. The values, offsets and ``valid`` of ragged columns are
+        tensors; bytes and texts remain a :class:`BytesColumn`."""
         from ._extras import need
 
         torch = need("torch", "torch")
         return {name: _tensor(torch, values) for name, values in self.items()}
 
     def to_arrow(self) -> pa.RecordBatch:
-        """The rows as a batch of pyarrow, without a copy."""
+        """The rows as a batch of pyarrow, without a copy.
+
+        Raises:
+            ValueError: columns of the batch were read as arrays, which may have been written to.
+
+        >>> next(tfarrow.scan("testdata/shards/").batches(3)).to_arrow().num_rows
+        3
+        """
         from ._extras import need
 
         return need("pyarrow", "pyarrow").record_batch(self._raw)
@@ -103,17 +129,17 @@ class Batch(Mapping):
             assert not isinstance(found, np.ndarray) or len(found) == self.num_rows
         return [{name: values[row] for name, values in columns.items()} for row in range(self.num_rows)]
 
-    def __arrow_c_schema__(self):
+    def __arrow_c_schema__(self) -> object:
         return self._raw.__arrow_c_schema__()
 
-    def __arrow_c_array__(self, requested_schema=None):
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         return self._raw.__arrow_c_array__(requested_schema)
 
     def __repr__(self) -> str:
         return f"Batch({self.num_rows} rows: {', '.join(self)})"
 
 
-def _length(parts) -> int | None:
+def _length(parts: tuple[Any, ...]) -> int | None:
     """The number of values of each row of these parts; None where it differs."""
     match parts:
         case ("numbers", _, _, None):
@@ -126,7 +152,7 @@ def _length(parts) -> int | None:
     return None
 
 
-def _tensor(torch, values):
+def _tensor(torch: Any, values: Any) -> Any:
     import numpy as np
 
     if isinstance(values, np.ndarray):

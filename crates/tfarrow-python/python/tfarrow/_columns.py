@@ -24,17 +24,22 @@ class BytesColumn:
 
     >>> batch = next(tfarrow.scan("testdata/shards/").batches(2))
     >>> batch["city"][0]
-    'Hamburg'
+    'Porto'
+    >>> batch["city"].offsets
+    array([ 0,  5, 12])
+    >>> bytes(batch["image/encoded"][0][:4])
+    b'\\x89PNG'
     """
 
     def __init__(self, data: np.ndarray, offsets: np.ndarray, valid: np.ndarray | None, is_text: bool):
         self.data, self.offsets, self.valid, self.is_text = data, offsets, valid, is_text
-        self._view = memoryview(data)
+        buffer: Any = data
+        self._view = memoryview(buffer)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
         row = range(len(self))[index]
@@ -46,12 +51,12 @@ class BytesColumn:
     def __iter__(self) -> Iterator[memoryview | str | None]:
         return map(self.__getitem__, range(len(self)))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (BytesColumn, (self.data, self.offsets, self.valid, self.is_text))
 
     def tolist(self) -> list[bytes | str | None]:
         """Copies the values: bytes, or str if ``is_text``; None where a row has none."""
-        return [value if value is None or self.is_text else bytes(value) for value in self]
+        return [value if value is None or isinstance(value, str) else bytes(value) for value in self]
 
     def __repr__(self) -> str:
         return f"BytesColumn({len(self)} {'texts' if self.is_text else 'byte strings'}, {len(self.data)} bytes)"
@@ -66,9 +71,9 @@ class Ragged:
         offsets: where each row begins in ``values``: ``int64`` of shape ``(rows + 1,)``.
         valid: whether each row has a list: ``bool`` of shape ``(rows,)``; None if each has. A row without one has no items.
 
-    ``ragged[i]`` is the items of a row, or None. Nothing is filled in: :meth:`dense` does that.
+    ``ragged[i]`` is the items of a row, or None; ``ragged[a:b]`` is a list of these. Nothing is filled in: :meth:`dense` does that.
 
-    >>> ragged = Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
+    >>> ragged = tfarrow.Ragged(np.array([1, 2, 3]), np.array([0, 2, 2, 3]))
     >>> ragged[0]
     array([1, 2])
     >>> ragged.dense(fill=0)
@@ -77,13 +82,13 @@ class Ragged:
            [3, 0]])
     """
 
-    def __init__(self, values, offsets, valid=None):
+    def __init__(self, values: Any, offsets: np.ndarray, valid: np.ndarray | None = None):
         self.values, self.offsets, self.valid = values, offsets, valid
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
         row = range(len(self))[index]
@@ -91,20 +96,24 @@ class Ragged:
             return None
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of items of each row: ``int64`` of shape ``(rows,)``."""
-        return self.offsets[1:] - self.offsets[:-1]
+        lengths: np.ndarray = self.offsets[1:] - self.offsets[:-1]
+        return lengths
 
-    def dense(self, fill, width: int | None = None) -> np.ndarray:
+    def dense(self, fill: Any, width: int | None = None) -> np.ndarray:
         """An array of shape ``(rows, width)``, in which ``fill`` stands where a row has fewer items.
 
         Args:
-            fill: the value to fill in.
+            fill: the value to fill in, which is cast to the dtype of ``values``.
             width: the number of items of a row; the longest row's by default. Longer rows are cut.
+
+        Raises:
+            TypeError: the values are no numbers.
         """
         import numpy as np
 
@@ -118,7 +127,7 @@ class Ragged:
         dense[places] = self.values[items[places]]
         return dense
 
-    def tolist(self) -> list:
+    def tolist(self) -> list[Any]:
         """Copies the rows to lists; None where a row has no list."""
         return [None if row is None else row.tolist() if hasattr(row, "tolist") else _plain(row) for row in self]
 
@@ -126,11 +135,11 @@ class Ragged:
         return f"Ragged({len(self)} rows, {len(self.values)} values)"
 
 
-def _plain(row):
+def _plain(row: list[Any]) -> list[Any]:
     return [bytes(item) if isinstance(item, memoryview) else item for item in row]
 
 
-def column(parts: tuple, length: int | None, fill: Any = None):
+def column(parts: tuple[Any, ...], length: int | None, fill: Any = None) -> np.ndarray | BytesColumn | Ragged:
     """The column of its parts (see ``RawBatch.parts``).
 
     Args:
@@ -146,24 +155,24 @@ def column(parts: tuple, length: int | None, fill: Any = None):
         case ("bytes", is_text, memory, offsets, valid):
             return BytesColumn(_array(memory, "uint8"), _array(offsets, "int64"), _valid(valid), is_text)
         case ("fixed", width, valid, items):
-            values, valid = column(items, 1), _valid(valid)
-            rows = len(values) // width if width else 0
-            if isinstance(values, np.ndarray) and valid is None:
-                return values.reshape(rows, width)
+            children, valid = column(items, 1), _valid(valid)
+            rows = len(children) // width if width else 0
+            if isinstance(children, np.ndarray) and valid is None:
+                return children.reshape(rows, width)
             offsets = np.arange(rows + 1, dtype="int64") * width
-            return Ragged(values, offsets, valid)
+            return Ragged(children, offsets, valid)
         case ("list", offsets, valid, items):
             # Items cannot be missing: a record has no place for that.
             return _lists(column(items, 1), _array(offsets, "int64"), _valid(valid), length, fill)
     raise TypeError(f"unknown parts: {parts[0]}")
 
 
-def _numbers(values, valid, length, fill):
+def _numbers(values: np.ndarray, valid: np.ndarray | None, length: int | None, fill: Any) -> np.ndarray | Ragged:
     import numpy as np
 
     if valid is None and (length == 1 or fill is not None):
         return values
-    if fill is not None:
+    if fill is not None and valid is not None:
         return np.where(valid, values, np.asarray(fill, dtype=values.dtype))
     if valid is None:
         return Ragged(values, np.arange(len(values) + 1, dtype="int64"))
@@ -173,7 +182,9 @@ def _numbers(values, valid, length, fill):
     return Ragged(values[valid], offsets, valid)
 
 
-def _lists(values, offsets, valid, length, fill):
+def _lists(
+    values: Any, offsets: np.ndarray, valid: np.ndarray | None, length: int | None, fill: Any
+) -> np.ndarray | Ragged:
     import numpy as np
 
     ragged = Ragged(values, offsets, valid)
@@ -186,13 +197,13 @@ def _lists(values, offsets, valid, length, fill):
     return ragged
 
 
-def _array(memory, dtype):
+def _array(memory: Any, dtype: str) -> np.ndarray:
     import numpy as np
 
     return np.frombuffer(memory, dtype) if len(memory) else np.empty(0, dtype)
 
 
-def _valid(memory):
+def _valid(memory: Any) -> np.ndarray | None:
     import numpy as np
 
     return None if memory is None else np.frombuffer(memory, "bool")

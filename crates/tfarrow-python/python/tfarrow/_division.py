@@ -39,7 +39,7 @@ class Division:
         """The number of batches of each rank."""
         return len(self._share(0, ranks, 0, 1)[2])
 
-    def _share(self, rank, ranks, worker, workers):
+    def _share(self, rank: int, ranks: int, worker: int, workers: int) -> tuple[int, int, list[int]]:
         if not 0 <= rank < ranks:
             raise ValueError(f"rank: expected a number from 0 to {ranks - 1}, found {rank}")
         return _tfarrow.share(sum(self._counts), self._batch_size, ranks, workers, self._drop_last, rank, worker)

@@ -61,10 +61,20 @@ def _width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
 
 
-class Report(Mapping):
+class Report(Mapping[str, Any]):
     """The result of an operation: a mapping with what ``--format json`` of the program has, whose text is the program's.
 
-    ``print(report)`` shows the text, ``report["records"]`` is a value, ``report.ok`` tells whether nothing was found.
+    ``print(report)`` shows the text, ``report["records"]`` is a value.
+
+    Attributes:
+        ok: whether nothing was found: no faults for :func:`verify`, no differences for :func:`diff`, no anomalies for
+            :func:`validate`. Always True for other operations.
+
+    >>> report = tfarrow.verify("testdata/shards/")
+    >>> report["records"], report.ok
+    (200, True)
+    >>> print(report)
+    4 files, 200 valid records: no faults
     """
 
     def __init__(self, raw: _tfarrow.RawReport, ok: bool = True):
@@ -99,7 +109,7 @@ class Report(Mapping):
 
 
 class Statistics(Report):
-    """Statistics of the values of a data set."""
+    """Statistics of the values of a data set. Made by :func:`stats`."""
 
     def __init__(self, raw: _tfarrow.RawReport, message: bytes):
         super().__init__(raw)
@@ -117,7 +127,15 @@ class Statistics(Report):
 
 
 class Schema:
-    """The schema of a data set: its features, their kinds, how often they are present, and their Arrow types."""
+    """The schema of a data set: its features, their kinds, how often they are present, and their Arrow types. Made by
+    :func:`schema`.
+
+    >>> schema = tfarrow.schema("testdata/shards/")
+    >>> schema.num_records
+    200
+    >>> schema.features[1]["name"], schema.features[1]["arrow"], schema.features[1]["lengths"]
+    ('embedding', 'list<float32>', [8, 8])
+    """
 
     def __init__(self, raw: _tfarrow.RawSchema, source: list[str], options: dict[str, Any]):
         self._raw, self._source, self._options = raw, source, options
@@ -130,23 +148,33 @@ class Schema:
     @property
     def features(self) -> list[dict[str, Any]]:
         """The features, as ``tfarrow schema --format json`` describes them."""
-        return self.to_dict()["features"]
+        features: list[dict[str, Any]] = self.to_dict()["features"]
+        return features
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``tfarrow schema --format json`` prints it."""
-        return json.loads(self._raw.text("json"))
+        found: dict[str, Any] = json.loads(self._raw.text("json"))
+        return found
 
     def to_arrow(self) -> pa.Schema:
         """The columns as a schema of pyarrow."""
         return need("pyarrow", "pyarrow").schema(self)
 
     def to_pbtxt(self) -> str:
-        """A ``schema.pbtxt``, as TensorFlow Data Validation infers it. Reads the data set again, because it depends on the
-        values."""
+        """A ``tensorflow.metadata.v0.Schema`` in text format (``schema.pbtxt``), as TensorFlow Data Validation infers it.
+        Reads the data set again, because it depends on the values.
+
+        >>> print(tfarrow.schema("testdata/shards/").to_pbtxt().splitlines()[1].strip())
+        name: "city"
+        """
         return _tfarrow.schema_pbtxt(self._source, self._options)
 
     def to_parse_spec(self) -> str:
-        """A feature spec for ``tf.io.parse_example`` as Python code, which does not need TensorFlow."""
+        """Python code with a feature spec for ``tf.io.parse_example``. Making it does not need TensorFlow.
+
+        >>> print(tfarrow.schema("testdata/shards/").to_parse_spec().splitlines()[5].strip())
+        "embedding": tf.io.FixedLenFeature([8], tf.float32),
+        """
         return self._raw.text("python")
 
     def text(self, width: int | None = None) -> str:
@@ -188,14 +216,14 @@ def schema(
     Args:
         source, layout, record_type, on_error, partial_tail, limits, threads: as of :func:`scan`.
         sample: the number of records of each of up to 16 files, or ``"all"``.
-        progress: True for a bar of tqdm, or a callable that gets the bytes done and the bytes in all. What it raises stops the
-            operation.
+        progress: True for a bar of tqdm, or a callable that gets the bytes done and the bytes in all (0 if unknown), ten times
+            a second and at the end, on the calling thread. What it raises stops the operation.
 
     Warns:
         TfarrowWarning: a feature has several kinds, and so no column; records were skipped.
 
     >>> print(tfarrow.schema("testdata/shards/").text().splitlines()[0])
-    1,000 tf.Example records in 4 shards
+    200 tf.Example records in 4 shards
     """
     options = _given(
         layout=layout, record_type=record_type, sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits,
@@ -218,8 +246,15 @@ def count(
 
     Records are counted by their frames: the CRCs of their lengths are checked, those of their data are not.
 
+    Args:
+        source: as of :func:`scan`, or Parquet or Arrow files.
+        on_error, partial_tail, limits, threads, progress: as of :func:`schema`.
+
+    Raises:
+        CorruptError: a length is corrupt, or a file is truncated. ``on_error="skip"`` continues, and warns.
+
     >>> tfarrow.count("testdata/shards/")
-    1000
+    200
     """
     options = _given(on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
     with progress_of(progress, "count") as report_progress:
@@ -234,8 +269,8 @@ def head(source: Source, records: int = 10, **options: Any) -> list[dict[str, An
         records: the number of records.
         **options: as of :func:`scan`.
 
-    >>> tfarrow.head("testdata/shards/", 1, columns=["city"])
-    [{'city': 'Hamburg'}]
+    >>> tfarrow.head("testdata/shards/", 2, columns=["city", "label"])
+    [{'city': 'Porto', 'label': 3}, {'city': 'Nairobi', 'label': 2}]
     """
     from ._scan import scan
 
@@ -260,15 +295,22 @@ def stats(
         by: a feature; statistics are also those of the records with each of its values.
         sample, on_error, partial_tail, limits, threads, progress: as of :func:`schema`.
 
-    >>> tfarrow.stats("testdata/shards/")["records"]
-    1000
+    Returns:
+        :class:`Statistics`: ``["records"]``, ``["bytes"]`` (of the records), and ``["features"]``, a list of dicts with
+        ``name``, ``present``, ``missing`` and ``kinds``.
+
+    >>> statistics = tfarrow.stats("testdata/shards/")
+    >>> statistics["records"], statistics["features"][0]["kinds"][0]["strings"]["distinct"]
+    (200, 5)
     """
     options = _given(sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
     with progress_of(progress, "stats") as report_progress:
         return Statistics(*_tfarrow.stats(paths(source), options, by, report_progress))
 
 
-def _against(schema, baseline, environment, max_drift) -> dict[str, Any]:
+def _against(
+    schema: str | os.PathLike[str] | None, baseline: Source | None, environment: str | None, max_drift: float | None
+) -> dict[str, Any]:
     return {
         "schema": schema,
         "baseline": [] if baseline is None else paths(baseline),
@@ -287,7 +329,8 @@ class Validation(Report):
     @property
     def anomalies(self) -> list[dict[str, Any]]:
         """The anomalies: feature, kind, description, number of records, and the place of the first."""
-        return self["anomalies"]
+        anomalies: list[dict[str, Any]] = self["anomalies"]
+        return anomalies
 
     def updated_pbtxt(self) -> str:
         """A schema that accepts the data, in text format."""
@@ -317,6 +360,9 @@ def validate(
         environment: the environment of the schema to validate in.
         max_drift: the largest drift from the baseline, from 0 to 1.
         sample, on_error, partial_tail, limits, threads, progress: as of :func:`schema`.
+
+    Raises:
+        UsageError: there is neither a schema nor a baseline.
 
     >>> tfarrow.validate("testdata/shards/", baseline="testdata/shards/").ok
     True
@@ -357,6 +403,10 @@ def report(
 
     Returns:
         The page, which a notebook shows.
+
+    >>> page = tfarrow.report("testdata/shards/", "report.html", title="Shards")
+    >>> "<title>Shards" in page.html
+    True
     """
     options = _given(sample=sample, on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads)
     against = _against(schema, baseline, None, max_drift)
@@ -411,10 +461,14 @@ def verify(
     """Checks every CRC, record and checksum of a data set.
 
     Returns:
-        A report: ``ok`` tells whether there are no faults, ``report["faults"]`` lists them with file, record, offset and kind.
+        A report: ``ok`` tells whether there are no faults, ``report["faults"]`` lists at most ``max_faults`` of them, with
+        ``file``, ``record``, ``offset``, ``bytes``, ``kind`` and ``message``. Faults raise no exception.
 
     >>> tfarrow.verify("testdata/shards/").ok
     True
+    >>> fault = tfarrow.verify("testdata/corrupt/data.tfrecord")["faults"][0]
+    >>> fault["record"], fault["offset"], fault["kind"]
+    (1, 72, 'data')
     """
     options = _given(record_type=record_type, partial_tail=partial_tail, limits=limits, threads=threads)
     with progress_of(progress, "verify") as report_progress:
@@ -467,7 +521,18 @@ def convert(
         progress: as of :func:`schema`.
 
     Returns:
-        A report with ``records``, ``files``, ``bytes_in`` and ``bytes_out``.
+        A report with ``dest``, ``shards`` (files that were read), ``files`` (that were written), ``records``, ``bytes_in``,
+        ``bytes_out``, ``lossy_changes`` and ``skipped``.
+
+    Raises:
+        ExistsError: an output exists, or an interrupted conversion is to be resumed.
+        DataError: records fit no common columns, or a column cannot be written.
+
+    Warns:
+        TfarrowWarning: records or files were skipped, or values were changed (``lossy``).
+
+    >>> tfarrow.convert("testdata/shards/", "parquet/")["records"]
+    200
     """
     options = _given(
         to=to, layout=layout, compression=compression, schema=schema, sample=sample, shards=shards, shard_size=shard_size,
@@ -500,7 +565,13 @@ def repair(
         overwrite, resume, partial_tail, limits, threads, progress: as of :func:`convert`.
 
     Returns:
-        A report; ``report["skipped"]`` counts what was lost.
+        A report as of :func:`convert`; ``report["skipped"]`` counts the lost ``records``, ``ranges`` and ``bytes``.
+
+    Warns:
+        TfarrowWarning: something was lost.
+
+    >>> tfarrow.repair("testdata/shards/", "repaired/")["skipped"]
+    {'records': 0, 'ranges': 0, 'bytes': 0}
     """
     options = _given(
         quarantine=quarantine, overwrite=overwrite, resume=resume, partial_tail=partial_tail, limits=limits, threads=threads

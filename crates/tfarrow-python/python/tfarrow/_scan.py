@@ -64,13 +64,25 @@ class Rows:
                 which is fastest: up to 8,192 rows.
             drop_last: whether a last batch of fewer rows is left out.
             fill: the value of rows that have none, or have fewer than others: one for all columns of numbers, or a dict by
-                their names. Without it such columns are :class:`Ragged`.
+                their names. An array is as wide as the longest row of its batch. Without ``fill`` such columns are
+                :class:`Ragged`.
 
         Returns:
-            An iterator of :class:`Batch`. Threads decode the next batches while it waits.
+            An iterator of :class:`Batch`. The first step starts threads, which decode the next batches while the caller works
+            on one; they end with the iterator. An iterator is read by one process.
 
-        >>> for batch in tfarrow.scan("testdata/shards/").select("price").batches(256):
-        ...     prices = batch["price"]
+        Raises:
+            ValueError: ``batch_size`` is below 1.
+            TfarrowError: what the files and the query raise, at the batch where it is found.
+
+        Warns:
+            TfarrowWarning: at the end, of skipped records and of features without a column.
+
+        >>> [batch.num_rows for batch in tfarrow.scan("testdata/shards/").batches(64)]
+        [64, 64, 64, 8]
+        >>> batch = next(tfarrow.scan("testdata/ragged.tfrecord").batches(8, fill={"ints": 0}))
+        >>> batch["ints"].shape
+        (8, 5)
         """
         if batch_size is not None and batch_size < 1:
             raise ValueError(f"batch_size: expected a number from 1, found {batch_size}")
@@ -83,34 +95,56 @@ class Rows:
             yield Batch(raw, lengths, fill)
 
     def to_arrow(self) -> pa.Table:
-        """Reads all rows into a table of pyarrow."""
+        """Reads all rows into a table of pyarrow.
+
+        >>> tfarrow.scan("testdata/shards/").select("label").to_arrow().num_rows
+        200
+        """
         pa = need("pyarrow", "pyarrow")
         return pa.RecordBatchReader.from_stream(self).read_all()
 
     def to_polars(self) -> pl.DataFrame:
-        """Reads all rows into a data frame of Polars."""
-        return need("polars", "polars").DataFrame(self)
+        """Reads all rows into a data frame of Polars.
+
+        >>> tfarrow.scan("testdata/shards/").select("city", "price").to_polars().shape
+        (200, 2)
+        """
+        frame: pl.DataFrame = need("polars", "polars").DataFrame(self)
+        return frame
 
     def to_pandas(self) -> pd.DataFrame:
         """Reads all rows into a data frame of pandas. Bytes are ``bytes``, lists are ndarrays, and missing values are NaN or
-        None, as pyarrow makes them."""
+        None, as pyarrow makes them: an integer column with missing values has the dtype float64.
+
+        >>> int(tfarrow.scan("testdata/shards/").select("label").to_pandas()["label"].sum())
+        341
+        """
         need("pandas", "pandas")
-        return self.to_arrow().to_pandas()
+        frame: pd.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def to_numpy(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, np.ndarray | BytesColumn | Ragged]:
-        """Reads all rows into arrays, in the forms of :class:`Batch`."""
+        """Reads all rows into arrays, in the forms of :class:`Batch`. ``fill`` is that of :meth:`batches`.
+
+        >>> tfarrow.scan("testdata/shards/").to_numpy()["embedding"].shape
+        (200, 8)
+        """
         return self._whole(fill).to_numpy()
 
     def to_torch(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
         """Reads all rows into tensors, in the forms of :meth:`Batch.to_torch`."""
         return self._whole(fill).to_torch()
 
-    def _whole(self, fill) -> Batch:
+    def _whole(self, fill: Any) -> Batch:
         stream = self._stream()
         return Batch(stream.rest(), self._lengths(), fill)
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Reads all rows into dicts."""
+        """Reads all rows into dicts, as :meth:`Batch.to_pylist` does.
+
+        >>> tfarrow.scan("testdata/shards/").select("city", "label").where("label = 0").limit(1).to_pylist()
+        [{'city': 'Gdańsk', 'label': 0}]
+        """
         return [row for batch in self.batches() for row in batch.to_pylist()]
 
     def _repr_html_(self) -> str:
@@ -123,28 +157,52 @@ class Scan(Rows):
     """The records of a data set as rows, read lazily. Made by :func:`scan`.
 
     A scan does not change: :meth:`select`, :meth:`where` and :meth:`limit` return new ones, and are applied in their order.
-    The files are listed, and the schema is inferred, at the first use; rows are read anew for each consumer. A pickled scan
-    is its arguments.
+    The files are listed, and the schema is inferred, at the first use; a new scan sees new files. Rows are read anew for each
+    consumer, in the order of the files. A pickled scan is its arguments, so that the files are listed again where it is
+    unpickled.
+
+    >>> tfarrow.scan("testdata/shards/").select("city").where("price > 40").limit(5)
+    tfarrow.scan('testdata/shards/', bytes_type='binary').select('city').where('price > 40').limit(5)
     """
 
-    def __init__(self, source: Source, options: dict[str, Any], steps: tuple = (), raw=None):
+    def __init__(
+        self, source: Source, options: dict[str, Any], steps: tuple[Any, ...] = (), raw: _tfarrow.Source | None = None
+    ):
         self._source, self._options, self._steps = paths(source), options, steps
         self._raw = _tfarrow.Source(self._source, options) if raw is None else raw
 
-    def _with(self, step) -> Scan:
+    def _with(self, step: list[str] | int | str) -> Scan:
         return Scan(self._source, self._options, (*self._steps, step), self._raw)
 
     def select(self, *names: str) -> Scan:
-        """The columns of these names, in this order. Only these are decoded."""
+        """The columns of these names, in this order. Only these, and those of conditions, are decoded.
+
+        Raises:
+            SqlError: there is no column of this name. Raised when the scan is used, as are all errors of its steps.
+
+        >>> tfarrow.scan("testdata/shards/").select("price", "city").columns
+        ['price', 'city']
+        """
         return self._with(list(names))
 
     def where(self, condition: str) -> Scan:
         """The rows for which a condition in SQL is true, such as ``"price > 40 AND city = 'Oslo'"``. It is evaluated while
-        the records are read. Names with capitals, dots or slashes need double quotes."""
+        the records are read. Names with capitals, dots or slashes need double quotes.
+
+        Raises:
+            SqlError: the condition is invalid.
+
+        >>> tfarrow.scan("testdata/shards/").where('price > 40 AND "image/width" = 8').count()
+        21
+        """
         return self._with(condition)
 
     def limit(self, rows: int) -> Scan:
-        """The first rows."""
+        """The first ``rows`` rows.
+
+        >>> tfarrow.scan("testdata/shards/").where("label = 1").limit(5).count()
+        5
+        """
         if rows < 0:
             raise ValueError(f"limit: expected a number from 0, found {rows}")
         return self._with(rows)
@@ -160,7 +218,14 @@ class Scan(Rows):
         return self._raw.columns(list(self._steps))
 
     def count(self) -> int:
-        """The number of rows. Without conditions, records are counted by their frames, and not decoded."""
+        """The number of rows.
+
+        With a condition, the rows are read. Without one, records are counted by their frames and not decoded, so that records
+        that ``on_error="skip"`` would skip count, unless the length of the record is corrupt.
+
+        >>> tfarrow.scan("testdata/shards/").where("label = 1").count()
+        53
+        """
         if not any(isinstance(step, str) for step in self._steps):
             from ._jobs import count
 
@@ -169,7 +234,13 @@ class Scan(Rows):
         return sum(batch.num_rows for batch in self.batches())
 
     def lazy(self) -> pl.LazyFrame:
-        """A lazy frame of Polars. The columns and conditions that a query of Polars needs reach the scan."""
+        """A lazy frame of Polars. A query of Polars reads only the columns that it needs, and conditions that compare columns
+        of integers and texts with values are evaluated while the records are read. Needs Polars, and not pyarrow.
+
+        >>> import polars as pl
+        >>> tfarrow.scan("testdata/shards/").lazy().filter(pl.col("label") == 1).select("city").collect().shape
+        (53, 1)
+        """
         from .polars import lazy
 
         return lazy(self)
@@ -202,7 +273,7 @@ class Scan(Rows):
     def _lengths(self) -> dict[str, int]:
         return dict(self._raw.fixed_lengths())
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (Scan, (self._source, self._options, self._steps))
 
     def __repr__(self) -> str:
@@ -215,7 +286,7 @@ class Scan(Rows):
 _COUNTING = ("on_error", "partial_tail", "limits", "threads")
 
 
-def _call(step) -> str:
+def _call(step: list[str] | int | str) -> str:
     match step:
         case str():
             return f".where({step!r})"
@@ -259,7 +330,8 @@ def scan(
         verify_crc: when to check the CRC of a record's data; always by default.
         on_error: ``"skip"`` skips corrupt records and those that do not fit, counts them, and warns with the counts.
         partial_tail: ``"ignore"`` ends at a truncated last record, as of a file that is being written.
-        limits: limits on input that is not trusted, by name, such as ``{"record-bytes": 64_000_000}``.
+        limits: limits on input that is not trusted, by name: ``record-bytes``, ``record-features``, ``values``, ``key-bytes``,
+            ``columns``, ``name-bytes``, ``nesting``, ``inflate-ratio``. Example: ``{"record-bytes": 64_000_000}``.
         threads: the number of threads; all cores by default.
 
     Returns:
@@ -268,8 +340,8 @@ def scan(
     Raises:
         UsageError: an option has no such value. Errors of files are raised when they are read.
 
-    >>> tfarrow.scan("testdata/shards/").select("city", "price").where("price > 40").to_pylist()[0]
-    {'city': 'Hamburg', 'price': 40.25}
+    >>> tfarrow.scan("testdata/shards/", columns=["city", "price"], where="price > 40").to_pylist()[0]
+    {'city': 'Nairobi', 'price': 42.619998931884766}
     """
     options = {name: value for name, value in locals().items() if name not in ("source", "columns", "where")}
     found = Scan(source, {name: value for name, value in options.items() if value is not None})
@@ -279,7 +351,11 @@ def scan(
 
 
 def read_table(source: Source, **options: Any) -> pa.Table:
-    """Reads a data set into a table of pyarrow: ``scan(source, **options).to_arrow()``."""
+    """Reads a data set into a table of pyarrow: ``scan(source, **options).to_arrow()``.
+
+    >>> tfarrow.read_table("testdata/shards/", columns=["city"], where="label < 2").num_rows
+    88
+    """
     return scan(source, **options).to_arrow()
 
 
@@ -292,7 +368,7 @@ class Result(Rows):
     def _stream(self, batch_rows: int | None = None) -> _tfarrow.RawStream:
         return _tfarrow.sql(self._query, self._tables, self._options, batch_rows)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (Result, (self._query, self._tables, self._options))
 
     def __repr__(self) -> str:
@@ -310,10 +386,17 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
             pyarrow, frames of Polars and pandas. One whose stream can be read once can be in one place of one query.
 
     Returns:
-        A :class:`Result`. The query runs when it is read, each time anew.
+        A :class:`Result`. The query runs when it is read, each time anew; all its statements run, and the rows are those of
+        the last one.
+
+    Raises:
+        SqlError: the query is invalid or fails. Raised when the result is read.
 
     >>> tfarrow.sql("SELECT city, avg(price) AS mean FROM 'testdata/shards/' GROUP BY city ORDER BY city LIMIT 1").to_pylist()
-    [{'city': 'Hamburg', 'mean': 41.5}]
+    [{'city': 'Gdańsk', 'mean': 43.35114266531808}]
+    >>> names = tfarrow.scan("testdata/shards/").select("label", "city")
+    >>> tfarrow.sql("SELECT count(*) AS n FROM names WHERE label = 1", names=names).to_pylist()
+    [{'n': 53}]
     """
     given = {"bytes_type": "binary", **(options or {})}
     if memory_limit is not None:

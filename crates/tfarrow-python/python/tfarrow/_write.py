@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from . import _tfarrow
@@ -26,21 +26,31 @@ def write(
 
     Args:
         data: anything with ``__arrow_c_stream__`` (a scan, a result, a table of pyarrow, a frame of Polars or pandas), a batch
-            of pyarrow, an iterable of such batches, or a dict of arrays. The last three need pyarrow.
+            of pyarrow, an iterable of such batches, or a dict of arrays or lists by the names of their features. The last
+            three need pyarrow. Each row of an array of two dimensions is a list.
         target: a file such as ``train.tfrecord``, a folder with a slash at its end, or a URL of a store. Files have their names
             when all of them are complete.
         record_type: the type of the records; ``"sequence-example"`` for columns of lists of lists.
         compression: that of the files; by the extension of ``target`` by default.
-        shards: the number of files, with names such as ``train-00000-of-00008.tfrecord``.
+        shards: the number of files, with names such as ``train-00000-of-00008.tfrecord``. Rows are dealt in turn: row 0 to the
+            first file, row 1 to the second.
         overwrite: replace files that exist.
-        lossy: allow changes such as float64 to float32.
+        lossy: allow changes of values, such as float64 to float32 where it is not exact.
 
     Returns:
         The number of records.
 
     Raises:
         ExistsError: a file exists.
-        SqlError, DataError: a column has a type that no feature has; the text says how to convert it.
+        DataError: a column has a type that no feature has, or a value that the feature cannot hold exactly; the text says how
+            to convert it.
+        TypeError: ``data`` is none of these.
+
+    >>> import numpy as np
+    >>> tfarrow.write({"id": np.arange(10), "vector": np.zeros((10, 4), "float32")}, "out/train.tfrecord", shards=2)
+    10
+    >>> tfarrow.scan("out/train-00001-of-00002.tfrecord").to_numpy()["id"]
+    array([1, 3, 5, 7, 9])
     """
     options = {
         "record_type": record_type,
@@ -68,7 +78,7 @@ def as_stream(data: Any) -> Any:
             raise ValueError("no batches to write: an empty iterable has no columns")
         first = pa.record_batch(first)
 
-        def rest():
+        def rest() -> Iterator[Any]:
             yield first
             for batch in batches:
                 yield pa.record_batch(batch)
@@ -79,7 +89,7 @@ def as_stream(data: Any) -> Any:
     )
 
 
-def _array(pa, values):
+def _array(pa: Any, values: Any) -> Any:
     """Values of a column. Each row of an array of two dimensions is a list."""
     if getattr(values, "ndim", 1) == 2:
         rows, width = values.shape

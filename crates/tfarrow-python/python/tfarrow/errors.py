@@ -31,14 +31,30 @@ class TfarrowError(Exception):
         offset: the first byte of the record in the decompressed file, or of the damage in a compressed one.
         feature: the name of the feature.
         errno: the number of the operating system's error.
+
+    >>> try:
+    ...     tfarrow.head("testdata/corrupt/data.tfrecord")
+    ... except tfarrow.errors.CorruptError as error:
+    ...     print(error.file, error.record, error.offset)
+    testdata/corrupt/data.tfrecord 1 72
     """
 
     file: str | None
     record: int | None
     offset: int | None
     feature: str | None
+    errno: int | None
 
-    def __init__(self, message="", *, file=None, record=None, offset=None, feature=None, errno=None):
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        file: str | None = None,
+        record: int | None = None,
+        offset: int | None = None,
+        feature: str | None = None,
+        errno: int | None = None,
+    ):
         super().__init__(message)
         self.file = file
         self.record = record
@@ -52,7 +68,8 @@ class CorruptError(TfarrowError, OSError):
 
 
 class DataError(TfarrowError, ValueError):
-    """A record is intact and does not fit: another kind of feature, more values than the column holds, no TFRecord."""
+    """Data is intact and does not fit: a feature of another kind than its column or of several kinds, more values than the
+    column holds, a file of another format, or, in writing, a value that no feature holds."""
 
 
 class LimitError(TfarrowError, ValueError):
@@ -76,8 +93,8 @@ class IoError(TfarrowError, OSError):
 
 
 class SqlError(TfarrowError, ValueError):
-    """A query is invalid, or fails while it runs."""
+    """A query or a condition is invalid or fails while it runs, or names a column that does not exist."""
 
 
 class TfarrowWarning(UserWarning):
-    """Records were skipped, or features have no column."""
+    """Records or files were skipped, shards are missing, features have no column, or values were changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._extras import need
@@ -11,18 +11,18 @@ from ._extras import need
 if TYPE_CHECKING:
     import polars as pl
 
-    from ._scan import Rows
+    from ._scan import Scan
 
 __all__ = ["condition_of", "lazy"]
 
 
-def lazy(rows: Rows) -> pl.LazyFrame:
+def lazy(rows: Scan) -> pl.LazyFrame:
     """A lazy frame of a scan. Queries of Polars read only the columns that they need, and conditions that compare columns with
     numbers and texts are evaluated while the records are read."""
-    pl = need("polars", "polars")
+    polars = need("polars", "polars")
     from polars.io.plugins import register_io_source
 
-    schema = pl.DataFrame(rows.limit(0)).schema
+    schema = polars.DataFrame(rows.limit(0)).schema
 
     def read(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
@@ -36,7 +36,7 @@ def lazy(rows: Rows) -> pl.LazyFrame:
             found = found.limit(n_rows)
         left = n_rows
         for batch in found.batches(batch_size):
-            frame = pl.DataFrame(batch._raw)
+            frame: pl.DataFrame = polars.DataFrame(batch._raw)
             # Polars does not look at the rows again, and the condition above may be weaker than the predicate.
             if predicate is not None:
                 frame = frame.filter(predicate)
@@ -62,15 +62,15 @@ def condition_of(predicate: pl.Expr, schema: pl.Schema) -> str | None:
     except Exception:
         # Predicates with Python functions have no JSON.
         return None
-    pl = need("polars", "polars")
-    kinds = {name: int if kind.is_integer() else str if kind == pl.String else None for name, kind in schema.items()}
+    text = need("polars", "polars").String
+    kinds = {name: int if kind.is_integer() else str if kind == text else None for name, kind in schema.items()}
     return _condition(tree, kinds)
 
 
 _COMPARISONS = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 
 
-def _condition(tree: Any, kinds: dict[str, type | None]) -> str | None:
+def _condition(tree: Any, kinds: Mapping[str, type | None]) -> str | None:
     match tree:
         case {"BinaryExpr": {"left": left, "op": "And", "right": right}}:
             parts = [part for part in (_condition(left, kinds), _condition(right, kinds)) if part is not None]

@@ -1,9 +1,9 @@
 """TFRecord in PyTorch.
 
->>> from torch.utils.data import DataLoader  # doctest: +SKIP
->>> dataset = tfarrow.torch.IterableDataset("shards/", batch_size=256)  # doctest: +SKIP
->>> for batch in DataLoader(dataset, batch_size=None, num_workers=2):  # doctest: +SKIP
-...     batch["label"]
+>>> from torch.utils.data import DataLoader
+>>> dataset = tfarrow.torch.IterableDataset("testdata/shards/", batch_size=64)
+>>> [len(batch["label"]) for batch in DataLoader(dataset, batch_size=None)]
+[50, 50, 50, 50]
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from ._extras import need
 if TYPE_CHECKING:
     from ._scan import Scan, Source
 
-torch = need("torch", "torch")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = need("torch", "torch")
 
 __all__ = ["IterableDataset"]
 
@@ -74,7 +77,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
         return self._division.count(self._ranks()[1])
 
     def _ranks(self) -> tuple[int, int]:
-        if self._rank is not None:
+        if self._rank is not None and self._world_size is not None:
             return self._rank, self._world_size
         distributed = torch.distributed
         if distributed.is_available() and distributed.is_initialized():

@@ -1,0 +1,215 @@
+"""The binary module of the package. It is not public: names and signatures change without notice.
+
+Functions release the GIL while they read, write and wait. They raise the exceptions of ``tfarrow.errors``, and
+``KeyboardInterrupt`` on Ctrl-C. ``options`` are keyword arguments of the public functions, by name; None is the default.
+``progress`` is called on the calling thread with the bytes done and the bytes in all, which are 0 if unknown.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, final
+
+__all__ = [
+    "Memory",
+    "RawBatch",
+    "RawReport",
+    "RawSchema",
+    "RawStream",
+    "Source",
+    "__version__",
+    "convert",
+    "count",
+    "diff",
+    "repair",
+    "report",
+    "run_program",
+    "schema",
+    "schema_pbtxt",
+    "share",
+    "sql",
+    "stats",
+    "validate",
+    "verify",
+    "write",
+]
+
+__version__: str
+
+_Path: TypeAlias = str | PathLike[str]
+_Options: TypeAlias = dict[str, Any]
+_Progress: TypeAlias = Callable[[int, int], object] | None
+# The names of the columns to select, a number of first rows, or a condition in SQL.
+_Step: TypeAlias = list[str] | int | str
+
+# The parts of a column. The first item is the kind:
+#   "numbers": the name of a dtype of numpy, the values, valid
+#   "bytes":   whether the values are UTF-8, all bytes, offsets, valid
+#   "list":    offsets, valid, the parts of the items
+#   "fixed":   the number of items of a row, valid, the parts of the items
+# Offsets are int64, begin at 0, and are one more than the rows. `valid` has one byte (0 or 1) for each row; it is None if no
+# row is null.
+_Numbers: TypeAlias = tuple[Literal["numbers"], str, Memory, Memory | None]
+_Bytes: TypeAlias = tuple[Literal["bytes"], bool, Memory, Memory, Memory | None]
+_List: TypeAlias = tuple[Literal["list"], Memory, Memory | None, "_Parts"]
+_Fixed: TypeAlias = tuple[Literal["fixed"], int, Memory | None, "_Parts"]
+_Parts: TypeAlias = _Numbers | _Bytes | _List | _Fixed
+
+@final
+class Memory:
+    """Bytes of an Arrow array, which numpy borrows through the buffer protocol without a copy."""
+
+    def __len__(self) -> int:
+        """The number of bytes."""
+
+    if sys.version_info >= (3, 12):
+        # Earlier versions have the buffer protocol without this name.
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class RawBatch:
+    """A batch of rows. It is read as memory of numpy or as Arrow, not as both."""
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+
+    def parts(self, name: str) -> _Parts:
+        """The parts of a column. KeyError for an unknown name, TypeError for a type without a form in numpy."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+@final
+class RawStream:
+    """The rows of a query that runs. They are read once: in batches, or through Arrow's stream."""
+
+    def next_batch(self, rows: int | None = None) -> RawBatch | None:
+        """The next batch, of exactly ``rows`` rows or fewer at the end. None at the end, after which warnings are issued."""
+
+    def rest(self) -> RawBatch:
+        """All rows as one batch, after which warnings are issued."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Source:
+    """A data set and the options of its reading. Files are listed and the schema is inferred at the first use."""
+
+    def __new__(cls, sources: Sequence[_Path], options: _Options) -> Source: ...
+    def schema(self, steps: Sequence[_Step]) -> object:
+        """The schema of the rows after these steps, as an ``arrow_schema`` capsule."""
+
+    def columns(self, steps: Sequence[_Step]) -> list[str]:
+        """The names of the columns after these steps."""
+
+    def stream(self, steps: Sequence[_Step], batch_rows: int | None = None) -> RawStream:
+        """Starts to read the rows after these steps, in batches of at most ``batch_rows`` rows."""
+
+    def counts(self) -> list[int]:
+        """The number of records of each file, counted by their frames."""
+
+    def stream_of(
+        self, steps: Sequence[_Step], counts: Sequence[int], start: int, end: int, batch_rows: int
+    ) -> RawStream:
+        """Starts to read the records ``start`` to ``end`` of the files, which have these numbers of records."""
+
+    def fixed_lengths(self) -> list[tuple[str, int]]:
+        """The number of values of each row, for each column of numbers where all sampled records have the same number."""
+
+@final
+class RawReport:
+    """The result of an operation."""
+
+    @property
+    def json(self) -> str:
+        """The result as JSON."""
+
+    def text(self, width: int | None = None) -> str:
+        """The text of the program, with tables of at most ``width`` characters."""
+
+@final
+class RawSchema:
+    """The inferred schema of a data set."""
+
+    @property
+    def num_records(self) -> int:
+        """The number of records that were read."""
+
+    def text(
+        self,
+        format: Literal["table", "json", "arrow", "python", "rust", "sql", "features-json"] = "table",
+        width: int | None = None,
+    ) -> str:
+        """The schema in a format of the program."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+def sql(query: str, tables: dict[str, Any], options: _Options, batch_rows: int | None = None) -> RawStream:
+    """Runs statements, and returns the rows of the last one. ``tables`` have ``__arrow_c_stream__``."""
+
+def write(data: object, target: str, options: _Options) -> int:
+    """Writes the rows of an object with ``__arrow_c_stream__``, and returns the number of records."""
+
+def schema(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> RawSchema:
+    """Infers the schema of a data set."""
+
+def count(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> list[tuple[Path, int]]:
+    """The path of each file and its number of records."""
+
+def stats(
+    sources: Sequence[_Path], options: _Options, by: str | None = None, progress: _Progress = None
+) -> tuple[RawReport, bytes]:
+    """Statistics, and the message ``DatasetFeatureStatisticsList``."""
+
+def schema_pbtxt(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> str:
+    """The schema that TensorFlow Data Validation would infer, in text format."""
+
+def validate(
+    sources: Sequence[_Path], against: Mapping[str, Any], options: _Options, progress: _Progress = None
+) -> tuple[RawReport, bool, str]:
+    """The anomalies, whether there are any, and a schema that accepts the data, in text format."""
+
+def report(
+    sources: Sequence[_Path],
+    against: Mapping[str, Any],
+    options: _Options,
+    title: str | None = None,
+    examples: int = 24,
+    progress: _Progress = None,
+) -> str:
+    """The report page as HTML."""
+
+def verify(
+    sources: Sequence[_Path], options: _Options, max_faults: int = 10_000, progress: _Progress = None
+) -> tuple[RawReport, bool]:
+    """The faults, and whether there are none."""
+
+def convert(sources: Sequence[_Path], dest: _Path, options: _Options, progress: _Progress = None) -> RawReport:
+    """Converts a data set."""
+
+def repair(sources: Sequence[_Path], dest: _Path, options: _Options, progress: _Progress = None) -> RawReport:
+    """Copies the valid records of TFRecord files."""
+
+def diff(
+    left: Sequence[_Path],
+    right: Sequence[_Path],
+    options: _Options,
+    max_differences: int = 10,
+    progress: _Progress = None,
+) -> tuple[RawReport, bool]:
+    """The differences of two data sets, and whether there are none."""
+
+def share(
+    records: int, batch_size: int, ranks: int, workers: int, drop_last: bool, rank: int, worker: int
+) -> tuple[int, int, list[int]]:
+    """The records of a worker of a rank: the first, the one after the last, and the number of records of each batch."""
+
+def run_program(args: Sequence[str]) -> int:
+    """Runs a command line, whose first word is the name of the program, and returns its exit status."""
