@@ -23,17 +23,20 @@ pub struct UnknownFeatures {
 /// Maximum number of names in a message.
 const MAX_LISTED: usize = 10;
 
+impl UnknownFeatures {
+    /// Returns the number of the features and the first of their names, without a remedy.
+    pub fn description(&self) -> String {
+        let features = if self.names.len() == 1 { "feature has" } else { "features have" };
+        let names: Vec<_> = self.names.iter().take(MAX_LISTED).map(|name| format!("{name:?}")).collect();
+        let more = if self.names.len() > MAX_LISTED { ", .." } else { "" };
+        format!("{} {features} no column: {}{more}", self.names.len(), names.join(", "))
+    }
+}
+
+/// The description, with a remedy in SQL if the schema was inferred from a sample.
 impl fmt::Display for UnknownFeatures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let features = if self.names.len() == 1 { "feature has" } else { "features have" };
-        write!(f, "{} {features} no column: ", self.names.len())?;
-        for (index, name) in self.names.iter().take(MAX_LISTED).enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{name:?}")?;
-        }
-        if self.names.len() > MAX_LISTED {
-            write!(f, ", ..")?;
-        }
+        f.write_str(&self.description())?;
         match &self.sample {
             Some(sample) => write!(f, "; the schema was inferred from {sample}: {SAMPLE_ALL}"),
             None => Ok(()),

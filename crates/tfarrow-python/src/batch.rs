@@ -41,6 +41,11 @@ impl RawBatch {
         Self { batch, is_own, lent: Mutex::new(Lent::No) }
     }
 
+    /// The batch itself.
+    pub(crate) fn into_batch(self) -> RecordBatch {
+        self.batch
+    }
+
     /// Claims the memory for a use. Returns whether numpy may write to it.
     fn lend(&self, to: Lent) -> PyResult<bool> {
         let mut lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +105,7 @@ impl RawBatch {
 /// ("numbers", dtype, memory, valid)              one value a row; dtype is a name of numpy
 /// ("bytes", is_text, memory, offsets, valid)     bytes of row i: memory[offsets[i]:offsets[i + 1]]
 /// ("list", offsets, valid, parts)                items of row i: offsets[i] to offsets[i + 1] of the parts
-/// ("fixed", width, valid, parts)                 items of row i: i * width to (i + 1) * width of the parts
+/// ("fixed", rows, width, valid, parts)           items of row i: i * width to (i + 1) * width of the parts
 /// ```
 ///
 /// Offsets are memory of int64 that begin at 0. `valid` is memory of one byte for each row, or None if no row is null.
@@ -123,7 +128,7 @@ fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<
         DataType::FixedSizeList(_, width) => {
             let (list, width) = (array.as_fixed_size_list(), *width as usize);
             let items = list.values().slice(list.value_offset(0) as usize, list.len() * width);
-            tuple(py, ("fixed", width, valid, parts(py, &items, is_writable)?))
+            tuple(py, ("fixed", list.len(), width, valid, parts(py, &items, is_writable)?))
         }
         other => match dtype(other) {
             Some(dtype) => {

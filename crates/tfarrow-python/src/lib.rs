@@ -59,6 +59,7 @@ fn share(
     (share.records.start, share.records.end, share.batches)
 }
 
+/// The binary module of the package `tfarrow`. Its names may change; those of the package are in `tfarrow`.
 #[pymodule]
 mod _tfarrow {
     #[pymodule_export]
@@ -78,7 +79,7 @@ mod _tfarrow {
         query::sql,
         run_program, share,
         source::Source,
-        stream::RawStream,
+        stream::{RawStream, RawTable},
         write::write,
     };
 

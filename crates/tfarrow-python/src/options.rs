@@ -11,7 +11,7 @@ use tfarrow_codec::{Limit, Limits, NamedValue, RecordType, parse_name};
 use tfarrow_datafusion::TfRecordOptions;
 use tfarrow_dataset::{InferOptions, ReadOptions, Sample};
 
-use crate::errors::{failed, usage};
+use crate::errors::usage;
 
 /// How a data set is read.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl ReadingOptions {
                 self.memory_limit = Some(value.extract().map_err(|_| expected())?);
             }
             "limits" => self.table.limits = limits(value)?,
-            "sample" => self.put("sample_records", value)?,
+            "sample" => self.table.sample = sample(value.py(), value)?,
             name => self.put(name, value)?,
         }
         Ok(())
@@ -116,5 +116,5 @@ pub(crate) fn record_type(py: Python<'_>, name: Option<&str>) -> PyResult<Option
 
 /// The records that columns are inferred from.
 pub(crate) fn sample(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Sample> {
-    Sample::from_str(&text(value)?).map_err(|e| failed(py, e))
+    Sample::from_str(&text(value)?).map_err(|e| usage(py, &format!("sample: {e}")))
 }

@@ -15,12 +15,13 @@ use datafusion::{
 };
 use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_datafusion::{QueryLimits, explain_missing_column, statements, with_headings};
+use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, statements, with_headings};
 
 use crate::{
     capsule::import_stream,
+    errors::usage,
     options::ReadingOptions,
-    rows::{QueryError, Rows, Running},
+    rows::{QueryError, Rows, Running, Wording},
     stream::RawStream,
 };
 
@@ -38,25 +39,30 @@ pub(crate) fn sql(
     batch_rows: Option<usize>,
 ) -> PyResult<RawStream> {
     let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(options)?) };
-    let tables = tables.iter().map(|(name, table)| Ok((name.extract()?, PythonTable::new(&table)?)));
-    let tables = tables.collect::<PyResult<Vec<(String, PythonTable)>>>()?;
-    start(py, &running, query, tables).map(RawStream::new)
+    let table = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let name: String = name.extract()?;
+        let table = PythonTable::new(&name, &object)?;
+        Ok((name, table))
+    };
+    let tables = tables.iter().map(table).collect::<PyResult<_>>()?;
+    start(py, &running, Wording::Sql, query, tables).map(RawStream::new)
 }
 
 /// Starts statements over these tables.
 pub(crate) fn start(
     py: Python<'_>,
     running: &Running,
+    wording: Wording,
     query: String,
     tables: Vec<(String, PythonTable)>,
 ) -> PyResult<Rows> {
-    let plan = move |context: SessionContext| async move {
+    let plan = move |context: SessionContext, _: OnNotice| async move {
         run(&context, &query, tables).await.map_err(|error| {
             let hint = explain_missing_column(&error, &context);
             QueryError { error, hint }
         })
     };
-    py.detach(|| Rows::start(running, false, plan)).map_err(|error| error.raise(py, false))
+    py.detach(|| Rows::start(running, wording, plan)).map_err(|error| error.raise(py, wording))
 }
 
 async fn run(
@@ -96,8 +102,13 @@ pub(crate) struct PythonTable {
 
 impl PythonTable {
     /// # Errors
-    /// TypeError for an object without a stream, and errors of the object.
-    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// UsageError for an object without a stream, and errors of the object.
+    pub(crate) fn new(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if !object.hasattr("__arrow_c_stream__")? {
+            let found = object.get_type().name()?;
+            let why = format!("table {name}: found {found}, expected an object with __arrow_c_stream__");
+            return Err(usage(object.py(), &why));
+        }
         let first = import_stream(object)?;
         Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)) })
     }

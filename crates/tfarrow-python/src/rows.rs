@@ -28,7 +28,7 @@ use datafusion::{
 };
 use futures::StreamExt;
 use pyo3::prelude::*;
-use tfarrow_datafusion::{Cancellation, Notice, SessionOptions, TfRecordOptions, session_context};
+use tfarrow_datafusion::{Cancellation, Notice, OnNotice, SessionOptions, TfRecordOptions, session_context};
 use tfarrow_dataset::DamageReport;
 use tokio::runtime::{Builder, Runtime};
 
@@ -52,6 +52,15 @@ pub(crate) struct Running {
     pub(crate) batch_rows: Option<usize>,
     /// Maximum bytes of sorts, joins and groups.
     pub(crate) memory_limit: Option<usize>,
+}
+
+/// The syntax of remedies in errors and warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wording {
+    /// Arguments of the package.
+    Arguments,
+    /// Statements and options of SQL.
+    Sql,
 }
 
 /// The warnings of a query, which its threads gather.
@@ -99,11 +108,11 @@ impl<E: Into<QueryError>> From<E> for RowsError {
 }
 
 impl RowsError {
-    /// The exception, with remedies that options of the package word if `is_scan`.
-    pub(crate) fn raise(self, py: Python<'_>, is_scan: bool) -> PyErr {
+    /// The exception.
+    pub(crate) fn raise(self, py: Python<'_>, wording: Wording) -> PyErr {
         match self {
             Self::Interrupted(error) => error,
-            Self::Failed(QueryError { error, .. }) if is_scan => errors::failed_scan(py, error),
+            Self::Failed(QueryError { error, .. }) if wording == Wording::Arguments => errors::failed_scan(py, error),
             Self::Failed(QueryError { error, hint }) => errors::failed_sql(py, error, hint.as_deref()),
             Self::Bug => bug(),
         }
@@ -117,7 +126,7 @@ pub(crate) struct Rows {
     runtime: Option<Runtime>,
     cancellation: Cancellation,
     notices: Arc<Mutex<Notices>>,
-    is_scan: bool,
+    wording: Wording,
     /// The time of the last check for signals.
     checked: Instant,
 }
@@ -129,8 +138,8 @@ impl Rows {
     /// An invalid query, and an interrupt.
     pub(crate) fn start<F>(
         running: &Running,
-        is_scan: bool,
-        plan: impl FnOnce(SessionContext) -> F + Send + 'static,
+        wording: Wording,
+        plan: impl FnOnce(SessionContext, OnNotice) -> F + Send + 'static,
     ) -> Result<Self, RowsError>
     where
         F: Future<Output = Result<SendableRecordBatchStream, QueryError>> + Send,
@@ -142,11 +151,12 @@ impl Rows {
             config = config.with_batch_size(rows);
         }
         let gathered = Arc::clone(&notices);
+        let on_notice: OnNotice = Arc::new(move |notice| gather(&gathered, notice, wording));
         let context = session_context(SessionOptions {
             config,
             tables: running.tables.clone(),
             memory_limit: running.memory_limit,
-            on_notice: Some(Arc::new(move |notice: &Notice| gather(&gathered, notice))),
+            on_notice: Some(Arc::clone(&on_notice)),
             cancellation: cancellation.clone(),
             ..SessionOptions::default()
         })?;
@@ -160,14 +170,14 @@ impl Rows {
         // A batch waits in the channel while the consumer works on the one before.
         let (batch_sender, batches) = sync_channel(1);
         let handle = runtime.handle().clone();
-        runtime.spawn_blocking(move || handle.block_on(send(plan(context), schema_sender, batch_sender)));
+        runtime.spawn_blocking(move || handle.block_on(send(plan(context, on_notice), schema_sender, batch_sender)));
         let mut rows = Self {
             schema: SchemaRef::new(arrow_schema::Schema::empty()),
             batches: Some(batches),
             runtime: Some(runtime),
             cancellation,
             notices,
-            is_scan,
+            wording,
             checked: Instant::now(),
         };
         rows.schema = rows.receive(&schema)?.ok_or(RowsError::Bug)??;
@@ -178,9 +188,9 @@ impl Rows {
         &self.schema
     }
 
-    /// Whether the remedies of errors are options of a scan, as opposed to SQL.
-    pub(crate) fn is_scan(&self) -> bool {
-        self.is_scan
+    /// The syntax of the remedies in its errors.
+    pub(crate) fn wording(&self) -> Wording {
+        self.wording
     }
 
     /// The next batch; `None` at the end. May be called with or without the GIL, which it takes only to check for signals.
@@ -232,11 +242,17 @@ impl Drop for Rows {
     }
 }
 
-fn gather(notices: &Mutex<Notices>, notice: &Notice) {
+fn gather(notices: &Mutex<Notices>, notice: &Notice, wording: Wording) {
     let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
     match notice {
         Notice::Skipped(skipped) => notices.skipped.merge(skipped.clone()),
-        Notice::UnknownFeatures(unknown) => notices.others.push(unknown.to_string()),
+        Notice::UnknownFeatures(unknown) => notices.others.push(match (&unknown.sample, wording) {
+            (Some(sample), Wording::Arguments) => {
+                let remedy = "sample=\"all\" infers it from all records";
+                format!("{}; the schema was inferred from {sample}: {remedy}", unknown.description())
+            }
+            _ => unknown.to_string(),
+        }),
     }
 }
 
@@ -277,7 +293,7 @@ impl ForeignRows {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let is_scan = self.rows.is_scan();
+        let wording = self.rows.wording();
         // A panic may not cross the C interface.
         let next = catch_unwind(AssertUnwindSafe(|| self.rows.next())).unwrap_or(Err(RowsError::Bug));
         match next {
@@ -290,7 +306,7 @@ impl ForeignRows {
             Err(error) => {
                 let text = Python::try_attach(|py| {
                     let is_interrupt = matches!(error, RowsError::Interrupted(_));
-                    let text = text_of(py, &error.raise(py, is_scan));
+                    let text = text_of(py, &error.raise(py, wording));
                     if is_interrupt {
                         // The consumer makes an exception of its own from the text. The signal is delivered again, so that
                         // KeyboardInterrupt replaces it.
@@ -349,7 +365,6 @@ pub(crate) fn warn_all(py: Python<'_>, texts: &[String]) -> PyResult<()> {
     if texts.is_empty() {
         return Ok(());
     }
-    let class = py.import("tfarrow.errors")?.getattr("TfarrowWarning")?;
-    let warn = py.import("warnings")?.getattr("warn")?;
-    texts.iter().try_for_each(|text| warn.call1((text, &class)).map(drop))
+    let warn = py.import("tfarrow._warn")?.getattr("warn")?;
+    texts.iter().try_for_each(|text| warn.call1((text,)).map(drop))
 }

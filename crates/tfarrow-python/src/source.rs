@@ -7,7 +7,7 @@ use std::{
 
 use datafusion::{
     catalog::TableProvider,
-    common::Column,
+    common::{Column, plan_err},
     error::Result,
     execution::SendableRecordBatchStream,
     logical_expr::Expr,
@@ -18,15 +18,16 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use tfarrow_convert::count;
-use tfarrow_datafusion::TfRecordTable;
-use tfarrow_dataset::{Inferred, Shard, infer_with, resolve};
+use tfarrow_datafusion::{OnNotice, TfRecordTable};
+use tfarrow_dataset::{FormatFilter, Inferred, Shard, infer_with};
 
 use crate::{
     capsule::export_schema,
     errors::{failed, failed_scan},
     interrupt::{Pass, watch},
+    jobs::Found,
     options::ReadingOptions,
-    rows::{Rows, Running},
+    rows::{Rows, Running, Wording},
     stream::RawStream,
 };
 
@@ -140,8 +141,12 @@ impl Source {
         batch_rows: Option<usize>,
     ) -> PyResult<Rows> {
         let running = Running { batch_rows, ..Running::of(&self.options) };
-        let plan = move |context: SessionContext| async move { Ok(scan(context, table, steps).await?) };
-        py.detach(|| Rows::start(&running, true, plan)).map_err(|error| error.raise(py, true))
+        let plan = move |context: SessionContext, on_notice: OnNotice| async move {
+            let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
+            Ok(scan(context, table, steps).await?)
+        };
+        let rows = py.detach(|| Rows::start(&running, Wording::Arguments, plan));
+        rows.map_err(|error| error.raise(py, Wording::Arguments))
     }
 }
 
@@ -154,22 +159,19 @@ pub(crate) fn inferred(
 ) -> PyResult<(Vec<Shard>, Inferred)> {
     let pass = Pass::default();
     let work = || -> Result<_, tfarrow_dataset::Error> {
-        let mut shards = resolve(sources)?;
-        shards.iter_mut().try_for_each(Shard::spool)?;
-        pass.expect(shards.iter().map(|shard| shard.size).sum());
-        let inferred = infer_with(&shards, &options.infer(), &|bytes, _| pass.add(bytes))?;
-        Ok((shards, inferred))
+        let found = Found::of(sources, FormatFilter::Any, Shard::spool)?;
+        pass.expect(found.bytes());
+        let inferred = infer_with(&found.shards, &options.infer(), &|bytes, _| pass.add(bytes))?;
+        Ok((found, inferred))
     };
-    watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))
+    let (found, inferred) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    found.warn(py)?;
+    Ok((found.shards, inferred))
 }
 
 /// Plans a scan.
-async fn scan(
-    context: SessionContext,
-    table: Arc<TfRecordTable>,
-    steps: Vec<Step>,
-) -> Result<SendableRecordBatchStream> {
-    let mut frame = context.read_table(table)?;
+async fn scan(context: SessionContext, table: TfRecordTable, steps: Vec<Step>) -> Result<SendableRecordBatchStream> {
+    let mut frame = context.read_table(Arc::new(table))?;
     for step in steps {
         frame = apply(frame, step)?;
     }
@@ -178,7 +180,12 @@ async fn scan(
 
 fn apply(frame: DataFrame, step: Step) -> Result<DataFrame> {
     match step {
-        Step::Select(names) => frame.select(names.iter().map(|name| column(name))),
+        Step::Select(names) => {
+            if let Some((_, twice)) = names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+                return plan_err!("the column {twice:?} is selected twice");
+            }
+            frame.select(names.iter().map(|name| column(name)))
+        }
         Step::Limit(rows) => frame.limit(0, Some(rows)),
         Step::Where(condition) => {
             let condition = frame.parse_sql_expr(&condition)?;

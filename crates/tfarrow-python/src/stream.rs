@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::SchemaRef;
 use datafusion::error::DataFusionError;
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyCapsule};
 use tfarrow_loader::Rebatch;
@@ -10,7 +11,7 @@ use tfarrow_loader::Rebatch;
 use crate::{
     batch::RawBatch,
     capsule::{export_schema, export_stream},
-    rows::{ForeignRows, Rows, RowsError, warn},
+    rows::{ForeignRows, Rows, RowsError, Wording, warn},
 };
 
 /// The rows of a query that has started. They can be read once.
@@ -72,6 +73,19 @@ impl RawStream {
         export_stream(py, Box::new(ForeignRows::new(rows)))
     }
 
+    /// All rows, after which warnings are issued.
+    fn read_all(&self, py: Python<'_>) -> PyResult<RawTable> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch(py, None)? {
+            batches.push(batch.into_batch());
+        }
+        let schema = self.with(py, |state| match state {
+            State::Batches(batches) => Ok(batches.rows.schema().clone()),
+            State::New(_) | State::Gone => Err(gone()),
+        })?;
+        Ok(RawTable { schema, batches })
+    }
+
     /// All rows as one batch, after which warnings are issued.
     fn rest(&self, py: Python<'_>) -> PyResult<RawBatch> {
         Ok(match self.next_batch(py, Some(usize::MAX))? {
@@ -94,14 +108,14 @@ impl RawStream {
     /// at the end, after which warnings are issued.
     #[pyo3(signature = (rows=None))]
     fn next_batch(&self, py: Python<'_>, rows: Option<usize>) -> PyResult<Option<RawBatch>> {
-        let is_scan = self.with(py, |state| {
+        let wording = self.with(py, |state| {
             if let State::New(_) = state
                 && let State::New(new) = std::mem::replace(state, State::Gone)
             {
                 *state = State::Batches(Box::new(Batches { rows: new, rebatch: Rebatch::default(), ended: false }));
             }
             match state {
-                State::Batches(batches) => Ok(batches.rows.is_scan()),
+                State::Batches(batches) => Ok(batches.rows.wording()),
                 State::New(_) | State::Gone => Err(gone()),
             }
         })?;
@@ -110,7 +124,7 @@ impl RawStream {
             State::New(_) | State::Gone => Err(gone()),
         })?;
         match next {
-            Ok(Some(batch)) => Ok(Some(RawBatch::new(batch, is_scan))),
+            Ok(Some(batch)) => Ok(Some(RawBatch::new(batch, wording == Wording::Arguments))),
             Ok(None) => {
                 let (skipped, others) = self.with(py, |state| match state {
                     State::Batches(batches) => Ok(batches.rows.take_notices()),
@@ -119,7 +133,7 @@ impl RawStream {
                 warn(py, &skipped, &others)?;
                 Ok(None)
             }
-            Err(error) => Err(error.raise(py, is_scan)),
+            Err(error) => Err(error.raise(py, wording)),
         }
     }
 }
@@ -147,4 +161,29 @@ impl Batches {
 
 fn gone() -> PyErr {
     PyValueError::new_err("the stream was read: make a new one from the scan")
+}
+
+/// Rows in memory, which other packages read without a copy.
+#[pyclass(frozen, module = "tfarrow._tfarrow")]
+pub(crate) struct RawTable {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+#[pymethods]
+impl RawTable {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_schema(py, &self.schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let batches = self.batches.clone().into_iter().map(Ok);
+        export_stream(py, Box::new(RecordBatchIterator::new(batches, self.schema.clone())))
+    }
 }

@@ -10,7 +10,7 @@ use tfarrow_datafusion::TfRecordOptions;
 use crate::{
     options::{ReadingOptions, text},
     query::{PythonTable, start},
-    rows::Running,
+    rows::{Running, Wording},
 };
 
 /// The name of the table with the rows to write.
@@ -39,9 +39,10 @@ pub(crate) fn write(
     let options = if given.is_empty() { String::new() } else { format!(" OPTIONS ({})", given.join(", ")) };
     let query = format!("COPY {DATA} TO {} STORED AS TFRECORD{options}", quoted(target));
     let running = Running::of(&ReadingOptions::of(&PyDict::new(py))?);
-    let mut rows = start(py, &running, query, vec![(DATA.to_owned(), PythonTable::new(data)?)])?;
+    let mut rows =
+        start(py, &running, Wording::Arguments, query, vec![(DATA.to_owned(), PythonTable::new(DATA, data)?)])?;
     let mut written = 0;
-    while let Some(batch) = py.detach(|| rows.next()).map_err(|error| error.raise(py, false))? {
+    while let Some(batch) = py.detach(|| rows.next()).map_err(|error| error.raise(py, Wording::Arguments))? {
         written += counted(&batch);
     }
     Ok(written)

@@ -59,7 +59,7 @@ use crate::{
 /// assert!(context.sql("SELECT * FROM scalar").await?.count().await? > 0);
 /// # Ok(()) }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TfRecordTable {
     files: TableFiles,
     columns: Arc<Columns>,
@@ -192,17 +192,7 @@ impl TfRecordTable {
             }
             start += count;
         }
-        Ok(Self {
-            files: TableFiles::Fixed(files),
-            columns: Arc::clone(&self.columns),
-            partitions: self.partitions.clone(),
-            schema: Arc::clone(&self.schema),
-            options: self.options.clone(),
-            defaults: self.defaults.clone(),
-            provenance: Arc::clone(&self.provenance),
-            notices: Arc::clone(&self.notices),
-            ranges: Some(ranges),
-        })
+        Ok(Self { files: TableFiles::Fixed(files), ranges: Some(ranges), ..self.clone() })
     }
 
     /// The files of the table, if their list is fixed.

@@ -44,15 +44,15 @@ impl RawReport {
 }
 
 /// The shards of sources, and what else was found there.
-struct Found {
-    shards: Vec<Shard>,
+pub(crate) struct Found {
+    pub(crate) shards: Vec<Shard>,
     skipped_files: SkippedFiles,
     missing: Vec<MissingShards>,
 }
 
 impl Found {
     /// Finds the shards of sources that have a format. `spool` copies those that cannot be read as they are.
-    fn of(
+    pub(crate) fn of(
         sources: &[PathBuf],
         filter: FormatFilter,
         spool: impl Fn(&mut Shard) -> tfarrow_dataset::Result<()>,
@@ -62,12 +62,12 @@ impl Found {
         Ok(Self { shards, skipped_files, missing })
     }
 
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.size).sum()
     }
 
     /// Warns of files that may contain data and were skipped, and of missing shards.
-    fn warn(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
         warn_files(py, &self.skipped_files, &self.missing)
     }
 }
