@@ -64,10 +64,12 @@ class Batch(Mapping):
         length = self._lengths.get(name)
         found = column(parts, length, fill)
         if length is not None and isinstance(found, Ragged):
-            row = next(row for row, items in enumerate(found.lengths) if items != length)
+            # A value that is filled in makes rows longer, and not shorter.
+            row = next(row for row, items in enumerate(found.lengths) if items != length and (fill is None or items > length))
+            remedy = f"fill={{{name!r}: value}} fills it in, or " if found.lengths[row] < length else ""
             raise DataError(
                 f"column {name!r}: row {row} of the batch has {found.lengths[row]} values; all sampled records have {length}; "
-                f"fill={{{name!r}: value}} fills it in, or sample=\"all\" infers the form from all records",
+                f'{remedy}sample="all" infers the form from all records',
                 feature=name,
             )
         return found

@@ -112,7 +112,7 @@ class Ragged:
             raise TypeError("only numbers can be filled: these are " + type(self.values).__name__)
         lengths = self.lengths
         width = int(lengths.max(initial=0)) if width is None else width
-        dense = np.full((len(self), width), fill, dtype=self.values.dtype)
+        dense = np.full((len(self), width), _filler(fill, self.values.dtype))
         places = np.arange(width) < np.minimum(lengths, width)[:, None]
         items = np.arange(width) + self.offsets[:-1, None]
         dense[places] = self.values[items[places]]
@@ -120,14 +120,17 @@ class Ragged:
 
     def tolist(self) -> list:
         """Copies the rows to lists; None where a row has no list."""
-        return [None if row is None else row.tolist() if hasattr(row, "tolist") else _plain(row) for row in self]
+        return [None if row is None else _plain(row) for row in self]
 
     def __repr__(self) -> str:
         return f"Ragged({len(self)} rows, {len(self.values)} values)"
 
 
 def _plain(row):
-    return [bytes(item) if isinstance(item, memoryview) else item for item in row]
+    """The items of a row of a ragged column, which are an ndarray or a list, as a list of plain values and lists."""
+    if hasattr(row, "tolist"):
+        return row.tolist()
+    return [bytes(item) if isinstance(item, memoryview) else item if item is None or isinstance(item, str) else _plain(item) for item in row]
 
 
 def column(parts: tuple, length: int | None, fill: Any = None):
@@ -164,7 +167,7 @@ def _numbers(values, valid, length, fill):
     if valid is None and (length == 1 or fill is not None):
         return values
     if fill is not None:
-        return np.where(valid, values, np.asarray(fill, dtype=values.dtype))
+        return np.where(valid, values, _filler(fill, values.dtype))
     if valid is None:
         return Ragged(values, np.arange(len(values) + 1, dtype="int64"))
     # A row without a value has no item.
@@ -181,9 +184,19 @@ def _lists(values, offsets, valid, length, fill):
         return ragged
     if length is not None and valid is None and (np.diff(offsets) == length).all():
         return values.reshape(len(ragged), length)
-    if fill is not None:
+    if fill is not None and (length is None or ragged.lengths.max(initial=0) <= length):
         return ragged.dense(fill, length)
     return ragged
+
+
+def _filler(fill, dtype):
+    """A value to fill in, which numbers of this type can have."""
+    import numpy as np
+
+    filler = np.asarray(fill, dtype=dtype)
+    if filler.ndim or (dtype.kind != "f" and filler != fill):
+        raise ValueError(f"fill: {fill!r} is no {dtype}; a dict gives each column a value of its own")
+    return filler
 
 
 def _array(memory, dtype):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -85,11 +86,12 @@ class Rows:
     def to_arrow(self) -> pa.Table:
         """Reads all rows into a table of pyarrow."""
         pa = need("pyarrow", "pyarrow")
-        return pa.RecordBatchReader.from_stream(self).read_all()
+        return pa.Table.from_batches([pa.record_batch(raw) for raw in self._gathered()])
 
     def to_polars(self) -> pl.DataFrame:
         """Reads all rows into a data frame of Polars."""
-        return need("polars", "polars").DataFrame(self)
+        pl = need("polars", "polars")
+        return pl.concat([pl.DataFrame(raw) for raw in self._gathered()], rechunk=False)
 
     def to_pandas(self) -> pd.DataFrame:
         """Reads all rows into a data frame of pandas. Bytes are ``bytes``, lists are ndarrays, and missing values are NaN or
@@ -104,6 +106,13 @@ class Rows:
     def to_torch(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
         """Reads all rows into tensors, in the forms of :meth:`Batch.to_torch`."""
         return self._whole(fill).to_torch()
+
+    def _gathered(self) -> list[_tfarrow.RawBatch]:
+        """All rows in at least one batch. They are read here, so that errors are those of this package."""
+        stream, gathered = self._stream(), []
+        while (raw := stream.next_batch()) is not None:
+            gathered.append(raw)
+        return gathered or [stream.rest()]
 
     def _whole(self, fill) -> Batch:
         stream = self._stream()
@@ -141,10 +150,13 @@ class Scan(Rows):
     def where(self, condition: str) -> Scan:
         """The rows for which a condition in SQL is true, such as ``"price > 40 AND city = 'Oslo'"``. It is evaluated while
         the records are read. Names with capitals, dots or slashes need double quotes."""
+        if not isinstance(condition, str):
+            raise TypeError(f"where: expected a condition in SQL, found {type(condition).__name__}")
         return self._with(condition)
 
     def limit(self, rows: int) -> Scan:
         """The first rows."""
+        rows = operator.index(rows)
         if rows < 0:
             raise ValueError(f"limit: expected a number from 0, found {rows}")
         return self._with(rows)
@@ -160,8 +172,9 @@ class Scan(Rows):
         return self._raw.columns(list(self._steps))
 
     def count(self) -> int:
-        """The number of rows. Without conditions, records are counted by their frames, and not decoded."""
-        if not any(isinstance(step, str) for step in self._steps):
+        """The number of rows. Without conditions and ``on_error="skip"``, records are counted by their frames, and not
+        decoded."""
+        if not self.skips_errors and not any(isinstance(step, str) for step in self._steps):
             from ._jobs import count
 
             rows = count(self._source, **{name: self._options[name] for name in _COUNTING if name in self._options})
@@ -315,6 +328,9 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
     >>> tfarrow.sql("SELECT city, avg(price) AS mean FROM 'testdata/shards/' GROUP BY city ORDER BY city LIMIT 1").to_pylist()
     [{'city': 'Hamburg', 'mean': 41.5}]
     """
+    for name, table in tables.items():
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(f"table {name}: expected an object with __arrow_c_stream__, found {type(table).__name__}")
     given = {"bytes_type": "binary", **(options or {})}
     if memory_limit is not None:
         given["memory_limit"] = memory_limit
