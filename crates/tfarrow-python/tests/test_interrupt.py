@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import tfarrow
 from interrupted import OPERATIONS
 from support import example, write_repeated
 
@@ -41,7 +42,8 @@ DUCKDB = pytest.mark.xfail(
 )
 # The thread that reads the object of Python ends after the call, and Python ends the process if it exits before.
 OUTLIVES = pytest.mark.xfail(strict=False, reason="a thread that runs Python code outlives an interrupted query")
-MARKS = {"duckdb of two threads": DUCKDB, "sql of pyarrow": OUTLIVES, "write of pyarrow": OUTLIVES}
+SILENT = pytest.mark.xfail(strict=True, reason="Polars looks for a signal after each batch, and a condition may let none pass")
+MARKS = {"polars lazy filter": SILENT, "duckdb of two threads": DUCKDB, "sql of pyarrow": OUTLIVES, "write of pyarrow": OUTLIVES}  # fmt: skip
 
 
 @pytest.mark.parametrize("operation", [pytest.param(name, marks=MARKS.get(name, ())) for name in OPERATIONS])
@@ -67,6 +69,7 @@ def test_interrupt(operation, data, tmp_path):
     # DuckDB handles the signal itself, as in queries without any stream, and raises a RuntimeError.
     assert classes[-1] == "KeyboardInterrupt" or (operation.startswith("duckdb") and "Query interrupted" in out)
     assert ends[-1] - sent < ALLOWED, out
-    # No output has its name.
-    outputs = [path for path in tmp_path.rglob("*") if path.is_file() and "links" not in path.parts]
-    assert [path for path in outputs if not path.name.startswith(".")] == []
+    # An output that has its name is complete.
+    outputs = [path for path in tmp_path.rglob("*.*") if path.is_file() and "links" not in path.parts]
+    for path in outputs:
+        assert path.name.startswith(".") or tfarrow.count(path) == tfarrow.count(data), path

@@ -213,7 +213,10 @@ class Scan(Rows):
         return self._raw.schema(list(self._steps))
 
     def _lengths(self) -> dict[str, int]:
-        return dict(self._raw.fixed_lengths())
+        wanted = self._options.get("metadata_columns") or ()
+        wanted = wanted.split(",") if isinstance(wanted, str) else wanted
+        places = {name: 1 for name in ("_record", "_offset") if name in wanted or "all" in wanted}
+        return places | dict(self._raw.fixed_lengths())
 
     def __reduce__(self):
         return (Scan, (self._source, self._options, self._steps))
