@@ -81,8 +81,10 @@ impl SchemaProvenance {
     /// numbers.
     pub(crate) fn fixed_length(&self, field: &Field) -> Option<u64> {
         let source = self.source()?;
-        if !matches!(role_of(field), None | Some(Role::Feature | Role::Context)) {
-            return None;
+        match role_of(field) {
+            None | Some(Role::Feature | Role::Context) => {}
+            Some(Role::Index | Role::Offset) => return Some(1),
+            Some(Role::Sequence | Role::Record | Role::Unset | Role::Exact) => return None,
         }
         let name = field.metadata().get(FEATURE).unwrap_or(field.name());
         let mut features = features(source, name).filter(|feature| feature.role != Role::Sequence);

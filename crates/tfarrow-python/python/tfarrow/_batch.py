@@ -82,10 +82,12 @@ class Batch(Mapping[str, Any]):
         length = self._lengths.get(name)
         found = column(parts, length, fill)
         if length is not None and isinstance(found, Ragged):
-            row = next(row for row, items in enumerate(found.lengths) if items != length)
+            # A value that is filled in makes rows longer, and not shorter.
+            row = next(row for row, items in enumerate(found.lengths) if items != length and (fill is None or items > length))
+            remedy = f"fill={{{name!r}: value}} fills it in, or " if found.lengths[row] < length else ""
             raise DataError(
                 f"column {name!r}: row {row} of the batch has {found.lengths[row]} values; all sampled records have {length}; "
-                f"fill={{{name!r}: value}} fills it in, or sample=\"all\" infers the form from all records",
+                f'{remedy}sample="all" infers the form from all records',
                 feature=name,
             )
         return found
@@ -156,7 +158,8 @@ def _tensor(torch: Any, values: Any) -> Any:
     import numpy as np
 
     if isinstance(values, np.ndarray):
-        return torch.from_numpy(values)
+        # The arrays of a query are not its own, and torch has no tensors that may not be written to.
+        return torch.from_numpy(values if values.flags.writeable else values.copy())
     if isinstance(values, Ragged):
         valid = None if values.valid is None else torch.from_numpy(np.array(values.valid))
         return Ragged(_tensor(torch, values.values), torch.from_numpy(values.offsets), valid)

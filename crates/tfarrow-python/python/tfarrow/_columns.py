@@ -121,7 +121,7 @@ class Ragged:
             raise TypeError("only numbers can be filled: these are " + type(self.values).__name__)
         lengths = self.lengths
         width = int(lengths.max(initial=0)) if width is None else width
-        dense = np.full((len(self), width), fill, dtype=self.values.dtype)
+        dense = np.full((len(self), width), _filler(fill, self.values.dtype))
         places = np.arange(width) < np.minimum(lengths, width)[:, None]
         items = np.arange(width) + self.offsets[:-1, None]
         dense[places] = self.values[items[places]]
@@ -129,14 +129,24 @@ class Ragged:
 
     def tolist(self) -> list[Any]:
         """Copies the rows to lists; None where a row has no list."""
-        return [None if row is None else row.tolist() if hasattr(row, "tolist") else _plain(row) for row in self]
+        return [None if row is None else _plain(row) for row in self]
 
     def __repr__(self) -> str:
         return f"Ragged({len(self)} rows, {len(self.values)} values)"
 
 
-def _plain(row: list[Any]) -> list[Any]:
-    return [bytes(item) if isinstance(item, memoryview) else item for item in row]
+def _plain(row: Any) -> list[Any]:
+    """The items of a row of a ragged column, which are an ndarray or a list, as a list of plain values and lists."""
+    if hasattr(row, "tolist"):
+        plain: list[Any] = row.tolist()
+        return plain
+    return [_item(item) for item in row]
+
+
+def _item(item: Any) -> Any:
+    if isinstance(item, memoryview):
+        return bytes(item)
+    return item if item is None or isinstance(item, str) else _plain(item)
 
 
 def column(parts: tuple[Any, ...], length: int | None, fill: Any = None) -> np.ndarray | BytesColumn | Ragged:
@@ -154,13 +164,8 @@ def column(parts: tuple[Any, ...], length: int | None, fill: Any = None) -> np.n
             return _numbers(values, _valid(valid), length, fill)
         case ("bytes", is_text, memory, offsets, valid):
             return BytesColumn(_array(memory, "uint8"), _array(offsets, "int64"), _valid(valid), is_text)
-        case ("fixed", width, valid, items):
-            children, valid = column(items, 1), _valid(valid)
-            rows = len(children) // width if width else 0
-            if isinstance(children, np.ndarray) and valid is None:
-                return children.reshape(rows, width)
-            offsets = np.arange(rows + 1, dtype="int64") * width
-            return Ragged(children, offsets, valid)
+        case ("fixed", rows, width, valid, items):
+            return _fixed(column(items, 1), rows, width, _valid(valid))
         case ("list", offsets, valid, items):
             # Items cannot be missing: a record has no place for that.
             return _lists(column(items, 1), _array(offsets, "int64"), _valid(valid), length, fill)
@@ -173,13 +178,28 @@ def _numbers(values: np.ndarray, valid: np.ndarray | None, length: int | None, f
     if valid is None and (length == 1 or fill is not None):
         return values
     if fill is not None and valid is not None:
-        return np.where(valid, values, np.asarray(fill, dtype=values.dtype))
+        return np.where(valid, values, _filler(fill, values.dtype))
     if valid is None:
         return Ragged(values, np.arange(len(values) + 1, dtype="int64"))
     # A row without a value has no item.
     offsets = np.zeros(len(values) + 1, dtype="int64")
     np.cumsum(valid, out=offsets[1:])
     return Ragged(values[valid], offsets, valid)
+
+
+def _fixed(values: Any, rows: int, width: int, valid: np.ndarray | None) -> np.ndarray | Ragged:
+    """Lists of one length by their type. A null list has no items."""
+    import numpy as np
+
+    if isinstance(values, np.ndarray) and valid is None:
+        return values.reshape(rows, width)
+    if valid is None:
+        return Ragged(values, np.arange(rows + 1, dtype="int64") * width)
+    offsets = np.zeros(rows + 1, dtype="int64")
+    np.cumsum(valid * width, out=offsets[1:])
+    if not isinstance(values, np.ndarray):
+        raise TypeError("a list of a fixed length that is null has no form in numpy: read it with to_arrow()")
+    return Ragged(values.reshape(rows, width)[valid].reshape(-1), offsets, valid)
 
 
 def _lists(
@@ -192,9 +212,19 @@ def _lists(
         return ragged
     if length is not None and valid is None and (np.diff(offsets) == length).all():
         return values.reshape(len(ragged), length)
-    if fill is not None:
+    if fill is not None and (length is None or ragged.lengths.max(initial=0) <= length):
         return ragged.dense(fill, length)
     return ragged
+
+
+def _filler(fill: Any, dtype: np.dtype) -> np.ndarray:
+    """A value to fill in, which numbers of this type can have."""
+    import numpy as np
+
+    filler = np.asarray(fill, dtype=dtype)
+    if filler.ndim or (dtype.kind != "f" and filler != fill):
+        raise ValueError(f"fill: {fill!r} is no {dtype}; a dict gives each column a value of its own")
+    return filler
 
 
 def _array(memory: Any, dtype: str) -> np.ndarray:

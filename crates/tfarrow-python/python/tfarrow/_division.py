@@ -49,9 +49,10 @@ class Division:
         start, end, sizes = self._share(rank, ranks, worker, workers)
         if not sizes:
             return
-        stream, lengths = self._scan.stream_of(self._counts, start, end, max(sizes)), self._scan._lengths()
+        stream, lengths = self._scan.stream_of(self._counts, start, end, max(1, *sizes)), self._scan._lengths()
         for size in sizes:
-            raw = stream.next_batch(size)
+            # A rank has an empty batch where there are too few records for the batches of all ranks.
+            raw = stream.next_batch(size) if size else self._scan.limit(0)._stream().rest()
             if raw is None or raw.num_rows != size:
                 found = 0 if raw is None else raw.num_rows
                 raise UsageError(

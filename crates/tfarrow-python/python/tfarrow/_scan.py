@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -101,7 +102,7 @@ class Rows:
         200
         """
         pa = need("pyarrow", "pyarrow")
-        return pa.RecordBatchReader.from_stream(self).read_all()
+        return pa.table(self._stream().read_all())
 
     def to_polars(self) -> pl.DataFrame:
         """Reads all rows into a data frame of Polars.
@@ -109,7 +110,7 @@ class Rows:
         >>> tfarrow.scan("testdata/shards/").select("city", "price").to_polars().shape
         (200, 2)
         """
-        frame: pl.DataFrame = need("polars", "polars").DataFrame(self)
+        frame: pl.DataFrame = need("polars", "polars").DataFrame(self._stream().read_all())
         return frame
 
     def to_pandas(self) -> pd.DataFrame:
@@ -183,6 +184,9 @@ class Scan(Rows):
         >>> tfarrow.scan("testdata/shards/").select("price", "city").columns
         ['price', 'city']
         """
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"select: expected names of columns, found {type(name).__name__}")
         return self._with(list(names))
 
     def where(self, condition: str) -> Scan:
@@ -195,6 +199,8 @@ class Scan(Rows):
         >>> tfarrow.scan("testdata/shards/").where('price > 40 AND "image/width" = 8').count()
         21
         """
+        if not isinstance(condition, str):
+            raise TypeError(f"where: expected a condition in SQL, found {type(condition).__name__}")
         return self._with(condition)
 
     def limit(self, rows: int) -> Scan:
@@ -203,7 +209,8 @@ class Scan(Rows):
         >>> tfarrow.scan("testdata/shards/").where("label = 1").limit(5).count()
         5
         """
-        if rows < 0:
+        rows = operator.index(rows)
+        if not 0 <= rows < 2**63:
             raise ValueError(f"limit: expected a number from 0, found {rows}")
         return self._with(rows)
 
@@ -220,17 +227,14 @@ class Scan(Rows):
     def count(self) -> int:
         """The number of rows.
 
-        With a condition, the rows are read. Without one, records are counted by their frames and not decoded, so that records
-        that ``on_error="skip"`` would skip count, unless the length of the record is corrupt.
+        With a condition or ``on_error="skip"``, the rows are read. Otherwise records are counted by their frames, and not
+        decoded.
 
         >>> tfarrow.scan("testdata/shards/").where("label = 1").count()
         53
         """
-        if not any(isinstance(step, str) for step in self._steps):
-            from ._jobs import count
-
-            rows = count(self._source, **{name: self._options[name] for name in _COUNTING if name in self._options})
-            return min([rows, *(step for step in self._steps if isinstance(step, int))])
+        if not self.skips_errors and not any(isinstance(step, str) for step in self._steps):
+            return min([sum(self.counts()), *(step for step in self._steps if isinstance(step, int))])
         return sum(batch.num_rows for batch in self.batches())
 
     def lazy(self) -> pl.LazyFrame:
@@ -278,12 +282,12 @@ class Scan(Rows):
 
     def __repr__(self) -> str:
         source = self._source[0] if len(self._source) == 1 else self._source
-        options = "".join(f", {name}={value!r}" for name, value in self._options.items() if value is not None)
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items() if value != _DEFAULTS.get(name))
         steps = "".join(_call(step) for step in self._steps)
         return f"tfarrow.scan({source!r}{options}){steps}"
 
 
-_COUNTING = ("on_error", "partial_tail", "limits", "threads")
+_DEFAULTS = {"bytes_type": "binary"}
 
 
 def _call(step: list[str] | int | str) -> str:
@@ -347,6 +351,8 @@ def scan(
     found = Scan(source, {name: value for name, value in options.items() if value is not None})
     if where is not None:
         found = found.where(where)
+    if isinstance(columns, str):
+        raise TypeError(f"columns: expected a list of names, found {columns!r}")
     return found if columns is None else found.select(*columns)
 
 

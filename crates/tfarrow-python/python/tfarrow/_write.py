@@ -93,5 +93,7 @@ def _array(pa: Any, values: Any) -> Any:
     """Values of a column. Each row of an array of two dimensions is a list."""
     if getattr(values, "ndim", 1) == 2:
         rows, width = values.shape
-        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width) if width else pa.array([[]] * rows)
+        if width == 0:
+            return pa.array([[]] * rows, pa.list_(pa.from_numpy_dtype(values.dtype)))
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width)
     return values

@@ -62,6 +62,16 @@ class TfarrowError(Exception):
         self.feature = feature
         self.errno = errno
 
+    def __reduce__(self):
+        # OSError would leave out the number.
+        place = {name: getattr(self, name) for name in ("file", "record", "offset", "feature", "errno")}
+        return (_again, (type(self), str(self), place))
+
+
+def _again(kind, message, place):
+    """A pickled exception."""
+    return kind(message, **place)
+
 
 class CorruptError(TfarrowError, OSError):
     """Data is corrupt or truncated: a CRC does not match, or a file ends inside of a record."""
