@@ -37,6 +37,11 @@ use std::ffi::OsString;
 use pyo3::prelude::*;
 use tfarrow_loader::Division;
 
+/// Batches are freed by other threads than those that allocate them, which slows the system's allocator down and makes it keep
+/// memory.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs a command line of the program, and returns its exit status. `args` begins with the name of the program.
 #[pyfunction]
 fn run_program(py: Python<'_>, args: Vec<OsString>) -> u8 {

@@ -14,12 +14,11 @@ use datafusion::{
     sql::parser::Statement,
 };
 use futures::StreamExt;
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, statements, with_headings};
 
 use crate::{
     capsule::import_stream,
-    errors::usage,
     options::ReadingOptions,
     rows::{QueryError, Rows, Running, Wording},
     stream::RawStream,
@@ -102,12 +101,12 @@ pub(crate) struct PythonTable {
 
 impl PythonTable {
     /// # Errors
-    /// UsageError for an object without a stream, and errors of the object.
+    /// TypeError for an object without a stream, and errors of the object.
     pub(crate) fn new(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if !object.hasattr("__arrow_c_stream__")? {
             let found = object.get_type().name()?;
             let why = format!("table {name}: found {found}, expected an object with __arrow_c_stream__");
-            return Err(usage(object.py(), &why));
+            return Err(PyTypeError::new_err(why));
         }
         let first = import_stream(object)?;
         Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)) })

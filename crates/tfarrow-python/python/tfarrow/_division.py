@@ -49,10 +49,12 @@ class Division:
         start, end, sizes = self._share(rank, ranks, worker, workers)
         if not sizes:
             return
-        stream, lengths = self._scan.stream_of(self._counts, start, end, max(1, *sizes)), self._scan._lengths()
+        # Most batches are slices of what is decoded at once; only those that span two of these are copied.
+        decoded = max(*sizes, 8192)
+        stream, lengths = self._scan.stream_of(self._counts, start, end, decoded), self._scan._lengths()
         for size in sizes:
-            # A rank has an empty batch where there are too few records for the batches of all ranks.
-            raw = stream.next_batch(size) if size else self._scan.limit(0)._stream().rest()
+            # Where there are fewer records than ranks, some ranks have an empty batch, so that all have the same number.
+            raw = stream.next_batch(size) if size > 0 else self._scan.limit(0)._stream().rest()
             if raw is None or raw.num_rows != size:
                 found = 0 if raw is None else raw.num_rows
                 raise UsageError(

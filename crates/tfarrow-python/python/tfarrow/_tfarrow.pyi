@@ -17,6 +17,7 @@ __all__ = [
     "RawReport",
     "RawSchema",
     "RawStream",
+    "RawTable",
     "Source",
     "__version__",
     "convert",
@@ -92,8 +93,18 @@ class RawStream:
     def next_batch(self, rows: int | None = None) -> RawBatch | None:
         """The next batch, of exactly ``rows`` rows or fewer at the end. None at the end, after which warnings are issued."""
 
+    def read_all(self) -> RawTable:
+        """All rows, after which warnings are issued."""
+
     def rest(self) -> RawBatch:
         """All rows as one batch, after which warnings are issued."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class RawTable:
+    """Rows in memory, which other packages read without a copy."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch: tensors without a copy, and a dataset whose records are divided among ranks and workers."""
+
+import collections
+import os
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+
+import tfarrow
+
+torch = pytest.importorskip("torch")
+DataLoader = torch.utils.data.DataLoader
+
+RECORDS = 1003
+# Files of very different sizes, so that ranks, workers and batches begin and end within files and between them.
+FILES = [400, 1, 3, 599]
+FIXED = "make_array(arrow_cast(value, 'Float32'), 0.5, -1.0) AS embedding"
+RAGGED = "CASE WHEN value % 3 = 0 THEN make_array(value) ELSE make_array(value, -value) END AS ragged"
+# Workers, and how they are started.
+WORKERS = [(0, None), (1, "fork"), (2, "fork"), (2, "spawn"), (2, "forkserver")]
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    folder, start = tmp_path_factory.mktemp("shards"), 0
+    for number, records in enumerate(FILES):
+        numbers = f"generate_series({start}, {start + records - 1})"
+        rows = tfarrow.sql(f"SELECT value AS id, {FIXED}, 'text ' || value AS name, {RAGGED} FROM {numbers}")
+        tfarrow.write(rows, folder / f"{number}.tfrecord")
+        start += records
+    assert start == RECORDS
+    return folder
+
+
+def loader(shards, workers=0, context=None, **options):
+    dataset = tfarrow.torch.IterableDataset(shards, **{"batch_size": 64} | options)
+    return DataLoader(dataset, batch_size=None, num_workers=workers, multiprocessing_context=context)
+
+
+def ids(batches):
+    return [batch["id"].tolist() for batch in batches]
+
+
+@pytest.mark.parametrize("workers, context", WORKERS)
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_each_record_is_in_one_batch_of_one_rank(shards, ranks, workers, context):
+    loaders = [loader(shards, workers, context, rank=rank, world_size=ranks) for rank in range(ranks)]
+    read = [ids(batches) for batches in loaders]
+    seen = collections.Counter(record for batches in read for batch in batches for record in batch)
+    assert seen == dict.fromkeys(range(RECORDS), 1)
+    assert {len(batches) for batches in read} == {len(loaders[0])}
+    assert all(0 < len(batch) <= 64 for batches in read for batch in batches)
+
+
+@pytest.mark.parametrize("workers, context", WORKERS[:3])
+def test_epochs_are_equal(shards, workers, context):
+    batches = loader(shards, workers, context)
+    assert ids(batches) == ids(batches) == ids(loader(shards, workers, context))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_all_columns_arrive(shards, workers):
+    for batch in loader(shards, workers):
+        numbers = batch["id"]
+        assert numbers.dtype == torch.int64
+        assert torch.equal(batch["embedding"][:, 0], numbers.float())
+        assert batch["embedding"].shape == (len(numbers), 3)
+        assert batch["name"].tolist() == [f"text {number}" for number in numbers.tolist()]
+        ragged = batch["ragged"]
+        assert torch.equal(ragged.lengths, torch.where(numbers % 3 == 0, 1, 2))
+        assert torch.equal(ragged.values[ragged.offsets[:-1]], numbers)
+
+
+def test_numbers_become_tensors_without_a_copy(shards, recwarn):
+    batch = next(tfarrow.scan(shards).batches(100))
+    arrays, tensors = batch.to_numpy(), batch.to_torch()
+    for name in ["id", "embedding"]:
+        assert tensors[name].data_ptr() == arrays[name].ctypes.data
+        assert arrays[name].flags.writeable and not arrays[name].flags.owndata
+    assert tensors["ragged"].values.data_ptr() == arrays["ragged"].values.ctypes.data
+    assert tensors["ragged"].offsets.data_ptr() == arrays["ragged"].offsets.ctypes.data
+    tensors["id"].fill_(-1)
+    assert (arrays["id"] == -1).all()
+    # Torch warns of arrays that may not be written to.
+    assert not recwarn.list
+
+
+def test_whole_scans_become_tensors(shards, recwarn):
+    tensors = tfarrow.scan(shards).to_torch(fill=0)
+    assert torch.equal(tensors["id"], torch.arange(RECORDS))
+    assert tensors["ragged"].shape == (RECORDS, 2)
+    assert not recwarn.list
+
+
+def test_a_tensor_outlives_its_scan(shards):
+    tensors = [batch.to_torch()["id"] for batch in tfarrow.scan(shards).batches(10)]
+    assert torch.equal(torch.cat(tensors), torch.arange(RECORDS))
+
+
+def test_what_is_written_to_a_batch_is_in_no_other(shards):
+    seen = []
+    for batch in tfarrow.scan(shards).batches(7):
+        tensors = batch.to_torch()
+        seen += tensors["id"].tolist()
+        assert torch.equal(tensors["embedding"][:, 0].long(), tensors["id"])
+        tensors["id"].fill_(-1)
+        tensors["embedding"].fill_(-1)
+    assert seen == list(range(RECORDS))
+
+
+def test_batches_of_equal_size(shards):
+    batches = ids(loader(shards, 2, drop_last=True, rank=1, world_size=2))
+    assert [len(batch) for batch in batches] == [64] * 7
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_more_ranks_than_records(shards, workers, recwarn):
+    # The ranks without a record have an empty batch, because a training step waits for all ranks.
+    one = shards / "1.tfrecord"
+    read = [list(loader(one, workers, rank=rank, world_size=3)) for rank in range(3)]
+    assert [ids(batches) for batches in read] == [[[]], [[]], [[400]]]
+    empty = read[0][0]
+    assert empty["id"].dtype == torch.int64
+    assert empty["embedding"].shape == (0, 3)
+    assert len(empty["name"]) == len(empty["ragged"]) == 0
+    assert not recwarn.list
+
+
+def test_batches_of_one_record(shards):
+    read = [ids(loader(shards, batch_size=1, rank=rank, world_size=3)) for rank in range(3)]
+    assert {len(batches) for batches in read} == {335}
+    assert sum(sum(read, []), []) == list(range(RECORDS))
+
+
+def test_more_workers_than_batches(shards):
+    assert sum(ids(loader(shards / "2.tfrecord", 2)), []) == [401, 402, 403]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_fill_and_transform(shards, workers):
+    # Batches of two workers come in turn, so that records are not in the order of their numbers.
+    rows = sum(loader(shards, workers, fill={"ragged": 0}, transform=ids_and_ragged), [])
+    assert sorted(rows) == [[number, number, -number if number % 3 else 0] for number in range(RECORDS)]
+
+
+def ids_and_ragged(batch):
+    return [[number, *row] for number, row in zip(batch["id"].tolist(), batch["ragged"].tolist())]
+
+
+def test_selected_columns(shards):
+    batch = next(iter(loader(tfarrow.scan(shards).select("name", "id"))))
+    assert list(batch) == ["name", "id"]
+
+
+def test_ranks_of_the_environment(shards, monkeypatch):
+    batches = loader(shards)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert ids(batches) == ids(loader(shards, rank=1, world_size=2))
+    assert len(batches) == 8
+
+
+def test_ranks_of_a_process_group(shards, tmp_path, monkeypatch):
+    # The environment of another launcher does not count.
+    monkeypatch.setenv("RANK", "5")
+    monkeypatch.setenv("WORLD_SIZE", "6")
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/group", rank=0, world_size=1)
+    try:
+        assert sum(ids(loader(shards)), []) == list(range(RECORDS))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_a_dataset_is_pickled_as_its_arguments(shards):
+    dataset = tfarrow.torch.IterableDataset(shards, batch_size=64)
+    pickled = pickle.dumps(dataset)
+    assert len(pickled) < 1000
+    assert ids(pickle.loads(pickled)) == ids(dataset)
+
+
+def test_what_cannot_be_divided(shards):
+    for scan in [tfarrow.scan(shards, where="id > 3"), tfarrow.scan(shards).limit(5), tfarrow.scan(shards, on_error="skip")]:
+        with pytest.raises(tfarrow.errors.UsageError):
+            loader(scan)
+    with pytest.raises(ValueError, match="batch_size: expected a number from 1, found 0"):
+        loader(shards, batch_size=0)
+    with pytest.raises(ValueError, match="give both, or none"):
+        loader(shards, rank=0)
+    with pytest.raises(ValueError, match="rank: expected a number from 0 to 1, found 2"):
+        ids(loader(shards, rank=2, world_size=2))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_corrupt_records(shards, tmp_path, workers):
+    data = bytearray((shards / "3.tfrecord").read_bytes())
+    data[-10] ^= 1
+    (tmp_path / "corrupt.tfrecord").write_bytes(data)
+    with pytest.raises(tfarrow.errors.CorruptError, match="corrupt.tfrecord"):
+        ids(loader(tmp_path, workers))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_file_with_fewer_records_than_were_counted(shards, tmp_path, workers):
+    path = tmp_path / "changing.tfrecord"
+    shutil.copy(shards / "0.tfrecord", path)
+    batches = loader(path, workers)
+    os.replace(shutil.copy(shards / "2.tfrecord", tmp_path / "new"), path)
+    with pytest.raises(tfarrow.errors.UsageError, match="changed after its records were counted"):
+        ids(batches)
+
+
+def test_texts_and_bytes_are_no_tensors(shards):
+    batch = next(tfarrow.scan(shards).batches(5)).to_torch()
+    assert isinstance(batch["name"], tfarrow.BytesColumn)
+    assert isinstance(batch["name"].data, np.ndarray)
