@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch"]
 
 
-class Batch(Mapping):
+class Batch:
     """Consecutive rows of a scan: a mapping from the names of columns to their values.
 
     ``batch["x"]`` is, without a copy:
@@ -33,6 +33,9 @@ class Batch(Mapping):
     The arrays may be written to, since their memory is that of this batch alone. A batch is read as arrays or as Arrow, not
     as both.
     """
+
+    # No subclass of Mapping: Polars takes one for a dict of columns, and does not look for Arrow.
+    keys, values, items, get, __contains__ = Mapping.keys, Mapping.values, Mapping.items, Mapping.get, Mapping.__contains__
 
     def __init__(self, raw, lengths: dict[str, int] | None, fill: Any):
         self._raw, self._lengths, self._fill = raw, lengths, fill

@@ -82,6 +82,10 @@ def as_stream(data: Any) -> Any:
 def _array(pa, values):
     """Values of a column. Each row of an array of two dimensions is a list."""
     if getattr(values, "ndim", 1) == 2:
-        rows, width = values.shape
-        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width) if width else pa.array([[]] * rows)
+        width = values.shape[1]
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), width) if width else _empty_lists(pa, values)
     return values
+
+
+def _empty_lists(pa, values):
+    return pa.array([[]] * len(values), pa.list_(pa.from_numpy_dtype(values.dtype)))
