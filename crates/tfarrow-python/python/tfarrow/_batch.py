@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch"]
 
 
-class Batch(Mapping[str, Any]):
+class Batch:
     """Consecutive rows of a scan: a mapping from the names of columns to their values.
 
     ``batch["x"]`` is:
@@ -71,6 +71,28 @@ class Batch(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._raw.names)
+
+    # The methods of a Mapping, whose subclass a batch is not: Polars takes a Mapping for a dict of columns, and does not look
+    # for Arrow.
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._raw.names
+
+    def keys(self) -> list[str]:
+        """The names of the columns."""
+        return self._raw.names
+
+    def values(self) -> Iterator[np.ndarray | BytesColumn | Ragged]:
+        """The values of the columns."""
+        return map(self.__getitem__, self)
+
+    def items(self) -> Iterator[tuple[str, np.ndarray | BytesColumn | Ragged]]:
+        """The names and the values of the columns."""
+        return zip(self, self.values(), strict=True)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The values of a column, or ``default`` if there is none of this name."""
+        return self[name] if name in self else default
 
     def _column(self, name: str) -> np.ndarray | BytesColumn | Ragged:
         fill = self._fill.get(name) if isinstance(self._fill, Mapping) else self._fill

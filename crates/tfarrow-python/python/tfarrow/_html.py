@@ -50,10 +50,33 @@ def rows_html(rows: Rows) -> str:
 
 def schema_html(schema: Schema) -> str:
     """The features of a schema."""
-    text = schema.text()
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-    return table_html(cells[0], cells[1:], text.splitlines()[0]) if cells else text_html(text)
+    caption = schema.text().splitlines()[0]
+    features = [feature for feature in schema.features if "present" in feature]
+    if not features:
+        return text_html(schema.text())
+    rows = [
+        [
+            feature["name"],
+            feature["role"],
+            feature["kind"] or ", ".join(feature.get("kinds") or ["none"]),
+            feature["present"],
+            feature["missing"],
+            feature["unset"],
+            _range(feature.get("steps")),
+            _range(feature.get("lengths")),
+            feature["arrow"] or "no column",
+        ]
+        for feature in features
+    ]
+    names = ["feature", "role", "kind", "present", "missing", "unset", "steps", "lengths", "arrow"]
+    return table_html(names, rows, caption)
+
+
+def _range(bounds: list[int] | None) -> str:
+    if bounds is None:
+        return ""
+    least, most = bounds
+    return str(least) if least == most else f"{least}..{most}"
 
 
 def statistics_html(statistics: Statistics) -> str:
