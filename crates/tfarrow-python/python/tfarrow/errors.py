@@ -46,6 +46,17 @@ class TfarrowError(Exception):
         self.feature = feature
         self.errno = errno
 
+    def __reduce__(self):
+        # OSError would lose the number of the error.
+        return (_error, (type(self), self.args, {**self.__dict__, "errno": self.errno}))
+
+
+def _error(kind, arguments, attributes):
+    error = kind(*arguments)
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    return error
+
 
 class CorruptError(TfarrowError, OSError):
     """Data is corrupt or truncated: a CRC does not match, or a file ends inside of a record."""
