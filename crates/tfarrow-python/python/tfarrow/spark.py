@@ -76,11 +76,10 @@ class TFRecordDataSource(source.DataSource):
         return types.from_arrow_schema(self._data.reader.output)
 
     def reader(self, schema: StructType) -> source.DataSourceReader:
-        arrow = need("pyspark.sql.pandas.types", "spark").to_arrow_schema(schema, timezone="UTC")
+        arrow = _arrow(schema)
         data = getattr(self, "_data", None) or self._listed(arrow)
         group_bytes = _number(self.options, "group_bytes", _GROUP_BYTES)
         least = _number(self.options, "min_groups", os.cpu_count() or 1)
-        # Other parts of the driver's plan do not travel.
         return _Reader(data, arrow, group_bytes, least)
 
     def writer(self, schema: StructType, overwrite: bool) -> source.DataSourceArrowWriter:
@@ -91,7 +90,7 @@ class TFRecordDataSource(source.DataSource):
         if mode not in ("append", "error", "overwrite"):
             raise UsageError(f"if_exists: expected append or error, found {mode!r}")
         output = Output.of(_path(self.options), mode, **options)
-        arrow = need("pyspark.sql.pandas.types", "spark").to_arrow_schema(schema, timezone="UTC")
+        arrow = _arrow(schema)
         output.record_type = record_type_of(arrow, output.record_type)
         output.prepare()
         return _Writer(output, arrow)
@@ -115,6 +114,16 @@ class TFRecordDataSource(source.DataSource):
             declared=declared,
             options=given,
         )
+
+
+def _arrow(schema: StructType) -> pa.Schema:
+    """The schema that Spark expects of batches."""
+    types = need("pyspark.sql.pandas.types", "spark")
+    try:
+        return types.to_arrow_schema(schema, timezone="UTC")
+    except TypeError:
+        # Spark 4.0 has no such argument.
+        return types.to_arrow_schema(schema)
 
 
 def _path(options: Mapping[str, str]) -> str:
