@@ -2,11 +2,13 @@
 
 use std::{ops::ControlFlow, slice};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tfarrow_cli::render::{self, InferredSchema, SchemaFormat, StatisticsReport};
 use tfarrow_codec::Layout;
-use tfarrow_convert::{DiffOptions, Progress, diff};
-use tfarrow_dataset::{InferOptions, ReadOptions, Shard, infer_with, resolve, verify};
+use tfarrow_convert::{DiffOptions, Progress, diff, verify_data_set};
+use tfarrow_dataset::{
+    FormatFilter, InferOptions, ReadOptions, Resolved, Shard, infer_with, resolve, resolve_filtered,
+};
 use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics};
 
 use crate::support::{path, tfarrow};
@@ -97,11 +99,17 @@ fn anomalies_and_pages() {
 #[test]
 fn faults() {
     let names = ["length", "data"].map(|name| source(&format!("corrupt/{name}.tfrecord")));
-    let found = verify(&resolve(&names).unwrap(), None, 1, ReadOptions::default(), 100, &go_on).unwrap();
-    let text = render::faults_text(&found.damage);
-    assert_eq!(tfarrow(&["verify", &names[0], &names[1]]).stdout, text + "\n");
-    assert_eq!(render::faults_summary(&found.damage), "2 faults (1 length, 1 data)");
-    let json = render::faults_json(&names, &found.damage, Map::new()).unwrap();
+    let Resolved { shards, skipped_files, missing } = resolve_filtered(&names, FormatFilter::ToVerify).unwrap();
+    let found = verify_data_set(shards, None, 1, ReadOptions::default(), 100, &go_on).unwrap();
+    let damage = &found.found.damage;
+    let text = render::faults_text(damage);
+    let printed = tfarrow(&["verify", &names[0], &names[1]]);
+    assert_eq!(printed.stdout, text.clone() + "\n");
+    assert_eq!(render::faults_summary(damage), "2 faults (1 length, 1 data)");
+    let summary = printed.stderr.trim_end().trim_start_matches("tfarrow: ");
+    assert_eq!(render::verify_text(&found), format!("{text}\n{}", summary.lines().last().unwrap()));
+    let json = render::verify_json(&found, &skipped_files, &missing).unwrap();
+    assert_eq!(tfarrow(&["verify", &names[0], &names[1], "--format", "json"]).stdout, json.clone() + "\n");
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["counts"], json!({"data": 1, "length": 1}));
     assert_eq!(json["faults"][0]["file"], names[0].as_str());

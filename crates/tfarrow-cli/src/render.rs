@@ -11,15 +11,15 @@
 //! | `stats` | [`statistics_text`], [`sliced_statistics_text`], [`statistics_json`] | [`record_warnings`] |
 //! | `validate` | [`validation_text`], [`validation_json`] | [`record_warnings`] |
 //! | `report` | [`report_page`] | [`record_warnings`] |
-//! | `verify`, `repair` | [`faults_text`], [`faults_json`] | |
+//! | `verify` | [`verify_text`], [`verify_json`] | |
+//! | `repair` | [`faults_text`], [`faults_summary`] | |
 //! | `diff` | [`diff_text`], [`diff_json`] | |
 
 use std::{error::Error, path::Path};
 
 use anyhow::Result;
-use serde_json::{Map, Value};
-use tfarrow_convert::DataSetDiff;
-use tfarrow_dataset::{DamageReport, Inferred};
+use tfarrow_convert::{DataSetDiff, VerifiedDataSet};
+use tfarrow_dataset::{DamageReport, Inferred, MissingShards, SkippedFiles};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, ExampleRecord, Validation, proto::Schema};
 
 pub use crate::{
@@ -27,7 +27,7 @@ pub use crate::{
     commands::{schema::InferredSchema, stats::StatisticsReport},
 };
 use crate::{
-    commands::{diff, faults::FaultReport, inspect, report, schema, stats, validate},
+    commands::{diff, faults::FaultReport, inspect, report, schema, stats, validate, verify},
     error,
     output::{self, Screen},
     page,
@@ -120,12 +120,23 @@ pub fn faults_text(damage: &DamageReport) -> String {
     FaultReport { files: &[], damage }.text(Screen::plain(None))
 }
 
-/// Returns the faults as JSON, with further fields of the document. `files` are the names of the shards.
+/// Returns the result of `verify` as JSON.
 ///
 /// # Errors
 /// A failure of the JSON writer, of which no case is known.
-pub fn faults_json(files: &[String], damage: &DamageReport, fields: Map<String, Value>) -> Result<String> {
-    Ok(output::pretty(&FaultReport { files, damage }.json(Value::Object(fields)))?)
+pub fn verify_json(
+    verified: &VerifiedDataSet,
+    skipped_files: &SkippedFiles,
+    missing: &[MissingShards],
+) -> Result<String> {
+    Ok(output::pretty(&verify::json(verified, skipped_files, missing))?)
+}
+
+/// Returns the faults that `verify` found, one a line, and a summary.
+pub fn verify_text(verified: &VerifiedDataSet) -> String {
+    let faults = faults_text(&verified.found.damage);
+    let separator = if faults.is_empty() { "" } else { "\n" };
+    format!("{faults}{separator}{}", verify::summary(verified))
 }
 
 /// Returns the number of faults by kind, such as `3 faults (2 data, 1 length)`.

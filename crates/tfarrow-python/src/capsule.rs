@@ -63,6 +63,20 @@ pub(crate) fn import_stream(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStr
     reader.map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
+/// Imports the schema of an object with `__arrow_c_schema__`.
+///
+/// # Errors
+/// The object has no schema, or the schema is no struct of columns.
+pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let capsule = object.call_method0("__arrow_c_schema__")?;
+    let capsule = capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_schema__: no capsule"))?;
+    let schema: NonNull<FFI_ArrowSchema> = capsule.pointer_checked(Some(SCHEMA))?.cast();
+    // SAFETY: A capsule of this name points to a valid schema, which the capsule keeps.
+    #[expect(unsafe_code)]
+    let schema = unsafe { schema.as_ref() };
+    Schema::try_from(schema).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
 /// Delivers Ctrl-C again: the next Python code that runs on the main thread raises KeyboardInterrupt.
 pub(crate) fn interrupt_again(_attached: Python<'_>) {
     // SAFETY: The function has no preconditions.

@@ -58,7 +58,8 @@ impl ReadingOptions {
 
     fn put(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let error = |error: datafusion::error::DataFusionError| {
-            usage(value.py(), &error.strip_backtrace().replace("Invalid or Unsupported Configuration: tfarrow.", ""))
+            let text = error.strip_backtrace().replace("Invalid or Unsupported Configuration: ", "");
+            usage(value.py(), &text.replace("tfarrow.", ""))
         };
         self.table.set(name, &text(value)?).map_err(error)
     }

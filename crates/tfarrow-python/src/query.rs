@@ -55,13 +55,15 @@ pub(crate) fn start(
     query: String,
     tables: Vec<(String, PythonTable)>,
 ) -> PyResult<Rows> {
+    let runs_python = !tables.is_empty();
     let plan = move |context: SessionContext, _: OnNotice| async move {
         run(&context, &query, tables).await.map_err(|error| {
             let hint = explain_missing_column(&error, &context);
             QueryError { error, hint }
         })
     };
-    py.detach(|| Rows::start(running, wording, plan)).map_err(|error| error.raise(py, wording))
+    let running = Running { runs_python, ..running.clone() };
+    py.detach(|| Rows::start(&running, wording, plan)).map_err(|error| error.raise(py, wording))
 }
 
 async fn run(

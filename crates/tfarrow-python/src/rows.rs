@@ -16,7 +16,7 @@ use std::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -30,7 +30,7 @@ use futures::StreamExt;
 use pyo3::prelude::*;
 use tfarrow_datafusion::{Cancellation, Notice, OnNotice, SessionOptions, TfRecordOptions, session_context};
 use tfarrow_dataset::DamageReport;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{
     capsule::interrupt_again,
@@ -38,6 +38,9 @@ use crate::{
     interrupt::{TICK, bug, check_signals},
     options::ReadingOptions,
 };
+
+/// Time that threads which run Python code have to end.
+const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Stack size of each thread that plans and runs queries, in bytes, as in the program.
 const STACK: usize = 16 << 20;
@@ -52,6 +55,8 @@ pub(crate) struct Running {
     pub(crate) batch_rows: Option<usize>,
     /// Maximum bytes of sorts, joins and groups.
     pub(crate) memory_limit: Option<usize>,
+    /// Whether tables of the query are objects of Python.
+    pub(crate) runs_python: bool,
 }
 
 /// The syntax of remedies in errors and warnings.
@@ -74,7 +79,7 @@ impl Running {
     /// As these options say, in batches of DataFusion's size.
     pub(crate) fn of(options: &ReadingOptions) -> Self {
         let ReadingOptions { table, threads, memory_limit } = options.clone();
-        Self { tables: table, threads, batch_rows: None, memory_limit }
+        Self { tables: table, threads, batch_rows: None, memory_limit, runs_python: false }
     }
 }
 
@@ -127,6 +132,8 @@ pub(crate) struct Rows {
     cancellation: Cancellation,
     notices: Arc<Mutex<Notices>>,
     wording: Wording,
+    /// Whether threads of the query may run Python code.
+    runs_python: bool,
     /// The time of the last check for signals.
     checked: Instant,
 }
@@ -148,7 +155,7 @@ impl Rows {
         let notices = Arc::new(Mutex::new(Notices::default()));
         let mut config = SessionConfig::new().with_target_partitions(running.threads);
         if let Some(rows) = running.batch_rows {
-            config = config.with_batch_size(rows);
+            config = config.with_batch_size(rows.max(1));
         }
         let gathered = Arc::clone(&notices);
         let on_notice: OnNotice = Arc::new(move |notice| gather(&gathered, notice, wording));
@@ -178,6 +185,7 @@ impl Rows {
             cancellation,
             notices,
             wording,
+            runs_python: running.runs_python,
             checked: Instant::now(),
         };
         rows.schema = rows.receive(&schema)?.ok_or(RowsError::Bug)??;
@@ -236,7 +244,12 @@ impl Rows {
 impl Drop for Rows {
     fn drop(&mut self) {
         self.cancellation.cancel();
-        if let Some(runtime) = self.runtime.take() {
+        let Some(runtime) = self.runtime.take() else { return };
+        // A thread that runs Python code must end before the interpreter does. It may wait for the GIL. In a task of another
+        // runtime nothing may wait.
+        if self.runs_python && Handle::try_current().is_err() {
+            Python::try_attach(|py| py.detach(|| runtime.shutdown_timeout(PATIENCE)));
+        } else {
             runtime.shutdown_background();
         }
     }

@@ -1,10 +1,12 @@
 //! A data set that is read lazily: its arguments, its schema once it is inferred, and its rows.
 
 use std::{
+    collections::HashMap,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use arrow_schema::SchemaRef;
 use datafusion::{
     catalog::TableProvider,
     common::{Column, plan_err},
@@ -22,7 +24,7 @@ use tfarrow_datafusion::{OnNotice, TfRecordTable};
 use tfarrow_dataset::{FormatFilter, Inferred, Shard, infer_with};
 
 use crate::{
-    capsule::export_schema,
+    capsule::{export_schema, import_schema},
     errors::{failed, failed_scan},
     interrupt::{Pass, watch},
     jobs::Found,
@@ -39,6 +41,8 @@ use crate::{
 pub(crate) struct Source {
     sources: Vec<PathBuf>,
     options: ReadingOptions,
+    /// The columns, if they are not inferred.
+    declared: Option<SchemaRef>,
     table: Mutex<Option<Arc<TfRecordTable>>>,
 }
 
@@ -58,9 +62,21 @@ pub(crate) enum Step {
 
 #[pymethods]
 impl Source {
+    /// `declared` is an object with `__arrow_c_schema__`, whose columns are read instead of inferred ones. The metadata of its
+    /// fields may tell the features of columns with other names.
     #[new]
-    fn new(sources: Vec<PathBuf>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Self { sources, options: ReadingOptions::of(options)?, table: Mutex::new(None) })
+    #[pyo3(signature = (sources, options, declared=None))]
+    fn new(sources: Vec<PathBuf>, options: &Bound<'_, PyDict>, declared: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let declared = declared.map(|schema| import_schema(schema).map(Arc::new)).transpose()?;
+        Ok(Self { sources, options: ReadingOptions::of(options)?, declared, table: Mutex::new(None) })
+    }
+
+    /// The paths of the files, in order, with their sizes in bytes. Reads no records.
+    fn files(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, u64)>> {
+        let find = || Found::of(&self.sources, FormatFilter::Any, |_| Ok(()));
+        let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
+        found.warn(py)?;
+        Ok(found.shards.into_iter().map(|shard| (shard.path, shard.size)).collect())
     }
 
     /// The schema of the rows after these steps, as a capsule.
@@ -126,8 +142,18 @@ impl Source {
         if let Some(table) = &*self.table.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(Arc::clone(table));
         }
-        let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
-        let table = TfRecordTable::inferred(shards, inferred, &self.options.table);
+        let table = match &self.declared {
+            Some(schema) => {
+                let find = || Found::of(&self.sources, FormatFilter::Any, Shard::spool);
+                let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
+                found.warn(py)?;
+                TfRecordTable::declared(found.shards, schema, &HashMap::new(), &self.options.table)
+            }
+            None => {
+                let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
+                TfRecordTable::inferred(shards, inferred, &self.options.table)
+            }
+        };
         let table = Arc::new(table.map_err(|error| failed_scan(py, error))?);
         *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&table));
         Ok(table)

@@ -25,6 +25,8 @@ pub(crate) fn write(
     target: &str,
     options: &Bound<'_, PyDict>,
 ) -> PyResult<u64> {
+    // An invalid value is an error of the argument, and not of the query that it becomes a part of.
+    ReadingOptions::of(options)?;
     let mut given = Vec::new();
     for (name, value) in options {
         if !value.is_none() {

@@ -1,10 +1,10 @@
 //! `tfarrow verify`: checks the integrity of files. An I/O error is not a fault, and ends the command with status 1.
 
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 use tfarrow_codec::OnError;
 use tfarrow_convert::{VerifiedDataSet, verify_data_set};
-use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, resolve_filtered};
+use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered};
 
 use crate::{
     args::Verify,
@@ -27,33 +27,53 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
     let (record_type, read) = (args.record_type, args.bounds.read(OnError::Skip));
     let verified = verify_data_set(shards, record_type, cores(), read, args.max_faults, &observer(&progress));
     drop(progress);
-    let VerifiedDataSet { shards, found: verified, has_tfrecord, without_checksums, mixed_records } = verified?;
-    if let Some(error) = mixed_records {
-        stderr::print(&escape(&format!("warning: {error}{}", reading_remedy(&error))));
+    let verified = verified?;
+    if let Some(error) = &verified.mixed_records {
+        stderr::print(&escape(&format!("warning: {error}{}", reading_remedy(error))));
     }
-    let files = faults::names(&shards);
-    let found = FaultReport { files: &files, damage: &verified.damage };
-    let lacks =
-        |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
-    let example = skipped_files.example.as_ref().map(|path| path.to_string_lossy());
-    let summary = json!({
-        "files": shards.len(),
-        "without_checksums": without_checksums.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "passed_over": {"empty": skipped_files.empty, "no_known_format": skipped_files.other, "tensorboard": skipped_files.events, "example": example},
-        "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
-        "records": verified.records,
-        "bytes": verified.bytes,
-        "record_type": has_tfrecord.then(|| verified.record_type.name()),
-    });
-    unless_closed(found.print(args.format, summary))?;
+    let files = faults::names(&verified.shards);
+    let found = FaultReport { files: &files, damage: &verified.found.damage };
+    unless_closed(found.print(args.format, fields(&verified, &skipped_files, &missing)))?;
     stderr::skipped_files(&skipped_files, &missing);
-    if let Some(first) = without_checksums.first() {
-        let (files, first) = (plural(without_checksums.len() as u64, "file"), escape(&first.to_string_lossy()));
+    if let Some(first) = verified.without_checksums.first() {
+        let files = plural(verified.without_checksums.len() as u64, "file");
+        let first = escape(&first.to_string_lossy());
         stderr::print(&format!(
             "{files} without checksums (the first: {first}): verified only that the content can be read"
         ));
     }
-    let (files, records) = (plural(shards.len() as u64, "file"), plural(verified.records, "valid record"));
-    stderr::print(&format!("{files}, {records}, {}: {}", size(verified.bytes), found.summary()));
+    stderr::print(&summary(&verified));
     Ok(if found.total() == 0 { SUCCESS } else { FOUND })
+}
+
+/// The faults as JSON.
+pub(crate) fn json(verified: &VerifiedDataSet, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
+    let files = faults::names(&verified.shards);
+    let found = FaultReport { files: &files, damage: &verified.found.damage };
+    found.json(fields(verified, skipped_files, missing))
+}
+
+/// The fields of the JSON besides the faults.
+fn fields(verified: &VerifiedDataSet, skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Value {
+    let lacks =
+        |set: &MissingShards| json!({"first": set.first.to_string_lossy(), "shards": set.missing, "of": set.of});
+    let example = skipped_files.example.as_ref().map(|path| path.to_string_lossy());
+    let without: Vec<_> = verified.without_checksums.iter().map(|path| path.to_string_lossy()).collect();
+    json!({
+        "files": verified.shards.len(),
+        "without_checksums": without,
+        "passed_over": {"empty": skipped_files.empty, "no_known_format": skipped_files.other, "tensorboard": skipped_files.events, "example": example},
+        "missing": missing.iter().map(lacks).collect::<Vec<_>>(),
+        "records": verified.found.records,
+        "bytes": verified.found.bytes,
+        "record_type": verified.has_tfrecord.then(|| verified.found.record_type.name()),
+    })
+}
+
+/// The numbers of files, records and faults in one line.
+pub(crate) fn summary(verified: &VerifiedDataSet) -> String {
+    let found = &verified.found;
+    let (files, records) = (plural(verified.shards.len() as u64, "file"), plural(found.records, "valid record"));
+    let faults = FaultReport { files: &[], damage: &found.damage }.summary();
+    format!("{files}, {records}, {}: {faults}", size(found.bytes))
 }

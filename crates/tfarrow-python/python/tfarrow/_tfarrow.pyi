@@ -113,7 +113,10 @@ class RawTable:
 class Source:
     """A data set and the options of its reading. Files are listed and the schema is inferred at the first use."""
 
-    def __new__(cls, sources: Sequence[_Path], options: _Options) -> Source: ...
+    def __new__(cls, sources: Sequence[_Path], options: _Options, declared: object | None = None) -> Source: ...
+    def files(self) -> list[tuple[pathlib.Path, int]]:
+        """The paths of the files, in order, with their sizes in bytes. Reads no records."""
+
     def schema(self, steps: Sequence[_Step]) -> object:
         """The schema of the rows after these steps, as an ``arrow_schema`` capsule."""
 
