@@ -14,7 +14,7 @@ use datafusion::{
     sql::parser::Statement,
 };
 use futures::StreamExt;
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
+use pyo3::{prelude::*, types::PyDict};
 use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, statements, with_headings};
 
 use crate::{
@@ -40,7 +40,7 @@ pub(crate) fn sql(
     let running = Running { batch_rows, ..Running::of(&ReadingOptions::of(options)?) };
     let table = |(name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
-        let table = PythonTable::new(&name, &object)?;
+        let table = PythonTable::new(&object)?;
         Ok((name, table))
     };
     let tables = tables.iter().map(table).collect::<PyResult<_>>()?;
@@ -103,13 +103,8 @@ pub(crate) struct PythonTable {
 
 impl PythonTable {
     /// # Errors
-    /// TypeError for an object without a stream, and errors of the object.
-    pub(crate) fn new(name: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        if !object.hasattr("__arrow_c_stream__")? {
-            let found = object.get_type().name()?;
-            let why = format!("table {name}: found {found}, expected an object with __arrow_c_stream__");
-            return Err(PyTypeError::new_err(why));
-        }
+    /// AttributeError for an object without a stream, and errors of the object.
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let first = import_stream(object)?;
         Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)) })
     }

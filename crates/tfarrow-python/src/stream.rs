@@ -108,32 +108,43 @@ impl RawStream {
     /// at the end, after which warnings are issued.
     #[pyo3(signature = (rows=None))]
     fn next_batch(&self, py: Python<'_>, rows: Option<usize>) -> PyResult<Option<RawBatch>> {
-        let wording = self.with(py, |state| {
+        self.take(py, |batches| batches.next(rows))
+    }
+
+    /// The next batch as the query makes it, or an empty one if none arrives within a tenth of a second. None at the end,
+    /// after which warnings are issued.
+    fn poll_batch(&self, py: Python<'_>) -> PyResult<Option<RawBatch>> {
+        self.take(py, |batches| batches.rows.poll())
+    }
+}
+
+impl RawStream {
+    /// Takes a batch, and issues the warnings at the end.
+    fn take(
+        &self,
+        py: Python<'_>,
+        take: impl FnOnce(&mut Batches) -> Result<Option<RecordBatch>, RowsError> + Send,
+    ) -> PyResult<Option<RawBatch>> {
+        let (wording, taken) = self.with(py, |state| {
             if let State::New(_) = state
-                && let State::New(new) = std::mem::replace(state, State::Gone)
+                && let State::New(rows) = std::mem::replace(state, State::Gone)
             {
-                *state = State::Batches(Box::new(Batches { rows: new, rebatch: Rebatch::default(), ended: false }));
+                *state = State::Batches(Box::new(Batches { rows, rebatch: Rebatch::default(), ended: false }));
             }
             match state {
-                State::Batches(batches) => Ok(batches.rows.wording()),
+                State::Batches(batches) => {
+                    let taken = take(batches).map(|batch| batch.ok_or_else(|| batches.rows.take_notices()));
+                    Ok((batches.rows.wording(), taken))
+                }
                 State::New(_) | State::Gone => Err(gone()),
             }
         })?;
-        let next = self.with(py, |state| match state {
-            State::Batches(batches) => Ok(batches.next(rows)),
-            State::New(_) | State::Gone => Err(gone()),
-        })?;
-        match next {
-            Ok(Some(batch)) => Ok(Some(RawBatch::new(batch, wording == Wording::Arguments))),
-            Ok(None) => {
-                let (skipped, others) = self.with(py, |state| match state {
-                    State::Batches(batches) => Ok(batches.rows.take_notices()),
-                    State::New(_) | State::Gone => Err(gone()),
-                })?;
+        match taken.map_err(|error| error.raise(py, wording))? {
+            Ok(batch) => Ok(Some(RawBatch::new(batch, wording == Wording::Arguments))),
+            Err((skipped, others)) => {
                 warn(py, &skipped, &others)?;
                 Ok(None)
             }
-            Err(error) => Err(error.raise(py, wording)),
         }
     }
 }

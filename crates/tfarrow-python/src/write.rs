@@ -41,8 +41,7 @@ pub(crate) fn write(
     let options = if given.is_empty() { String::new() } else { format!(" OPTIONS ({})", given.join(", ")) };
     let query = format!("COPY {DATA} TO {} STORED AS TFRECORD{options}", quoted(target));
     let running = Running::of(&ReadingOptions::of(&PyDict::new(py))?);
-    let mut rows =
-        start(py, &running, Wording::Arguments, query, vec![(DATA.to_owned(), PythonTable::new(DATA, data)?)])?;
+    let mut rows = start(py, &running, Wording::Arguments, query, vec![(DATA.to_owned(), PythonTable::new(data)?)])?;
     let mut written = 0;
     while let Some(batch) = py.detach(|| rows.next()).map_err(|error| error.raise(py, Wording::Arguments))? {
         written += counted(&batch);

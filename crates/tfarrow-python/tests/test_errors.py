@@ -163,14 +163,12 @@ def test_wrong_options(call):
     assert not os.path.exists("no")
 
 
-@pytest.mark.xfail(strict=True, reason="write passes its options to COPY, whose errors are those of SQL")
 @pytest.mark.parametrize("options", [{"compression": "no"}, {"record_type": "no"}, {"shards": 0}])
 def test_wrong_options_of_write(options, tmp_path):
     with pytest.raises(errors.UsageError):
         tfarrow.write(tfarrow.scan(SCALAR), tmp_path / "x.tfrecord", **options)
 
 
-@pytest.mark.xfail(strict=True, reason="the option has another name in SQL")
 def test_options_have_their_names_in_texts():
     with pytest.raises(errors.UsageError, match="^sample: "):
         tfarrow.scan(SCALAR, sample=-1)
@@ -246,7 +244,6 @@ def test_outputs_that_exist(tmp_path):
     assert tfarrow.count(path) == 20
 
 
-@pytest.mark.xfail(strict=True, reason="write returns the remedies of COPY in SQL")
 def test_write_words_its_remedies_as_arguments(tmp_path):
     path = write_records(tmp_path / "x.tfrecord", [example(x=[1])])
     with pytest.raises(errors.ExistsError, match="overwrite=True replaces it"):
@@ -371,7 +368,6 @@ SCANS = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="the table of a scan has no callback for notices: nothing warns of skipped records")
 @pytest.mark.parametrize("name, text", [("data.tfrecord", "skipped 1 record; the first: "), ("length.tfrecord", "skipped 72 bytes in 1 place")])
 @pytest.mark.parametrize("reader", SCANS)
 def test_scans_warn_once_of_what_was_skipped(reader, name, text):
@@ -389,7 +385,6 @@ def test_scans_skip_what_is_corrupt():
             assert records == 2
 
 
-@pytest.mark.xfail(strict=True, reason="the table of a scan has no callback for notices")
 def test_pyarrow_warns_once_of_what_was_skipped():
     pa = pytest.importorskip("pyarrow")
     records, texts = warned(lambda: pa.table(tfarrow.scan(CORRUPT / "data.tfrecord", on_error="skip")).num_rows)
@@ -397,7 +392,6 @@ def test_pyarrow_warns_once_of_what_was_skipped():
     assert len(texts) == 1 and texts[0].startswith("skipped 1 record")
 
 
-@pytest.mark.xfail(strict=True, reason="the table of a scan has no callback for notices")
 def test_scans_warn_of_features_without_a_column(tmp_path):
     path = write_records(tmp_path / "x.tfrecord", [example(x=[1])] * 3 + [example(x=[1], late=[1])])
     rows, texts = warned(lambda: tfarrow.scan(path, sample=3).to_pylist())

@@ -110,7 +110,6 @@ def test_verify_of_corrupt_files(path):
     assert found.text().splitlines()[: len(lines)] == lines
 
 
-@pytest.mark.xfail(strict=True, reason="the program's JSON also has the files that were passed over, and missing shards")
 def test_verify_has_all_of_the_programs_json():
     assert tfarrow.verify("testdata/shards").to_dict() == program_json("verify", "testdata/shards")
 

@@ -74,7 +74,7 @@ class Report(Mapping[str, Any]):
     >>> report["records"], report.ok
     (200, True)
     >>> print(report)
-    4 files, 200 valid records: no faults
+    4 files, 200 valid records, 56 kB: no faults
     """
 
     def __init__(self, raw: _tfarrow.RawReport, ok: bool = True):

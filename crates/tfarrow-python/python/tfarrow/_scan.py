@@ -163,7 +163,7 @@ class Scan(Rows):
     unpickled.
 
     >>> tfarrow.scan("testdata/shards/").select("city").where("price > 40").limit(5)
-    tfarrow.scan('testdata/shards/', bytes_type='binary').select('city').where('price > 40').limit(5)
+    tfarrow.scan('testdata/shards/').select('city').where('price > 40').limit(5)
     """
 
     def __init__(
@@ -404,6 +404,9 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
     >>> tfarrow.sql("SELECT count(*) AS n FROM names WHERE label = 1", names=names).to_pylist()
     [{'n': 53}]
     """
+    for name, table in tables.items():
+        if not hasattr(table, "__arrow_c_stream__"):
+            raise TypeError(f"table {name}: expected an object with __arrow_c_stream__, found {type(table).__name__}")
     given = {"bytes_type": "binary", **(options or {})}
     if memory_limit is not None:
         given["memory_limit"] = memory_limit

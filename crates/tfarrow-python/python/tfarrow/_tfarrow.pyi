@@ -93,6 +93,10 @@ class RawStream:
     def next_batch(self, rows: int | None = None) -> RawBatch | None:
         """The next batch, of exactly ``rows`` rows or fewer at the end. None at the end, after which warnings are issued."""
 
+    def poll_batch(self) -> RawBatch | None:
+        """The next batch as the query makes it, or an empty one if none arrives within a tenth of a second. None at the end,
+        after which warnings are issued."""
+
     def read_all(self) -> RawTable:
         """All rows, after which warnings are issued."""
 
@@ -114,7 +118,7 @@ class Source:
     """A data set and the options of its reading. Files are listed and the schema is inferred at the first use."""
 
     def __new__(cls, sources: Sequence[_Path], options: _Options, declared: object | None = None) -> Source: ...
-    def files(self) -> list[tuple[pathlib.Path, int]]:
+    def files(self) -> list[tuple[Path, int]]:
         """The paths of the files, in order, with their sizes in bytes. Reads no records."""
 
     def schema(self, steps: Sequence[_Step]) -> object:
