@@ -11,7 +11,9 @@
 
 use std::{
     future::Future,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
+    process,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
@@ -102,6 +104,8 @@ pub(crate) enum RowsError {
     Interrupted(PyErr),
     /// An error of the query.
     Failed(QueryError),
+    /// The process has forked since the query began, and has none of its threads.
+    Forked,
     /// A panic.
     Bug,
 }
@@ -119,6 +123,9 @@ impl RowsError {
             Self::Interrupted(error) => error,
             Self::Failed(QueryError { error, .. }) if wording == Wording::Arguments => errors::failed_scan(py, error),
             Self::Failed(QueryError { error, hint }) => errors::failed_sql(py, error, hint.as_deref()),
+            Self::Forked => {
+                errors::usage(py, "the rows were opened before the process forked: read the scan or the query anew")
+            }
             Self::Bug => bug(),
         }
     }
@@ -136,6 +143,8 @@ pub(crate) struct Rows {
     runs_python: bool,
     /// The time of the last check for signals.
     checked: Instant,
+    /// The id of the process that runs the query.
+    process: u32,
 }
 
 impl Rows {
@@ -187,6 +196,7 @@ impl Rows {
             wording,
             runs_python: running.runs_python,
             checked: Instant::now(),
+            process: process::id(),
         };
         rows.schema = rows.receive(&schema)?.ok_or(RowsError::Bug)??;
         Ok(rows)
@@ -228,6 +238,7 @@ impl Rows {
     /// # Errors
     /// An error of the query, and an interrupt.
     pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, RowsError> {
+        self.check_process()?;
         if self.checked.elapsed() > TICK {
             self.check()?;
         }
@@ -249,6 +260,14 @@ impl Rows {
         }
     }
 
+    /// Checks that the query runs in this process.
+    ///
+    /// # Errors
+    /// [`RowsError::Forked`].
+    pub(crate) fn check_process(&self) -> Result<(), RowsError> {
+        if process::id() == self.process { Ok(()) } else { Err(RowsError::Forked) }
+    }
+
     fn check(&mut self) -> Result<(), RowsError> {
         self.checked = Instant::now();
         // At the end of the interpreter there is nothing to attach to, and no signal to handle.
@@ -257,14 +276,18 @@ impl Rows {
 
     /// Takes the warnings so far: the report of skipped records, and other texts.
     pub(crate) fn take_notices(&self) -> (DamageReport, Vec<String>) {
-        let Notices { skipped, others } =
-            std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
+        let Notices { skipped, others } = mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
         (skipped, others)
     }
 }
 
 impl Drop for Rows {
     fn drop(&mut self) {
+        if self.check_process().is_err() {
+            // Threads of the parent may have held locks of these when it forked.
+            mem::forget((self.batches.take(), self.runtime.take()));
+            return;
+        }
         self.cancellation.cancel();
         let Some(runtime) = self.runtime.take() else { return };
         // A thread that runs Python code must end before the interpreter does. It may wait for the GIL. In a task of another

@@ -133,7 +133,8 @@ impl RawStream {
             }
             match state {
                 State::Batches(batches) => {
-                    let taken = take(batches).map(|batch| batch.ok_or_else(|| batches.rows.take_notices()));
+                    let taken = batches.rows.check_process().and_then(|()| take(batches));
+                    let taken = taken.map(|batch| batch.ok_or_else(|| batches.rows.take_notices()));
                     Ok((batches.rows.wording(), taken))
                 }
                 State::New(_) | State::Gone => Err(gone()),

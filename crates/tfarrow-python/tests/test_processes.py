@@ -91,6 +91,8 @@ def test_forked_children_of_a_bare_fork():
         child = os.fork()
     if child == 0:
         try:
+            with pytest.raises(tfarrow.errors.UsageError, match="before the process forked"):
+                next(batches)
             # Also its destructors run in the child.
             del batches
             done = scan.count() == 200 and len(scan.to_pylist()) == 200
