@@ -211,28 +211,6 @@ impl Rows {
         self.wording
     }
 
-    /// The next batch, or an empty one if none arrives within [`TICK`]; `None` at the end.
-    ///
-    /// # Errors
-    /// As [`next`](Self::next).
-    pub(crate) fn poll(&mut self) -> Result<Option<RecordBatch>, RowsError> {
-        match self.batches.as_ref().map(|batches| batches.recv_timeout(TICK)) {
-            Some(Ok(Ok(batch))) => Ok(Some(batch)),
-            Some(Err(RecvTimeoutError::Timeout)) => {
-                self.check()?;
-                Ok(Some(RecordBatch::new_empty(Arc::clone(&self.schema))))
-            }
-            Some(Ok(Err(error))) => {
-                self.batches = None;
-                Err(error.into())
-            }
-            Some(Err(RecvTimeoutError::Disconnected)) | None => {
-                self.batches = None;
-                Ok(None)
-            }
-        }
-    }
-
     /// The next batch; `None` at the end. May be called with or without the GIL, which it takes only to check for signals.
     ///
     /// # Errors

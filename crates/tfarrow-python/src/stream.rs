@@ -110,12 +110,6 @@ impl RawStream {
     fn next_batch(&self, py: Python<'_>, rows: Option<usize>) -> PyResult<Option<RawBatch>> {
         self.take(py, |batches| batches.next(rows))
     }
-
-    /// The next batch as the query makes it, or an empty one if none arrives within a tenth of a second. None at the end,
-    /// after which warnings are issued.
-    fn poll_batch(&self, py: Python<'_>) -> PyResult<Option<RawBatch>> {
-        self.take(py, |batches| batches.rows.poll())
-    }
 }
 
 impl RawStream {

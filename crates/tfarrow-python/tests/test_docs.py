@@ -9,8 +9,11 @@ import contextlib
 import doctest
 import importlib
 import json
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +79,24 @@ def test_snippets_of_a_page_run(page, workspace, subtests):
     assert found
     for line, code in found:
         with subtests.test(page, line=line), skipping_without_packages(f"{page}:{line}"):
-            run(code, page, namespace)
+            if CLUSTER.search(code):
+                run_alone(code, page)
+            else:
+                run(code, page, namespace)
+
+
+# Ray and Spark start servers, and keep the settings with which they were started.
+CLUSTER = re.compile(r"^(?:import|from) (ray|pyspark)\b", re.MULTILINE)
+
+
+def run_alone(code, name):
+    """Runs code with Ray or Spark in a process of its own."""
+    importlib.import_module(CLUSTER.search(code)[1])
+    script = f"import sys, tfarrow, test_docs; test_docs.run(sys.argv[1], {name!r}, {{'tfarrow': tfarrow}})"
+    folders = [str(Path(__file__).parent), str(Path(tfarrow.__file__).parent.parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run([sys.executable, "-c", script, code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_notebook_runs_from_start_to_end(workspace):

@@ -93,10 +93,6 @@ class RawStream:
     def next_batch(self, rows: int | None = None) -> RawBatch | None:
         """The next batch, of exactly ``rows`` rows or fewer at the end. None at the end, after which warnings are issued."""
 
-    def poll_batch(self) -> RawBatch | None:
-        """The next batch as the query makes it, or an empty one if none arrives within a tenth of a second. None at the end,
-        after which warnings are issued."""
-
     def read_all(self) -> RawTable:
         """All rows, after which warnings are issued."""
 
