@@ -1,7 +1,7 @@
 //! The module `_tfarrow` of the Python package: arguments of Python, calls of the libraries, results and exceptions.
 //!
 //! ```text
-//! Python ─▶ options ─▶ Source, sql, write ─▶ Rows ─▶ RawStream ─┬▶ RawBatch ─▶ Memory ─▶ numpy
+//! Python ─▶ options ─▶ Source, sql, write ─▶ QueryRows ─▶ RawStream ─┬▶ RawBatch ─▶ Memory ─▶ numpy
 //!                    └▶ jobs ─▶ RawReport, RawSchema             └▶ Arrow's C interface ─▶ pyarrow, Polars, DuckDB ..
 //! ```
 //!
@@ -12,6 +12,7 @@
 //! | `errors`, `remedy` | exceptions with their places; remedies as arguments of the package |
 //! | `options` | keyword arguments as options of the libraries |
 //! | `rows` | the runtime and the threads of one query |
+//! | `found` | the shards of sources |
 //! | `source`, `query`, `write` | scans, SQL, and writing |
 //! | `stream`, `batch` | rows in batches, and columns as memory |
 //! | `jobs` | operations on whole data sets |
@@ -22,6 +23,7 @@
 mod batch;
 mod capsule;
 mod errors;
+mod found;
 mod interrupt;
 mod jobs;
 mod options;

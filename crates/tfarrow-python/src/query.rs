@@ -20,7 +20,7 @@ use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, statemen
 use crate::{
     capsule::import_stream,
     options::ReadingOptions,
-    rows::{QueryError, Rows, Running, Wording},
+    rows::{QueryError, QueryRows, Running, Wording},
     stream::RawStream,
 };
 
@@ -54,7 +54,7 @@ pub(crate) fn start(
     wording: Wording,
     query: String,
     tables: Vec<(String, PythonTable)>,
-) -> PyResult<Rows> {
+) -> PyResult<QueryRows> {
     let runs_python = !tables.is_empty();
     let plan = move |context: SessionContext, _: OnNotice| async move {
         run(&context, &query, tables).await.map_err(|error| {
@@ -63,7 +63,7 @@ pub(crate) fn start(
         })
     };
     let running = Running { runs_python, ..running.clone() };
-    py.detach(|| Rows::start(&running, wording, plan)).map_err(|error| error.raise(py, wording))
+    py.detach(|| QueryRows::start(&running, wording, plan)).map_err(|error| error.raise(py, wording))
 }
 
 async fn run(

@@ -1,7 +1,7 @@
 //! The rows of a query, computed by threads of its own and taken batch by batch.
 //!
 //! ```text
-//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─┬▶ Rows::next      by a call of the package
+//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─┬▶ QueryRows::next      by a call of the package
 //!                                                  └▶ ForeignRows     by pyarrow, Polars, DuckDB ..
 //! ```
 //!
@@ -132,7 +132,7 @@ impl RowsError {
 }
 
 /// The running query.
-pub(crate) struct Rows {
+pub(crate) struct QueryRows {
     schema: SchemaRef,
     batches: Option<Receiver<Result<RecordBatch>>>,
     runtime: Option<Runtime>,
@@ -147,7 +147,7 @@ pub(crate) struct Rows {
     process: u32,
 }
 
-impl Rows {
+impl QueryRows {
     /// Plans a query in a session of its own, and starts it. Blocks until it is planned.
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl Rows {
     }
 }
 
-impl Drop for Rows {
+impl Drop for QueryRows {
     fn drop(&mut self) {
         if self.check_process().is_err() {
             // Threads of the parent may have held locks of these when it forked.
@@ -317,14 +317,14 @@ async fn send(
     }
 }
 
-/// Rows that foreign code takes through Arrow's C stream interface.
+/// QueryRows that foreign code takes through Arrow's C stream interface.
 pub(crate) struct ForeignRows {
-    rows: Rows,
+    rows: QueryRows,
     done: bool,
 }
 
 impl ForeignRows {
-    pub(crate) fn new(rows: Rows) -> Self {
+    pub(crate) fn new(rows: QueryRows) -> Self {
         Self { rows, done: false }
     }
 

@@ -26,16 +26,16 @@ use tfarrow_dataset::{FormatFilter, Inferred, Shard, infer_with};
 use crate::{
     capsule::{export_schema, import_schema},
     errors::{failed, failed_scan},
+    found::Found,
     interrupt::{Pass, watch},
-    jobs::Found,
     options::ReadingOptions,
-    rows::{Rows, Running, Wording},
+    rows::{QueryRows, Running, Wording},
     stream::RawStream,
 };
 
 /// A data set of TFRecord files, and how it is read.
 ///
-/// The files are listed, and the schema is inferred, when the first of its properties is used. Rows are read anew by each
+/// The files are listed, and the schema is inferred, when the first of its properties is used. QueryRows are read anew by each
 /// stream.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct Source {
@@ -92,8 +92,10 @@ impl Source {
     /// The names of the columns after these steps.
     fn columns(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<Vec<String>> {
         let table = self.table(py)?;
-        let schema =
-            if steps.is_empty() { table.schema() } else { self.rows(py, table, steps, None)?.schema().clone() };
+        let schema = match steps.is_empty() {
+            true => table.schema(),
+            false => Arc::clone(self.rows(py, table, steps, None)?.schema()),
+        };
         Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
     }
 
@@ -165,13 +167,13 @@ impl Source {
         table: Arc<TfRecordTable>,
         steps: Vec<Step>,
         batch_rows: Option<usize>,
-    ) -> PyResult<Rows> {
+    ) -> PyResult<QueryRows> {
         let running = Running { batch_rows, ..Running::of(&self.options) };
         let plan = move |context: SessionContext, on_notice: OnNotice| async move {
             let table = TfRecordTable::clone(&table).with_notices(Some(on_notice));
             Ok(scan(context, table, steps).await?)
         };
-        let rows = py.detach(|| Rows::start(&running, Wording::Arguments, plan));
+        let rows = py.detach(|| QueryRows::start(&running, Wording::Arguments, plan));
         rows.map_err(|error| error.raise(py, Wording::Arguments))
     }
 }

@@ -1,6 +1,6 @@
 //! A stream of rows, which Python takes batch by batch or hands to other packages.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::SchemaRef;
@@ -11,7 +11,7 @@ use tfarrow_loader::Rebatch;
 use crate::{
     batch::RawBatch,
     capsule::{export_schema, export_stream},
-    rows::{ForeignRows, Rows, RowsError, Wording, warn},
+    rows::{ForeignRows, QueryRows, RowsError, Wording, warn},
 };
 
 /// The rows of a query that has started. They can be read once.
@@ -20,21 +20,21 @@ pub(crate) struct RawStream(Mutex<State>);
 
 enum State {
     /// No row has been read.
-    New(Rows),
-    /// Rows are read in batches.
+    New(QueryRows),
+    /// QueryRows are read in batches.
     Batches(Box<Batches>),
     /// The rows were handed to another package, or have ended.
     Gone,
 }
 
 struct Batches {
-    rows: Rows,
+    rows: QueryRows,
     rebatch: Rebatch,
     ended: bool,
 }
 
 impl RawStream {
-    pub(crate) fn new(rows: Rows) -> Self {
+    pub(crate) fn new(rows: QueryRows) -> Self {
         Self(Mutex::new(State::New(rows)))
     }
 
@@ -51,8 +51,8 @@ impl RawStream {
 impl RawStream {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = self.with(py, |state| match state {
-            State::New(rows) => Ok(rows.schema().clone()),
-            State::Batches(batches) => Ok(batches.rows.schema().clone()),
+            State::New(rows) => Ok(Arc::clone(rows.schema())),
+            State::Batches(batches) => Ok(Arc::clone(batches.rows.schema())),
             State::Gone => Err(gone()),
         })?;
         export_schema(py, &schema)
@@ -80,7 +80,7 @@ impl RawStream {
             batches.push(batch.into_batch());
         }
         let schema = self.with(py, |state| match state {
-            State::Batches(batches) => Ok(batches.rows.schema().clone()),
+            State::Batches(batches) => Ok(Arc::clone(batches.rows.schema())),
             State::New(_) | State::Gone => Err(gone()),
         })?;
         Ok(RawTable { schema, batches })
@@ -96,7 +96,7 @@ impl RawStream {
             }
             None => {
                 let schema = self.with(py, |state| match state {
-                    State::Batches(batches) => Ok(batches.rows.schema().clone()),
+                    State::Batches(batches) => Ok(Arc::clone(batches.rows.schema())),
                     State::New(_) | State::Gone => Err(gone()),
                 })?;
                 RawBatch::new(RecordBatch::new_empty(schema), false)
@@ -119,28 +119,22 @@ impl RawStream {
         py: Python<'_>,
         take: impl FnOnce(&mut Batches) -> Result<Option<RecordBatch>, RowsError> + Send,
     ) -> PyResult<Option<RawBatch>> {
-        let (wording, taken) = self.with(py, |state| {
+        let (wording, taken, notices) = self.with(py, |state| {
             if let State::New(_) = state
                 && let State::New(rows) = std::mem::replace(state, State::Gone)
             {
                 *state = State::Batches(Box::new(Batches { rows, rebatch: Rebatch::default(), ended: false }));
             }
-            match state {
-                State::Batches(batches) => {
-                    let taken = batches.rows.check_process().and_then(|()| take(batches));
-                    let taken = taken.map(|batch| batch.ok_or_else(|| batches.rows.take_notices()));
-                    Ok((batches.rows.wording(), taken))
-                }
-                State::New(_) | State::Gone => Err(gone()),
-            }
+            let State::Batches(batches) = state else { return Err(gone()) };
+            let taken = batches.rows.check_process().and_then(|()| take(batches));
+            let notices = matches!(taken, Ok(None)).then(|| batches.rows.take_notices());
+            Ok((batches.rows.wording(), taken, notices))
         })?;
-        match taken.map_err(|error| error.raise(py, wording))? {
-            Ok(batch) => Ok(Some(RawBatch::new(batch, wording == Wording::Arguments))),
-            Err((skipped, others)) => {
-                warn(py, &skipped, &others)?;
-                Ok(None)
-            }
+        if let Some((skipped, others)) = notices {
+            warn(py, &skipped, &others)?;
         }
+        let batch = taken.map_err(|error| error.raise(py, wording))?;
+        Ok(batch.map(|batch| RawBatch::new(batch, wording == Wording::Arguments)))
     }
 }
 
@@ -169,7 +163,7 @@ fn gone() -> PyErr {
     PyValueError::new_err("the stream was read: make a new one from the scan")
 }
 
-/// Rows in memory, which other packages read without a copy.
+/// QueryRows in memory, which other packages read without a copy.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct RawTable {
     schema: SchemaRef,
@@ -190,6 +184,6 @@ impl RawTable {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let batches = self.batches.clone().into_iter().map(Ok);
-        export_stream(py, Box::new(RecordBatchIterator::new(batches, self.schema.clone())))
+        export_stream(py, Box::new(RecordBatchIterator::new(batches, Arc::clone(&self.schema))))
     }
 }

@@ -12,9 +12,10 @@ use tfarrow_convert::{
 };
 use tfarrow_dataset::{PartialTail, ReadOptions};
 
-use super::{RawReport, warn_files};
+use super::RawReport;
 use crate::{
     errors::{failed, usage},
+    found::warn_files,
     interrupt::watch,
     options::{limits, named, record_type, sample},
     rows::{warn, warn_all},

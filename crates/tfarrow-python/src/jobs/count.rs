@@ -6,9 +6,9 @@ use pyo3::{prelude::*, types::PyDict};
 use tfarrow_convert::count as count_shards;
 use tfarrow_dataset::{FormatFilter, Shard};
 
-use super::Found;
 use crate::{
     errors::failed,
+    found::Found,
     interrupt::{Pass, watch},
     options::ReadingOptions,
     rows::warn,

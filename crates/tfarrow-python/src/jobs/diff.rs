@@ -6,9 +6,10 @@ use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{diff_json, diff_text};
 use tfarrow_convert::{DiffOptions, Progress, diff as diff_sources};
 
-use super::{RawReport, warn_files};
+use super::RawReport;
 use crate::{
     errors::failed,
+    found::warn_files,
     interrupt::watch,
     options::ReadingOptions,
     rows::{warn, warn_all},

@@ -8,9 +8,10 @@ use tfarrow_cli::render::{StatisticsReport, record_warnings, sliced_statistics_t
 use tfarrow_dataset::{FormatFilter, Shard};
 use tfarrow_stats::{Statistics, schema_to_text};
 
-use super::{Found, RawReport};
+use super::RawReport;
 use crate::{
     errors::failed,
+    found::Found,
     interrupt::{Pass, watch},
     options::ReadingOptions,
     rows::warn_all,

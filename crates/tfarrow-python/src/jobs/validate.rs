@@ -8,9 +8,10 @@ use tfarrow_codec::infer::RecordObserver;
 use tfarrow_dataset::{FormatFilter, Shard};
 use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics, schema_to_text};
 
-use super::{Found, RawReport};
+use super::RawReport;
 use crate::{
     errors::failed,
+    found::Found,
     interrupt::{Pass, watch},
     options::ReadingOptions,
     rows::warn_all,
@@ -19,7 +20,7 @@ use crate::{
 /// What a data set is compared with.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Expectations {
+pub(crate) struct ComparisonArguments {
     schema: Option<PathBuf>,
     baseline: Vec<PathBuf>,
     environment: Option<String>,
@@ -32,7 +33,7 @@ pub(crate) struct Expectations {
 pub(crate) fn validate(
     py: Python<'_>,
     sources: Vec<PathBuf>,
-    against: Expectations,
+    against: ComparisonArguments,
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool, String)> {
@@ -50,7 +51,7 @@ pub(crate) fn validate(
 pub(crate) fn report(
     py: Python<'_>,
     sources: Vec<PathBuf>,
-    against: Expectations,
+    against: ComparisonArguments,
     options: &Bound<'_, PyDict>,
     title: Option<String>,
     examples: usize,
@@ -65,7 +66,7 @@ pub(crate) fn report(
 fn compare<O: RecordObserver + Send>(
     py: Python<'_>,
     sources: &[PathBuf],
-    against: &Expectations,
+    against: &ComparisonArguments,
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
     observer: impl Fn() -> O + Sync + Send,

@@ -7,9 +7,10 @@ use tfarrow_cli::render::{verify_json, verify_text};
 use tfarrow_convert::verify_data_set;
 use tfarrow_dataset::{FormatFilter, Shard};
 
-use super::{Found, RawReport, warn_files};
+use super::RawReport;
 use crate::{
     errors::failed,
+    found::{Found, warn_files},
     interrupt::{Pass, watch},
     options::ReadingOptions,
     rows::warn_all,
