@@ -1,6 +1,5 @@
 """Ray Data reads and writes TFRecord, in other processes."""
 
-import dataclasses
 import os
 import warnings
 
@@ -95,7 +94,7 @@ def test_groups_of_files(tmp_path):
 
 def test_a_large_file_is_alone():
     def file(size):
-        return _cluster.File("x", size, None)
+        return _cluster.File("x", size)
 
     data = _cluster.DataSet(None, [file(1), file(1), file(1000), file(1), file(1)])
     assert [[f.size for f in group] for group in data.groups(3)] == [[1, 1], [1000], [1, 1]]
@@ -126,9 +125,7 @@ def test_counts_by_tasks():
     file = f"{TESTDATA}/corrupt/data_crc.tfrecord"
     dataset = read(file, on_error="skip")
     assert dataset.count() == len(dataset.take_all()) == tfarrow.scan(file, on_error="skip").to_arrow().num_rows
-    data = tfarrow.ray.datasource(f"{TESTDATA}/shards/")._data
-    data.files = [dataclasses.replace(file, records=None) for file in data.files]
-    source = tfarrow.ray.TFRecordDatasource(data)
+    source = tfarrow.ray.datasource(f"{TESTDATA}/shards/")
     assert source.get_read_tasks(2)[0].metadata.num_rows is None
     assert ray.data.read_datasource(source).count() == 200
 

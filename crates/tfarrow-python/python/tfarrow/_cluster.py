@@ -35,10 +35,6 @@ __all__ = ["MODES", "DataSet", "File", "Output", "Part", "Reader", "quoted", "li
 
 _READING = ("on_error", "partial_tail", "limits", "threads")
 
-# Whether the module can list files and read declared columns by itself. Otherwise files are listed by counting their records,
-# and declared columns are read by CREATE EXTERNAL TABLE.
-_HAS_DECLARED = hasattr(_tfarrow.Source, "files")
-
 
 @dataclass(frozen=True)
 class File:
@@ -46,31 +42,27 @@ class File:
 
     Attributes:
         path: an absolute path, or a URL.
-        size: the number of bytes; None if it is not known.
-        records: the number of records; None if they were not counted.
+        size: the number of bytes.
         folders: the values of the folders ``key=value``, which are columns.
     """
 
     path: str
-    size: int | None
-    records: int | None
+    size: int
     folders: tuple[tuple[str, str | None], ...] = ()
 
     @property
     def weight(self) -> int:
         """About proportional to the work. An empty file has a weight, too."""
-        return (self.records or 0) + 1 if self.size is None else self.size + 1
+        return self.size + 1
 
     @property
-    def estimated_bytes(self) -> int | None:
+    def estimated_bytes(self) -> int:
         """About the number of bytes of the columns in memory."""
-        if self.size is None:
-            return None
         return self.size * (4 if self.path.endswith((".gz", ".zlib", ".z")) else 1)
 
     def check(self) -> None:
         """Raises an error if the file was replaced after the driver listed it."""
-        if self.size is None or is_url(self.path):
+        if is_url(self.path):
             return
         try:
             size = os.path.getsize(self.path)
@@ -165,7 +157,7 @@ class Reader:
             renamed = [field for field in features if _is_renamed(field) and field.name in names]
         else:
             renamed = [field for field in features if _is_renamed(field)]
-        if _HAS_DECLARED and not folders:
+        if not folders:
             pa = need("pyarrow", "pyarrow")
             declared = pa.schema(features, self.schema.metadata)
             raw = _tfarrow.Source(files, self.options, declared)
@@ -250,7 +242,7 @@ class DataSet:
                 raise UsageError("a scan with limit() cannot be divided among tasks")
         source = [_absolute(name) for name in paths(source)]
         options = {"bytes_type": "binary", "threads": 1, **{name: value for name, value in options.items() if value is not None}}
-        files = list_files(source, options)
+        files = list_files(source)
         if declared is None:
             schema = plain(Scan(source, _inferring(options)).schema, options)
             places = _place_columns(options)
@@ -289,21 +281,9 @@ class DataSet:
         return groups
 
 
-def list_files(source: list[str], options: Mapping[str, Any]) -> list[File]:
+def list_files(source: list[str]) -> list[File]:
     """The files of a source, in order."""
-    if _HAS_DECLARED:
-        return [File(os.fspath(path), size, None) for path, size in _tfarrow.Source(source, {}).files()]
-    reading = {name: options[name] for name in _READING if name in options and name != "threads"}
-    with warnings.catch_warnings():
-        # The tasks warn of what they skip.
-        warnings.simplefilter("ignore", TfarrowWarning)
-        counted = _tfarrow.count(source, reading)
-    found = []
-    for path, records in counted:
-        path = os.fspath(path)
-        if not path.endswith((".parquet", ".arrow", ".feather")):
-            found.append(File(path, None if is_url(path) else os.path.getsize(path), records))
-    return found
+    return [File(os.fspath(path), size) for path, size in _tfarrow.Source(source, {}).files()]
 
 
 def is_url(name: str) -> bool:

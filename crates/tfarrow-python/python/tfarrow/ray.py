@@ -86,7 +86,7 @@ class TFRecordDatasource(_datasource.Datasource):
         tasks = []
         for group in self._data.groups(parallelism):
             metadata = _block.BlockMetadata(
-                num_rows=_records(group) if reader.counts_all else None,
+                num_rows=None,
                 size_bytes=_bytes(group),
                 exec_stats=None,
                 input_files=[file.path for file in group],
@@ -119,14 +119,8 @@ def _count(reader: Reader, files: list[File]) -> Iterator[pa.Table]:
         yield pa.table({_NO_COLUMN: pa.nulls(rows)})
 
 
-def _bytes(files: list[File]) -> int | None:
-    sizes = [file.estimated_bytes for file in files]
-    return None if None in sizes else sum(sizes)
-
-
-def _records(files: list[File]) -> int | None:
-    counts = [file.records for file in files]
-    return None if None in counts else sum(counts)
+def _bytes(files: list[File]) -> int:
+    return sum(file.estimated_bytes for file in files)
 
 
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

@@ -198,11 +198,8 @@ class _Reader(source.DataSourceReader):
 
 
 def _groups(data: DataSet, group_bytes: int, least: int) -> list[_Group]:
-    weight = sum(file.weight for file in data.files if file.size is not None)
+    weight = sum(file.weight for file in data.files)
     count = max(-(-weight // group_bytes), least)
-    if any(file.size is None for file in data.files):
-        # Sizes of files in a store are not known.
-        count = len(data.files)
     return [_Group(group) for group in data.groups(count)]
 
 
