@@ -1,8 +1,8 @@
 //! The rows of a query, computed by threads of its own and taken batch by batch.
 //!
 //! ```text
-//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─┬▶ QueryRows::next      by a call of the package
-//!                                                  └▶ ForeignRows     by pyarrow, Polars, DuckDB ..
+//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─┬▶ QueryRows::next   by a call of the package
+//!                                                  └▶ ForeignRows       by pyarrow, Polars, DuckDB ..
 //! ```
 //!
 //! Each query has its own runtime, which ends with it: threads do not survive a fork, so that a runtime of the process
