@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -189,3 +190,8 @@ def bit_floats(values):
 def scan_all(source, **options):
     """A scan whose schema is inferred from all records."""
     return tfarrow.scan(source, sample="all", **options)
+
+
+def heed_interrupt():
+    """Makes a child process end at SIGINT, also if this process ignores it, as a background job of a shell does."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

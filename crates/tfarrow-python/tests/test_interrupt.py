@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import tfarrow
 from interrupted import OPERATIONS
-from support import example, write_repeated
+from support import example, heed_interrupt, write_repeated
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of Unix")
 
@@ -52,7 +52,9 @@ def test_interrupt(operation, data, tmp_path):
         pytest.skip(f"needs {missing}")
     script = Path(__file__).with_name("interrupted.py")
     command = [sys.executable, "-W", "error", str(script), operation, str(data), str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupt
+    ) as child:
         try:
             assert child.stdout.readline() == "ready\n", child.stderr.read()
             # Long enough for imports and the first rows.

@@ -8,7 +8,7 @@ import time
 
 import pytest
 import tfarrow
-from support import ROOT, example, program, write_repeated
+from support import ROOT, example, heed_interrupt, program, write_repeated
 
 
 def test_schema():
@@ -87,7 +87,7 @@ def test_interrupt(command, tmp_path):
         for number in range(400):
             (tmp_path / f"{number}.tfrecord").symlink_to(path)
         arguments = [tmp_path]
-    with subprocess.Popen([sys.executable, "-m", "tfarrow", command, *map(str, arguments)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen([sys.executable, "-m", "tfarrow", command, *map(str, arguments)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupt) as child:
         try:
             with pytest.raises(subprocess.TimeoutExpired):
                 child.wait(timeout=1.2)
