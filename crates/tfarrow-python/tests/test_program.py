@@ -87,6 +87,12 @@ def test_interrupt(command, tmp_path):
         for number in range(400):
             (tmp_path / f"{number}.tfrecord").symlink_to(path)
         arguments = [tmp_path]
+    # A busy machine may be late once, and not each time.
+    assert any(seconds_to_stop(command, arguments) < 1 for _ in range(3))
+
+
+def seconds_to_stop(command, arguments):
+    """Interrupts a command, and returns the time from the signal to its end."""
     with subprocess.Popen([sys.executable, "-m", "tfarrow", command, *map(str, arguments)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupt) as child:
         try:
             with pytest.raises(subprocess.TimeoutExpired):
@@ -96,9 +102,10 @@ def test_interrupt(command, tmp_path):
             _, err = child.communicate(timeout=20)
         finally:
             child.kill()
-    assert time.monotonic() - sent < 1
+    seconds = time.monotonic() - sent
     assert child.returncode in (-signal.SIGINT, 130, 1)
     assert "Traceback" not in err and "panic" not in err
+    return seconds
 
 
 def test_entry_point():
