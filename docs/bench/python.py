@@ -240,7 +240,7 @@ JOBS = {
     "tf_polars": ("tf.data to numpy to Polars", "tf"),
 }
 DECODE = {"tabular": 13, "tokens": 8, "ragged": 8, "embedding": 7, "images": 5, "sequence": 7}
-# What is as fast as what, and the target. Of several peers the fastest counts.
+# Each row compares a measurement with others, of which the fastest counts, and has a target.
 RATIOS = [
     ("to_arrow", ["convert"], 0.9),
     ("batches", ["to_arrow"], 0.9),

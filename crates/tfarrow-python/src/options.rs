@@ -105,14 +105,14 @@ pub(crate) fn limits(given: &Bound<'_, PyAny>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-/// The value of an option of an operation that has no table: `None` where it is not given.
-pub(crate) fn named<T: NamedValue>(py: Python<'_>, option: &str, name: Option<&str>) -> PyResult<Option<T>> {
-    name.map(|name| parse_name(name).map_err(|e| usage(py, &format!("{option}: {e}")))).transpose()
+/// The value of a name, of an option of an operation that has no table.
+pub(crate) fn named<T: NamedValue>(py: Python<'_>, option: &str, name: &str) -> PyResult<T> {
+    parse_name(name).map_err(|e| usage(py, &format!("{option}: {e}")))
 }
 
 /// The type of the records; `None` for `auto`.
-pub(crate) fn record_type(py: Python<'_>, name: Option<&str>) -> PyResult<Option<RecordType>> {
-    named(py, "record_type", name.filter(|name| *name != "auto"))
+pub(crate) fn record_type(py: Python<'_>, name: &str) -> PyResult<Option<RecordType>> {
+    if name == "auto" { Ok(None) } else { named(py, "record_type", name).map(Some) }
 }
 
 /// The records that columns are inferred from.

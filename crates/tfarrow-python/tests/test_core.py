@@ -317,7 +317,7 @@ def test_rows_that_do_not_fit_the_sampled_form_are_errors(tmp_path):
     with pytest.raises(DataError, match="row 1 of the batch has 1 values; all sampled records have 2") as found:
         next(batches)["x"]
     assert found.value.feature == "x"
-    # What is asked for is done, and nothing is lost.
+    # The work that was asked for is done, and nothing is lost.
     assert list(scan.batches(4, fill=0))[1]["x"].tolist() == [[1, 2], [1, 0]]
     assert tfarrow.scan(path, sample="all").to_numpy()["x"].tolist() == [[1, 2]] * 5 + [[1]]
 

@@ -10,7 +10,7 @@ use crate::{
     validation::{Anomaly, Validation},
 };
 
-/// What is expected of a data set.
+/// The expectations for a data set: a schema, a baseline, or both.
 #[derive(Debug, Default)]
 pub struct Expected<'a> {
     /// The schema. By default it is inferred from the baseline.

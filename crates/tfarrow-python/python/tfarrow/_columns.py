@@ -11,7 +11,32 @@ if TYPE_CHECKING:
 __all__ = ["BytesColumn", "Ragged", "column"]
 
 
-class BytesColumn:
+class _Rows:
+    """Rows that lie one after the other, from one offset to the next, and may be missing."""
+
+    offsets: np.ndarray
+    valid: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = range(len(self))[index]
+        if self.valid is not None and not self.valid[row]:
+            return None
+        return self._row(self.offsets[row], self.offsets[row + 1])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
+    def _row(self, start: int, end: int) -> Any:
+        """A row that is not missing."""
+        raise NotImplementedError
+
+
+class BytesColumn(_Rows):
     """Byte strings or texts, one for each row, over one piece of memory.
 
     Attributes:
@@ -36,20 +61,9 @@ class BytesColumn:
         buffer: Any = data
         self._view = memoryview(buffer)
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[row] for row in range(*index.indices(len(self)))]
-        row = range(len(self))[index]
-        if self.valid is not None and not self.valid[row]:
-            return None
-        value = self._view[self.offsets[row] : self.offsets[row + 1]]
+    def _row(self, start: int, end: int) -> memoryview | str:
+        value = self._view[start:end]
         return str(value, "utf-8") if self.is_text else value
-
-    def __iter__(self) -> Iterator[memoryview | str | None]:
-        return map(self.__getitem__, range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (BytesColumn, (self.data, self.offsets, self.valid, self.is_text))
@@ -62,7 +76,7 @@ class BytesColumn:
         return f"BytesColumn({len(self)} {'texts' if self.is_text else 'byte strings'}, {len(self.data)} bytes)"
 
 
-class Ragged:
+class Ragged(_Rows):
     """Lists of different lengths, or values that some rows do not have.
 
     Attributes:
@@ -85,19 +99,8 @@ class Ragged:
     def __init__(self, values: Any, offsets: np.ndarray, valid: np.ndarray | None = None):
         self.values, self.offsets, self.valid = values, offsets, valid
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[row] for row in range(*index.indices(len(self)))]
-        row = range(len(self))[index]
-        if self.valid is not None and not self.valid[row]:
-            return None
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self.__getitem__, range(len(self)))
+    def _row(self, start: int, end: int) -> Any:
+        return self.values[start:end]
 
     @property
     def lengths(self) -> np.ndarray:

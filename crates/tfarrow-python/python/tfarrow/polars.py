@@ -54,7 +54,7 @@ def condition_of(predicate: pl.Expr, schema: pl.Schema) -> str | None:
     """A condition in SQL that is true for all rows for which a predicate is; None if there is none that helps.
 
     It compares columns of integers and texts with literals. Polars and SQL order NaN and convert floats in different ways, so
-    that Polars alone compares floats. The predicate's tree is read from its JSON. What is not known there is left out, so
+    that Polars alone compares floats. The predicate's tree is read from its JSON. Unknown parts of it are left out, so
     that a new version of Polars makes reading slower, and not wrong.
     """
     try:

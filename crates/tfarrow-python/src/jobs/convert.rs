@@ -10,7 +10,7 @@ use tfarrow_convert::{
     ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources,
     read_schema, repair as repair_sources,
 };
-use tfarrow_dataset::{PartialTail, ReadOptions};
+use tfarrow_dataset::PartialTail;
 
 use super::RawReport;
 use crate::{
@@ -32,9 +32,7 @@ pub(crate) fn convert(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
     let (options, counters) = (convert_options(options)?, Progress::default());
-    let work = || convert_sources(&sources, &dest, &options, &counters);
-    let report = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
-    reported(py, &dest, report)
+    run(py, &dest, &counters, progress, || convert_sources(&sources, &dest, &options, &counters))
 }
 
 /// Copies the valid records of TFRecord files.
@@ -48,9 +46,19 @@ pub(crate) fn repair(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RawReport> {
     let (options, counters) = (convert_options(options)?, Progress::default());
-    let work = || repair_sources(&sources, &dest, &options, &counters);
-    let report = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
-    reported(py, &dest, report)
+    run(py, &dest, &counters, progress, || repair_sources(&sources, &dest, &options, &counters))
+}
+
+/// Runs a conversion, warns of what was lost or skipped, and returns the report.
+fn run(
+    py: Python<'_>,
+    dest: &Path,
+    counters: &Progress,
+    progress: Option<&Bound<'_, PyAny>>,
+    convert: impl FnOnce() -> tfarrow_convert::Result<ConvertReport> + Send,
+) -> PyResult<RawReport> {
+    let report = watch(py, counters, progress, convert)?.map_err(|error| failed(py, error))?;
+    reported(py, dest, report)
 }
 
 fn convert_options(given: &Bound<'_, PyDict>) -> PyResult<ConvertOptions> {
@@ -71,9 +79,9 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         number.ok_or_else(|| usage(py, &format!("{name}: expected a number from 1")))
     };
     match name {
-        "to" => options.to = named::<Target>(py, name, Some(&text()?))?,
-        "layout" => options.layout = named(py, name, Some(&text()?))?.unwrap_or_default(),
-        "compression" => options.compression = named::<OutputCompression>(py, name, Some(&text()?))?,
+        "to" => options.to = Some(named::<Target>(py, name, &text()?)?),
+        "layout" => options.layout = named(py, name, &text()?)?,
+        "compression" => options.compression = Some(named::<OutputCompression>(py, name, &text()?)?),
         "threads" => options.jobs = number()?,
         "schema" => {
             let path: PathBuf = value.extract()?;
@@ -82,17 +90,14 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "sample" => options.sample = sample(py, value)?,
         "shards" => options.reshard = Some(Reshard::Shards(number()? as u64)),
         "shard_size" => options.reshard = Some(Reshard::Bytes(number()? as u64)),
-        "record_type" => options.record_type = record_type(py, Some(&text()?))?,
+        "record_type" => options.record_type = record_type(py, &text()?)?,
         "lossy" => options.lossy = value.extract()?,
         "overwrite" => options.overwrite = value.extract()?,
-        "verify_crc" => options.verify_crc = named::<VerifyCrc>(py, name, Some(&text()?))?.unwrap_or_default(),
+        "verify_crc" => options.verify_crc = named::<VerifyCrc>(py, name, &text()?)?,
         "exact" => options.exact = value.extract()?,
-        "on_conflict" => options.on_conflict = named::<OnConflict>(py, name, Some(&text()?))?.unwrap_or_default(),
-        "on_error" => options.read.on_error = named::<OnError>(py, name, Some(&text()?))?.unwrap_or_default(),
-        "partial_tail" => {
-            let partial_tail = named::<PartialTail>(py, name, Some(&text()?))?.unwrap_or_default();
-            options.read = ReadOptions { partial_tail, ..options.read };
-        }
+        "on_conflict" => options.on_conflict = named::<OnConflict>(py, name, &text()?)?,
+        "on_error" => options.read.on_error = named::<OnError>(py, name, &text()?)?,
+        "partial_tail" => options.read.partial_tail = named::<PartialTail>(py, name, &text()?)?,
         "limits" => options.read.limits = limits(value)?,
         "quarantine" => options.quarantine = Some(value.extract()?),
         "resume" => options.resume = value.extract()?,

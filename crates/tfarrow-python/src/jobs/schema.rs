@@ -47,16 +47,8 @@ impl RawSchema {
     /// The schema in a format of the program: `table`, `json`, `arrow`, `python`, `rust`, `sql`, `features-json`.
     #[pyo3(signature = (format="table", width=None))]
     fn text(&self, py: Python<'_>, format: &str, width: Option<usize>) -> PyResult<String> {
-        let format = match format {
-            "table" => SchemaFormat::Table,
-            "json" => SchemaFormat::Json,
-            "arrow" => SchemaFormat::Arrow,
-            "python" => SchemaFormat::Python,
-            "rust" => SchemaFormat::Rust,
-            "sql" => SchemaFormat::Sql,
-            "features-json" => SchemaFormat::FeaturesJson,
-            other => return Err(usage(py, &format!("there is no format {other:?} of a schema"))),
-        };
+        let unknown = || usage(py, &format!("there is no format {format:?} of a schema"));
+        let format = SchemaFormat::from_name(format).ok_or_else(unknown)?;
         let text = schema_text(&self.found, format, &self.sources, width).map_err(|error| failed(py, error))?;
         warn_all(py, &schema_omissions(&self.found, format))?;
         Ok(text)
