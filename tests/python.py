@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install the Python package into an empty virtual environment, and run its tests there.
 
-    python3 tests/python.py [FOLDER]
+    python3 tests/python.py [--large] [FOLDER]
 
 The first run of the tests has numpy alone, and skips the tests of other packages. The second has the packages of
 crates/tfarrow-python/tests/requirements.txt, and a missing package is an error; it installs a Java runtime on Debian if there
 is none, which Spark needs. Warnings are errors. FOLDER, by default a temporary one, gets the environment.
 
+With --large there is a third run, for PyTorch and TensorFlow, whose packages take some gigabytes; .ci/run makes it without.
+TFARROW_TEST_DATA names folders whose files TensorFlow reads as well (test_tensorflow.py).
+
 The wheel is built with the workspace's profile and target folder, so that only the module itself is compiled after a
 `cargo build --release --workspace`.
 """
+import argparse
 import os
 import shutil
 import subprocess
@@ -21,11 +25,17 @@ import venv
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGE = os.path.join(ROOT, "crates", "tfarrow-python")
+# TensorFlow uses what other packages have deprecated.
+LOUD = ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", action="store_true", help="test with PyTorch and TensorFlow as well")
+    parser.add_argument("folder", nargs="?")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tfarrow-python-") as temporary:
-        home = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else temporary
+        home = os.path.abspath(options.folder or temporary)
         venv.create(home, with_pip=True, clear=True)
         python = os.path.join(home, "bin", "python")
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -38,6 +48,9 @@ def main():
         step("tests with the other packages", pytest(python), TFARROW_TEST_ALL="1")
         stubs = [python, "-m", "mypy.stubtest", "tfarrow._tfarrow"]
         step("type stubs", stubs)
+        if options.large:
+            step("pip install torch and TensorFlow", [*pip, "torch", "tensorflow-cpu"])
+            step("tests with torch and TensorFlow", [*pytest(python, "test_torch.py", "test_tensorflow.py"), *LOUD])
 
 
 def step(name, command, **environment):
@@ -53,8 +66,10 @@ def step(name, command, **environment):
     print(f"-- {name}: {time.perf_counter() - begun:.0f} s", flush=True)
 
 
-def pytest(python):
-    return [python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", os.path.join(PACKAGE, "tests")]
+def pytest(python, *files):
+    """The command that runs all tests, or those of these files."""
+    tests = os.path.join(PACKAGE, "tests")
+    return [python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", *([os.path.join(tests, file) for file in files] or [tests])]
 
 
 def java():

@@ -28,9 +28,11 @@ use arrow_select::concat::concat_batches;
 /// ```
 #[derive(Debug, Default)]
 pub struct Rebatch {
-    /// Input that was not returned, in order, without empty batches.
+    /// Input of which rows were not returned, in order, without empty batches.
     waiting: VecDeque<RecordBatch>,
-    /// Number of rows in `waiting`.
+    /// Number of rows of the first waiting batch that were returned.
+    taken: usize,
+    /// Number of rows that were not returned.
     count: usize,
 }
 
@@ -69,14 +71,17 @@ impl Rebatch {
 
     /// Removes the first waiting batch, or its first `most` rows; `None` if nothing waits.
     pub fn take_first(&mut self, most: usize) -> Option<RecordBatch> {
-        let first = self.waiting.pop_front()?;
-        let rows = first.num_rows().min(most);
+        let first = self.waiting.front()?;
+        let (taken, left) = (self.taken, first.num_rows() - self.taken);
+        let rows = left.min(most);
         self.count -= rows;
-        if rows == first.num_rows() {
-            return Some(first);
+        if rows < left {
+            self.taken += rows;
+            return Some(first.slice(taken, rows));
         }
-        self.waiting.push_front(first.slice(rows, first.num_rows() - rows));
-        Some(first.slice(0, rows))
+        self.taken = 0;
+        let first = self.waiting.pop_front()?;
+        Some(if taken == 0 { first } else { first.slice(taken, rows) })
     }
 }
 

@@ -10,12 +10,18 @@ use arrow_array::{
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 use pyo3::{
-    exceptions::{PyKeyError, PyTypeError, PyValueError},
+    exceptions::{PyIndexError, PyTypeError, PyValueError},
+    intern,
     prelude::*,
     types::{PyCapsule, PyTuple},
 };
 
-use crate::capsule::{Memory, export_batch, export_schema};
+use crate::{
+    capsule::{Memory, export_batch, export_schema},
+    ndarray::{
+        BOOL, Dtype, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, ndarray,
+    },
+};
 
 /// A batch of rows.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
@@ -91,9 +97,9 @@ impl RawBatch {
         export_batch(py, self.batch.clone())
     }
 
-    /// The parts of a column: see [`parts`].
-    fn parts<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyTuple>> {
-        let column = self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+    /// The parts of a column, by its place in `names`: see [`parts`].
+    fn parts<'py>(&self, py: Python<'py>, column: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let column = self.batch.columns().get(column).ok_or_else(|| PyIndexError::new_err(column))?;
         let is_writable = self.lend(Lent::Writable)?;
         parts(py, column, is_writable)
     }
@@ -102,20 +108,21 @@ impl RawBatch {
 /// The parts of an array, as tuples whose first item is the kind:
 ///
 /// ```text
-/// ("numbers", dtype, memory, valid)              one value a row; dtype is a name of numpy
-/// ("bytes", is_text, memory, offsets, valid)     bytes of row i: memory[offsets[i]:offsets[i + 1]]
+/// ("numbers", values, valid)                     one value a row
+/// ("bytes", is_text, data, offsets, valid)       bytes of row i: data[offsets[i]:offsets[i + 1]]
 /// ("list", offsets, valid, parts)                items of row i: offsets[i] to offsets[i + 1] of the parts
 /// ("fixed", rows, width, valid, parts)           items of row i: i * width to (i + 1) * width of the parts
 /// ```
 ///
-/// Offsets are memory of int64 that begin at 0. `valid` is memory of one byte for each row, or None if no row is null.
+/// `values`, `data`, `offsets` and `valid` are arrays of numpy. Offsets are int64 and begin at 0. `valid` has a bool for each
+/// row; it is None if no row is null.
 fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<Bound<'py, PyTuple>> {
-    let valid = valid(array.nulls());
+    let valid = valid(py, array.nulls())?;
     match array.data_type() {
         DataType::Boolean => {
             let flags: &BooleanArray = array.as_boolean();
             let bytes: Vec<u8> = flags.values().iter().map(u8::from).collect();
-            tuple(py, ("numbers", "bool", Memory::writable(Buffer::from_vec(bytes)), valid))
+            tuple(py, (intern!(py, "numbers"), ndarray(py, Memory::writable(Buffer::from_vec(bytes)), &BOOL)?, valid))
         }
         DataType::Binary => bytes::<BinaryType>(py, array, false, valid),
         DataType::LargeBinary => bytes::<LargeBinaryType>(py, array, false, valid),
@@ -128,13 +135,13 @@ fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<
         DataType::FixedSizeList(_, width) => {
             let (list, width) = (array.as_fixed_size_list(), *width as usize);
             let items = list.values().slice(list.value_offset(0) as usize, list.len() * width);
-            tuple(py, ("fixed", list.len(), width, valid, parts(py, &items, is_writable)?))
+            tuple(py, (intern!(py, "fixed"), list.len(), width, valid, parts(py, &items, is_writable)?))
         }
         other => match dtype(other) {
             Some(dtype) => {
                 let memory = numbers(array)?;
                 let memory = if is_writable { Memory::writable(memory) } else { Memory::read_only(memory) };
-                tuple(py, ("numbers", dtype, memory, valid))
+                tuple(py, (intern!(py, "numbers"), ndarray(py, memory, dtype)?, valid))
             }
             None => Err(PyTypeError::new_err(format!(
                 "a column of type {other} has no form in numpy: read it with to_arrow(), or cast it in SQL"
@@ -143,20 +150,20 @@ fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<
     }
 }
 
-/// The name of a type of numbers in numpy.
-fn dtype(of: &DataType) -> Option<&'static str> {
+/// The dtype of a type of numbers.
+fn dtype(of: &DataType) -> Option<&'static Dtype> {
     Some(match of {
-        DataType::Int8 => "int8",
-        DataType::Int16 => "int16",
-        DataType::Int32 => "int32",
-        DataType::Int64 => "int64",
-        DataType::UInt8 => "uint8",
-        DataType::UInt16 => "uint16",
-        DataType::UInt32 => "uint32",
-        DataType::UInt64 => "uint64",
-        DataType::Float16 => "float16",
-        DataType::Float32 => "float32",
-        DataType::Float64 => "float64",
+        DataType::Int8 => &INT8,
+        DataType::Int16 => &INT16,
+        DataType::Int32 => &INT32,
+        DataType::Int64 => &INT64,
+        DataType::UInt8 => &UINT8,
+        DataType::UInt16 => &UINT16,
+        DataType::UInt32 => &UINT32,
+        DataType::UInt64 => &UINT64,
+        DataType::Float16 => &FLOAT16,
+        DataType::Float32 => &FLOAT32,
+        DataType::Float64 => &FLOAT64,
         _ => return None,
     })
 }
@@ -173,36 +180,40 @@ fn bytes<'py, T: ByteArrayType>(
     py: Python<'py>,
     array: &ArrayRef,
     is_text: bool,
-    valid: Option<Memory>,
+    valid: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let array = array.as_bytes::<T>();
-    let (offsets, from, to) = rebased(array.offsets());
-    let values = array.values().slice_with_length(from, to - from);
-    tuple(py, ("bytes", is_text, Memory::read_only(values), offsets, valid))
+    let (offsets, from, to) = rebased(py, array.offsets())?;
+    let data = ndarray(py, Memory::read_only(array.values().slice_with_length(from, to - from)), &UINT8)?;
+    tuple(py, (intern!(py, "bytes"), is_text, data, offsets, valid))
 }
 
 fn list<'py, O: OffsetSizeTrait>(
     py: Python<'py>,
     list: &GenericListArray<O>,
-    valid: Option<Memory>,
+    valid: Option<Bound<'py, PyAny>>,
     is_writable: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let (offsets, from, to) = rebased(list.offsets());
+    let (offsets, from, to) = rebased(py, list.offsets())?;
     let items = list.values().slice(from, to - from);
-    tuple(py, ("list", offsets, valid, parts(py, &items, is_writable)?))
+    tuple(py, (intern!(py, "list"), offsets, valid, parts(py, &items, is_writable)?))
 }
 
 /// The offsets from 0 on as int64, and the first and the last of the array's own.
-fn rebased<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>) -> (Memory, usize, usize) {
+fn rebased<'py, O: OffsetSizeTrait>(
+    py: Python<'py>,
+    offsets: &OffsetBuffer<O>,
+) -> PyResult<(Bound<'py, PyAny>, usize, usize)> {
     let from = offsets.first().map_or(0, |first| first.as_usize());
     let to = offsets.last().map_or(0, |last| last.as_usize());
     let rebased: Vec<i64> = offsets.iter().map(|offset| (offset.as_usize() - from) as i64).collect();
-    (Memory::writable(Buffer::from_vec(rebased)), from, to)
+    Ok((ndarray(py, Memory::writable(Buffer::from_vec(rebased)), &INT64)?, from, to))
 }
 
-fn valid(nulls: Option<&NullBuffer>) -> Option<Memory> {
-    let nulls = nulls.filter(|nulls| nulls.null_count() > 0)?;
-    Some(Memory::writable(Buffer::from_vec(nulls.iter().map(u8::from).collect::<Vec<u8>>())))
+fn valid<'py>(py: Python<'py>, nulls: Option<&NullBuffer>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(None) };
+    let valid: Vec<u8> = nulls.iter().map(u8::from).collect();
+    ndarray(py, Memory::writable(Buffer::from_vec(valid)), &BOOL).map(Some)
 }
 
 fn cast(array: &ArrayRef, to: &DataType) -> PyResult<ArrayRef> {

@@ -107,14 +107,14 @@ impl Memory {
     pub(crate) fn read_only(buffer: Buffer) -> Self {
         Self { buffer, is_writable: false }
     }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
 }
 
 #[pymethods]
 impl Memory {
-    fn __len__(&self) -> usize {
-        self.buffer.len()
-    }
-
     // SAFETY: Python calls this with a valid view. `PyBuffer_FillInfo` stores a reference to this object in it, so that the
     // buffer outlives the view; the bytes of a buffer do not move. Writable memory has no other reader (see `Memory`).
     #[expect(unsafe_code)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered};
 
-use crate::rows::warn_all;
+use crate::notices::warn_all;
 
 /// The shards of sources, and what else was found there.
 pub(crate) struct Found {

@@ -11,10 +11,11 @@
 //! | `interrupt` | Ctrl-C while Rust code works |
 //! | `errors`, `remedy` | exceptions with their places; remedies as arguments of the package |
 //! | `options` | keyword arguments as options of the libraries |
-//! | `rows` | the runtime and the threads of one query |
+//! | `rows`, `foreign_rows` | the runtime and the threads of one query; its rows for other packages |
+//! | `notices` | warnings |
 //! | `found` | the shards of sources |
 //! | `source`, `query`, `write` | scans, SQL, and writing |
-//! | `stream`, `batch` | rows in batches, and columns as memory |
+//! | `stream`, `batch`, `ndarray` | rows in batches, and columns as arrays of numpy |
 //! | `jobs` | operations on whole data sets |
 //!
 //! The module has no logic that a Rust program could need: that belongs to the libraries. It does not print. Public classes
@@ -23,9 +24,12 @@
 mod batch;
 mod capsule;
 mod errors;
+mod foreign_rows;
 mod found;
 mod interrupt;
 mod jobs;
+mod ndarray;
+mod notices;
 mod options;
 mod query;
 mod remedy;

@@ -20,7 +20,8 @@ use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, statemen
 use crate::{
     capsule::import_stream,
     options::ReadingOptions,
-    rows::{QueryError, QueryRows, Running, Wording},
+    remedy::Wording,
+    rows::{QueryError, QueryRows, Running},
     stream::RawStream,
 };
 

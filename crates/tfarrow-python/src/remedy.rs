@@ -3,6 +3,15 @@
 use tfarrow_codec::{RecordType, Remedy};
 use tfarrow_datafusion::sql_rewrite;
 
+/// The syntax of remedies in errors and warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wording {
+    /// Arguments of the package.
+    Arguments,
+    /// Statements and options of SQL.
+    Sql,
+}
+
 /// The remedies as the end of a message; empty if there are none.
 pub(crate) fn sentence(remedies: &[Remedy]) -> String {
     let words: Vec<_> = remedies.iter().map(words).collect();

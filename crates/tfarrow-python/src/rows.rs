@@ -1,8 +1,8 @@
 //! The rows of a query, computed by threads of its own and taken batch by batch.
 //!
 //! ```text
-//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─┬▶ QueryRows::next   by a call of the package
-//!                                                  └▶ ForeignRows       by pyarrow, Polars, DuckDB ..
+//! plan ─▶ schema ─▶ DataFusion's tasks ─▶ channel ─▶ QueryRows ─┬▶ a call of the package
+//!                                                               └▶ ForeignRows: pyarrow, Polars, DuckDB ..
 //! ```
 //!
 //! Each query has its own runtime, which ends with it: threads do not survive a fork, so that a runtime of the process
@@ -11,18 +11,16 @@
 
 use std::{
     future::Future,
-    mem,
-    panic::{AssertUnwindSafe, catch_unwind},
-    process,
+    mem, process,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     time::{Duration, Instant},
 };
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use datafusion::{
     error::{DataFusionError, Result},
     execution::SendableRecordBatchStream,
@@ -30,15 +28,15 @@ use datafusion::{
 };
 use futures::StreamExt;
 use pyo3::prelude::*;
-use tfarrow_datafusion::{Cancellation, Notice, OnNotice, SessionOptions, TfRecordOptions, session_context};
-use tfarrow_dataset::DamageReport;
+use tfarrow_datafusion::{Cancellation, OnNotice, SessionOptions, TfRecordOptions, session_context};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{
-    capsule::interrupt_again,
     errors,
     interrupt::{TICK, bug, check_signals},
+    notices::Notices,
     options::ReadingOptions,
+    remedy::Wording,
 };
 
 /// Time that threads which run Python code have to end.
@@ -59,22 +57,6 @@ pub(crate) struct Running {
     pub(crate) memory_limit: Option<usize>,
     /// Whether tables of the query are objects of Python.
     pub(crate) runs_python: bool,
-}
-
-/// The syntax of remedies in errors and warnings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wording {
-    /// Arguments of the package.
-    Arguments,
-    /// Statements and options of SQL.
-    Sql,
-}
-
-/// The warnings of a query, which its threads gather.
-#[derive(Debug, Default)]
-pub(crate) struct Notices {
-    skipped: DamageReport,
-    others: Vec<String>,
 }
 
 impl Running {
@@ -137,7 +119,7 @@ pub(crate) struct QueryRows {
     batches: Option<Receiver<Result<RecordBatch>>>,
     runtime: Option<Runtime>,
     cancellation: Cancellation,
-    notices: Arc<Mutex<Notices>>,
+    notices: Arc<Notices>,
     wording: Wording,
     /// Whether threads of the query may run Python code.
     runs_python: bool,
@@ -161,13 +143,13 @@ impl QueryRows {
         F: Future<Output = Result<SendableRecordBatchStream, QueryError>> + Send,
     {
         let cancellation = Cancellation::default();
-        let notices = Arc::new(Mutex::new(Notices::default()));
+        let notices = Arc::new(Notices::default());
         let mut config = SessionConfig::new().with_target_partitions(running.threads);
         if let Some(rows) = running.batch_rows {
             config = config.with_batch_size(rows.max(1));
         }
         let gathered = Arc::clone(&notices);
-        let on_notice: OnNotice = Arc::new(move |notice| gather(&gathered, notice, wording));
+        let on_notice: OnNotice = Arc::new(move |notice| gathered.add(notice, wording));
         let context = session_context(SessionOptions {
             config,
             tables: running.tables.clone(),
@@ -252,10 +234,9 @@ impl QueryRows {
         Python::try_attach(check_signals).unwrap_or(Ok(())).map_err(RowsError::Interrupted)
     }
 
-    /// Takes the warnings so far: the report of skipped records, and other texts.
-    pub(crate) fn take_notices(&self) -> (DamageReport, Vec<String>) {
-        let Notices { skipped, others } = mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner));
-        (skipped, others)
+    /// The warnings of the query.
+    pub(crate) fn notices(&self) -> &Arc<Notices> {
+        &self.notices
     }
 }
 
@@ -275,20 +256,6 @@ impl Drop for QueryRows {
         } else {
             runtime.shutdown_background();
         }
-    }
-}
-
-fn gather(notices: &Mutex<Notices>, notice: &Notice, wording: Wording) {
-    let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
-    match notice {
-        Notice::Skipped(skipped) => notices.skipped.merge(skipped.clone()),
-        Notice::UnknownFeatures(unknown) => notices.others.push(match (&unknown.sample, wording) {
-            (Some(sample), Wording::Arguments) => {
-                let remedy = "sample=\"all\" infers it from all records";
-                format!("{}; the schema was inferred from {sample}: {remedy}", unknown.description())
-            }
-            _ => unknown.to_string(),
-        }),
     }
 }
 
@@ -315,92 +282,4 @@ async fn send(
             return;
         }
     }
-}
-
-/// QueryRows that foreign code takes through Arrow's C stream interface.
-pub(crate) struct ForeignRows {
-    rows: QueryRows,
-    done: bool,
-}
-
-impl ForeignRows {
-    pub(crate) fn new(rows: QueryRows) -> Self {
-        Self { rows, done: false }
-    }
-
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        let wording = self.rows.wording();
-        // A panic may not cross the C interface.
-        let next = catch_unwind(AssertUnwindSafe(|| self.rows.next())).unwrap_or(Err(RowsError::Bug));
-        match next {
-            Ok(Some(batch)) => Ok(Some(batch)),
-            Ok(None) => {
-                let (skipped, others) = self.rows.take_notices();
-                let warned = Python::try_attach(|py| warn(py, &skipped, &others).map_err(|e| text_of(py, &e)));
-                warned.unwrap_or(Ok(())).map(|()| None).map_err(external)
-            }
-            Err(error) => {
-                let text = Python::try_attach(|py| {
-                    let is_interrupt = matches!(error, RowsError::Interrupted(_));
-                    let text = text_of(py, &error.raise(py, wording));
-                    if is_interrupt {
-                        // The consumer makes an exception of its own from the text. The signal is delivered again, so that
-                        // KeyboardInterrupt replaces it.
-                        interrupt_again(py);
-                    }
-                    text
-                });
-                Err(external(text.unwrap_or_else(|| "the interpreter is ending".to_owned())))
-            }
-        }
-    }
-}
-
-fn text_of(py: Python<'_>, error: &PyErr) -> String {
-    let text = error.value(py).to_string();
-    if text.is_empty() { error.get_type(py).to_string() } else { text }
-}
-
-fn external(text: String) -> ArrowError {
-    ArrowError::ExternalError(text.into())
-}
-
-impl Iterator for ForeignRows {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        let next = self.next_batch().transpose();
-        self.done = !matches!(next, Some(Ok(_)));
-        next
-    }
-}
-
-impl RecordBatchReader for ForeignRows {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.rows.schema())
-    }
-}
-
-/// Issues Python warnings: one for skipped records if there are any, and one for each of the others.
-///
-/// # Errors
-/// A warning that a filter of the caller has made an error.
-pub(crate) fn warn(py: Python<'_>, skipped: &DamageReport, others: &[String]) -> PyResult<()> {
-    let skipped = (!skipped.is_empty()).then(|| skipped.to_string());
-    warn_all(py, &skipped.into_iter().chain(others.iter().cloned()).collect::<Vec<_>>())
-}
-
-/// Issues a Python warning for each text.
-///
-/// # Errors
-/// A warning that a filter of the caller has made an error.
-pub(crate) fn warn_all(py: Python<'_>, texts: &[String]) -> PyResult<()> {
-    if texts.is_empty() {
-        return Ok(());
-    }
-    let warn = py.import("tfarrow._warn")?.getattr("warn")?;
-    texts.iter().try_for_each(|text| warn.call1((text,)).map(drop))
 }

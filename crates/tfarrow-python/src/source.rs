@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{FieldRef, Schema};
 use datafusion::{
     catalog::TableProvider,
     common::{Column, plan_err},
@@ -20,7 +20,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use tfarrow_convert::count;
-use tfarrow_datafusion::{OnNotice, TfRecordTable};
+use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
 use tfarrow_dataset::{FormatFilter, Inferred, Shard, infer_with};
 
 use crate::{
@@ -29,21 +29,31 @@ use crate::{
     found::Found,
     interrupt::{Pass, watch},
     options::ReadingOptions,
-    rows::{QueryRows, Running, Wording},
+    remedy::Wording,
+    rows::{QueryRows, Running},
     stream::RawStream,
 };
 
 /// A data set of TFRecord files, and how it is read.
 ///
-/// The files are listed, and the schema is inferred, when the first of its properties is used. QueryRows are read anew by each
-/// stream.
+/// The files are listed, and the schema is inferred, when the first of its properties is used. Each stream reads the rows anew.
 #[pyclass(frozen, module = "tfarrow._tfarrow")]
 pub(crate) struct Source {
     sources: Vec<PathBuf>,
     options: ReadingOptions,
     /// The columns, if they are not inferred.
-    declared: Option<SchemaRef>,
+    declared: Option<Declared>,
     table: Mutex<Option<Arc<TfRecordTable>>>,
+}
+
+/// Columns that are not inferred, and the files that have them.
+struct Declared {
+    /// The columns of features.
+    features: Schema,
+    /// The columns of folders `key=value`.
+    folders: Vec<FieldRef>,
+    /// The name of each file in its data set, which has the folders; none if there are no columns of folders.
+    names: Vec<PathBuf>,
 }
 
 /// A step from the rows of a data set to those of a scan.
@@ -63,20 +73,33 @@ pub(crate) enum Step {
 #[pymethods]
 impl Source {
     /// `declared` is an object with `__arrow_c_schema__`, whose columns are read instead of inferred ones. The metadata of its
-    /// fields may tell the features of columns with other names.
+    /// fields may tell the features of columns with other names. `folders` are those of its columns that are folders
+    /// `key=value`; with them, each source is a file, and `names` are their names in the data set, as `files` returns them.
     #[new]
-    #[pyo3(signature = (sources, options, declared=None))]
-    fn new(sources: Vec<PathBuf>, options: &Bound<'_, PyDict>, declared: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let declared = declared.map(|schema| import_schema(schema).map(Arc::new)).transpose()?;
-        Ok(Self { sources, options: ReadingOptions::of(options)?, declared, table: Mutex::new(None) })
+    #[pyo3(signature = (sources, options, declared=None, folders=Vec::new(), names=Vec::new()))]
+    fn new(
+        sources: Vec<PathBuf>,
+        options: &Bound<'_, PyDict>,
+        declared: Option<&Bound<'_, PyAny>>,
+        folders: Vec<String>,
+        names: Vec<PathBuf>,
+    ) -> PyResult<Self> {
+        let declared = declared.map(|schema| Ok::<_, PyErr>(Declared::new(&import_schema(schema)?, &folders, names)));
+        Ok(Self {
+            sources,
+            options: ReadingOptions::of(options)?,
+            declared: declared.transpose()?,
+            table: Mutex::new(None),
+        })
     }
 
-    /// The paths of the files, in order, with their sizes in bytes. Reads no records.
-    fn files(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, u64)>> {
+    /// The paths of the files, in order, with their names in the data set, such as `split=train/0.tfrecord`, and their sizes in
+    /// bytes. Reads no records.
+    fn files(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, PathBuf, u64)>> {
         let find = || Found::of(&self.sources, FormatFilter::Any, |_| Ok(()));
         let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
         found.warn(py)?;
-        Ok(found.shards.into_iter().map(|shard| (shard.path, shard.size)).collect())
+        Ok(found.shards.into_iter().map(|shard| (shard.path, shard.name, shard.size)).collect())
     }
 
     /// The schema of the rows after these steps, as a capsule.
@@ -145,11 +168,11 @@ impl Source {
             return Ok(Arc::clone(table));
         }
         let table = match &self.declared {
-            Some(schema) => {
+            Some(declared) => {
                 let find = || Found::of(&self.sources, FormatFilter::Any, Shard::spool);
                 let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
                 found.warn(py)?;
-                TfRecordTable::declared(found.shards, schema, &HashMap::new(), &self.options.table)
+                declared.table(found.shards, &self.options.table)
             }
             None => {
                 let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
@@ -175,6 +198,25 @@ impl Source {
         };
         let rows = py.detach(|| QueryRows::start(&running, Wording::Arguments, plan));
         rows.map_err(|error| error.raise(py, Wording::Arguments))
+    }
+}
+
+impl Declared {
+    fn new(schema: &Schema, folders: &[String], names: Vec<PathBuf>) -> Self {
+        let (folders, features): (Vec<_>, Vec<_>) =
+            schema.fields().iter().cloned().partition(|field| folders.contains(field.name()));
+        Self { features: Schema::new_with_metadata(features, schema.metadata().clone()), folders, names }
+    }
+
+    fn table(&self, mut shards: Vec<Shard>, options: &TfRecordOptions) -> Result<TfRecordTable> {
+        if !self.folders.is_empty() {
+            if shards.len() != self.names.len() {
+                return plan_err!("found {} files, expected the {} that were listed", shards.len(), self.names.len());
+            }
+            shards.iter_mut().zip(&self.names).for_each(|(shard, name)| shard.name.clone_from(name));
+        }
+        let table = TfRecordTable::declared(shards, &self.features, &HashMap::new(), options)?;
+        table.partitioned(self.folders.clone())
     }
 }
 

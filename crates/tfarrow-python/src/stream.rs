@@ -11,7 +11,9 @@ use tfarrow_loader::Rebatch;
 use crate::{
     batch::RawBatch,
     capsule::{export_schema, export_stream},
-    rows::{ForeignRows, QueryRows, RowsError, Wording, warn},
+    foreign_rows::ForeignRows,
+    remedy::Wording,
+    rows::{QueryRows, RowsError},
 };
 
 /// The rows of a query that has started. They can be read once.
@@ -127,11 +129,11 @@ impl RawStream {
             }
             let State::Batches(batches) = state else { return Err(gone()) };
             let taken = batches.rows.check_process().and_then(|()| take(batches));
-            let notices = matches!(taken, Ok(None)).then(|| batches.rows.take_notices());
+            let notices = matches!(taken, Ok(None)).then(|| Arc::clone(batches.rows.notices()));
             Ok((batches.rows.wording(), taken, notices))
         })?;
-        if let Some((skipped, others)) = notices {
-            warn(py, &skipped, &others)?;
+        if let Some(notices) = notices {
+            notices.issue(py)?;
         }
         let batch = taken.map_err(|error| error.raise(py, wording))?;
         Ok(batch.map(|batch| RawBatch::new(batch, wording == Wording::Arguments)))

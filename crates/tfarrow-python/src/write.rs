@@ -10,7 +10,8 @@ use tfarrow_datafusion::TfRecordOptions;
 use crate::{
     options::{ReadingOptions, text},
     query::{PythonTable, start},
-    rows::{Running, Wording},
+    remedy::Wording,
+    rows::Running,
 };
 
 /// The name of the table with the rows to write.

@@ -543,24 +543,45 @@ class _Failing(BaseHTTPRequestHandler):
         pass
 
 
-def test_servers_that_fail(monkeypatch):
+# Each call of the package that reads a data set.
+CALLS = {
+    **READERS,
+    "arrow stream": lambda url: tfarrow._tfarrow.Source([url], {}).schema([]),
+    "count": lambda url: tfarrow.count(url),
+    "scan.count": lambda url: tfarrow.scan(url).count(),
+    "verify": lambda url: tfarrow.verify(url),
+    "diff": lambda url: tfarrow.diff(url, SCALAR),
+    "convert": lambda url: tfarrow.convert(url, "no/such/folder/"),
+    "repair": lambda url: tfarrow.repair(url, "no/such/folder/"),
+    "write": lambda url: tfarrow.write(tfarrow.scan(url), "no/such/folder/x.tfrecord"),
+    "table of sql": lambda url: tfarrow.sql("SELECT * FROM t", t=tfarrow.scan(url)).to_pylist(),
+}
+
+
+def test_servers_that_fail(tmp_path, monkeypatch):
+    """All calls at once: each repeats its requests for some seconds."""
+    monkeypatch.chdir(tmp_path)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Failing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    done = []
+    url, found = f"http://127.0.0.1:{server.server_port}/x.tfrecord", {}
 
-    def read():
+    def run(name):
         try:
-            tfarrow.scan(f"http://127.0.0.1:{server.server_port}/x.tfrecord").to_numpy()
+            CALLS[name](url)
+            found[name] = None
         except BaseException as error:
-            done.append(error)
+            found[name] = error
 
+    threads = [threading.Thread(target=run, args=[name], daemon=True) for name in CALLS]
     try:
-        # Requests are repeated for some time.
-        thread = threading.Thread(target=read, daemon=True)
-        thread.start()
-        thread.join(60)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(120)
     finally:
         server.shutdown()
         server.server_close()
-    assert done and type(done[0]) is errors.IoError, done
-    assert "x.tfrecord" in str(done[0])
+    assert found.keys() == CALLS.keys()
+    assert {name: type(error) for name, error in found.items()} == dict.fromkeys(CALLS, errors.IoError)
+    assert all("x.tfrecord" in str(error) and "500" in str(error) for error in found.values()), found
+    assert list(tmp_path.iterdir()) == []

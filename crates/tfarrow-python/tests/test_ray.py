@@ -14,7 +14,7 @@ from cluster_data import SOURCES, TESTDATA, fail_once, write_many, write_uneven
 from ray.data.expressions import col
 
 import tfarrow
-from tfarrow import _cluster
+from tfarrow import _dataset
 
 # Ray leaves files and sockets to the garbage collector, and warns of its own future.
 pytestmark = [
@@ -94,11 +94,11 @@ def test_groups_of_files(tmp_path):
 
 def test_a_large_file_is_alone():
     def file(size):
-        return _cluster.File("x", size)
+        return _dataset.File("x", size)
 
-    data = _cluster.DataSet(None, [file(1), file(1), file(1000), file(1), file(1)])
+    data = _dataset.DataSet(None, [file(1), file(1), file(1000), file(1), file(1)])
     assert [[f.size for f in group] for group in data.groups(3)] == [[1, 1], [1000], [1, 1]]
-    assert _cluster.DataSet(None, []).groups(3) == []
+    assert _dataset.DataSet(None, []).groups(3) == []
 
 
 def test_columns_conditions_and_counts():

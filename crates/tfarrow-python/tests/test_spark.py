@@ -146,7 +146,7 @@ def test_columns_conditions_and_a_given_schema(read):
     assert sequence["frame"].to_pylist() == tfarrow.scan(f"{TESTDATA}/sequence.tfrecord").to_arrow()["frame"].to_pylist()
     with pytest.raises(Exception, match='feature "price": expected int64_list, found float_list'):
         read(source, schema="price bigint").toArrow()
-    with pytest.raises(Exception, match="a feature cannot be read as timestamp"):
+    with pytest.raises(Exception, match="a feature cannot be read as Timestamp"):
         read(source, schema="price timestamp").toArrow()
     with pytest.raises(AnalysisException, match="there is no column 'nope'"):
         read(source, columns="nope")

@@ -79,7 +79,7 @@ async fn inferred(command: &CreateExternalTable, options: TfRecordOptions) -> Re
     blocking(move || {
         let table = TfRecordTable::listed_blocking(sources, &options)?;
         let partitions = named.into_iter().map(|name| Arc::new(Field::new(name, DataType::Utf8View, true)));
-        table.partitioned(partitions.collect(), &options)
+        table.partitioned(partitions.collect())
     })
     .await
 }

@@ -162,8 +162,7 @@ impl TfRecordTable {
         let wanted = options.metadata_columns;
         let columns = Arc::new(columns.with_metadata(wanted, options.bytes_type.is_view())?);
         let partitions = partitions.with_file(wanted.file, columns.schema())?;
-        let fields: Vec<_> = columns.schema().fields().iter().cloned().chain(partitions.fields()).collect();
-        let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()));
+        let schema = table_schema(&columns, &partitions);
         let (options, defaults) = (options.clone(), HashMap::new());
         let (provenance, notices) = Default::default();
         Ok(Self { files, columns, partitions, schema, options, defaults, provenance, notices, ranges: None })
@@ -210,19 +209,22 @@ impl TfRecordTable {
         Ok(Self { files, ..Self::infer_blocking(shards, options)? })
     }
 
-    /// Replaces the inferred partition columns by declared ones; keeps the inferred ones if `declared` is empty.
-    pub(crate) fn partitioned(self, declared: Vec<FieldRef>, options: &TfRecordOptions) -> Result<Self> {
-        if declared.is_empty() {
+    /// Replaces the inferred partition columns by these; keeps the inferred ones if there are none. The value of such a column
+    /// is that of the folder `name=value` of each file, cast to the type of the column.
+    ///
+    /// # Errors
+    /// The data has a feature of the name of a column.
+    pub fn partitioned(self, columns: Vec<FieldRef>) -> Result<Self> {
+        if columns.is_empty() {
             return Ok(self);
         }
-        if let Some(taken) =
-            declared.iter().find(|field| self.columns.schema().column_with_name(field.name()).is_some())
-        {
+        let features = self.columns.schema();
+        if let Some(taken) = columns.iter().find(|field| features.column_with_name(field.name()).is_some()) {
             return plan_err!("PARTITIONED BY {0}: the data already has a feature {0:?}", taken.name());
         }
-        let Self { files, columns, provenance, notices, .. } = self;
-        let table = Self::of_columns(files, Columns::clone(&columns), PartitionColumns::declared(declared), options)?;
-        Ok(Self { provenance, notices, ..table })
+        let partitions = PartitionColumns::declared(columns).with_file(self.options.metadata_columns.file, features)?;
+        let schema = table_schema(&self.columns, &partitions);
+        Ok(Self { partitions, schema, ..self })
     }
 
     /// Sets the provenance of the schema.
@@ -278,6 +280,12 @@ impl TfRecordTable {
         let shards = blocking(move || check().map_err(external)).await?;
         Ok(shards.iter().zip(values).map(|(shard, (values, range))| partitioned_file(shard, values, range)).collect())
     }
+}
+
+/// The schema of a table: the columns of records, and then those of files.
+fn table_schema(columns: &Columns, partitions: &PartitionColumns) -> SchemaRef {
+    let fields: Vec<_> = columns.schema().fields().iter().cloned().chain(partitions.fields()).collect();
+    Arc::new(Schema::new_with_metadata(fields, columns.schema().metadata().clone()))
 }
 
 /// Infers a summary of the records of these shards.

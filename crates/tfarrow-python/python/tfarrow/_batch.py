@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _tfarrow
 from ._columns import BytesColumn, Ragged, column
-from .errors import DataError
+from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +41,7 @@ class Batch:
     Raises:
         KeyError: there is no column of this name.
         TypeError: the column has a type without a form in numpy, such as a date.
+        UsageError: two columns of a result of SQL have the same name.
         DataError: a row does not fit the form of its column.
 
     >>> batch = next(tfarrow.scan("testdata/shards/").batches(3))
@@ -54,6 +55,12 @@ class Batch:
 
     def __init__(self, raw: _tfarrow.RawBatch, lengths: dict[str, int] | None, fill: Any):
         self._raw, self._lengths, self._fill = raw, lengths, fill
+        self._fills = fill if isinstance(fill, Mapping) else None
+        names = raw.names
+        self._places = {name: place for place, name in enumerate(names)}
+        if len(self._places) < len(names):
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            raise UsageError(f"two columns of the result have the name {twice!r}: give them other names with AS in the query")
         self._read: dict[str, np.ndarray | BytesColumn | Ragged] = {}
 
     @property
@@ -62,25 +69,26 @@ class Batch:
         return self._raw.num_rows
 
     def __getitem__(self, name: str) -> np.ndarray | BytesColumn | Ragged:
-        if name not in self._read:
-            self._read[name] = self._column(name)
-        return self._read[name]
+        found = self._read.get(name)
+        if found is None:
+            found = self._read[name] = self._column(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._raw.names)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._raw.names)
+        return len(self._places)
 
     # The methods of a Mapping, whose subclass a batch is not: Polars takes a Mapping for a dict of columns, and does not look
     # for Arrow.
 
     def __contains__(self, name: object) -> bool:
-        return name in self._raw.names
+        return name in self._places
 
-    def keys(self) -> list[str]:
+    def keys(self) -> KeysView[str]:
         """The names of the columns."""
-        return self._raw.names
+        return self._places.keys()
 
     def values(self) -> Iterator[np.ndarray | BytesColumn | Ragged]:
         """The values of the columns."""
@@ -95,8 +103,8 @@ class Batch:
         return self[name] if name in self else default
 
     def _column(self, name: str) -> np.ndarray | BytesColumn | Ragged:
-        fill = self._fill.get(name) if isinstance(self._fill, Mapping) else self._fill
-        parts = self._raw.parts(name)
+        fill = self._fill if self._fills is None else self._fills.get(name)
+        parts = self._raw.parts(self._places[name])
         if self._lengths is None:
             # The rows of a query were not sampled: the batch itself decides.
             length = _length(parts)
@@ -116,7 +124,7 @@ class Batch:
 
     def to_numpy(self) -> dict[str, np.ndarray | BytesColumn | Ragged]:
         """All columns, as ``batch[name]`` returns them."""
-        return dict(self)
+        return {name: self[name] for name in self._places}
 
     def to_torch(self) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
         """All columns, with a tensor for each array, without a copy. The values, offsets and ``valid`` of ragged columns are
@@ -144,9 +152,10 @@ class Batch:
         import numpy as np
 
         columns = {}
-        for name in self:
-            found = column(self._raw.parts(name), None)
-            if isinstance(found, Ragged) and self._raw.parts(name)[0] == "numbers":
+        for name, place in self._places.items():
+            parts = self._raw.parts(place)
+            found = column(parts, None)
+            if isinstance(found, Ragged) and parts[0] == "numbers":
                 columns[name] = [None if row is None or len(row) == 0 else row[0].item() for row in found]
             else:
                 columns[name] = found.tolist()
@@ -166,12 +175,10 @@ class Batch:
 def _length(parts: tuple[Any, ...]) -> int | None:
     """The number of values of each row of these parts; None where it differs."""
     match parts:
-        case ("numbers", _, _, None):
+        case ("numbers", _, None):
             return 1
         case ("list", offsets, None, ("numbers", *_)):
-            import numpy as np
-
-            lengths = np.diff(np.frombuffer(offsets, "int64"))
+            lengths = offsets[1:] - offsets[:-1]
             return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else None
     return None
 

@@ -14,6 +14,7 @@ __all__ = ["BytesColumn", "Ragged", "column"]
 class _Rows:
     """Rows that lie one after the other, from one offset to the next, and may be missing."""
 
+    __slots__ = ("offsets", "valid")
     offsets: np.ndarray
     valid: np.ndarray | None
 
@@ -56,6 +57,8 @@ class BytesColumn(_Rows):
     b'\\x89PNG'
     """
 
+    __slots__ = ("_view", "data", "is_text")
+
     def __init__(self, data: np.ndarray, offsets: np.ndarray, valid: np.ndarray | None, is_text: bool):
         self.data, self.offsets, self.valid, self.is_text = data, offsets, valid, is_text
         buffer: Any = data
@@ -95,6 +98,8 @@ class Ragged(_Rows):
            [0, 0],
            [3, 0]])
     """
+
+    __slots__ = ("values",)
 
     def __init__(self, values: Any, offsets: np.ndarray, valid: np.ndarray | None = None):
         self.values, self.offsets, self.valid = values, offsets, valid
@@ -159,27 +164,24 @@ def column(parts: tuple[Any, ...], length: int | None, fill: Any = None) -> np.n
         length: number of values of each row, where that is always the same: 1 for a single value. None if it may differ.
         fill: the value of rows that have none, or fewer.
     """
-    import numpy as np
-
     match parts:
-        case ("numbers", dtype, memory, valid):
-            values = np.frombuffer(memory, dtype) if len(memory) else np.empty(0, dtype)
-            return _numbers(values, _valid(valid), length, fill)
-        case ("bytes", is_text, memory, offsets, valid):
-            return BytesColumn(_array(memory, "uint8"), _array(offsets, "int64"), _valid(valid), is_text)
+        case ("numbers", values, valid):
+            return _numbers(values, valid, length, fill)
+        case ("bytes", is_text, data, offsets, valid):
+            return BytesColumn(data, offsets, valid, is_text)
         case ("fixed", rows, width, valid, items):
-            return _fixed(column(items, 1), rows, width, _valid(valid))
+            return _fixed(column(items, 1), rows, width, valid)
         case ("list", offsets, valid, items):
             # Items cannot be missing: a record has no place for that.
-            return _lists(column(items, 1), _array(offsets, "int64"), _valid(valid), length, fill)
+            return _lists(column(items, 1), offsets, valid, length, fill)
     raise TypeError(f"unknown parts: {parts[0]}")
 
 
 def _numbers(values: np.ndarray, valid: np.ndarray | None, length: int | None, fill: Any) -> np.ndarray | Ragged:
-    import numpy as np
-
     if valid is None and (length == 1 or fill is not None):
         return values
+    import numpy as np
+
     if fill is not None and valid is not None:
         return np.where(valid, values, _filler(fill, values.dtype))
     if valid is None:
@@ -228,15 +230,3 @@ def _filler(fill: Any, dtype: np.dtype) -> np.ndarray:
     if filler.ndim or (dtype.kind != "f" and filler != fill):
         raise ValueError(f"fill: {fill!r} is no {dtype}; a dict gives each column a value of its own")
     return filler
-
-
-def _array(memory: Any, dtype: str) -> np.ndarray:
-    import numpy as np
-
-    return np.frombuffer(memory, dtype) if len(memory) else np.empty(0, dtype)
-
-
-def _valid(memory: Any) -> np.ndarray | None:
-    import numpy as np
-
-    return None if memory is None else np.frombuffer(memory, "bool")

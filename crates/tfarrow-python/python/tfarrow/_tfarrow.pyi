@@ -11,6 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
+import numpy as np
+
 __all__ = [
     "Memory",
     "RawBatch",
@@ -45,24 +47,20 @@ _Progress: TypeAlias = Callable[[int, int], object] | None
 _Step: TypeAlias = list[str] | int | str
 
 # The parts of a column. The first item is the kind:
-#   "numbers": the name of a dtype of numpy, the values, valid
+#   "numbers": the values, valid
 #   "bytes":   whether the values are UTF-8, all bytes, offsets, valid
 #   "list":    offsets, valid, the parts of the items
-#   "fixed":   the number of items of a row, valid, the parts of the items
-# Offsets are int64, begin at 0, and are one more than the rows. `valid` has one byte (0 or 1) for each row; it is None if no
-# row is null.
-_Numbers: TypeAlias = tuple[Literal["numbers"], str, Memory, Memory | None]
-_Bytes: TypeAlias = tuple[Literal["bytes"], bool, Memory, Memory, Memory | None]
-_List: TypeAlias = tuple[Literal["list"], Memory, Memory | None, "_Parts"]
-_Fixed: TypeAlias = tuple[Literal["fixed"], int, Memory | None, "_Parts"]
+#   "fixed":   the number of rows, the number of items of a row, valid, the parts of the items
+# Offsets are int64, begin at 0, and are one more than the rows. `valid` has a bool for each row; it is None if no row is null.
+_Numbers: TypeAlias = tuple[Literal["numbers"], np.ndarray, np.ndarray | None]
+_Bytes: TypeAlias = tuple[Literal["bytes"], bool, np.ndarray, np.ndarray, np.ndarray | None]
+_List: TypeAlias = tuple[Literal["list"], np.ndarray, np.ndarray | None, "_Parts"]
+_Fixed: TypeAlias = tuple[Literal["fixed"], int, int, np.ndarray | None, "_Parts"]
 _Parts: TypeAlias = _Numbers | _Bytes | _List | _Fixed
 
 @final
 class Memory:
     """Bytes of an Arrow array, which numpy borrows through the buffer protocol without a copy."""
-
-    def __len__(self) -> int:
-        """The number of bytes."""
 
     if sys.version_info >= (3, 12):
         # Earlier versions have the buffer protocol without this name.
@@ -80,8 +78,8 @@ class RawBatch:
     def names(self) -> list[str]:
         """The names of the columns."""
 
-    def parts(self, name: str) -> _Parts:
-        """The parts of a column. KeyError for an unknown name, TypeError for a type without a form in numpy."""
+    def parts(self, column: int) -> _Parts:
+        """The parts of a column, by its place in ``names``. TypeError for a type without a form in numpy."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
@@ -113,9 +111,16 @@ class RawTable:
 class Source:
     """A data set and the options of its reading. Files are listed and the schema is inferred at the first use."""
 
-    def __new__(cls, sources: Sequence[_Path], options: _Options, declared: object | None = None) -> Source: ...
-    def files(self) -> list[tuple[Path, int]]:
-        """The paths of the files, in order, with their sizes in bytes. Reads no records."""
+    def __new__(
+        cls,
+        sources: Sequence[_Path],
+        options: _Options,
+        declared: object | None = None,
+        folders: Sequence[str] = ...,
+        names: Sequence[_Path] = ...,
+    ) -> Source: ...
+    def files(self) -> list[tuple[Path, Path, int]]:
+        """The paths of the files, in order, with their names in the data set and their sizes in bytes. Reads no records."""
 
     def schema(self, steps: Sequence[_Step]) -> object:
         """The schema of the rows after these steps, as an ``arrow_schema`` capsule."""

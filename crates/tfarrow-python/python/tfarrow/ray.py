@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._cluster import DataSet, File, Output, Part, Reader, literal, quoted, record_type_of
+from ._dataset import DataSet, File, Reader, literal, quoted
 from ._extras import need
+from ._output import Output, Part, record_type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,8 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._cluster import DataSet, File, Output, Part, conformed, record_type_of
+from ._dataset import DataSet, File, conformed
 from ._extras import need
+from ._output import Output, Part, record_type_of
 from .errors import UsageError
 
 if TYPE_CHECKING:

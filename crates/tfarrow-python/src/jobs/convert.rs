@@ -17,8 +17,8 @@ use crate::{
     errors::{failed, usage},
     found::warn_files,
     interrupt::watch,
+    notices::{warn, warn_all},
     options::{limits, named, record_type, sample},
-    rows::{warn, warn_all},
 };
 
 /// Converts a data set. `options` are those of the command, by name.

@@ -10,8 +10,8 @@ use crate::{
     errors::failed,
     found::Found,
     interrupt::{Pass, watch},
+    notices::warn,
     options::ReadingOptions,
-    rows::warn,
 };
 
 /// The number of records of each shard, and its path. Warns of skipped bytes and files.

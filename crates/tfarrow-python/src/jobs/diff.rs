@@ -11,8 +11,8 @@ use crate::{
     errors::failed,
     found::warn_files,
     interrupt::watch,
+    notices::{warn, warn_all},
     options::ReadingOptions,
-    rows::{warn, warn_all},
 };
 
 /// Compares two data sets. Returns the report, and whether they are equal.

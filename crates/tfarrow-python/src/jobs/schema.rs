@@ -11,8 +11,8 @@ use tfarrow_cli::render::{InferredSchema, SchemaFormat, schema_omissions, schema
 use crate::{
     capsule::export_schema,
     errors::{failed, usage},
+    notices::warn_all,
     options::ReadingOptions,
-    rows::warn_all,
     source::inferred,
 };
 

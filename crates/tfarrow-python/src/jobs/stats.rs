@@ -13,8 +13,8 @@ use crate::{
     errors::failed,
     found::Found,
     interrupt::{Pass, watch},
+    notices::warn_all,
     options::ReadingOptions,
-    rows::warn_all,
 };
 
 /// Statistics of a data set, and of its slices by a feature, with the message of TensorFlow Metadata as bytes.

@@ -13,8 +13,8 @@ use crate::{
     errors::failed,
     found::Found,
     interrupt::{Pass, watch},
+    notices::warn_all,
     options::ReadingOptions,
-    rows::warn_all,
 };
 
 /// What a data set is compared with.

@@ -12,8 +12,8 @@ use crate::{
     errors::failed,
     found::{Found, warn_files},
     interrupt::{Pass, watch},
+    notices::warn_all,
     options::ReadingOptions,
-    rows::warn_all,
 };
 
 /// Verifies all records of a data set. Returns the report, and whether there are no faults.

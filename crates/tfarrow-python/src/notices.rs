@@ -1,0 +1,73 @@
+//! Warnings: threads of a query gather them, and the calling thread issues them.
+
+use std::{
+    mem,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use pyo3::prelude::*;
+use tfarrow_datafusion::Notice;
+use tfarrow_dataset::DamageReport;
+
+use crate::remedy::Wording;
+
+/// The warnings of a query, which its threads gather.
+#[derive(Debug, Default)]
+pub(crate) struct Notices(Mutex<Gathered>);
+
+#[derive(Debug, Default)]
+struct Gathered {
+    skipped: DamageReport,
+    others: Vec<String>,
+}
+
+impl Notices {
+    /// Adds a notice. Its remedy has the syntax `wording`.
+    pub(crate) fn add(&self, notice: &Notice, wording: Wording) {
+        let mut gathered = self.gathered();
+        match notice {
+            Notice::Skipped(skipped) => gathered.skipped.merge(skipped.clone()),
+            Notice::UnknownFeatures(unknown) => gathered.others.push(match (&unknown.sample, wording) {
+                (Some(sample), Wording::Arguments) => {
+                    let remedy = "sample=\"all\" infers it from all records";
+                    format!("{}; the schema was inferred from {sample}: {remedy}", unknown.description())
+                }
+                _ => unknown.to_string(),
+            }),
+        }
+    }
+
+    /// Issues the warnings so far, and forgets them.
+    ///
+    /// # Errors
+    /// A warning that a filter of the caller has made an error.
+    pub(crate) fn issue(&self, py: Python<'_>) -> PyResult<()> {
+        let Gathered { skipped, others } = mem::take(&mut *self.gathered());
+        warn(py, &skipped, &others)
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Gathered> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Issues Python warnings: one for skipped records if there are any, and one for each of the others.
+///
+/// # Errors
+/// A warning that a filter of the caller has made an error.
+pub(crate) fn warn(py: Python<'_>, skipped: &DamageReport, others: &[String]) -> PyResult<()> {
+    let skipped = (!skipped.is_empty()).then(|| skipped.to_string());
+    warn_all(py, &skipped.into_iter().chain(others.iter().cloned()).collect::<Vec<_>>())
+}
+
+/// Issues a Python warning for each text.
+///
+/// # Errors
+/// A warning that a filter of the caller has made an error.
+pub(crate) fn warn_all(py: Python<'_>, texts: &[String]) -> PyResult<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let warn = py.import("tfarrow._warn")?.getattr("warn")?;
+    texts.iter().try_for_each(|text| warn.call1((text,)).map(drop))
+}
