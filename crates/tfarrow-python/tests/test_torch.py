@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tfarrow
+from support import TESTDATA
 
 torch = pytest.importorskip("torch")
 DataLoader = torch.utils.data.DataLoader
@@ -216,3 +217,62 @@ def test_texts_and_bytes_are_no_tensors(shards):
     batch = next(tfarrow.scan(shards).batches(5)).to_torch()
     assert isinstance(batch["name"], tfarrow.BytesColumn)
     assert isinstance(batch["name"].data, np.ndarray)
+
+
+def _odd(batch):
+    """A transform whose dict has values of all kinds."""
+    numbers = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    return {
+        **batch,
+        "half": numbers.to(torch.bfloat16),
+        "across": numbers.t(),
+        "some": numbers[:, ::2],
+        "one": torch.tensor(5),
+        "none": torch.empty(0, 3),
+        "weights": torch.nn.Parameter(numbers),
+        "inner": {"a": numbers > 5, "b": [numbers, "text"]},
+        "array": np.arange(3),
+        "text": "text",
+    }
+
+
+def same_values(ours, theirs):
+    assert type(ours) is type(theirs)
+    if isinstance(ours, torch.Tensor):
+        assert ours.dtype == theirs.dtype and torch.equal(ours, theirs)
+    elif isinstance(ours, dict):
+        assert list(ours) == list(theirs)
+        for name in ours:
+            same_values(ours[name], theirs[name])
+    elif isinstance(ours, list):
+        assert len(ours) == len(theirs)
+        for mine, other in zip(ours, theirs):
+            same_values(mine, other)
+    elif isinstance(ours, np.ndarray):
+        assert np.array_equal(ours, theirs)
+    elif isinstance(ours, tfarrow.Ragged):
+        for name in ("values", "offsets", "valid"):
+            same_values(getattr(ours, name), getattr(theirs, name))
+    elif isinstance(ours, tfarrow.BytesColumn):
+        assert ours.tolist() == theirs.tolist()
+    else:
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("path", ["shards", "ragged.tfrecord", "sequence.tfrecord", "states.tfrecord"])
+def test_workers_send_what_the_loader_would_make(path, context):
+    options = {"source": TESTDATA / path, "batch_size": 5, "transform": _odd}
+    alone = list(DataLoader(tfarrow.torch.IterableDataset(**options), batch_size=None))
+    sent = list(DataLoader(tfarrow.torch.IterableDataset(**options), batch_size=None, num_workers=1, multiprocessing_context=context))
+    assert len(alone) == len(sent) > 0
+    for ours, theirs in zip(sent, alone):
+        same_values(ours, theirs)
+
+
+def test_the_columns_of_a_batch_are_sent_as_one_block(shards):
+    columns = next(tfarrow.scan(shards).batches(100)).to_torch()
+    _, (head, sizes, block) = tfarrow.torch._Sent(columns).__reduce__()
+    assert len(head) < 2_000
+    assert sum(sizes) >= columns["id"].nbytes + columns["embedding"].nbytes + len(columns["name"].data)
+    assert block.nbytes == sum(-(-size // 64) * 64 for size in sizes)

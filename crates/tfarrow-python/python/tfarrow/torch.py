@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +72,8 @@ class IterableDataset(torch.utils.data.IterableDataset):
         worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
         for batch in self._division.batches(rank, ranks, worker, workers, fill=self._fill):
             tensors = batch.to_torch()
-            yield tensors if self._transform is None else self._transform(tensors)
+            found = tensors if self._transform is None else self._transform(tensors)
+            yield _Sent(found) if info is not None and type(found) is dict else found
 
     def __len__(self) -> int:
         """The number of batches of a rank."""
@@ -83,3 +86,57 @@ class IterableDataset(torch.utils.data.IterableDataset):
         if distributed.is_available() and distributed.is_initialized():
             return distributed.get_rank(), distributed.get_world_size()
         return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+class _Sent(dict[str, Any]):
+    """The columns of a batch that a worker sends to the loader, in one block of shared memory.
+
+    torch sends each tensor with a file descriptor of its own, and arrays of numpy through a pipe: for a batch of 40 columns
+    that takes 20 times as long as reading it.
+    """
+
+    def __copy__(self) -> _Sent:
+        return _Sent(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        buffers: list[pickle.PickleBuffer] = []
+        head = io.BytesIO()
+        _Pickler(head, 5, buffer_callback=buffers.append).dump(dict(self))
+        views = [buffer.raw() for buffer in buffers]
+        sizes = [view.nbytes for view in views]
+        block = torch.empty(sum(map(_aligned, sizes)), dtype=torch.uint8)
+        for view, place in zip(views, _places(block, sizes), strict=True):
+            place[:] = view
+        return _received, (head.getvalue(), sizes, block)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes tensors as arrays, whose memory is pickled apart from them."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not torch.Tensor:
+            return NotImplemented
+        try:
+            return torch.from_numpy, (obj.numpy(),)
+        except (RuntimeError, TypeError):
+            # The tensor of a transform may have no form in numpy.
+            return NotImplemented
+
+
+def _received(head: bytes, sizes: list[int], block: torch.Tensor) -> dict[str, Any]:
+    """The columns of a batch, over one block of shared memory."""
+    columns: dict[str, Any] = pickle.loads(head, buffers=_places(block, sizes))
+    return columns
+
+
+def _places(block: torch.Tensor, sizes: list[int]) -> list[memoryview]:
+    """The places of buffers of these sizes in a block."""
+    places, start, memory = [], 0, block.numpy().data
+    for size in sizes:
+        places.append(memory[start : start + size])
+        start += _aligned(size)
+    return places
+
+
+def _aligned(size: int) -> int:
+    return -(-size // 64) * 64
