@@ -76,8 +76,13 @@ pub enum ErrorKind {
     Exists,
     /// The path of the output is that of a folder or a device.
     NotAFile,
-    /// A feature has several kinds. The message has the place of each kind.
-    MixedKinds(String),
+    /// A feature has several kinds.
+    MixedKinds {
+        /// The name of the feature.
+        feature: String,
+        /// The text of the error, with the place of each kind.
+        message: String,
+    },
     /// The shards contain several kinds of records. The message has the names of files.
     MixedRecords(String),
     /// The caller stopped the operation.
@@ -206,7 +211,7 @@ impl Error {
             ErrorKind::NotTfRecord { is_known: false, .. } => vec![Remedy::RepairTfRecord],
             ErrorKind::Damaged { damage: Damage::Bomb { .. }, .. } => vec![Remedy::RaiseLimit(Limit::InflateRatio)],
             ErrorKind::Damaged { .. } => vec![Remedy::Repair],
-            ErrorKind::MixedKinds(_) => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::MixedKinds { .. } => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::MixedRecords(_) => vec![Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::Exists => vec![Remedy::Overwrite],
             ErrorKind::Io(_)
@@ -297,7 +302,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Exists => f.write_str("this file exists"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
-            Self::MixedKinds(message) | Self::MixedRecords(message) => f.write_str(message),
+            Self::MixedKinds { message, .. } | Self::MixedRecords(message) => f.write_str(message),
             Self::Stopped => f.write_str("stopped"),
             Self::Usage(message) => f.write_str(message),
         }

@@ -130,6 +130,7 @@ fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<
         DataType::LargeUtf8 => bytes::<LargeUtf8Type>(py, array, true, valid),
         DataType::BinaryView => parts(py, &cast(array, &DataType::LargeBinary)?, is_writable),
         DataType::Utf8View => parts(py, &cast(array, &DataType::LargeUtf8)?, is_writable),
+        DataType::Dictionary(_, values) => parts(py, &cast(array, values)?, is_writable),
         DataType::List(_) => list(py, array.as_list::<i32>(), valid, is_writable),
         DataType::LargeList(_) => list(py, array.as_list::<i64>(), valid, is_writable),
         DataType::FixedSizeList(_, width) => {

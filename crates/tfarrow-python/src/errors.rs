@@ -32,6 +32,12 @@ pub(crate) fn failed(py: Python<'_>, error: impl Into<anyhow::Error>) -> PyErr {
     finding.raise(py, &text)
 }
 
+/// An error of a file whose path is in the text of the error only.
+pub(crate) fn failed_at(py: Python<'_>, error: &anyhow::Error, path: &Path) -> PyErr {
+    let finding = Finding { file: Some(path.display().to_string()), ..Finding::of(error) };
+    finding.raise(py, &render::message(error.as_ref()))
+}
+
 /// An error of a query, whose text words remedies in SQL if it has any, and ends with the hint.
 pub(crate) fn failed_sql(py: Python<'_>, error: DataFusionError, hint: Option<&str>) -> PyErr {
     let error = anyhow::Error::new(error);
@@ -126,6 +132,9 @@ impl Finding {
                 let (record, offset) = (Some(*record), Some(*offset));
                 Self { class: "CorruptError", record, offset, ..Self::default() }
             }
+            kind @ ErrorKind::MixedKinds { feature, .. } => {
+                Self { class: class_of(kind), feature: Some(feature.clone()), ..Self::default() }
+            }
             kind => Self { class: class_of(kind), ..Self::default() },
         };
         Self { file, remedies: error.remedies(), ..found }
@@ -177,7 +186,7 @@ impl Finding {
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotTfRecord { is_known: false, .. } => "CorruptError",
-        ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds(_) | ErrorKind::MixedRecords(_) => "DataError",
+        ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords(_) => "DataError",
         ErrorKind::NoShards { .. } => "NotFoundError",
         ErrorKind::Exists | ErrorKind::NotAFile => "ExistsError",
         ErrorKind::Glob(_) | ErrorKind::Usage(_) => "UsageError",

@@ -100,6 +100,8 @@ pub(crate) struct PythonTable {
     schema: SchemaRef,
     /// The stream that the schema was read from, for the first scan. Later scans ask the object for another one.
     first: Mutex<Option<ArrowArrayStreamReader>>,
+    /// Whether the object is an iterator, such as a `RecordBatchReader`: another stream of it has what is left of the first.
+    reads_once: bool,
 }
 
 impl PythonTable {
@@ -107,12 +109,17 @@ impl PythonTable {
     /// AttributeError for an object without a stream, and errors of the object.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let first = import_stream(object)?;
-        Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)) })
+        let reads_once = object.hasattr("__next__")?;
+        Ok(Self { object: object.clone().unbind(), schema: first.schema(), first: Mutex::new(Some(first)), reads_once })
     }
 
     fn reader(&self) -> Result<ArrowArrayStreamReader> {
         if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(first);
+        }
+        if self.reads_once {
+            let text = "a table that is an iterator can be read once, and the query reads it again: make a table of it";
+            return Err(DataFusionError::Execution(text.to_owned()));
         }
         Python::attach(|py| import_stream(self.object.bind(py))).map_err(|e| DataFusionError::External(Box::new(e)))
     }

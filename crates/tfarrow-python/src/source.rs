@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsString,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -94,12 +95,12 @@ impl Source {
     }
 
     /// The paths of the files, in order, with their names in the data set, such as `split=train/0.tfrecord`, and their sizes in
-    /// bytes. Reads no records.
-    fn files(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, PathBuf, u64)>> {
+    /// bytes. Reads no records. These are strings, because `pathlib` would change URLs.
+    fn files(&self, py: Python<'_>) -> PyResult<Vec<(OsString, OsString, u64)>> {
         let find = || Found::of(&self.sources, FormatFilter::Any, |_| Ok(()));
         let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
         found.warn(py)?;
-        Ok(found.shards.into_iter().map(|shard| (shard.path, shard.name, shard.size)).collect())
+        Ok(found.shards.into_iter().map(|shard| (shard.path.into(), shard.name.into(), shard.size)).collect())
     }
 
     /// The schema of the rows after these steps, as a capsule.

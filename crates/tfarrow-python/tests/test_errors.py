@@ -257,7 +257,6 @@ def test_features_of_several_kinds():
         tfarrow.schema(TESTDATA / "mixed_kinds")
 
 
-@pytest.mark.xfail(strict=True, reason="ErrorKind::MixedKinds has a text alone")
 def test_features_of_several_kinds_are_named():
     with pytest.raises(errors.DataError) as found:
         tfarrow.scan(TESTDATA / "mixed_kinds").to_numpy()
@@ -323,11 +322,13 @@ def test_errors_of_schema_files(tmp_path):
         tfarrow.validate(SCALAR, tmp_path / "bad.pbtxt")
 
 
-@pytest.mark.xfail(strict=True, reason="the path of a schema is context of the error, and not its place")
 def test_errors_of_schema_files_have_a_place(tmp_path):
     with pytest.raises(errors.NotFoundError) as found:
         tfarrow.validate(SCALAR, tmp_path / "no.pbtxt")
-    assert found.value.file == str(tmp_path / "no.pbtxt")
+    assert place(found.value) == {"file": str(tmp_path / "no.pbtxt"), "errno": 2}
+    with pytest.raises(errors.UsageError) as found:
+        tfarrow.validate(SCALAR, TESTDATA.parent / "README.md")
+    assert found.value.file == str(TESTDATA.parent / "README.md")
 
 
 # -------------------------------------------------------------------------------------------------------------- warnings

@@ -255,10 +255,7 @@ PROGRESS = {
 }
 
 
-UNCOUNTED = pytest.mark.xfail(strict=True, reason="tfarrow_convert::diff counts records, and no bytes")
-
-
-@pytest.mark.parametrize("job", [pytest.param(job, marks=UNCOUNTED if job == "diff" else ()) for job in PROGRESS])
+@pytest.mark.parametrize("job", PROGRESS)
 def test_progress(job, tmp_path):
     calls = []
     PROGRESS[job](tmp_path, progress=lambda done, total: calls.append((done, total)))

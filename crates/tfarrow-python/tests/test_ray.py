@@ -26,7 +26,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
+def cluster(s3):
     path = os.pathsep.join([os.path.dirname(os.path.dirname(tfarrow.__file__)), os.path.dirname(__file__)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -278,3 +278,19 @@ def test_join_sort_and_group():
     assert [row["price"] for row in dataset.sort("price").take_all()] == sorted(rows["price"].to_pylist())
     counts = {row["city"]: row["count()"] for row in dataset.groupby("city").count().take_all()}
     assert counts == {row["values"]: row["counts"] for row in rows["city"].value_counts().to_pylist()}
+
+
+def test_stores(bucket, tmp_path):
+    rows = write_many(tmp_path, tfarrow)
+    read(tmp_path, blocks=5).write_datasink(tfarrow.ray.datasink(f"{bucket}/copy/part=a"))
+    read(tmp_path, blocks=2).write_datasink(tfarrow.ray.datasink(f"{bucket}/copy/part=b"))
+    found = read(f"{bucket}/copy/", blocks=4)
+    assert found.count() == 2 * rows
+    expected = tfarrow.scan(tmp_path).to_arrow()
+    both = table(found)
+    assert both.drop_columns("part").slice(0, rows).equals(expected)
+    assert both["part"].to_pylist() == ["a"] * rows + ["b"] * rows
+    with pytest.raises(tfarrow.errors.ExistsError):
+        read(tmp_path).write_datasink(tfarrow.ray.datasink(f"{bucket}/copy/part=a"))
+    read(tmp_path).write_datasink(tfarrow.ray.datasink(f"{bucket}/copy/part=a", mode="append"))
+    assert tfarrow.count(f"{bucket}/copy/") == 3 * rows

@@ -34,7 +34,7 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 @pytest.fixture(scope="module")
-def spark():
+def spark(s3):
     path = os.pathsep.join([os.path.dirname(os.path.dirname(tfarrow.__file__)), os.path.dirname(__file__)])
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH")]))
@@ -315,3 +315,14 @@ def test_folders_and_places_are_columns(read, tmp_path):
     ]
     typed = read(tmp_path, schema="x bigint, day int").collect()
     assert [tuple(row) for row in typed] == [(1, 1), (2, 1), (1, 2), (2, 2)]
+
+
+def test_stores(read, bucket, tmp_path):
+    rows = write_many(tmp_path, tfarrow)
+    for half in ("a", "b"):
+        write(read(tmp_path), f"{bucket}/copy/part={half}")
+    found = read(f"{bucket}/copy/")
+    assert found.count() == 2 * rows
+    assert equal(found.where("part = 'a'").select("id").orderBy("id").toArrow(), pa.table({"id": range(rows)}))
+    write(read(tmp_path), f"{bucket}/copy/part=a")
+    assert tfarrow.count(f"{bucket}/copy/") == 3 * rows

@@ -149,7 +149,8 @@ pub fn diff<S: AsRef<OsStr>>(
     }
     progress.restart(sides.iter().flatten().map(|shard| shard.size).sum());
     let (record_type, why_raw) = record_type(&sides, options)?;
-    let [left, right] = sides.map(|shards| RecordReader::new(shards, options.read, record_type, options.record_type));
+    let reader = |shards| RecordReader::new(shards, options.read, record_type, options.record_type, progress);
+    let [left, right] = sides.map(reader);
     thread::scope(|scope| {
         let [(left, left_thread), (right, right_thread)] = [left, right].map(|mut reader| {
             let (sender, chunks) = mpsc::sync_channel(CHUNKS_AHEAD);

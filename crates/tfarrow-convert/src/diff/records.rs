@@ -2,7 +2,7 @@
 //! to TFRecord would write.
 
 use std::{
-    iter,
+    iter, mem,
     path::{Path, PathBuf},
     sync::Arc,
     vec,
@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
 use tfarrow_dataset::{DamageReport, Fault, ReadOptions, Shard, ShardFormat, ShardReader};
 
-use crate::{Error, Result, input::columnar};
+use crate::{Error, Progress, Result, input::columnar};
 
 /// Consecutive records of a file, and which of them are valid.
 pub(crate) struct CheckedRecords {
@@ -34,11 +34,14 @@ impl CheckedRecords {
 }
 
 /// Reads the records of shards, in order.
-pub(crate) struct RecordReader {
+pub(crate) struct RecordReader<'p> {
     shards: iter::Enumerate<vec::IntoIter<Shard>>,
     /// The number of the open shard.
     number: usize,
     open: Option<(Arc<PathBuf>, RecordInput)>,
+    progress: &'p Progress,
+    /// Bytes of the open shard that `progress` does not have yet.
+    left: u64,
     read: ReadOptions,
     /// The type of the records that rows are encoded to; `None` for the type in the metadata of each file.
     encode_as: Option<RecordType>,
@@ -60,7 +63,7 @@ enum RecordInput {
     },
 }
 
-impl RecordReader {
+impl<'p> RecordReader<'p> {
     /// A reader of records of type `record_type`. Rows of Parquet and Arrow are encoded to records of type `encode_as`, or
     /// of the type in the metadata of each file.
     pub(crate) fn new(
@@ -68,6 +71,7 @@ impl RecordReader {
         read: ReadOptions,
         record_type: RecordType,
         encode_as: Option<RecordType>,
+        progress: &'p Progress,
     ) -> Self {
         let validator = Validator::new(record_type, read.limits);
         let skipped = DamageReport::default();
@@ -75,6 +79,8 @@ impl RecordReader {
             shards: shards.into_iter().enumerate(),
             number: 0,
             open: None,
+            progress,
+            left: 0,
             read,
             encode_as,
             record_type,
@@ -96,14 +102,18 @@ impl RecordReader {
         loop {
             let Some((path, input)) = &mut self.open else {
                 let Some((number, shard)) = self.shards.next() else { return Ok(None) };
-                self.number = number;
+                (self.number, self.left) = (number, shard.size);
                 self.open = Some((Arc::new(shard.path.clone()), self.open(&shard)?));
                 continue;
             };
             let path = Arc::clone(path);
             match input {
                 RecordInput::TfRecord(reader) => {
+                    let before = reader.bytes_read();
                     let records = reader.as_mut().next()?;
+                    let bytes = (reader.bytes_read() - before).min(self.left);
+                    self.left -= bytes;
+                    self.progress.add_bytes(bytes);
                     self.skipped.merge(reader.lost().of_shard(self.number));
                     if let Some(records) = records {
                         let faulty = self.faulty(&path, &records)?;
@@ -127,6 +137,7 @@ impl RecordReader {
                 }
             }
             self.open = None;
+            self.progress.add_bytes(mem::take(&mut self.left));
         }
     }
 
@@ -181,7 +192,7 @@ fn encode(
     Records::from_frames(frames, Limits::default())
 }
 
-impl Iterator for RecordReader {
+impl Iterator for RecordReader<'_> {
     type Item = Result<CheckedRecords>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -53,7 +53,10 @@ impl Inferred {
             let mixed = matches!(error.kind(), tfarrow_codec::ErrorKind::MixedKinds(_));
             let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
             Error::general(match self.conflict(record_type).filter(|_| mixed) {
-                Some(feature) => ErrorKind::MixedKinds(mixed_kinds(feature, &self.names)),
+                Some(feature) => ErrorKind::MixedKinds {
+                    feature: feature.name.to_string(),
+                    message: mixed_kinds(feature, &self.names),
+                },
                 None => ErrorKind::Codec(error),
             })
         })

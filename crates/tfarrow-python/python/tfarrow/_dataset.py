@@ -227,7 +227,7 @@ class DataSet:
 
 def list_files(source: list[str]) -> list[File]:
     """The files of a source, in order."""
-    return [File(os.fspath(path), size, os.fspath(name)) for path, name, size in _tfarrow.Source(source, {}).files()]
+    return [File(path, size, name) for path, name, size in _tfarrow.Source(source, {}).files()]
 
 
 def is_url(name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from . import _tfarrow
 from ._batch import Batch
 from ._extras import need
+from .errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -370,8 +371,14 @@ class Result(Rows):
 
     def __init__(self, query: str, tables: dict[str, Any], options: dict[str, Any]):
         self._query, self._tables, self._options = query, tables, options
+        # Iterators, such as a RecordBatchReader of pyarrow, can be read once.
+        self._once = [name for name, table in tables.items() if hasattr(table, "__next__")]
+        self._is_read = False
 
     def _stream(self, batch_rows: int | None = None) -> _tfarrow.RawStream:
+        if self._once and self._is_read:
+            raise UsageError(f"table {self._once[0]} is an iterator, which the query has read already: make a table of it")
+        self._is_read = True
         return _tfarrow.sql(self._query, self._tables, self._options, batch_rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -389,7 +396,7 @@ def sql(query: str, /, *, memory_limit: int | None = None, options: Mapping[str,
         memory_limit: maximum bytes of sorts, joins and groups; beyond it they spill to temporary files.
         options: options of the TFRecord files that the query names, as of :func:`scan`.
         **tables: objects with ``__arrow_c_stream__``, by the names that the query calls them: scans, results, tables of
-            pyarrow, frames of Polars and pandas. One whose stream can be read once can be in one place of one query.
+            pyarrow, frames of Polars and pandas. An iterator, such as a ``RecordBatchReader``, can be read once, by one query.
 
     Returns:
         A :class:`Result`. The query runs when it is read, each time anew; all its statements run, and the rows are those of

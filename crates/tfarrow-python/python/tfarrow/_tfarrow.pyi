@@ -8,7 +8,6 @@ Functions release the GIL while they read, write and wait. They raise the except
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -119,7 +118,7 @@ class Source:
         folders: Sequence[str] = ...,
         names: Sequence[_Path] = ...,
     ) -> Source: ...
-    def files(self) -> list[tuple[Path, Path, int]]:
+    def files(self) -> list[tuple[str, str, int]]:
         """The paths of the files, in order, with their names in the data set and their sizes in bytes. Reads no records."""
 
     def schema(self, steps: Sequence[_Step]) -> object:
@@ -179,7 +178,7 @@ def write(data: object, target: str, options: _Options) -> int:
 def schema(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> RawSchema:
     """Infers the schema of a data set."""
 
-def count(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> list[tuple[Path, int]]:
+def count(sources: Sequence[_Path], options: _Options, progress: _Progress = None) -> list[tuple[str, int]]:
     """The path of each file and its number of records."""
 
 def stats(

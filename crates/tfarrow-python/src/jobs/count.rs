@@ -1,6 +1,6 @@
 //! The number of records.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_convert::count as count_shards;
@@ -14,7 +14,7 @@ use crate::{
     options::ReadingOptions,
 };
 
-/// The number of records of each shard, and its path. Warns of skipped bytes and files.
+/// The path of each shard, as a string, and its number of records. Warns of skipped bytes and files.
 #[pyfunction]
 #[pyo3(signature = (sources, options, progress=None))]
 pub(crate) fn count(
@@ -22,7 +22,7 @@ pub(crate) fn count(
     sources: Vec<PathBuf>,
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Vec<(PathBuf, u64)>> {
+) -> PyResult<Vec<(OsString, u64)>> {
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
     let work = || -> tfarrow_convert::Result<_> {
         let found = Found::of(&sources, FormatFilter::Any, Shard::spool_columnar)?;
@@ -33,5 +33,5 @@ pub(crate) fn count(
     let (found, counted) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     warn(py, &counted.damage, &[])?;
-    Ok(found.shards.into_iter().map(|shard| shard.path).zip(counted.records).collect())
+    Ok(found.shards.into_iter().map(|shard| shard.path.into()).zip(counted.records).collect())
 }

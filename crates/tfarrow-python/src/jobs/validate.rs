@@ -1,6 +1,6 @@
 //! Comparison of a data set with a schema and a baseline, as anomalies or as a page.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{read_schema, record_warnings, report_page, report_title, validation_json, validation_text};
@@ -10,7 +10,7 @@ use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics, schema_to_
 
 use super::RawReport;
 use crate::{
-    errors::failed,
+    errors::{failed, failed_at},
     found::Found,
     interrupt::{Pass, watch},
     notices::warn_all,
@@ -72,7 +72,8 @@ fn compare<O: RecordObserver + Send>(
     observer: impl Fn() -> O + Sync + Send,
 ) -> PyResult<(Comparison, Vec<O>)> {
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
-    let schema = against.schema.as_deref().map(read_schema).transpose().map_err(|error| failed(py, error))?;
+    let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error, path));
+    let schema = against.schema.as_deref().map(read).transpose()?;
     let work = || -> tfarrow_dataset::Result<_> {
         let found = Found::of(sources, FormatFilter::Any, Shard::spool)?;
         pass.expect(found.bytes());
