@@ -36,7 +36,8 @@ class IterableDataset(torch.utils.data.IterableDataset):
     larger than ``batch_size`` and the last one is hardly smaller than the others.
 
     The records of each file are counted when the dataset is made, by their frames; compressed files are decompressed for
-    that. Records that are appended later are not read. Threads decode batches also with ``num_workers=0``, which is often the fastest; workers are for slow transforms.
+    that. Records that are appended later are not read. Threads decode batches also with ``num_workers=0``, which is often the
+    fastest; workers are for slow transforms.
 
     Args:
         source: a :class:`tfarrow.Scan`, which may select columns, or what :func:`tfarrow.scan` takes.
