@@ -25,4 +25,6 @@ mod side_by_side;
 mod sources;
 mod sql;
 mod stats;
+#[cfg(unix)]
+mod terminal;
 mod validate;

@@ -43,6 +43,28 @@ fn tables_escape_control_characters() {
 }
 
 #[test]
+fn lines_have_one_value_each() {
+    let query = "SELECT * FROM (VALUES (1, 'a'), (20, NULL)) AS t(number, s)";
+    check("line", query, "number = 1\n     s = a\n\nnumber = 20\n     s = NULL\n\n");
+    check("line", "SELECT 1 AS a WHERE false", "");
+}
+
+#[test]
+fn markdown_and_html_are_escaped_and_complete() {
+    let query = "SELECT * FROM (VALUES (1, 'a|b' || chr(10) || '<i>&' || chr(27), repeat('x', 300)), (2, NULL, '')) AS t(n, s, l)";
+    let long = "x".repeat(300);
+    let markdown =
+        format!("| n | s | l |\n| --: | --- | --- |\n| 1 | a\\|b<br>\\<i\\>\\&\\\\u{{1b}} | {long} |\n| 2 |  |  |\n");
+    check("markdown", query, &markdown);
+    let html = format!(
+        "<table>\n<thead><tr><th>n</th><th>s</th><th>l</th></tr></thead>\n<tbody>\n\
+         <tr><td style=\"text-align:right\">1</td><td>a|b\n&lt;i&gt;&amp;\\u{{1b}}</td><td>{long}</td></tr>\n\
+         <tr><td style=\"text-align:right\">2</td><td><i>NULL</i></td><td></td></tr>\n</tbody>\n</table>\n"
+    );
+    check("html", query, &html);
+}
+
+#[test]
 fn csv_distinguishes_null_from_empty_text() {
     check("csv", "SELECT NULL AS a, '' AS b, 'x,\"y\"' AS c", "a,b,c\n,\"\",\"x,\"\"y\"\"\"\n");
     check("csv", "SELECT CAST(NULL AS INT) AS a", "a\n\"\"\n");

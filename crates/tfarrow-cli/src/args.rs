@@ -89,6 +89,9 @@ pub(crate) struct Sql {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+    /// Rows of a table on a terminal, half of them the last ones; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) max_rows: usize,
     /// Infer the columns from up to N records of each of up to 16 shards, or from all records [default: 1000]
     #[arg(long, alias = "sample-records", value_name = "N|all", value_parser = Sample::from_str)]
     pub(crate) sample: Option<Sample>,
@@ -530,8 +533,14 @@ pub(crate) struct Diff {
 /// Output format of `sql`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people; long values are cut
+    /// For people; values, columns and rows are cut to fit a terminal
     Table,
+    /// One line a value
+    Line,
+    /// A table of GitHub's Markdown
+    Markdown,
+    /// A table element
+    Html,
     /// With a header; lists as JSON
     Csv,
     /// One array of objects
@@ -551,7 +560,14 @@ impl Format {
     pub(crate) fn is_binary(self) -> bool {
         match self {
             Self::Parquet | Self::Arrow => true,
-            Self::Table | Self::Csv | Self::Tsv | Self::Json | Self::Ndjson => false,
+            Self::Table
+            | Self::Line
+            | Self::Markdown
+            | Self::Html
+            | Self::Csv
+            | Self::Tsv
+            | Self::Json
+            | Self::Ndjson => false,
         }
     }
 }

@@ -154,7 +154,7 @@ pub(crate) fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
 
 fn number_table(mut rows: Vec<Vec<String>>, screen: Screen) -> String {
     let mut names =
-        vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", ""];
+        vec!["numbers", "missing", NON_FINITE, "lengths", "zeros", "min", "median", "max", "mean", "std", "histogram"];
     let mut right = vec![false, true, true, true, true, true, true, true, true, true, false];
     // The column is omitted where it is empty, and is not spared on narrow terminals where it is not.
     let place = names.iter().position(|name| *name == NON_FINITE).unwrap_or_default();
@@ -163,7 +163,7 @@ fn number_table(mut rows: Vec<Vec<String>>, screen: Screen) -> String {
         right.remove(place);
         rows.iter_mut().for_each(|row| drop(row.remove(place)));
     }
-    output::text_table(&names, &right, &["std", "zeros", "mean", "", "lengths"], rows, screen)
+    output::text_table(&names, &right, &["std", "zeros", "mean", "histogram", "lengths"], rows, screen)
 }
 
 fn name_of(feature: &FeatureStatistics, kind: &KindStatistics) -> String {

@@ -1,10 +1,15 @@
-//! Writers of results: tables, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output, except that
+//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output, except that
 //! `convert` passes standard output to the library for the destination `-`.
 
+mod cell;
 mod columnar;
 mod csv;
+mod html;
 mod humanize;
 mod json;
+mod layout;
+mod lines;
+mod markdown;
 mod rows;
 mod screen;
 mod stdout;
@@ -22,14 +27,26 @@ pub(crate) use rows::Rows;
 pub(crate) use screen::{BAD, GOOD, Screen, TITLE};
 pub(crate) use stdout::{Out, bytes, line, nothing, refuse_terminal, stdout, styled};
 
-use self::screen::terminal_width;
 use crate::args::Format;
 
-/// A writer of rows of this schema. A `full` table shows values in full.
-pub(crate) fn rows(format: Format, schema: &SchemaRef, full: bool) -> io::Result<Box<dyn Rows>> {
-    let fit = if full { None } else { terminal_width() };
+/// How tables are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// Whether values are shown in full, and not fitted to the screen.
+    pub(crate) full: bool,
+    /// Maximum number of rows of a table on a terminal; 0 for all.
+    pub(crate) max_rows: usize,
+}
+
+/// A writer of rows of this schema.
+pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View) -> io::Result<Box<dyn Rows>> {
+    let screen = Screen::stdout();
+    let most = screen.width.and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
     Ok(match format {
-        Format::Table => Box::new(table::Table::new(stdout(), schema, fit, full)),
+        Format::Table => Box::new(table::Table::new(stdout(), schema, screen, view.full, most)),
+        Format::Line => Box::new(lines::Lines::new(stdout(), schema, screen)),
+        Format::Markdown => Box::new(markdown::Markdown::new(stdout(), schema)?),
+        Format::Html => Box::new(html::Html::new(stdout(), schema)?),
         Format::Csv => Box::new(csv::Csv::new(stdout(), schema, quoting(','))?),
         Format::Tsv => Box::new(csv::Csv::new(stdout(), schema, quoting('\t'))?),
         Format::Json => Box::new(json::Json::new(stdout(), schema, false)?),
@@ -43,26 +60,29 @@ fn quoting(delimiter: char) -> csv::Quoting {
     csv::Quoting { delimiter, escape: io::stdout().is_terminal() }
 }
 
-/// A table of text, without a line feed at its end. The columns that `right` marks are aligned to the right. Where the
-/// screen is too narrow, the columns of `spare` are left out, one after the other, before cells are truncated.
+/// A table of text, without a line feed at its end. The columns that `numbers` marks are aligned to the right. Where the
+/// screen is too narrow, the columns of `spare` are left out, one after the other, before cells are truncated; a line after
+/// the table names them.
 pub(crate) fn text_table(
     names: &[&str],
-    right: &[bool],
+    numbers: &[bool],
     spare: &[&str],
     rows: Vec<Vec<String>>,
-    Screen { width: fit, .. }: Screen,
+    screen: Screen,
 ) -> String {
-    let left = columns_that_fit(names, &rows, spare, fit.unwrap_or(usize::MAX));
-    let pick = |all: &[String]| left.iter().filter_map(|index| all.get(*index).cloned()).collect();
-    let names: Vec<_> = left.iter().filter_map(|index| names.get(*index).copied()).collect();
-    let right: Vec<_> = left.iter().filter_map(|index| right.get(*index).copied()).collect();
+    let shown = columns_that_fit(names, &rows, spare, screen.width.unwrap_or(usize::MAX));
+    let pick = |all: &[String]| shown.iter().filter_map(|index| all.get(*index).cloned()).collect();
+    let shown_names: Vec<_> = shown.iter().filter_map(|index| names.get(*index).copied()).collect();
+    let numbers: Vec<_> = shown.iter().filter_map(|index| numbers.get(*index).copied()).collect();
     let mut text: Vec<u8> = Vec::new();
-    let mut table = table::Table::of_text(&mut text, &names, &right, fit);
+    let mut table = table::Table::of_text(&mut text, &shown_names, &numbers, screen);
     // Writing to a `Vec` cannot fail.
-    let _ = rows.iter().try_for_each(|row| table.row(pick(row)));
+    let _ = rows.iter().try_for_each(|row| table.text_row(pick(row)));
     let _ = table.finish();
     text.pop();
-    String::from_utf8(text).unwrap_or_default()
+    let text = String::from_utf8(text).unwrap_or_default();
+    let left_out: Vec<_> = names.iter().filter(|name| !shown_names.contains(name)).copied().collect();
+    if left_out.is_empty() { text } else { format!("{text}\nleft out for lack of room: {}", left_out.join(", ")) }
 }
 
 /// The indices of the columns that a table of `fit` characters has room for.

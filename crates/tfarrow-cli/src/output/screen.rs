@@ -9,6 +9,8 @@ use anstyle::Style as Colour;
 pub(crate) const BAD: Colour = anstyle::AnsiColor::Red.on_default().bold();
 /// The style of success.
 pub(crate) const GOOD: Colour = anstyle::AnsiColor::Green.on_default();
+/// The style of nulls.
+pub(crate) const FAINT: Colour = Colour::new().dimmed();
 /// The style of headings.
 pub(crate) const TITLE: Colour = Colour::new().bold();
 
@@ -36,6 +38,11 @@ impl Screen {
         Self { width, has_styles: false }
     }
 
+    /// Whether text has styles.
+    pub(super) fn has_styles(self) -> bool {
+        self.has_styles
+    }
+
     /// Text in a style, where the screen has styles.
     pub(crate) fn coloured(self, colour: Colour, text: &str) -> String {
         if self.has_styles { format!("{colour}{text}{colour:#}") } else { text.to_owned() }
@@ -43,7 +50,7 @@ impl Screen {
 }
 
 /// The number of columns of the terminal; `None` where standard output is not one.
-pub(super) fn terminal_width() -> Option<usize> {
+fn terminal_width() -> Option<usize> {
     let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))?;
     io::stdout().is_terminal().then_some(width)
 }

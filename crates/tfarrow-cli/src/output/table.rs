@@ -1,296 +1,364 @@
 //! Tables for people: aligned columns, shortened values, escaped control characters.
 //!
-//! The first rows determine the widths of the columns. The other rows are streamed, so that memory is bounded.
+//! The first rows determine the widths of the columns, and the other rows are streamed, so that memory is bounded. On a
+//! screen, a table fits: text is narrowed, columns and rows in the middle are left out, and a last line counts them.
 
-use std::io::{self, Write};
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+};
 
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use tfarrow_convert::schema_json::type_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{
-    humanize::{blob, count, shortened},
-    json,
+    cell::{NULL, cells},
+    humanize::{count, plural},
+    layout::{Layout, Need},
     rows::Rows,
-    value::{Value, is_number},
+    screen::{FAINT, Screen},
+    value::is_number,
 };
-use crate::text::{escape, escape_except};
+use crate::text::escape;
 
 /// Number of rows that determine the widths of the columns.
 const MEASURED_ROWS: usize = 1000;
-/// The least width to which a column is narrowed.
-const NARROWEST: usize = 10;
-/// Number of characters shown of a text.
-const TEXT: usize = 200;
-/// Length up to which binary values are shown in hexadecimal.
-const BYTES: usize = 16;
-/// Number of items shown of a list.
-const ITEMS: usize = 6;
 
 /// Writes batches as one table.
 pub(super) struct Table<W> {
     out: W,
     columns: Vec<Column>,
-    /// The rows that wait until the widths are determined.
-    waiting: Vec<Vec<String>>,
-    decided: bool,
-    /// The width of the terminal, if any.
-    fit: Option<usize>,
+    layout: Option<Layout>,
+    screen: Screen,
     /// Whether values are shown in full, with their line breaks.
     full: bool,
+    /// Maximum number of rows that are shown; `None` for all.
+    most: Option<usize>,
+    /// Number of rows so far.
+    rows: usize,
+    /// The rows that wait until the widths are determined.
+    waiting: Vec<Row>,
+    /// The last rows, of which some are shown if there are more than `most`.
+    last: VecDeque<RecordBatch>,
     line: String,
 }
 
+/// The cells of a row; `None` for a null.
+type Row = Vec<Option<String>>;
+
 struct Column {
     name: String,
-    width: usize,
-    right: bool,
+    /// The type of the values, which screens show.
+    type_name: Option<String>,
+    need: Need,
+}
+
+impl Column {
+    fn new(name: &str, type_name: Option<String>, is_number: bool) -> Self {
+        let name = escape(name);
+        let header = name.width().max(type_name.as_deref().map_or(0, UnicodeWidthStr::width));
+        Self { name, type_name, need: Need { header, values: 0, is_number } }
+    }
 }
 
 impl<W: Write> Table<W> {
-    pub(super) fn new(out: W, schema: &SchemaRef, fit: Option<usize>, full: bool) -> Self {
+    /// A table of the rows of a query. A screen shows the types of the columns, and at most `most` rows.
+    pub(super) fn new(out: W, schema: &SchemaRef, screen: Screen, full: bool, most: Option<usize>) -> Self {
         let column = |field: &arrow_schema::FieldRef| {
-            let name = escape(field.name());
-            Column { width: name.width(), right: is_number(field.data_type()), name }
+            let type_name = screen.width.map(|_| type_name(field.data_type()));
+            Column::new(field.name(), type_name, is_number(field.data_type()))
         };
-        let columns = schema.fields().iter().map(column).collect();
-        Self { out, columns, waiting: Vec::new(), decided: false, fit, full, line: String::new() }
+        Self::of(out, schema.fields().iter().map(column).collect(), screen, full, most)
     }
 
-    /// A table of text cells.
-    pub(super) fn of_text(out: W, names: &[&str], right: &[bool], fit: Option<usize>) -> Self {
-        let column = |(name, right): (&&str, &bool)| Column { name: escape(name), width: name.width(), right: *right };
-        let columns = names.iter().zip(right).map(column).collect();
-        Self { out, columns, waiting: Vec::new(), decided: false, fit, full: false, line: String::new() }
+    /// A table of text cells. Cells of the columns that `numbers` marks are aligned to the right.
+    pub(super) fn of_text(out: W, names: &[&str], numbers: &[bool], screen: Screen) -> Self {
+        let columns = names.iter().zip(numbers).map(|(name, is_number)| Column::new(name, None, *is_number));
+        Self::of(out, columns.collect(), screen, false, None)
+    }
+
+    fn of(out: W, columns: Vec<Column>, screen: Screen, full: bool, most: Option<usize>) -> Self {
+        let (waiting, last, line) = Default::default();
+        Self { out, columns, layout: None, screen, full, most, rows: 0, waiting, last, line }
     }
 
     /// Writes a row of text cells.
-    pub(super) fn row(&mut self, cells: Vec<String>) -> io::Result<()> {
-        if self.decided {
-            return self.print(&cells);
+    pub(super) fn text_row(&mut self, cells: Vec<String>) -> io::Result<()> {
+        self.rows += 1;
+        self.row(cells.into_iter().map(Some).collect())
+    }
+
+    fn row(&mut self, row: Row) -> io::Result<()> {
+        if self.layout.is_some() {
+            return self.print(&row);
         }
-        self.waiting.push(cells);
-        if self.waiting.len() < MEASURED_ROWS { Ok(()) } else { self.decide() }
+        self.waiting.push(row);
+        // The widths of a table with a maximum are those of all rows that are shown.
+        if self.most.is_some() || self.waiting.len() < MEASURED_ROWS { Ok(()) } else { self.begin() }
     }
 
     /// Determines the widths of the columns, and prints the waiting rows.
-    fn decide(&mut self) -> io::Result<()> {
-        self.decided = true;
+    fn begin(&mut self) -> io::Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         for row in &waiting {
             for (column, cell) in self.columns.iter_mut().zip(row) {
-                let widest = cell.lines().map(UnicodeWidthStr::width).max();
-                column.width = column.width.max(widest.unwrap_or_default());
+                let widest = cell.as_deref().unwrap_or(NULL).lines().map(UnicodeWidthStr::width).max();
+                column.need.values = column.need.values.max(widest.unwrap_or_default());
             }
         }
-        if let Some(fit) = self.fit {
-            narrow(&mut self.columns, fit);
-        }
+        let needs: Vec<_> = self.columns.iter().map(|column| column.need).collect();
+        self.layout = Some(Layout::of(&needs, if self.full { None } else { self.screen.width }));
         self.rule()?;
-        let header: Vec<_> = self.columns.iter().map(|column| column.name.clone()).collect();
+        let header: Row = self.columns.iter().map(|column| Some(column.name.clone())).collect();
         self.print(&header)?;
+        if self.columns.iter().any(|column| column.type_name.is_some()) {
+            let types: Row = self.columns.iter().map(|column| column.type_name.clone()).collect();
+            self.print(&types)?;
+        }
         self.rule()?;
         waiting.iter().try_for_each(|row| self.print(row))
     }
 
     fn rule(&mut self) -> io::Result<()> {
+        let Some(layout) = &self.layout else { return Ok(()) };
+        let gap = (layout.hidden > 0).then_some(1);
         self.line.clear();
-        for column in &self.columns {
+        for width in layout.front.iter().copied().chain(gap).chain(layout.back.iter().copied()) {
             self.line.push('+');
-            self.line.extend(std::iter::repeat_n('-', column.width + 2));
+            self.line.extend(std::iter::repeat_n('-', width + 2));
         }
         self.line.push_str("+\n");
         self.out.write_all(self.line.as_bytes())
     }
 
     /// Prints a row, which takes as many lines as its cell of most lines.
-    fn print(&mut self, cells: &[String]) -> io::Result<()> {
-        let mut lines: Vec<_> = cells.iter().map(|cell| cell.lines()).collect();
-        for at in 0.. {
-            let parts: Vec<_> = lines.iter_mut().map(Iterator::next).collect();
-            if at > 0 && parts.iter().all(Option::is_none) {
+    fn print(&mut self, row: &Row) -> io::Result<()> {
+        let Some(layout) = &self.layout else { return Ok(()) };
+        let after = layout.front.len() + layout.hidden;
+        let cells = self.columns.iter().zip(row).enumerate();
+        let shown = cells.filter(|(index, _)| *index < layout.front.len() || *index >= after).map(|(_, cell)| cell);
+        let mut shown: Vec<_> = shown
+            .zip(layout.front.iter().chain(&layout.back))
+            .map(|((column, cell), width)| (column, cell.as_ref(), cell.as_deref().unwrap_or(NULL).lines(), *width))
+            .collect();
+        for line in 0.. {
+            let parts: Vec<_> = shown.iter_mut().map(|(.., lines, _)| lines.next()).collect();
+            if line > 0 && parts.iter().all(Option::is_none) {
                 break;
             }
             self.line.clear();
-            for (column, part) in self.columns.iter().zip(parts) {
+            for (place, ((column, cell, _, width), part)) in shown.iter().zip(parts).enumerate() {
+                if layout.hidden > 0 && place == layout.front.len() {
+                    self.line.push_str("| … ");
+                }
                 self.line.push_str("| ");
-                put(&mut self.line, column, part.unwrap_or_default());
+                let text = part.unwrap_or_default();
+                if cell.is_none() && self.screen.has_styles() {
+                    let start = self.line.len();
+                    put(&mut self.line, text, *width, column.need.is_number);
+                    let styled = self.screen.coloured(FAINT, self.line.get(start..).unwrap_or_default());
+                    self.line.truncate(start);
+                    self.line.push_str(&styled);
+                } else {
+                    put(&mut self.line, text, *width, column.need.is_number);
+                }
                 self.line.push(' ');
+            }
+            if layout.hidden > 0 && layout.back.is_empty() {
+                self.line.push_str("| … ");
             }
             self.line.push_str("|\n");
             self.out.write_all(self.line.as_bytes())?;
         }
         Ok(())
     }
+
+    /// Keeps the last rows of a table with a maximum: half of those that are shown.
+    fn keep_last(&mut self, batch: &RecordBatch, most: usize) {
+        self.last.push_back(batch.clone());
+        let mut kept: usize = self.last.iter().map(RecordBatch::num_rows).sum();
+        while let Some(first) = self.last.front()
+            && kept - first.num_rows() >= most / 2
+        {
+            kept -= first.num_rows();
+            self.last.pop_front();
+        }
+    }
+
+    /// Writes the rows after the first of a table with a maximum. Returns the number of rows that are shown.
+    fn write_last(&mut self, most: usize) -> io::Result<usize> {
+        let first = self.waiting.len();
+        let last = (most / 2).min(self.rows - first);
+        if first + last < self.rows {
+            let gap = self.columns.iter().map(|_| Some("…".to_owned())).collect();
+            self.row(gap)?;
+        }
+        let kept: usize = self.last.iter().map(RecordBatch::num_rows).sum();
+        let mut skip = kept - last;
+        for batch in std::mem::take(&mut self.last) {
+            let begin = skip.min(batch.num_rows());
+            skip -= begin;
+            for row in begin..batch.num_rows() {
+                let cells = cells(&batch, row, self.full)?;
+                self.row(cells)?;
+            }
+        }
+        Ok(first + last)
+    }
+
+    /// The numbers of rows and columns, where some are left out.
+    fn counts(&self, shown: usize) -> Option<String> {
+        let hidden = self.layout.as_ref().map_or(0, |layout| layout.hidden);
+        let part = |all: usize, shown: usize, noun: &str| {
+            let shown = (shown < all).then(|| format!(" ({} shown)", count(shown as u64)));
+            format!("{}{}", plural(all as u64, noun), shown.unwrap_or_default())
+        };
+        let is_cut = hidden > 0 || shown < self.rows;
+        let columns = self.columns.len();
+        is_cut.then(|| format!("{}, {}", part(self.rows, shown, "row"), part(columns, columns - hidden, "column")))
+    }
 }
 
 impl<W: Write + Send> Rows for Table<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        for row in 0..batch.num_rows() {
-            let cell = |column: &arrow_array::ArrayRef| cell(column.as_ref(), row, self.full);
-            let cells = batch.columns().iter().map(cell).collect::<io::Result<_>>()?;
+        // Of an odd maximum, one row more is shown at the front.
+        let first = self.most.map_or(usize::MAX, |most| most - most / 2);
+        let direct = batch.num_rows().min(first.saturating_sub(self.rows));
+        for row in 0..direct {
+            let cells = cells(batch, row, self.full)?;
             self.row(cells)?;
         }
+        if let Some(most) = self.most {
+            self.keep_last(&batch.slice(direct, batch.num_rows() - direct), most);
+        }
+        self.rows += batch.num_rows();
         Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        if !self.decided {
-            self.decide()?;
+        let shown = match self.most {
+            Some(most) => self.write_last(most)?,
+            None => self.rows,
+        };
+        if self.layout.is_none() {
+            self.begin()?;
         }
         self.rule()?;
+        if let Some(counts) = self.counts(shown) {
+            writeln!(self.out, "{counts}")?;
+        }
         self.out.flush()
     }
 }
 
-/// Narrows the widest columns until the table fits, or until all have the least width.
-fn narrow(columns: &mut [Column], fit: usize) {
-    let total = |columns: &[Column]| columns.iter().map(|c| c.width + 3).sum::<usize>() + 1;
-    loop {
-        let over = total(columns).saturating_sub(fit);
-        let Some(widest) = columns.iter().map(|c| c.width).max() else { return };
-        if over == 0 || widest <= NARROWEST {
-            return;
-        }
-        // The widest columns are narrowed together, down to the next width.
-        let next = columns.iter().map(|c| c.width).filter(|w| *w < widest).max().unwrap_or(0).max(NARROWEST);
-        let many = columns.iter().filter(|c| c.width == widest).count();
-        let width = widest.saturating_sub(over.div_ceil(many)).max(next);
-        for column in columns.iter_mut().filter(|c| c.width == widest) {
-            column.width = width;
-        }
+/// Appends `text` padded or truncated to a width.
+fn put(line: &mut String, text: &str, width: usize, to_right: bool) {
+    let own = text.width();
+    if own > width {
+        return cut(line, text, width);
     }
-}
-
-/// Appends `text` padded or truncated to the width of its column.
-fn put(line: &mut String, column: &Column, text: &str) {
-    let width = text.width();
-    let pad = column.width.saturating_sub(width);
-    if width > column.width && column.width >= NARROWEST {
-        return cut(line, text, column.width);
-    }
-    if column.right {
-        line.extend(std::iter::repeat_n(' ', pad));
-    }
-    line.push_str(text);
-    if !column.right {
-        line.extend(std::iter::repeat_n(' ', pad));
-    }
-}
-
-fn cut(line: &mut String, text: &str, width: usize) {
-    let mut left = width - 1;
-    for c in text.chars() {
-        let Some(rest) = left.checked_sub(c.width().unwrap_or(0)) else { break };
-        line.push(c);
-        left = rest;
-    }
-    line.push('…');
-    line.extend(std::iter::repeat_n(' ', left));
-}
-
-/// One cell as text.
-fn cell(array: &dyn Array, row: usize, full: bool) -> io::Result<String> {
-    let mut out = String::new();
-    write(&mut out, array, row, full, false).map_err(|e: ArrowError| io::Error::other(e))?;
-    Ok(out)
-}
-
-fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bool) -> Result<(), ArrowError> {
-    match Value::of(array, row)? {
-        Value::Null => out.push_str("NULL"),
-        Value::Text(text) => write_text(out, text, full, nested),
-        Value::Bytes(bytes) => write_bytes(out, bytes, full, nested),
-        Value::List(items) => {
-            // The note of omitted items would take the room of two items.
-            let shown = if full || items.len() <= ITEMS + 2 { items.len() } else { ITEMS };
-            out.push('[');
-            for row in 0..shown {
-                if row > 0 {
-                    out.push_str(", ");
-                }
-                write(out, items.as_ref(), row, full, true)?;
-            }
-            if shown < items.len() {
-                out.push_str(&format!(", … {} more", count((items.len() - shown) as u64)));
-            }
-            out.push(']');
-        }
-        Value::Struct(fields, row) => {
-            out.push('{');
-            for (i, (name, column)) in fields.column_names().into_iter().zip(fields.columns()).enumerate() {
-                out.push_str(if i > 0 { ", " } else { "" });
-                out.push_str(&escape(name));
-                out.push_str(": ");
-                write(out, column.as_ref(), row, full, true)?;
-            }
-            out.push('}');
-        }
-        Value::Digits(text) | Value::Other(text) => out.push_str(&text),
-        Value::Bool(_) | Value::Int(_) | Value::UInt(_) => out.push_str(&plain(array, row)?),
-        Value::Float(value) if value.is_finite() => out.push_str(&plain(array, row)?),
-        Value::Double(value) if value.is_finite() => out.push_str(&plain(array, row)?),
-        Value::Float(value) => out.push_str(json::not_finite(value.into())),
-        Value::Double(value) => out.push_str(json::not_finite(value)),
-    }
-    Ok(())
-}
-
-/// A number or a boolean as in JSON.
-fn plain(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
-    Ok(json::to_text(&json::Cell::new(array, row, json::Style::FULL))?)
-}
-
-fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
-    let short = if full { None } else { shortened(text, TEXT) };
-    let text = short.as_deref().unwrap_or(text);
-    let text = if full && !nested { escape_except(text, &['\n']) } else { escape(text) };
-    // In a list, an empty text or one with a comma would be ambiguous.
-    let quoted = nested && (text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text);
-    if quoted {
-        out.push('"');
-        out.push_str(&text.replace('"', "\\\""));
-        out.push('"');
+    let pad = std::iter::repeat_n(' ', width - own);
+    if to_right {
+        line.extend(pad);
+        line.push_str(text);
     } else {
-        out.push_str(&text);
+        line.push_str(text);
+        line.extend(pad);
     }
 }
 
-fn write_bytes(out: &mut String, bytes: &[u8], full: bool, nested: bool) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => write_text(out, text, full, nested),
-        Err(_) if full || bytes.len() <= BYTES => {
-            out.push_str("x'");
-            bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}")));
-            out.push('\'');
-        }
-        Err(_) => out.push_str(&blob(bytes, bytes.len())),
+/// Appends the beginning of `text`, which does not end within a number.
+fn cut(line: &mut String, text: &str, width: usize) {
+    let mut left = width.saturating_sub(1);
+    let mut end = 0;
+    for (start, c) in text.char_indices() {
+        let Some(rest) = left.checked_sub(c.width().unwrap_or(0)) else { break };
+        left = rest;
+        end = start + c.len_utf8();
     }
+    let (begin, rest) = text.split_at(end);
+    let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
+    let is_in_number = rest.starts_with(is_digit) && begin.ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    let begin = if is_in_number { begin.trim_end_matches(is_digit) } else { begin };
+    line.push_str(begin);
+    line.push('…');
+    line.extend(std::iter::repeat_n(' ', width.saturating_sub(begin.width() + 1)));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
+
     use super::*;
 
-    fn widths(columns: &[usize], fit: usize) -> Vec<usize> {
-        let column = |width: &usize| Column { name: String::new(), width: *width, right: false };
-        let mut columns: Vec<_> = columns.iter().map(column).collect();
-        narrow(&mut columns, fit);
-        columns.iter().map(|c| c.width).collect()
+    fn table(batches: &[RecordBatch], width: Option<usize>, most: Option<usize>) -> String {
+        let mut out = Vec::new();
+        let mut table = Table::new(&mut out, &batches[0].schema(), Screen::plain(width), false, most);
+        batches.iter().try_for_each(|batch| table.write(batch)).unwrap();
+        table.finish().unwrap();
+        drop(table);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn numbers(from: i64, to: i64) -> RecordBatch {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(from..to));
+        RecordBatch::try_from_iter([("x", numbers)]).unwrap()
     }
 
     #[test]
-    fn the_widest_columns_are_narrowed_first() {
-        assert_eq!(widths(&[5, 50, 20], 80), [5, 45, 20]);
-        assert_eq!(widths(&[5, 50, 50], 60), [5, 22, 22]);
-        assert_eq!(widths(&[5, 50, 20], 20), [5, 10, 10]);
-        assert_eq!(widths(&[5, 6], 80), [5, 6]);
+    fn texts_are_cut_by_display_width_and_not_within_numbers() {
+        let check = |text: &str, width, expect: &str| {
+            let mut line = String::new();
+            cut(&mut line, text, width);
+            assert_eq!(line, expect);
+        };
+        check("日本語日本語日本語", 10, "日本語日… ");
+        check("[-0.32542, 0.77]", 10, "[-0.32542…");
+        check("[-0.32542, 0.77]", 9, "[…       ");
+        check("[-0.32542, 0.77]", 14, "[-0.32542, …  ");
+        check("version 1 of it", 10, "version 1…");
     }
 
     #[test]
-    fn cells_are_truncated_by_display_width() {
-        let mut line = String::new();
-        cut(&mut line, "日本語日本語日本語", 10);
-        assert_eq!(line, "日本語日… ");
+    fn rows_in_the_middle_are_left_out() {
+        let column = |text: &str| -> Vec<String> {
+            let rows = text.lines().filter(|line| line.starts_with('|')).skip(1);
+            rows.map(|line| line.trim_matches(['|', ' ']).to_owned()).collect()
+        };
+        for cuts in [vec![0, 100], vec![0, 1, 2, 3, 50, 98, 99, 100], vec![0, 97, 100]] {
+            let batches: Vec<_> = cuts.windows(2).map(|cut| numbers(cut[0], cut[1])).collect();
+            let text = table(&batches, None, Some(5));
+            assert_eq!(column(&text), ["0", "1", "2", "…", "98", "99"]);
+            assert!(text.ends_with("+\n100 rows (5 shown), 1 column\n"), "{text}");
+            assert_eq!(column(&table(&batches, None, Some(100))).len(), 100);
+            assert_eq!(column(&table(&batches, None, Some(99))).len(), 100);
+            assert_eq!(column(&table(&batches, None, Some(1))), ["0", "…"]);
+        }
+        assert_eq!(column(&table(&[numbers(0, 0)], None, Some(5))), [""; 0]);
+    }
+
+    #[test]
+    fn nulls_and_their_text_differ() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some("NULL"), Some("null")]));
+        let text = table(&[RecordBatch::try_from_iter([("x", texts)]).unwrap()], Some(80), None);
+        assert_eq!(
+            text,
+            "+--------+\n| x      |\n| utf8   |\n+--------+\n| NULL   |\n| \"NULL\" |\n| null   |\n+--------+\n"
+        );
+    }
+
+    #[test]
+    fn columns_in_the_middle_are_left_out() {
+        let names = ["a", "b", "c", "d", "e", "f"];
+        let number: ArrayRef = Arc::new(Int64Array::from(vec![123_456_789_012_345]));
+        let batch = RecordBatch::try_from_iter(names.map(|name| (name, Arc::clone(&number)))).unwrap();
+        let text = table(&[batch], Some(60), None);
+        assert!(text.lines().all(|line| line.width() <= 60), "{text}");
+        assert!(text.contains("|               a |               b | … |               f |\n"), "{text}");
+        assert!(text.ends_with("+\n1 row, 6 columns (3 shown)\n"), "{text}");
     }
 }

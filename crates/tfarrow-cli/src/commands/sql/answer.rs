@@ -9,16 +9,18 @@ use tfarrow_datafusion::{check_names, explain_missing_column, with_headings};
 
 use super::skip_report::SkipReport;
 use crate::{
-    args::Format,
+    args::{Format, Sql},
     error::{Hinted, Usage},
-    output,
+    output::{self, View},
 };
 
 /// Executes the statements of one session, and prints their results.
 #[derive(Clone)]
 pub(super) struct Answers {
     context: SessionContext,
-    format: Format,
+    pub(super) format: Format,
+    /// Maximum number of rows of a table on a terminal; 0 for all.
+    pub(super) max_rows: usize,
     skip_report: Arc<SkipReport>,
     /// Number of results printed.
     results: usize,
@@ -26,8 +28,8 @@ pub(super) struct Answers {
 
 impl Answers {
     /// Executes statements in `context`, whose scans add to `skip_report`.
-    pub(super) fn new(context: SessionContext, format: Format, skip_report: Arc<SkipReport>) -> Self {
-        Self { context, format, skip_report, results: 0 }
+    pub(super) fn new(context: SessionContext, args: &Sql, skip_report: Arc<SkipReport>) -> Self {
+        Self { context, format: args.format, max_rows: args.max_rows, skip_report, results: 0 }
     }
 
     /// The session.
@@ -72,10 +74,11 @@ impl Answers {
             let why = "a file of this format holds one result: give one query, or use another --format";
             return Err(Usage(why.to_owned()).into());
         }
-        if !matches!(self.format, Format::Table | Format::Csv | Format::Tsv) {
+        if matches!(self.format, Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow) {
             check_names(&schema)?;
         }
-        let mut rows = output::rows(self.format, &schema, is_plan)?;
+        let view = View { full: is_plan, max_rows: self.max_rows };
+        let mut rows = output::rows(self.format, &schema, view)?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
             let batch = batch.map_err(explain)?;

@@ -1,6 +1,7 @@
 //! `tfarrow sql`: SQL over files in place, from the command line, from files, from a pipe, or from a prompt.
 
 mod answer;
+mod command;
 mod complete;
 mod prompt;
 mod skip_report;
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Sql) -> Result<u8> {
     let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
     let context = session(args, Arc::clone(&skip_report), cancellation.clone())?;
-    let answers = Answers::new(context, args.format, Arc::clone(&skip_report));
+    let answers = Answers::new(context, args, Arc::clone(&skip_report));
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {

@@ -1,12 +1,13 @@
 //! The prompt, with a line editor and a history of statements.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::mpsc,
     time::{Duration, Instant},
 };
 
 use anyhow::Result;
+use clap::ValueEnum;
 use rustyline::{CompletionType, Config, Editor, error::ReadlineError, history::FileHistory};
 use tfarrow_datafusion::Cancellation;
 use tokio::{
@@ -14,8 +15,17 @@ use tokio::{
     sync::watch::{self, Receiver},
 };
 
-use super::{answer::Answers, complete::SqlHelper, statements::checked};
-use crate::{interrupt, output, stderr};
+use super::{
+    answer::Answers,
+    command::{Command, HELP},
+    complete::SqlHelper,
+    statements::{checked, read},
+};
+use crate::{args::Format, interrupt, output, stderr};
+
+/// The statement of `\d`.
+const TABLES: &str = "SELECT table_name, table_type FROM information_schema.tables \
+    WHERE table_schema <> 'information_schema' ORDER BY 1";
 
 const PROMPT: &str = "tfarrow> ";
 /// Number of statements in the history.
@@ -23,15 +33,6 @@ const HISTORY_SIZE: usize = 10_000;
 
 /// Time that a cancelled query has to end.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-const HELP: &str = "\
-A statement ends with ; and may span several lines. Files are tables: SELECT * FROM 'shards/*.tfrecord' LIMIT 3;
-  \\d          list the tables made with CREATE
-  \\d NAME     list the columns of a table, or of files: \\d 'shards/'
-  \\timing     toggle query timing
-  \\?          show this help
-  \\q          quit, as does Ctrl-D
-Ctrl-C cancels a query. Tab completes words, and paths in quotes.";
 
 /// Reads and executes statements until the end of input. The error of a statement is printed, and the next one read.
 ///
@@ -85,7 +86,7 @@ fn history() -> Option<PathBuf> {
     std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
 }
 
-/// Cancels the running queries at each Ctrl-C, and then notifies the receiver.
+/// Notifies the receiver of each Ctrl-C, and then cancels the running queries.
 ///
 /// Ctrl-C is caught before this returns: the line editor restores, after each line, the signal handlers that it found. The
 /// thread is not one of the runtime's, all of which may be busy with queries.
@@ -94,10 +95,11 @@ fn watch_interrupts(cancellation: Cancellation) -> Result<Receiver<()>> {
     let pressed = interrupt::ctrl_c()?;
     std::thread::spawn(move || {
         for () in pressed {
-            cancellation.cancel();
+            // The prompt learns of Ctrl-C before a query fails because of it.
             if notify.send(()).is_err() {
                 break;
             }
+            cancellation.cancel();
         }
     });
     Ok(interrupts)
@@ -120,22 +122,65 @@ struct Session<'a> {
 impl Session<'_> {
     /// Executes a command of the prompt, or statements.
     fn execute(&mut self, line: &str) -> Next {
-        let word = line.trim_end_matches(';').trim();
-        match word {
-            "\\q" | "quit" | "exit" => return Next::Quit,
-            "\\?" | "\\h" | "help" => stderr::note(HELP),
-            "\\timing" => {
+        match Command::of(line) {
+            Command::Quit => return Next::Quit,
+            Command::Help => stderr::note(HELP),
+            Command::Timing => {
                 self.timing = !self.timing;
                 stderr::note(if self.timing { "timing is on" } else { "timing is off" });
             }
-            "\\d" => self.answer("SELECT table_name, table_type FROM information_schema.tables WHERE table_schema <> 'information_schema' ORDER BY 1"),
-            _ => match word.strip_prefix("\\d ") {
-                Some(name) => self.answer(&format!("DESCRIBE SELECT * FROM {}", name.trim())),
-                None if word.starts_with('\\') => stderr::note(&format!("{word} is not a known command; \\? for help")),
-                None => self.answer(line),
+            Command::Lines => {
+                let is_line = self.answers.format == Format::Line;
+                self.set_format(if is_line { Format::Table } else { Format::Line });
+            }
+            Command::Format(name) => match Format::from_str(name, true) {
+                Ok(format) if !format.is_binary() => self.set_format(format),
+                _ => stderr::note("\\format NAME: table, line, markdown, html, csv, tsv, json or ndjson"),
             },
+            Command::Rows(number) => match number.parse() {
+                Ok(rows) => {
+                    self.answers.max_rows = rows;
+                    stderr::note(&self.shown_rows());
+                }
+                Err(_) => stderr::note(&format!("\\rows N: {}", self.shown_rows())),
+            },
+            Command::Tables if self.has_no_tables() => {
+                stderr::note("there are no tables: CREATE makes them, and files need none: SELECT * FROM 'shards/';");
+            }
+            Command::Tables => self.answer(TABLES),
+            Command::Columns(name) => self.answer(&format!("DESCRIBE SELECT * FROM {name}")),
+            Command::File(path) => match read(Path::new(path)) {
+                Ok(text) => self.answer(&text),
+                Err(error) => stderr::error(&error),
+            },
+            Command::Unknown(word) => stderr::note(&format!("{word} is not a known command; \\? for help")),
+            Command::Statements(text) => self.answer(text),
         }
         Next::Prompt
+    }
+
+    fn set_format(&mut self, format: Format) {
+        self.answers.format = format;
+        let name = format.to_possible_value().map(|value| value.get_name().to_owned());
+        stderr::note(&format!("the format is {}", name.unwrap_or_default()));
+    }
+
+    fn shown_rows(&self) -> String {
+        match self.answers.max_rows {
+            0 => "tables show all rows".to_owned(),
+            rows => format!("tables show up to {}", output::plural(rows as u64, "row")),
+        }
+    }
+
+    fn has_no_tables(&self) -> bool {
+        let state = self.answers.context().state();
+        let catalogs =
+            state.catalog_list().catalog_names().into_iter().filter_map(|name| state.catalog_list().catalog(&name));
+        let schemas = catalogs.flat_map(|catalog| {
+            let names = catalog.schema_names().into_iter().filter(|name| name != "information_schema");
+            names.filter_map(|name| catalog.schema(&name)).collect::<Vec<_>>()
+        });
+        schemas.map(|schema| schema.table_names().len()).sum::<usize>() == 0
     }
 
     /// Executes the statements of a text, up to the first that fails or is cancelled.
@@ -161,8 +206,9 @@ impl Session<'_> {
             let stop = query.abort_handle();
             let outcome = self.runtime.block_on(async {
                 tokio::select! {
-                    outcome = query => Some(outcome),
+                    biased;
                     Ok(()) = self.interrupts.changed() => None,
+                    outcome = query => Some(outcome),
                 }
             });
             match outcome {

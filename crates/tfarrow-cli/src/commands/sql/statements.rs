@@ -40,7 +40,7 @@ pub(super) fn checked(text: &str, context: &SessionContext) -> Result<Statements
 }
 
 /// The text of a file, or enough of it to show that it is too long.
-fn read(path: &Path) -> Result<String> {
+pub(super) fn read(path: &Path) -> Result<String> {
     let most = QueryLimits::default().bytes as u64 + 1;
     let mut bytes = Vec::new();
     if path == Path::new("-") {

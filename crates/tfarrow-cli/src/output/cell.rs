@@ -1,0 +1,110 @@
+//! Cells of a result as text for people: shortened values, escaped control characters.
+
+use std::io;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::ArrowError;
+
+use super::{
+    humanize::{blob, count, shortened},
+    json,
+    value::Value,
+};
+use crate::text::{escape, escape_except};
+
+/// Number of characters shown of a text.
+const TEXT: usize = 200;
+/// Length up to which binary values are shown in hexadecimal.
+const BYTES: usize = 16;
+/// Number of items shown of a list.
+const ITEMS: usize = 6;
+
+/// How a null is shown. A text of these letters is in quotes.
+pub(super) const NULL: &str = "NULL";
+
+/// A cell as text; `None` for a null. In `full`, values are complete, with their line breaks.
+pub(super) fn cell(array: &dyn Array, row: usize, full: bool) -> io::Result<Option<String>> {
+    if let Value::Null = Value::of(array, row).map_err(io::Error::other)? {
+        return Ok(None);
+    }
+    let mut out = String::new();
+    write(&mut out, array, row, full, false).map_err(io::Error::other)?;
+    Ok(Some(out))
+}
+
+/// The cells of a row.
+pub(super) fn cells(batch: &RecordBatch, row: usize, full: bool) -> io::Result<Vec<Option<String>>> {
+    batch.columns().iter().map(|column| cell(column.as_ref(), row, full)).collect()
+}
+
+fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bool) -> Result<(), ArrowError> {
+    match Value::of(array, row)? {
+        Value::Null => out.push_str(NULL),
+        Value::Text(text) => write_text(out, text, full, nested),
+        Value::Bytes(bytes) => write_bytes(out, bytes, full, nested),
+        Value::List(items) => {
+            // The note of omitted items would take the room of two items.
+            let shown = if full || items.len() <= ITEMS + 2 { items.len() } else { ITEMS };
+            out.push('[');
+            for row in 0..shown {
+                if row > 0 {
+                    out.push_str(", ");
+                }
+                write(out, items.as_ref(), row, full, true)?;
+            }
+            if shown < items.len() {
+                out.push_str(&format!(", … {} more", count((items.len() - shown) as u64)));
+            }
+            out.push(']');
+        }
+        Value::Struct(fields, row) => {
+            out.push('{');
+            for (i, (name, column)) in fields.column_names().into_iter().zip(fields.columns()).enumerate() {
+                out.push_str(if i > 0 { ", " } else { "" });
+                out.push_str(&escape(name));
+                out.push_str(": ");
+                write(out, column.as_ref(), row, full, true)?;
+            }
+            out.push('}');
+        }
+        Value::Digits(text) | Value::Other(text) => out.push_str(&text),
+        Value::Bool(_) | Value::Int(_) | Value::UInt(_) => out.push_str(&plain(array, row)?),
+        Value::Float(value) if value.is_finite() => out.push_str(&plain(array, row)?),
+        Value::Double(value) if value.is_finite() => out.push_str(&plain(array, row)?),
+        Value::Float(value) => out.push_str(json::not_finite(value.into())),
+        Value::Double(value) => out.push_str(json::not_finite(value)),
+    }
+    Ok(())
+}
+
+/// A number or a boolean as in JSON.
+fn plain(array: &dyn Array, row: usize) -> Result<String, ArrowError> {
+    Ok(json::to_text(&json::Cell::new(array, row, json::Style::FULL))?)
+}
+
+fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
+    let short = if full { None } else { shortened(text, TEXT) };
+    let text = short.as_deref().unwrap_or(text);
+    let text = if full && !nested { escape_except(text, &['\n']) } else { escape(text) };
+    // In a list, an empty text or one with a comma would be ambiguous.
+    let is_ambiguous = || text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text;
+    if text == NULL || nested && is_ambiguous() {
+        out.push('"');
+        out.push_str(&text.replace('"', "\\\""));
+        out.push('"');
+    } else {
+        out.push_str(&text);
+    }
+}
+
+fn write_bytes(out: &mut String, bytes: &[u8], full: bool, nested: bool) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => write_text(out, text, full, nested),
+        Err(_) if full || bytes.len() <= BYTES => {
+            out.push_str("x'");
+            bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}")));
+            out.push('\'');
+        }
+        Err(_) => out.push_str(&blob(bytes, bytes.len())),
+    }
+}

@@ -1,0 +1,49 @@
+//! Rows with one line for each value.
+
+use std::io::{self, Write};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use unicode_width::UnicodeWidthStr;
+
+use super::{
+    cell::{NULL, cells},
+    rows::Rows,
+    screen::{FAINT, Screen},
+    stdout::Out,
+};
+use crate::text::escape;
+
+/// Writes batches as lines of names and values, with an empty line after each row.
+pub(super) struct Lines {
+    out: Out,
+    /// The names of the columns, aligned to the right.
+    names: Vec<String>,
+    screen: Screen,
+}
+
+impl Lines {
+    pub(super) fn new(out: Out, schema: &SchemaRef, screen: Screen) -> Self {
+        let names: Vec<_> = schema.fields().iter().map(|field| escape(field.name())).collect();
+        let width = names.iter().map(|name| name.width()).max().unwrap_or_default();
+        let aligned = |name: &String| format!("{}{name}", " ".repeat(width - name.width()));
+        Self { out, names: names.iter().map(aligned).collect(), screen }
+    }
+}
+
+impl Rows for Lines {
+    fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        for row in 0..batch.num_rows() {
+            for (name, cell) in self.names.iter().zip(cells(batch, row, false)?) {
+                let value = cell.unwrap_or_else(|| self.screen.coloured(FAINT, NULL));
+                writeln!(self.out, "{name} = {value}")?;
+            }
+            writeln!(self.out)?;
+        }
+        self.out.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
