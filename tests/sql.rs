@@ -209,11 +209,11 @@ fn keep_going_continues_after_a_failed_statement() {
 #[test]
 fn options_have_the_names_of_settings() {
     let query = "SELECT arrow_typeof(id) AS t FROM 'testdata/scalar.tfrecord' LIMIT 1";
-    let printed = tfarrow(&["sql", "--format", "csv", "-o", "layout=list", query]).prints();
+    let printed = tfarrow(&["sql", "--format", "csv", "--option", "layout=list", query]).prints();
     assert!(printed.contains("List("), "{printed}");
     let stderr = tfarrow(&["sql", "--option", "layuot=list", query]).ends(2);
     assert!(stderr.contains("there is no option tfarrow.layuot; there are: layout, "), "{stderr}");
-    assert!(tfarrow(&["sql", "-o", "layout", query]).ends(2).contains("expected NAME=VALUE"));
+    assert!(tfarrow(&["sql", "--option", "layout", query]).ends(2).contains("expected NAME=VALUE"));
 }
 
 #[test]
@@ -233,6 +233,35 @@ fn results_are_equal_in_all_formats_for_programs() {
         let stderr = String::from_utf8(two.stderr).unwrap();
         assert!(stderr.contains("a file of this format holds one result"), "{stderr}");
     }
+}
+
+#[test]
+fn results_are_written_to_a_file_that_is_complete_or_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let query = "SELECT city, label FROM 'testdata/shards/' ORDER BY 1, 2 LIMIT 3";
+    for name in ["x.txt", "x.md", "x.html", "x.csv", "x.tsv", "x.json", "x.jsonl", "x.out"] {
+        assert_eq!(tfarrow(&["sql", "-o", &file(name), query]).prints(), "");
+        let format = match name {
+            "x.txt" | "x.out" => "table",
+            "x.md" => "markdown",
+            "x.jsonl" => "ndjson",
+            name => name.trim_start_matches("x."),
+        };
+        let expected = tfarrow(&["sql", "--format", format, query]).prints();
+        assert_eq!(std::fs::read_to_string(file(name)).unwrap(), expected, "{name}");
+    }
+    for name in ["x.parquet", "x.arrow"] {
+        assert_eq!(tfarrow(&["sql", "-o", &file(name), query]).prints(), "");
+        let back = format!("SELECT * FROM '{}'", file(name));
+        assert_eq!(tfarrow(&["sql", &back]).prints(), tfarrow(&["sql", query]).prints(), "{name}");
+    }
+    assert!(tfarrow(&["sql", "-o", &file("x.csv"), "SELECT 1"]).fails().contains("this file exists"));
+    assert_eq!(tfarrow(&["sql", "-o", &file("x.csv"), "--overwrite", "SELECT 1 AS a; SELECT 2 AS b"]).prints(), "");
+    assert_eq!(std::fs::read_to_string(file("x.csv")).unwrap(), "a\n1\nb\n2\n");
+    tfarrow(&["sql", "-o", &file("y.csv"), "SELECT 1 AS a; SELECT nosuch"]).fails();
+    let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 10, "{names:?}");
 }
 
 /// A prompt on a terminal of 80 columns.
@@ -343,6 +372,11 @@ fn a_terminal_gets_a_prompt() {
         ("\\format csv\r", "the format is csv"),
         ("\\format parquet\r", "\\format NAME: table, line"),
         ("\\format table\r", "the format is table"),
+        ("\\o OUT/x.csv\r", "the format is csv"),
+        ("SELECT 6 * 7 AS answer;\r", "1 row, 0."),
+        ("\\o\r", ""),
+        ("\\o OUT/x.csv\r", "x.csv: this file exists"),
+        ("\\format table\r", "the format is table"),
         ("\\rows\r", "tables show up to 40 rows"),
         ("\\rows 3\r", "tables show up to 3 rows"),
         ("SELECT value FROM range(9);\r", "9 rows (3 shown), 1 column"),
@@ -351,7 +385,7 @@ fn a_terminal_gets_a_prompt() {
         ("\\timing\r", "timing is off"),
         ("sel\t 6 * 7 AS answer;\r", "|     42 |"),
     ] {
-        terminal.types(typed);
+        terminal.types(&typed.replace("OUT", state.path().to_str().unwrap()));
         terminal.shows(shown);
         // Text that is typed before the next prompt may be lost, as in any line editor.
         if typed.is_empty() || !shown.starts_with("| label") {
@@ -362,6 +396,7 @@ fn a_terminal_gets_a_prompt() {
     terminal.ends();
     let history = std::fs::read_to_string(state.path().join("tfarrow/history")).unwrap();
     assert!(history.contains("select 6 * 7 AS answer;"), "{history}");
+    assert_eq!(std::fs::read_to_string(state.path().join("x.csv")).unwrap(), "answer\n42\n");
     // Ctrl-D ends the prompt too.
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");

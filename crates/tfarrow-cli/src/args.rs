@@ -1,6 +1,10 @@
 //! The command line: commands, arguments and options. `commands` runs them.
 
-use std::{iter, path::PathBuf, str::FromStr};
+use std::{
+    iter,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use clap::{
     ArgGroup, Args, Parser, Subcommand, ValueEnum,
@@ -86,9 +90,15 @@ pub(crate) struct Sql {
     /// Continue after a failed statement; the exit status is still 1
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    /// Output format [default: that of the extension of FILE, else table]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Write the results to a file, which gets its name when all are complete
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) overwrite: bool,
     /// Rows of a table on a terminal, half of them the last ones; 0 for all
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) max_rows: usize,
@@ -106,7 +116,7 @@ pub(crate) struct Sql {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
     /// Set an option, as SET tfarrow.NAME = VALUE does
-    #[arg(short, long, value_name = "NAME=VALUE", value_parser = option)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
     pub(crate) option: Vec<(String, String)>,
 }
 
@@ -556,6 +566,22 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// The format of files with the extension of a path, if it has one.
+    pub(crate) fn of_extension(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Self::Table,
+            "md" => Self::Markdown,
+            "html" | "htm" => Self::Html,
+            "csv" => Self::Csv,
+            "tsv" => Self::Tsv,
+            "json" => Self::Json,
+            "ndjson" | "jsonl" => Self::Ndjson,
+            "parquet" => Self::Parquet,
+            "arrow" | "feather" | "ipc" => Self::Arrow,
+            _ => return None,
+        })
+    }
+
     /// Whether it is a binary file format.
     pub(crate) fn is_binary(self) -> bool {
         match self {

@@ -15,7 +15,7 @@ use parquet::{
 
 use tfarrow_datafusion::without_views;
 
-use super::{rows::Rows, stdout::Out};
+use super::{rows::Rows, sink::Out};
 
 /// A schema without view types, which not all readers support.
 struct Plain(SchemaRef);

@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use super::{
     json::{self, Cell, Style},
     rows::Rows,
-    stdout::Out,
+    sink::Out,
     value::Value,
 };
 use crate::text::escape_except;

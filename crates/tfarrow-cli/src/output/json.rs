@@ -17,7 +17,7 @@ use serde::{
 use super::{
     humanize::{blob, shortened},
     rows::Rows,
-    stdout::Out,
+    sink::Out,
     value::Value,
 };
 use crate::text::is_control;

@@ -10,7 +10,7 @@ use super::{
     cell::{NULL, cells},
     rows::Rows,
     screen::{FAINT, Screen},
-    stdout::Out,
+    sink::Out,
 };
 use crate::text::escape;
 

@@ -1,4 +1,5 @@
-//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output, except that
+//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output or to the
+//! file of results, except that
 //! `convert` passes standard output to the library for the destination `-`.
 
 mod cell;
@@ -7,16 +8,18 @@ mod csv;
 mod html;
 mod humanize;
 mod json;
-mod layout;
+mod sink;
+
 mod lines;
 mod markdown;
 mod rows;
 mod screen;
 mod stdout;
 mod table;
+mod table_layout;
 mod value;
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 use arrow_schema::SchemaRef;
 use unicode_width::UnicodeWidthStr;
@@ -25,7 +28,8 @@ pub(crate) use humanize::{blob, count, frequent, image_sizes, percent, plural, r
 pub(crate) use json::{Cell, Style, pretty, write_to};
 pub(crate) use rows::Rows;
 pub(crate) use screen::{BAD, GOOD, Screen, TITLE};
-pub(crate) use stdout::{Out, bytes, line, nothing, refuse_terminal, stdout, styled};
+pub(crate) use sink::{Out, Sink};
+pub(crate) use stdout::{bytes, line, nothing, refuse_terminal, stdout, styled};
 
 use crate::args::Format;
 
@@ -38,26 +42,23 @@ pub(crate) struct View {
     pub(crate) max_rows: usize,
 }
 
-/// A writer of rows of this schema.
-pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View) -> io::Result<Box<dyn Rows>> {
-    let screen = Screen::stdout();
+/// A writer of rows of this schema to a destination.
+pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View, to: &Sink) -> io::Result<Box<dyn Rows>> {
+    let (out, screen) = (to.writer(), to.screen());
+    let quoting = |delimiter| csv::Quoting { delimiter, escape: to.is_terminal() };
     let most = screen.width.and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
     Ok(match format {
-        Format::Table => Box::new(table::Table::new(stdout(), schema, screen, view.full, most)),
-        Format::Line => Box::new(lines::Lines::new(stdout(), schema, screen)),
-        Format::Markdown => Box::new(markdown::Markdown::new(stdout(), schema)?),
-        Format::Html => Box::new(html::Html::new(stdout(), schema)?),
-        Format::Csv => Box::new(csv::Csv::new(stdout(), schema, quoting(','))?),
-        Format::Tsv => Box::new(csv::Csv::new(stdout(), schema, quoting('\t'))?),
-        Format::Json => Box::new(json::Json::new(stdout(), schema, false)?),
-        Format::Ndjson => Box::new(json::Json::new(stdout(), schema, true)?),
-        Format::Parquet => Box::new(columnar::Parquet::new(stdout(), schema)?),
-        Format::Arrow => Box::new(columnar::Arrow::new(stdout(), schema)?),
+        Format::Table => Box::new(table::Table::new(out, schema, screen, view.full, most)),
+        Format::Line => Box::new(lines::Lines::new(out, schema, screen)),
+        Format::Markdown => Box::new(markdown::Markdown::new(out, schema)?),
+        Format::Html => Box::new(html::Html::new(out, schema)?),
+        Format::Csv => Box::new(csv::Csv::new(out, schema, quoting(','))?),
+        Format::Tsv => Box::new(csv::Csv::new(out, schema, quoting('\t'))?),
+        Format::Json => Box::new(json::Json::new(out, schema, false)?),
+        Format::Ndjson => Box::new(json::Json::new(out, schema, true)?),
+        Format::Parquet => Box::new(columnar::Parquet::new(out, schema)?),
+        Format::Arrow => Box::new(columnar::Arrow::new(out, schema)?),
     })
-}
-
-fn quoting(delimiter: char) -> csv::Quoting {
-    csv::Quoting { delimiter, escape: io::stdout().is_terminal() }
 }
 
 /// A table of text, without a line feed at its end. The columns that `numbers` marks are aligned to the right. Where the

@@ -1,18 +1,16 @@
 //! Standard output: text and bytes.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::AutoStream;
 use clap::builder::StyledStr;
 
+use super::sink::{Out, Sink};
 use crate::error::Usage;
 
 /// Standard output with a buffer, which the owner has to flush.
-pub(crate) type Out = BufWriter<io::Stdout>;
-
-/// Standard output.
 pub(crate) fn stdout() -> Out {
-    BufWriter::with_capacity(64 << 10, io::stdout())
+    Sink::Stdout.writer()
 }
 
 /// Prints a text and a line feed.

@@ -16,9 +16,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::{
     cell::{NULL, cells},
     humanize::{count, plural},
-    layout::{Layout, Need},
     rows::Rows,
     screen::{FAINT, Screen},
+    table_layout::{Need, TableLayout},
     value::is_number,
 };
 use crate::text::escape;
@@ -30,7 +30,7 @@ const MEASURED_ROWS: usize = 1000;
 pub(super) struct Table<W> {
     out: W,
     columns: Vec<Column>,
-    layout: Option<Layout>,
+    layout: Option<TableLayout>,
     screen: Screen,
     /// Whether values are shown in full, with their line breaks.
     full: bool,
@@ -109,7 +109,7 @@ impl<W: Write> Table<W> {
             }
         }
         let needs: Vec<_> = self.columns.iter().map(|column| column.need).collect();
-        self.layout = Some(Layout::of(&needs, if self.full { None } else { self.screen.width }));
+        self.layout = Some(TableLayout::of(&needs, if self.full { None } else { self.screen.width }));
         self.rule()?;
         let header: Row = self.columns.iter().map(|column| Some(column.name.clone())).collect();
         self.print(&header)?;

@@ -156,7 +156,7 @@ async fn declared_partition_columns_require_their_folders() {
     let message = error(&session(), &create("label")).await;
     assert!(message.contains("the data already has a feature \"label\""), "{message}");
     let context = session();
-    rows(&context, &format!("{} OPTIONS (metadata_columns 'record,file')", create("year"))).await.unwrap();
+    rows(&context, &format!("{} OPTIONS (metadata_columns '_record,_file')", create("year"))).await.unwrap();
     let query = "SELECT year, _record, right(_file, 11) FROM t ORDER BY year DESC, _file, _record LIMIT 2";
     check(rows(&context, query).await, ["2025 | 0 | year=2025/b", "2025 | 1 | year=2025/b"]);
     let context = session();

@@ -9,9 +9,9 @@ use tfarrow_datafusion::{check_names, explain_missing_column, with_headings};
 
 use super::skip_report::SkipReport;
 use crate::{
-    args::{Format, Sql},
+    args::Format,
     error::{Hinted, Usage},
-    output::{self, View},
+    output::{self, Sink, View},
 };
 
 /// Executes the statements of one session, and prints their results.
@@ -21,6 +21,8 @@ pub(super) struct Answers {
     pub(super) format: Format,
     /// Maximum number of rows of a table on a terminal; 0 for all.
     pub(super) max_rows: usize,
+    /// The destination of the results.
+    pub(super) sink: Sink,
     skip_report: Arc<SkipReport>,
     /// Number of results printed.
     results: usize,
@@ -28,8 +30,14 @@ pub(super) struct Answers {
 
 impl Answers {
     /// Executes statements in `context`, whose scans add to `skip_report`.
-    pub(super) fn new(context: SessionContext, args: &Sql, skip_report: Arc<SkipReport>) -> Self {
-        Self { context, format: args.format, max_rows: args.max_rows, skip_report, results: 0 }
+    pub(super) fn new(
+        context: SessionContext,
+        format: Format,
+        sink: Sink,
+        max_rows: usize,
+        skip_report: Arc<SkipReport>,
+    ) -> Self {
+        Self { context, format, max_rows, sink, skip_report, results: 0 }
     }
 
     /// The session.
@@ -78,7 +86,7 @@ impl Answers {
             check_names(&schema)?;
         }
         let view = View { full: is_plan, max_rows: self.max_rows };
-        let mut rows = output::rows(self.format, &schema, view)?;
+        let mut rows = output::rows(self.format, &schema, view, &self.sink)?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
             let batch = batch.map_err(explain)?;

@@ -1,9 +1,10 @@
 //! `tfarrow sql`: SQL over files in place, from the command line, from files, from a pipe, or from a prompt.
 
 mod answer;
-mod command;
+
 mod complete;
 mod prompt;
+mod prompt_command;
 mod skip_report;
 mod statements;
 
@@ -21,10 +22,11 @@ use tokio::{runtime::Runtime, sync::Notify};
 
 use self::{answer::Answers, skip_report::SkipReport};
 use crate::{
-    args::Sql,
+    args::{Format, Sql},
     error::{self, FOUND, InvalidOption, SUCCESS, Usage},
     interrupt::{self, end, on_interrupt},
-    output, stderr,
+    output::{self, Sink},
+    stderr,
 };
 
 /// Time that a query has to clean up after Ctrl-C or an error.
@@ -36,13 +38,17 @@ const STACK: usize = 16 << 20;
 
 /// Executes all statements in order; without any, starts the prompt.
 pub(crate) fn run(args: &Sql) -> Result<u8> {
-    if args.format.is_binary() {
+    let by_extension = || args.output.as_deref().and_then(Format::of_extension);
+    let format = args.format.or_else(by_extension).unwrap_or(Format::Table);
+    if format.is_binary() && args.output.is_none() {
         output::refuse_terminal()?;
     }
+    let file = args.output.as_deref().map(|path| Sink::file(path, args.overwrite));
+    let sink = file.transpose()?.unwrap_or_default();
     let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
     let context = session(args, Arc::clone(&skip_report), cancellation.clone())?;
-    let answers = Answers::new(context, args, Arc::clone(&skip_report));
+    let answers = Answers::new(context, format, sink, args.max_rows, Arc::clone(&skip_report));
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
@@ -114,6 +120,7 @@ async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_g
             answered.or_else(&mut failed)?;
         }
     }
+    answers.sink.persist()?;
     Ok(status)
 }
 

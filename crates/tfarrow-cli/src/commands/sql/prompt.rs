@@ -17,11 +17,16 @@ use tokio::{
 
 use super::{
     answer::Answers,
-    command::{Command, HELP},
     complete::SqlHelper,
+    prompt_command::{HELP, PromptCommand},
     statements::{checked, read},
 };
-use crate::{args::Format, interrupt, output, stderr};
+use crate::{
+    args::Format,
+    interrupt,
+    output::{self, Sink},
+    stderr,
+};
 
 /// The statement of `\d`.
 const TABLES: &str = "SELECT table_name, table_type FROM information_schema.tables \
@@ -64,14 +69,14 @@ pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellatio
                     let _ = editor.append_history(path);
                 }
                 if session.execute(line.trim()) == Next::Quit {
-                    return Ok(());
+                    return session.finish();
                 }
                 if let Some(helper) = editor.helper_mut() {
                     helper.learn(&context);
                 }
             }
             Err(ReadlineError::Interrupted) => {}
-            Err(ReadlineError::Eof) => return Ok(()),
+            Err(ReadlineError::Eof) => return session.finish(),
             Err(error) => return Err(error.into()),
         }
     }
@@ -122,39 +127,45 @@ struct Session<'a> {
 impl Session<'_> {
     /// Executes a command of the prompt, or statements.
     fn execute(&mut self, line: &str) -> Next {
-        match Command::of(line) {
-            Command::Quit => return Next::Quit,
-            Command::Help => stderr::note(HELP),
-            Command::Timing => {
+        match PromptCommand::of(line) {
+            PromptCommand::Quit => return Next::Quit,
+            PromptCommand::Help => stderr::note(HELP),
+            PromptCommand::Timing => {
                 self.timing = !self.timing;
                 stderr::note(if self.timing { "timing is on" } else { "timing is off" });
             }
-            Command::Lines => {
+            PromptCommand::Lines => {
                 let is_line = self.answers.format == Format::Line;
                 self.set_format(if is_line { Format::Table } else { Format::Line });
             }
-            Command::Format(name) => match Format::from_str(name, true) {
+            PromptCommand::Format(name) => match Format::from_str(name, true) {
                 Ok(format) if !format.is_binary() => self.set_format(format),
                 _ => stderr::note("\\format NAME: table, line, markdown, html, csv, tsv, json or ndjson"),
             },
-            Command::Rows(number) => match number.parse() {
+            PromptCommand::Rows(number) => match number.parse() {
                 Ok(rows) => {
                     self.answers.max_rows = rows;
                     stderr::note(&self.shown_rows());
                 }
                 Err(_) => stderr::note(&format!("\\rows N: {}", self.shown_rows())),
             },
-            Command::Tables if self.has_no_tables() => {
+            PromptCommand::Output(path) => {
+                // The results so far are complete.
+                if let Err(error) = self.finish().and_then(|()| self.set_output(path)) {
+                    stderr::error(&error);
+                }
+            }
+            PromptCommand::Tables if self.has_no_tables() => {
                 stderr::note("there are no tables: CREATE makes them, and files need none: SELECT * FROM 'shards/';");
             }
-            Command::Tables => self.answer(TABLES),
-            Command::Columns(name) => self.answer(&format!("DESCRIBE SELECT * FROM {name}")),
-            Command::File(path) => match read(Path::new(path)) {
+            PromptCommand::Tables => self.answer(TABLES),
+            PromptCommand::Columns(name) => self.answer(&format!("DESCRIBE SELECT * FROM {name}")),
+            PromptCommand::File(path) => match read(Path::new(path)) {
                 Ok(text) => self.answer(&text),
                 Err(error) => stderr::error(&error),
             },
-            Command::Unknown(word) => stderr::note(&format!("{word} is not a known command; \\? for help")),
-            Command::Statements(text) => self.answer(text),
+            PromptCommand::Unknown(word) => stderr::note(&format!("{word} is not a known command; \\? for help")),
+            PromptCommand::Statements(text) => self.answer(text),
         }
         Next::Prompt
     }
@@ -163,6 +174,24 @@ impl Session<'_> {
         self.answers.format = format;
         let name = format.to_possible_value().map(|value| value.get_name().to_owned());
         stderr::note(&format!("the format is {}", name.unwrap_or_default()));
+    }
+
+    /// Writes the next results to a file; to the terminal without a path.
+    fn set_output(&mut self, path: &str) -> Result<()> {
+        let path = Path::new(path);
+        if path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        self.answers.sink = Sink::file(path, false)?;
+        if let Some(format) = Format::of_extension(path).filter(|format| !format.is_binary()) {
+            self.set_format(format);
+        }
+        Ok(())
+    }
+
+    /// Gives the file of `\o` its name, if there is one. The next results are shown on the terminal.
+    fn finish(&mut self) -> Result<()> {
+        Ok(std::mem::take(&mut self.answers.sink).persist()?)
     }
 
     fn shown_rows(&self) -> String {

@@ -31,7 +31,7 @@ impl Need {
 
 /// The columns of a table, and their widths.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct TableLayout {
     /// The widths of the first columns.
     pub(super) front: Vec<usize>,
     /// The widths of the last columns; empty where no column between is left out.
@@ -40,7 +40,7 @@ pub(super) struct Layout {
     pub(super) hidden: usize,
 }
 
-impl Layout {
+impl TableLayout {
     /// The layout of columns with these needs in a line of `room` characters; `None` for any number of them. Text is
     /// narrowed first, the widest columns before others. Then columns in the middle are left out. The first column is
     /// always shown.
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn widths(columns: &[usize], room: usize) -> Vec<usize> {
-        let layout = Layout::of(&texts(columns), Some(room));
+        let layout = TableLayout::of(&texts(columns), Some(room));
         assert_eq!(layout.hidden, 0);
         layout.front
     }
@@ -109,16 +109,16 @@ mod tests {
 
     #[test]
     fn columns_in_the_middle_are_left_out() {
-        let layout = Layout::of(&texts(&[10; 8]), Some(60));
+        let layout = TableLayout::of(&texts(&[10; 8]), Some(60));
         assert_eq!((layout.front, layout.back, layout.hidden), (vec![10, 10], vec![10, 10], 4));
-        let layout = Layout::of(&texts(&[50; 3]), Some(8));
+        let layout = TableLayout::of(&texts(&[50; 3]), Some(8));
         assert_eq!((layout.front, layout.back, layout.hidden), (vec![10], vec![], 2));
     }
 
     #[test]
     fn numbers_are_not_narrowed() {
         let number = Need { header: 30, values: 20, is_number: true };
-        let layout = Layout::of(&[number, texts(&[50])[0]], Some(40));
+        let layout = TableLayout::of(&[number, texts(&[50])[0]], Some(40));
         assert_eq!((layout.front, layout.hidden), (vec![20, 13], 0));
     }
 
@@ -127,7 +127,7 @@ mod tests {
         fn tables_fit(columns in vec((0_usize..40, 0_usize..40, any::<bool>()), 1..12), room in 0_usize..200) {
             let need = |(header, values, is_number)| Need { header, values, is_number };
             let needs: Vec<_> = columns.into_iter().map(need).collect();
-            let Layout { front, back, hidden } = Layout::of(&needs, Some(room));
+            let TableLayout { front, back, hidden } = TableLayout::of(&needs, Some(room));
             assert_eq!(front.len() + back.len() + hidden, needs.len());
             assert!(hidden > 0 || back.is_empty());
             let gap = if hidden > 0 { GAP + BORDER } else { 0 };

@@ -6,6 +6,7 @@ A statement ends with ; and may span several lines. Files are tables: SELECT * F
   \\d             list the tables made with CREATE
   \\d NAME        list the columns of a table, or of files: \\d 'shards/'
   \\i FILE        run the statements of a file
+  \\o FILE        write the next results to a file; \\o completes it
   \\x             toggle one line a value, for rows of many columns
   \\format NAME   table, line, markdown, html, csv, tsv, json or ndjson
   \\rows N        show N rows of a table, half of them the last ones; 0 for all
@@ -16,7 +17,7 @@ Ctrl-C cancels a query. Tab completes words, and paths in quotes.";
 
 /// An input of the prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Command<'a> {
+pub(super) enum PromptCommand<'a> {
     /// `\q`.
     Quit,
     /// `\?`.
@@ -35,13 +36,15 @@ pub(super) enum Command<'a> {
     Columns(&'a str),
     /// `\i` of a file.
     File(&'a str),
+    /// `\o`, with a file or without.
+    Output(&'a str),
     /// A command that there is not.
     Unknown(&'a str),
     /// Statements.
     Statements(&'a str),
 }
 
-impl<'a> Command<'a> {
+impl<'a> PromptCommand<'a> {
     /// The command of an input without spaces around it.
     pub(super) fn of(input: &'a str) -> Self {
         let word = input.trim_end_matches(';').trim_end();
@@ -66,6 +69,7 @@ impl<'a> Command<'a> {
             ("\\d", "") => Self::Tables,
             ("\\d", name) => Self::Columns(name),
             ("\\i", file) if !file.is_empty() => Self::File(file.trim_matches('\'')),
+            ("\\o", file) => Self::Output(file.trim_matches('\'')),
             _ => Self::Unknown(word),
         }
     }
@@ -78,19 +82,21 @@ mod tests {
     #[test]
     fn commands_begin_with_a_backslash() {
         for (input, command) in [
-            ("\\q", Command::Quit),
-            ("exit;", Command::Quit),
-            ("\\x ;", Command::Lines),
-            ("\\d", Command::Tables),
-            ("\\d  'a b/';", Command::Columns("'a b/'")),
-            ("\\i 'a b.sql'", Command::File("a b.sql")),
-            ("\\i", Command::Unknown("\\i")),
-            ("\\q now", Command::Unknown("\\q now")),
-            ("\\format csv", Command::Format("csv")),
-            ("\\rows", Command::Rows("")),
-            ("SELECT 1;", Command::Statements("SELECT 1;")),
+            ("\\q", PromptCommand::Quit),
+            ("exit;", PromptCommand::Quit),
+            ("\\x ;", PromptCommand::Lines),
+            ("\\d", PromptCommand::Tables),
+            ("\\d  'a b/';", PromptCommand::Columns("'a b/'")),
+            ("\\i 'a b.sql'", PromptCommand::File("a b.sql")),
+            ("\\i", PromptCommand::Unknown("\\i")),
+            ("\\o", PromptCommand::Output("")),
+            ("\\o 'a b.csv'", PromptCommand::Output("a b.csv")),
+            ("\\q now", PromptCommand::Unknown("\\q now")),
+            ("\\format csv", PromptCommand::Format("csv")),
+            ("\\rows", PromptCommand::Rows("")),
+            ("SELECT 1;", PromptCommand::Statements("SELECT 1;")),
         ] {
-            assert_eq!(Command::of(input), command, "{input}");
+            assert_eq!(PromptCommand::of(input), command, "{input}");
         }
     }
 
@@ -100,7 +106,7 @@ mod tests {
             let name = line.split_whitespace().next().unwrap_or_default();
             let command = format!("\\{name} x");
             let bare = format!("\\{name}");
-            let is_known = |input: &str| !matches!(Command::of(input), Command::Unknown(_));
+            let is_known = |input: &str| !matches!(PromptCommand::of(input), PromptCommand::Unknown(_));
             assert!(is_known(&command) || is_known(&bare), "{name}");
         }
     }

@@ -1,0 +1,89 @@
+//! The destination of results: standard output, or a file that gets its name when all results are complete.
+
+use std::{
+    io::{self, BufWriter, IsTerminal, Write},
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tfarrow_dataset::OutputFile;
+
+use super::screen::Screen;
+
+/// Bytes that are written at a time.
+const BUFFER: usize = 64 << 10;
+
+/// A writer of results, with a buffer, which the owner has to flush.
+pub(crate) type Out = BufWriter<Sink>;
+
+/// The destination of results. Clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Sink {
+    #[default]
+    Stdout,
+    /// A file; `None` after it was persisted.
+    File(Arc<Mutex<Option<OutputFile>>>),
+}
+
+impl Sink {
+    /// A file, or an object in a store.
+    ///
+    /// # Errors
+    /// The file exists and `overwrite` is `false`, or cannot be created.
+    pub(crate) fn file(path: &Path, overwrite: bool) -> tfarrow_dataset::Result<Self> {
+        Ok(Self::File(Arc::new(Mutex::new(Some(OutputFile::create(path, overwrite)?)))))
+    }
+
+    /// A writer to it.
+    pub(crate) fn writer(&self) -> Out {
+        BufWriter::with_capacity(BUFFER, self.clone())
+    }
+
+    /// The screen that tables fit.
+    pub(crate) fn screen(&self) -> Screen {
+        match self {
+            Self::Stdout => Screen::stdout(),
+            Self::File(_) => Screen::plain(None),
+        }
+    }
+
+    /// Whether it is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        matches!(self, Self::Stdout) && io::stdout().is_terminal()
+    }
+
+    /// Gives the file its name. Standard output stays as it is.
+    ///
+    /// # Errors
+    /// The file cannot be written, or exists by now.
+    pub(crate) fn persist(&self) -> tfarrow_dataset::Result<()> {
+        match self {
+            Self::Stdout => Ok(()),
+            Self::File(file) => locked(file).take().map_or(Ok(()), OutputFile::persist),
+        }
+    }
+}
+
+fn locked(file: &Mutex<Option<OutputFile>>) -> MutexGuard<'_, Option<OutputFile>> {
+    file.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = match self {
+            Self::Stdout => return io::stdout().write(bytes),
+            Self::File(file) => file,
+        };
+        let mut file = locked(file);
+        let Some(file) = file.as_mut() else { return Err(io::Error::other("the file is complete")) };
+        file.write(bytes).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.path().display())))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout => io::stdout().flush(),
+            // The file is written to the disk when it gets its name.
+            Self::File(_) => Ok(()),
+        }
+    }
+}
