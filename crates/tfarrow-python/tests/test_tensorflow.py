@@ -18,11 +18,14 @@ from tfarrow.errors import TfarrowError
 tf = pytest.importorskip("tensorflow")
 
 FOLDERS = [Path(folder) for folder in os.environ.get("TFARROW_TEST_DATA", "").split(":") if folder]
-# TensorFlow's parsers disagree on files of wire/, and numbers.tfrecord has NaNs that Python changes: test_core.py compares
+WIRE = ("wire", "wire_disputed")
+# TensorFlow's parsers and versions disagree on files of these folders, and numbers.tfrecord has NaNs that Python changes: test_core.py compares
 # these with values that TensorFlow wrote.
-OURS = [path for path, _ in described_files() if path.parent.name != "wire" and path.stem not in {"numbers"} | DISPUTED]
+OURS = [path for path, _ in described_files() if path.parent.name not in WIRE and path.stem not in {"numbers"} | DISPUTED]
 OTHERS = [path for folder in FOLDERS for path in sorted(folder.rglob("*")) if path.is_file() and "record" in path.name]
 LAYOUTS = ["auto", "list"]
+# Files of other payloads warn.
+pytestmark = pytest.mark.filterwarnings("ignore::tfarrow.errors.TfarrowWarning")
 
 
 @pytest.fixture(params=[*OURS, *OTHERS], ids=lambda path: f"{path.parent.name}/{path.name}")
