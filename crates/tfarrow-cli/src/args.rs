@@ -93,7 +93,7 @@ pub(crate) struct Sql {
     /// Output format [default: that of the extension of FILE, else table]
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Write the results to a file, which gets its name when all are complete
+    /// Write the results to a file (- for standard output), which gets its name when all are complete
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace FILE if it exists

@@ -26,11 +26,14 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// A file, or an object in a store.
+    /// A file, or an object in a store; standard output for `-`.
     ///
     /// # Errors
     /// The file exists and `overwrite` is `false`, or cannot be created.
-    pub(crate) fn file(path: &Path, overwrite: bool) -> tfarrow_dataset::Result<Self> {
+    pub(crate) fn of(path: &Path, overwrite: bool) -> tfarrow_dataset::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout);
+        }
         Ok(Self::File(Arc::new(Mutex::new(Some(OutputFile::create(path, overwrite)?)))))
     }
 

@@ -40,11 +40,11 @@ const STACK: usize = 16 << 20;
 pub(crate) fn run(args: &Sql) -> Result<u8> {
     let by_extension = || args.output.as_deref().and_then(Format::of_extension);
     let format = args.format.or_else(by_extension).unwrap_or(Format::Table);
-    if format.is_binary() && args.output.is_none() {
+    let file = args.output.as_deref().map(|path| Sink::of(path, args.overwrite));
+    let sink = file.transpose()?.unwrap_or_default();
+    if format.is_binary() && matches!(sink, Sink::Stdout) {
         output::refuse_terminal()?;
     }
-    let file = args.output.as_deref().map(|path| Sink::file(path, args.overwrite));
-    let sink = file.transpose()?.unwrap_or_default();
     let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
     let context = session(args, Arc::clone(&skip_report), cancellation.clone())?;

@@ -182,7 +182,7 @@ impl Session<'_> {
         if path.as_os_str().is_empty() {
             return Ok(());
         }
-        self.answers.sink = Sink::file(path, false)?;
+        self.answers.sink = Sink::of(path, false)?;
         if let Some(format) = Format::of_extension(path).filter(|format| !format.is_binary()) {
             self.set_format(format);
         }
