@@ -549,7 +549,7 @@ pub(crate) enum Format {
     Line,
     /// A table of GitHub's Markdown
     Markdown,
-    /// A table element
+    /// An HTML table
     Html,
     /// With a header; lists as JSON
     Csv,

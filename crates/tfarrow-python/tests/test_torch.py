@@ -272,7 +272,7 @@ def test_workers_send_what_the_loader_would_make(path, context):
 
 def test_the_columns_of_a_batch_are_sent_as_one_block(shards):
     columns = next(tfarrow.scan(shards).batches(100)).to_torch()
-    _, (head, sizes, block) = tfarrow.torch._Sent(columns).__reduce__()
+    _, (head, sizes, block) = tfarrow.torch._SharedBatch(columns).__reduce__()
     assert len(head) < 2_000
     assert sum(sizes) >= columns["id"].nbytes + columns["embedding"].nbytes + len(columns["name"].data)
     assert block.nbytes == sum(-(-size // 64) * 64 for size in sizes)

@@ -24,11 +24,12 @@ pub(super) const NULL: &str = "NULL";
 
 /// A cell as text; `None` for a null. In `full`, values are complete, with their line breaks.
 pub(super) fn cell(array: &dyn Array, row: usize, full: bool) -> io::Result<Option<String>> {
-    if let Value::Null = Value::of(array, row).map_err(io::Error::other)? {
+    let value = Value::of(array, row).map_err(io::Error::other)?;
+    if let Value::Null = value {
         return Ok(None);
     }
     let mut out = String::new();
-    write(&mut out, array, row, full, false).map_err(io::Error::other)?;
+    write_value(&mut out, value, (array, row), full, false).map_err(io::Error::other)?;
     Ok(Some(out))
 }
 
@@ -37,8 +38,19 @@ pub(super) fn cells(batch: &RecordBatch, row: usize, full: bool) -> io::Result<V
     batch.columns().iter().map(|column| cell(column.as_ref(), row, full)).collect()
 }
 
-fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bool) -> Result<(), ArrowError> {
-    match Value::of(array, row)? {
+fn write(out: &mut String, array: &dyn Array, row: usize, full: bool) -> Result<(), ArrowError> {
+    write_value(out, Value::of(array, row)?, (array, row), full, true)
+}
+
+/// Appends a value, which is at a row of an array. In a list or a struct it is `nested`.
+fn write_value(
+    out: &mut String,
+    value: Value<'_>,
+    (array, row): (&dyn Array, usize),
+    full: bool,
+    nested: bool,
+) -> Result<(), ArrowError> {
+    match value {
         Value::Null => out.push_str(NULL),
         Value::Text(text) => write_text(out, text, full, nested),
         Value::Bytes(bytes) => write_bytes(out, bytes, full, nested),
@@ -50,7 +62,7 @@ fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bo
                 if row > 0 {
                     out.push_str(", ");
                 }
-                write(out, items.as_ref(), row, full, true)?;
+                write(out, items.as_ref(), row, full)?;
             }
             if shown < items.len() {
                 out.push_str(&format!(", … {} more", count((items.len() - shown) as u64)));
@@ -63,7 +75,7 @@ fn write(out: &mut String, array: &dyn Array, row: usize, full: bool, nested: bo
                 out.push_str(if i > 0 { ", " } else { "" });
                 out.push_str(&escape(name));
                 out.push_str(": ");
-                write(out, column.as_ref(), row, full, true)?;
+                write(out, column.as_ref(), row, full)?;
             }
             out.push('}');
         }

@@ -38,11 +38,6 @@ impl Screen {
         Self { width, has_styles: false }
     }
 
-    /// Whether text has styles.
-    pub(super) fn has_styles(self) -> bool {
-        self.has_styles
-    }
-
     /// Text in a style, where the screen has styles.
     pub(crate) fn coloured(self, colour: Colour, text: &str) -> String {
         if self.has_styles { format!("{colour}{text}{colour:#}") } else { text.to_owned() }

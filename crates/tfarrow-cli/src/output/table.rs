@@ -123,9 +123,8 @@ impl<W: Write> Table<W> {
 
     fn rule(&mut self) -> io::Result<()> {
         let Some(layout) = &self.layout else { return Ok(()) };
-        let gap = (layout.hidden > 0).then_some(1);
         self.line.clear();
-        for width in layout.front.iter().copied().chain(gap).chain(layout.back.iter().copied()) {
+        for width in layout.widths() {
             self.line.push('+');
             self.line.extend(std::iter::repeat_n('-', width + 2));
         }
@@ -136,38 +135,19 @@ impl<W: Write> Table<W> {
     /// Prints a row, which takes as many lines as its cell of most lines.
     fn print(&mut self, row: &Row) -> io::Result<()> {
         let Some(layout) = &self.layout else { return Ok(()) };
-        let after = layout.front.len() + layout.hidden;
-        let cells = self.columns.iter().zip(row).enumerate();
-        let shown = cells.filter(|(index, _)| *index < layout.front.len() || *index >= after).map(|(_, cell)| cell);
-        let mut shown: Vec<_> = shown
-            .zip(layout.front.iter().chain(&layout.back))
-            .map(|((column, cell), width)| (column, cell.as_ref(), cell.as_deref().unwrap_or(NULL).lines(), *width))
-            .collect();
+        let cells = self.columns.iter().zip(row).map(|(column, cell)| (cell.as_deref(), column.need.is_number));
+        let shown: Vec<_> = layout.pick(cells, (Some("…"), false)).into_iter().zip(layout.widths()).collect();
+        let mut lines: Vec<_> = shown.iter().map(|((cell, _), _)| cell.unwrap_or(NULL).lines()).collect();
         for line in 0.. {
-            let parts: Vec<_> = shown.iter_mut().map(|(.., lines, _)| lines.next()).collect();
+            let parts: Vec<_> = lines.iter_mut().map(Iterator::next).collect();
             if line > 0 && parts.iter().all(Option::is_none) {
                 break;
             }
             self.line.clear();
-            for (place, ((column, cell, _, width), part)) in shown.iter().zip(parts).enumerate() {
-                if layout.hidden > 0 && place == layout.front.len() {
-                    self.line.push_str("| … ");
-                }
-                self.line.push_str("| ");
-                let text = part.unwrap_or_default();
-                if cell.is_none() && self.screen.has_styles() {
-                    let start = self.line.len();
-                    put(&mut self.line, text, *width, column.need.is_number);
-                    let styled = self.screen.coloured(FAINT, self.line.get(start..).unwrap_or_default());
-                    self.line.truncate(start);
-                    self.line.push_str(&styled);
-                } else {
-                    put(&mut self.line, text, *width, column.need.is_number);
-                }
-                self.line.push(' ');
-            }
-            if layout.hidden > 0 && layout.back.is_empty() {
-                self.line.push_str("| … ");
+            for (((cell, is_number), width), part) in shown.iter().zip(parts) {
+                let text = padded(part.unwrap_or_default(), *width, *is_number);
+                let text = if cell.is_none() { self.screen.coloured(FAINT, &text) } else { text };
+                self.line.extend(["| ", &text, " "]);
             }
             self.line.push_str("|\n");
             self.out.write_all(self.line.as_bytes())?;
@@ -253,24 +233,18 @@ impl<W: Write + Send> Rows for Table<W> {
     }
 }
 
-/// Appends `text` padded or truncated to a width.
-fn put(line: &mut String, text: &str, width: usize, to_right: bool) {
+/// `text` padded or truncated to a width.
+fn padded(text: &str, width: usize, to_right: bool) -> String {
     let own = text.width();
     if own > width {
-        return cut(line, text, width);
+        return cut(text, width);
     }
-    let pad = std::iter::repeat_n(' ', width - own);
-    if to_right {
-        line.extend(pad);
-        line.push_str(text);
-    } else {
-        line.push_str(text);
-        line.extend(pad);
-    }
+    let pad = " ".repeat(width - own);
+    if to_right { pad + text } else { text.to_owned() + &pad }
 }
 
-/// Appends the beginning of `text`, which does not end within a number.
-fn cut(line: &mut String, text: &str, width: usize) {
+/// The beginning of `text`, which does not end within a number, padded to a width.
+fn cut(text: &str, width: usize) -> String {
     let mut left = width.saturating_sub(1);
     let mut end = 0;
     for (start, c) in text.char_indices() {
@@ -282,9 +256,7 @@ fn cut(line: &mut String, text: &str, width: usize) {
     let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
     let is_in_number = rest.starts_with(is_digit) && begin.ends_with(|c: char| c.is_ascii_digit() || c == '.');
     let begin = if is_in_number { begin.trim_end_matches(is_digit) } else { begin };
-    line.push_str(begin);
-    line.push('…');
-    line.extend(std::iter::repeat_n(' ', width.saturating_sub(begin.width() + 1)));
+    format!("{begin}…{}", " ".repeat(width.saturating_sub(begin.width() + 1)))
 }
 
 #[cfg(test)]
@@ -312,9 +284,7 @@ mod tests {
     #[test]
     fn texts_are_cut_by_display_width_and_not_within_numbers() {
         let check = |text: &str, width, expect: &str| {
-            let mut line = String::new();
-            cut(&mut line, text, width);
-            assert_eq!(line, expect);
+            assert_eq!(cut(text, width), expect);
         };
         check("日本語日本語日本語", 10, "日本語日… ");
         check("[-0.32542, 0.77]", 10, "[-0.32542…");

@@ -59,6 +59,25 @@ impl TableLayout {
     }
 }
 
+impl TableLayout {
+    /// The widths of all columns that are shown, with that of the gap.
+    pub(super) fn widths(&self) -> impl Iterator<Item = usize> {
+        self.pick_shown(&self.front, GAP, &self.back)
+    }
+
+    /// The items of the columns that are shown, with `gap` in the place of those that are left out.
+    pub(super) fn pick<T: Clone>(&self, items: impl Iterator<Item = T>, gap: T) -> Vec<T> {
+        let items: Vec<_> = items.collect();
+        let (front, rest) = items.split_at(self.front.len().min(items.len()));
+        self.pick_shown(front, gap, rest.get(self.hidden..).unwrap_or_default()).collect()
+    }
+
+    fn pick_shown<T: Clone>(&self, front: &[T], gap: T, back: &[T]) -> impl Iterator<Item = T> {
+        let gap = (self.hidden > 0).then_some(gap);
+        front.iter().cloned().chain(gap).chain(back.iter().cloned())
+    }
+}
+
 /// The numbers of columns at the front and at the back that have room together.
 fn ends(needs: &[Need], room: usize) -> (usize, usize) {
     let (mut front, mut back, mut left) = (0, 0, room);

@@ -74,7 +74,7 @@ class IterableDataset(torch.utils.data.IterableDataset):
         for batch in self._division.batches(rank, ranks, worker, workers, fill=self._fill):
             tensors = batch.to_torch()
             found = tensors if self._transform is None else self._transform(tensors)
-            yield _Sent(found) if info is not None and type(found) is dict else found
+            yield _SharedBatch(found) if info is not None and type(found) is dict else found
 
     def __len__(self) -> int:
         """The number of batches of a rank."""
@@ -89,15 +89,15 @@ class IterableDataset(torch.utils.data.IterableDataset):
         return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-class _Sent(dict[str, Any]):
+class _SharedBatch(dict[str, Any]):
     """The columns of a batch that a worker sends to the loader, in one block of shared memory.
 
     torch sends each tensor with a file descriptor of its own, and arrays of numpy through a pipe: for a batch of 40 columns
     that takes 20 times as long as reading it.
     """
 
-    def __copy__(self) -> _Sent:
-        return _Sent(self)
+    def __copy__(self) -> _SharedBatch:
+        return _SharedBatch(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         buffers: list[pickle.PickleBuffer] = []
@@ -108,7 +108,7 @@ class _Sent(dict[str, Any]):
         block = torch.empty(sum(map(_aligned, sizes)), dtype=torch.uint8)
         for view, place in zip(views, _places(block, sizes), strict=True):
             place[:] = view
-        return _received, (head.getvalue(), sizes, block)
+        return _from_shared, (head.getvalue(), sizes, block)
 
 
 class _Pickler(pickle.Pickler):
@@ -124,7 +124,7 @@ class _Pickler(pickle.Pickler):
             return NotImplemented
 
 
-def _received(head: bytes, sizes: list[int], block: torch.Tensor) -> dict[str, Any]:
+def _from_shared(head: bytes, sizes: list[int], block: torch.Tensor) -> dict[str, Any]:
     """The columns of a batch, over one block of shared memory."""
     columns: dict[str, Any] = pickle.loads(head, buffers=_places(block, sizes))
     return columns

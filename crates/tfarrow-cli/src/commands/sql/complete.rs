@@ -27,6 +27,19 @@ fn keywords() -> impl Iterator<Item = &'static str> {
     ALL_KEYWORDS.iter().copied().chain(["TFRECORD"]).filter(is_word)
 }
 
+/// The schema and the name of each table of a session.
+pub(super) fn table_names(context: &SessionContext) -> Vec<(String, String)> {
+    let (state, mut names) = (context.state(), Vec::new());
+    for catalog in state.catalog_list().catalog_names() {
+        let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
+        for schema in catalog.schema_names() {
+            let tables = catalog.schema(&schema).map_or_else(Vec::new, |schema| schema.table_names());
+            names.extend(tables.into_iter().map(|table| (schema.clone(), table)));
+        }
+    }
+    names
+}
+
 /// Completes words, and decides whether a statement is complete.
 pub(super) struct SqlHelper {
     paths: FilenameCompleter,
@@ -49,14 +62,8 @@ impl SqlHelper {
 
     /// Adds the tables that the session has now.
     pub(super) fn learn(&mut self, context: &SessionContext) {
-        let state = context.state();
-        for catalog in state.catalog_list().catalog_names() {
-            let Some(catalog) = state.catalog_list().catalog(&catalog) else { continue };
-            for schema in catalog.schema_names().into_iter().filter_map(|name| catalog.schema(&name)) {
-                let tables = schema.table_names().into_iter().filter(|name| is_printable(name));
-                self.names.extend(tables.map(|name| quote_identifier(&name).into_owned()));
-            }
-        }
+        let printable = table_names(context).into_iter().filter(|(_, name)| is_printable(name));
+        self.names.extend(printable.map(|(_, name)| quote_identifier(&name).into_owned()));
     }
 
     fn words(&self, prefix: &str) -> Vec<Pair> {

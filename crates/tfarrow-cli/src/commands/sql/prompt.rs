@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     answer::Answers,
-    complete::SqlHelper,
+    complete::{SqlHelper, table_names},
     prompt_command::{HELP, PromptCommand},
     statements::{checked, read},
 };
@@ -140,7 +140,7 @@ impl Session<'_> {
             }
             PromptCommand::Format(name) => match Format::from_str(name, true) {
                 Ok(format) if !format.is_binary() => self.set_format(format),
-                _ => stderr::note("\\format NAME: table, line, markdown, html, csv, tsv, json or ndjson"),
+                _ => stderr::note(&format!("\\format NAME: {}", text_formats().join(", "))),
             },
             PromptCommand::Rows(number) => match number.parse() {
                 Ok(rows) => {
@@ -172,8 +172,7 @@ impl Session<'_> {
 
     fn set_format(&mut self, format: Format) {
         self.answers.format = format;
-        let name = format.to_possible_value().map(|value| value.get_name().to_owned());
-        stderr::note(&format!("the format is {}", name.unwrap_or_default()));
+        stderr::note(&format!("the format is {}", name_of(format)));
     }
 
     /// Writes the next results to a file; to the terminal without a path.
@@ -202,14 +201,7 @@ impl Session<'_> {
     }
 
     fn has_no_tables(&self) -> bool {
-        let state = self.answers.context().state();
-        let catalogs =
-            state.catalog_list().catalog_names().into_iter().filter_map(|name| state.catalog_list().catalog(&name));
-        let schemas = catalogs.flat_map(|catalog| {
-            let names = catalog.schema_names().into_iter().filter(|name| name != "information_schema");
-            names.filter_map(|name| catalog.schema(&name)).collect::<Vec<_>>()
-        });
-        schemas.map(|schema| schema.table_names().len()).sum::<usize>() == 0
+        table_names(self.answers.context()).iter().all(|(schema, _)| schema == "information_schema")
     }
 
     /// Executes the statements of a text, up to the first that fails or is cancelled.
@@ -255,6 +247,15 @@ impl Session<'_> {
             }
         }
     }
+}
+
+/// The names of the formats that a terminal can show.
+fn text_formats() -> Vec<String> {
+    Format::value_variants().iter().filter(|format| !format.is_binary()).map(|format| name_of(*format)).collect()
+}
+
+fn name_of(format: Format) -> String {
+    format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// The number of rows and the time of a statement.

@@ -8,7 +8,7 @@ A statement ends with ; and may span several lines. Files are tables: SELECT * F
   \\i FILE        run the statements of a file
   \\o FILE        write the next results to a file; \\o completes it
   \\x             toggle one line a value, for rows of many columns
-  \\format NAME   table, line, markdown, html, csv, tsv, json or ndjson
+  \\format NAME   select the output format; \\format lists them
   \\rows N        show N rows of a table, half of them the last ones; 0 for all
   \\timing        toggle query timing
   \\?             show this help
