@@ -1,0 +1,86 @@
+//! Arguments of `convert`.
+
+use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
+
+use clap::Args;
+use tfarrow_codec::{OnConflict, VerifyCrc};
+use tfarrow_convert::{OutputCompression, Target};
+use tfarrow_dataset::Sample;
+
+use super::{
+    headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
+    reading::{DamageArgs, Reading},
+    values::{named, size},
+};
+
+/// Arguments of `convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a \
+store (s3://bucket/parquet/, gs://, az://). A name with any other extension is refused unless it ends with a slash or is a \
+folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
+Each output gets its name only when it is complete.
+
+Examples:
+  tfarrow convert shards/ parquet/
+  tfarrow convert parquet/ back/ --to tfrecord
+  tfarrow convert a.tfrecord.gz a.parquet --layout list
+  tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
+pub(crate) struct Convert {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// A folder, a file with a known extension, or - for standard output
+    #[arg(value_name = "DEST", required = true)]
+    pub(crate) dest: String,
+    /// Output format [default: by DEST's extension; else parquet, where SRC is TFRecord]
+    #[arg(long, value_name = "FORMAT", value_parser = named::<Target>(), help_heading = OUTPUT)]
+    pub(crate) to: Option<Target>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Compression of the output [default: zstd for Parquet, else none]
+    #[arg(long, value_name = "CODEC", value_parser = named::<OutputCompression>(), help_heading = OUTPUT)]
+    pub(crate) compression: Option<OutputCompression>,
+    /// Number of threads [default: all cores]
+    #[arg(long, value_name = "N", help_heading = RESOURCES)]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
+    #[arg(long, value_name = "FILE", conflicts_with = "layout", help_heading = COLUMNS)]
+    pub(crate) schema: Option<PathBuf>,
+    /// Infer the columns from a sample instead of all records
+    #[arg(long, value_name = "N|all", value_parser = Sample::from_str, conflicts_with = "schema", help_heading = COLUMNS)]
+    pub(crate) sample: Option<Sample>,
+    /// Cut the output into N shards
+    #[arg(long, value_name = "N", conflicts_with = "shard_size", help_heading = OUTPUT)]
+    pub(crate) shards: Option<NonZeroUsize>,
+    /// Cut the output into shards of about this size, such as 512MB
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = OUTPUT)]
+    pub(crate) shard_size: Option<u64>,
+    /// Add a column with each record's wire encoding, so that converting back is byte-identical
+    #[arg(long, help_heading = COLUMNS)]
+    pub(crate) exact: bool,
+    /// How to handle a feature of more than one kind
+    #[arg(long, value_name = "ACTION", value_parser = named::<OnConflict>(), default_value_t, help_heading = COLUMNS)]
+    pub(crate) on_conflict: OnConflict,
+    /// Allow lossy conversions, such as float64 to float32, and report them
+    #[arg(long, help_heading = COLUMNS)]
+    pub(crate) lossy: bool,
+    /// Replace outputs that exist
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) overwrite: bool,
+    /// When to check the CRC of a record's data
+    #[arg(long, value_name = "WHEN", value_parser = named::<VerifyCrc>(), default_value_t, help_heading = DAMAGE)]
+    pub(crate) verify_crc: VerifyCrc,
+    /// Maximum number of rows in a Parquet row group
+    #[arg(long, value_name = "ROWS", help_heading = OUTPUT)]
+    pub(crate) row_group_rows: Option<NonZeroUsize>,
+    /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
+    /// compared with the output of the conversion, and nothing is written
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
+    /// With --on-error skip, write corrupt data to this TFRecord file; it is created only if there is any
+    #[arg(long, value_name = "FILE", help_heading = DAMAGE)]
+    pub(crate) quarantine: Option<PathBuf>,
+}

@@ -1,0 +1,25 @@
+//! Arguments of `count`.
+
+use clap::Args;
+
+use super::reading::DamageArgs;
+
+/// Arguments of `count`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Records are counted by their frames: the CRCs of their lengths are checked, those of their data are not.
+With --on-error skip, counting continues after a corrupt length, and the exit status is 3.
+
+Examples:
+  tfarrow count shards/
+  tfarrow count --per-file 'shards/*.tfrecord'")]
+pub(crate) struct Count {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Print a line for each file: its number of records, a tab, its path
+    #[arg(long)]
+    pub(crate) per_file: bool,
+    #[command(flatten)]
+    pub(crate) damage: DamageArgs,
+}

@@ -1,0 +1,41 @@
+//! Arguments of `head`.
+
+use clap::Args;
+use tfarrow_codec::RecordType;
+
+use super::{
+    headings::{COLUMNS, OUTPUT},
+    reading::{Auto, Bounds, DETECTED},
+    values::named_or_auto,
+};
+
+/// Arguments of `head`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A record is one line. Features are lists, as they are in the record; absent features are left out.
+  tf.Example            {\"label\": [3], \"city\": [\"Oslo\"]}
+  tf.SequenceExample    {\"context\": {\"id\": [1]}, \"feature_lists\": {\"token\": [[\"a\"], [\"b\", \"c\"]]}}
+  any other payload     {\"record\": \"text\"}
+A feature (or step) without a kind is {\"unset\": true}. Bytes are text where they are UTF-8, else \
+{\"b64\": \"..\"}; long ones are named only (\"<JPEG 112 kB>\"), and long lists and texts are cut, unless --full is given.
+
+Examples:
+  tfarrow head shards/ -n 3
+  tfarrow head shards/train-00000-of-00004.tfrecord --full | jq .label
+  zcat a.tfrecord.gz | tfarrow head - -n 1")]
+pub(crate) struct Head {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Number of records
+    #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10, help_heading = OUTPUT)]
+    pub(crate) records: usize,
+    /// Print long values in full
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) full: bool,
+    /// Type of the records
+    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto", help_heading = COLUMNS)]
+    pub(crate) record_type: Auto<RecordType>,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}

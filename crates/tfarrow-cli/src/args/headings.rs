@@ -1,0 +1,14 @@
+//! The headings of the groups of options in `--help`.
+
+/// Which columns there are, and their types.
+pub(super) const COLUMNS: &str = "Columns";
+/// The form and the place of the output.
+pub(super) const OUTPUT: &str = "Output";
+/// The comparison with another data set, or with a schema.
+pub(super) const COMPARISON: &str = "Comparison";
+/// Checks, and what to do where they fail.
+pub(super) const DAMAGE: &str = "Corrupt data";
+/// Limits of memory, threads and sizes.
+pub(super) const RESOURCES: &str = "Resources";
+/// Options of all commands.
+pub(super) const GLOBAL: &str = "Global options";

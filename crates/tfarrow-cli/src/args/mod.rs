@@ -1,0 +1,94 @@
+//! The command line: commands, arguments and options. `commands` runs them. Each command has a file, which also has its output
+//! formats; `reading.rs` has the options that several commands share, and `values.rs` parses values.
+
+mod convert;
+mod count;
+mod diff;
+mod head;
+mod headings;
+mod reading;
+mod repair;
+mod report;
+mod schema;
+mod sql;
+mod stats;
+mod validate;
+mod values;
+mod verify;
+
+use clap::{Parser, Subcommand};
+
+pub use self::schema::SchemaFormat;
+pub(crate) use self::{
+    convert::Convert,
+    count::Count,
+    diff::Diff,
+    head::Head,
+    reading::{Auto, Bounds, DamageArgs, Looking, Reading},
+    repair::Repair,
+    report::Report,
+    schema::SchemaArgs,
+    sql::{Format, Sql},
+    stats::{Stats, StatsFormat},
+    validate::{Expectations, Validate, ValidateFormat},
+    verify::{FaultFormat, Verify},
+};
+
+/// TFRecord files of tf.Example and tf.SequenceExample records as Arrow, Parquet and SQL.
+#[derive(Debug, Parser)]
+#[command(name = "tfarrow", version, arg_required_else_help = true, after_help = AFTER)]
+pub(crate) struct Cli {
+    /// The command to run.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER: &str = "\
+Examples:
+  tfarrow sql \"SELECT label, count(*) FROM 'shards/*.tfrecord' GROUP BY label\"
+  tfarrow convert shards/ parquet/
+  tfarrow schema shards/
+  tfarrow head shards/ -n 3
+
+Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10), objects and folders in \
+stores (s3://bucket/train/, gs://, az://, https://) and - for standard input.
+Exit status: 0 success; 1 failure; 2 wrong usage; 3 completed, with records skipped, faults or differences found.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Query TFRecord, Parquet and Arrow files in place with SQL
+    Sql(Sql),
+    /// Convert TFRecord to Parquet or Arrow, and back, without loss
+    Convert(Convert),
+    /// Infer the schema of a data set: features, kinds, presence, lengths, Arrow types
+    Schema(SchemaArgs),
+    /// Compute statistics: ranges, means, quantiles, histograms, most frequent values
+    Stats(Stats),
+    /// Validate a data set against a schema or a baseline
+    Validate(Validate),
+    /// Write an HTML report: features with histograms, anomalies, images
+    Report(Report),
+    /// Print the first records as JSON lines
+    Head(Head),
+    /// Count records
+    Count(Count),
+    /// Check the integrity of files: every CRC, every record, every checksum
+    Verify(Verify),
+    /// Copy the intact records of corrupt files
+    Repair(Repair),
+    /// Compare two data sets record by record
+    Diff(Diff),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_valid() {
+        Cli::command().debug_assert();
+    }
+}

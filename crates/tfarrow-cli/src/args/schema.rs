@@ -1,0 +1,60 @@
+//! Arguments of `schema`, and its output formats.
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    headings::OUTPUT,
+    reading::{Looking, Reading},
+};
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All records are read, unless --sample says otherwise. A feature that has more than one kind is reported with the first \
+place of each, and the exit status is 3.
+--format json can be edited and given to `tfarrow convert --schema`; --format python is a feature spec for tf.io.
+
+Examples:
+  tfarrow schema shards/
+  tfarrow schema shards/ --format python > spec.py
+  tfarrow schema 'shards/*.tfrecord.gz' --sample 1000 --format json")]
+pub(crate) struct SchemaArgs {
+    /// Files, folders, globs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = SchemaFormat::Table, help_heading = OUTPUT)]
+    pub(crate) format: SchemaFormat,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// Output format of `schema`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SchemaFormat {
+    /// For people
+    Table,
+    /// Everything, for programs and for `convert --schema`
+    Json,
+    /// The columns and their Arrow types
+    Arrow,
+    /// A feature spec for tf.io.parse_example
+    Python,
+    /// A function that makes the Arrow schema
+    Rust,
+    /// CREATE EXTERNAL TABLE, with every column declared
+    Sql,
+    /// The features.json file of TensorFlow Datasets
+    FeaturesJson,
+    /// A schema.pbtxt, as TensorFlow Data Validation infers it
+    Pbtxt,
+}
+
+impl SchemaFormat {
+    /// Returns the format of a name, such as `features-json`; `None` if no format has it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        <Self as ValueEnum>::from_str(name, false).ok()
+    }
+}

@@ -1,0 +1,44 @@
+//! Arguments of `stats`, and its output formats.
+
+use clap::{Args, ValueEnum};
+
+use super::{headings::OUTPUT, reading::Looking};
+
+/// Arguments of `stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Counts, ranges, means and standard deviations are of all values. Medians, deciles and histograms are of up to 16,384 \
+values of a feature (fewer where there are more than 256 features), a random sample with a fixed seed; distinct \
+values are counted up to 20,000 (fewer where more than 3 features have long texts or 26 have texts), and estimated beyond.
+With --by, statistics are of all records and of each slice: up to 256 integers or byte strings.
+--format pb is a tensorflow.metadata.v0.DatasetFeatureStatisticsList, as tfdv.load_stats_binary reads it.
+
+Examples:
+  tfarrow stats shards/
+  tfarrow stats shards/ --by label
+  tfarrow stats shards/ --format json | jq '.features[] | {name, missing}'
+  tfarrow stats shards/ --format pb > stats.pb")]
+pub(crate) struct Stats {
+    /// Files, folders, globs, URLs, or - for standard input
+    #[arg(value_name = "SRC", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = StatsFormat::Table, help_heading = OUTPUT)]
+    pub(crate) format: StatsFormat,
+    /// Compute statistics also for each slice: the records with one value of this feature
+    #[arg(long, value_name = "FEATURE")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) looking: Looking,
+}
+
+/// Output format of `stats`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    /// For people
+    Table,
+    /// Everything, for programs
+    Json,
+    /// For TensorFlow Data Validation and Facets
+    Pb,
+}

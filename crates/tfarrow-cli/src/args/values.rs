@@ -1,0 +1,90 @@
+//! Values of options: names, sizes, limits.
+
+use std::{iter, str::FromStr};
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use tfarrow_codec::{Limit, Limits, NamedValue, UnknownName};
+
+use super::reading::Auto;
+
+/// Parses an option whose values have names, and lists them in its help.
+pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(T::ALL.iter().copied().map(possible)).try_map(|name| name.parse())
+}
+
+/// Parses an option whose values have names, or `auto`: none of them.
+pub(super) fn named_or_auto<T: NamedValue + FromStr<Err = UnknownName>>(
+    auto: &'static str,
+) -> impl TypedValueParser<Value = Auto<T>> {
+    let auto = PossibleValue::new("auto").help(auto);
+    let values = iter::once(auto).chain(T::ALL.iter().copied().map(possible));
+    PossibleValuesParser::new(values).try_map(|name| if name == "auto" { Ok(None) } else { name.parse().map(Some) })
+}
+
+pub(super) fn possible<T: NamedValue>(value: T) -> PossibleValue {
+    // Scripts may write a name as SQL does.
+    let alias = value.name().contains('-').then(|| value.name().replace('-', "_"));
+    PossibleValue::new(value.name()).aliases(alias).help(value.help())
+}
+
+/// The help of `--limit`, with the default of each limit.
+pub(super) fn limits() -> String {
+    let limits = Limits::default();
+    let known = Limit::ALL.map(|limit| format!("{limit}={}", limits.get(limit)));
+    format!("Override a resource limit (repeatable), such as record-bytes=64MB. Defaults: {}", known.join(", "))
+}
+
+/// A limit and its value: a number, or a size.
+pub(super) fn limit(text: &str) -> Result<(Limit, usize), String> {
+    let known = || format!("expected NAME=N, such as record-bytes=64MB; there are {}", Limit::names());
+    let (name, value) = text.split_once('=').ok_or_else(known)?;
+    let limit = name.trim().parse().map_err(|_| known())?;
+    Ok((limit, usize::try_from(size(value.trim())?).unwrap_or(usize::MAX)))
+}
+
+pub(super) fn option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as layout=list")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+/// A size in bytes: a number, and a unit of 1000s (kB, MB, GB, TB) or of 1024s (KiB, MiB, GiB, TiB).
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("expected a size such as 512MB or 1GiB, found {text:?}");
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let unit: f64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * unit;
+    if bytes >= 1.0 { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("512MB"), Ok(512_000_000));
+        assert_eq!(size("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(size("100"), Ok(100));
+        for wrong in ["", "MB", "12 apples", "0", "-1", "1.2.3"] {
+            assert!(size(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
