@@ -225,6 +225,35 @@ fn the_number_of_shards_can_be_changed() {
 }
 
 #[test]
+fn many_files_are_merged_into_one() {
+    let folder = tempdir().unwrap();
+    for name in ["all.parquet", "all.arrow", "all.tfrecord", "all.tfrecord.gz"] {
+        let all = folder.path().join(name);
+        let stderr = convert(&["testdata/shards/", text(&all)]);
+        assert!(stderr.contains(" in 4 files, wrote ") && stderr.contains(" in 1 file, "), "{stderr}");
+        assert_eq!(tfarrow(&["count", text(&all)]).prints(), "200\n");
+        let back = folder.path().join(format!("{name}.back.tfrecord"));
+        convert(&[text(&all), text(&back)]);
+        assert_eq!(records(text(&back)), records("testdata/shards/"), "{name}");
+    }
+    let stream = command(&["convert", "testdata/shards/", "-", "--to", "arrow"]).output().unwrap();
+    assert_eq!(stream.stdout, std::fs::read(folder.path().join("all.arrow")).unwrap());
+    // The output is no source of a second run, which is refused.
+    let own = folder.path().join("own");
+    convert(&["testdata/shards/", text(&own), "--to", "tfrecord"]);
+    let all = own.join("all.parquet");
+    convert(&[text(&own), text(&all)]);
+    convert(&[text(&own), text(&all), "--overwrite"]);
+    assert_eq!(tfarrow(&["count", text(&all)]).prints(), "200\n");
+    let all = own.join("all.tfrecord");
+    convert(&[&format!("{}/*-of-*", text(&own)), text(&all)]);
+    let stderr = tfarrow(&["convert", &format!("{}/*tfrecord*", text(&own)), text(&all), "--overwrite"]).ends(2);
+    assert!(stderr.contains("all.tfrecord: is a source; name another output"), "{stderr}");
+    let stderr = tfarrow(&["convert", "testdata/shards/", "x.parquet", "--shards", "2"]).ends(2);
+    assert!(stderr.contains("x.parquet: one file cannot hold new shards; name a folder"), "{stderr}");
+}
+
+#[test]
 fn convert_reads_standard_input_and_writes_standard_output() {
     let bytes = std::fs::read(path("testdata/compressed/gzip-00001-of-00003.tfrecord.gz")).unwrap();
     let folder = tempdir().unwrap();

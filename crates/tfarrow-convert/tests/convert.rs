@@ -19,6 +19,9 @@ use tfarrow_convert::{
 };
 use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
+#[path = "convert/merge.rs"]
+mod merge;
+
 /// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
 fn frames(first: i64, count: i64) -> Vec<u8> {
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + count));

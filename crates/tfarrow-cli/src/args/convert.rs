@@ -16,15 +16,16 @@ use super::{
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DEST is a folder, or one file (or -) where there is one source and DEST has a known extension; either may be in a \
-store (s3://bucket/parquet/, gs://, az://). A name with any other extension is refused unless it ends with a slash or is a \
-folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
+DEST is a folder, which gets one output per source file, or one file (or -), which gets the records of all of them in their \
+order; either may be in a store (s3://bucket/parquet/, gs://, az://). A file has a known extension. A name with any other \
+extension is refused unless it ends with a slash or is a folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
 Each output gets its name only when it is complete.
 
 Examples:
   tfarrow convert shards/ parquet/
   tfarrow convert parquet/ back/ --to tfrecord
   tfarrow convert a.tfrecord.gz a.parquet --layout list
+  tfarrow convert shards/ all.parquet
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
 pub(crate) struct Convert {
     /// Files, folders, globs, or - for standard input

@@ -28,7 +28,7 @@ pub(crate) struct Repair {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// A folder, or a TFRecord file
+    /// A folder, or one TFRecord file for all records
     #[arg(value_name = "DEST", required = true)]
     pub(crate) dest: String,
     /// Write lost data to this TFRecord file; it is created only if there is any

@@ -1,16 +1,21 @@
 //! The input of a job: its shards, cut into units.
 //!
 //! ```text
-//! shards ─▶ OpenShard ─▶ UnitSource ─▶ content ─▶ UnitReader ─▶ Unit
+//! shards ─▶ OpenShard ─▶ UnitSource ─▶ content ─▶ UnitReader ─▶ Unit: parts of one or more shards
 //!           one open     RecordSource: TFRecord records, cut to the size of a unit
 //!                        RowSource: row groups of Parquet; batches of Arrow, or of Parquet for new shards
 //! ```
+//!
+//! A unit continues in the next shard of its job until it has its size. The row groups of a Parquet file therefore have the
+//! same size if it is written from many small shards as if it is written from one.
 //!
 //! One thread reads at a time, so that this module does as little as possible: workers read the row groups of Parquet.
 
 use std::{collections::VecDeque, fs, io, ops::Range, path::PathBuf, sync::Arc, time::SystemTime};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_data::ArrayData;
 use tfarrow_codec::Records;
 use tfarrow_dataset::{Lost, PartialTail, ReadOptions, Segment, Shard, ShardFormat, ShardReader};
 
@@ -30,21 +35,41 @@ pub(crate) struct Unit<C> {
     pub(crate) number: u64,
     /// The number of its output; 0 if the job has one output.
     pub(crate) output: usize,
-    /// The number of its shard.
+    /// Its parts in the order of their shards. There is at least one.
+    pub(crate) parts: Vec<UnitPart<C>>,
+    /// The path of its last shard, for errors at the end of the unit.
+    pub(crate) path: Arc<PathBuf>,
+}
+
+impl<C: UnitContent> Unit<C> {
+    /// Bytes of its shards that were read for it, as stored.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Its number of records or rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| part.content.rows()).sum()
+    }
+}
+
+/// The content of a unit that is from one shard.
+pub(crate) struct UnitPart<C> {
+    /// The number of the shard.
     pub(crate) shard: usize,
-    /// The path of its shard, for errors.
+    /// The path of the shard, for errors.
     pub(crate) path: Arc<PathBuf>,
     /// Bytes of the shard that were read for it, as stored.
-    pub(crate) bytes: u64,
+    bytes: u64,
     pub(crate) content: C,
 }
 
-/// The content of a unit.
+/// The content of a part of a unit.
 pub(crate) trait UnitContent: Send {
     /// Its number of records or rows.
     fn rows(&self) -> u64;
 
-    /// Its bytes, as [`Reshard::Bytes`] counts them.
+    /// Its bytes, as [`Reshard::Bytes`] and [`UnitSize`] count them.
     fn bytes(&self) -> u64;
 }
 
@@ -65,8 +90,8 @@ impl UnitContent for RecordBlocks {
 pub(crate) enum RowBlock {
     /// The number of a row group of a Parquet file. The worker reads the row group.
     RowGroup(Shard, ParquetFile, usize),
-    /// Rows that were read.
-    Batch(RecordBatch),
+    /// Rows that were read, and their bytes.
+    Batch(RecordBatch, usize),
 }
 
 impl UnitContent for RowBlock {
@@ -75,17 +100,16 @@ impl UnitContent for RowBlock {
             Self::RowGroup(_, file, group) => {
                 file.groups().get(*group).map_or(0, |group| group.num_rows().max(0) as u64)
             }
-            Self::Batch(batch) => batch.num_rows() as u64,
+            Self::Batch(batch, _) => batch.num_rows() as u64,
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
-            Self::RowGroup(..) => {
-                debug_assert!(false, "only batches are cut into new shards");
-                0
+            Self::RowGroup(_, file, group) => {
+                file.groups().get(*group).map_or(0, |group| group.total_byte_size().max(0) as u64)
             }
-            Self::Batch(batch) => batch.get_array_memory_size() as u64,
+            Self::Batch(_, bytes) => *bytes as u64,
         }
     }
 }
@@ -164,8 +188,9 @@ impl RecordSource {
 pub(crate) enum RowSource {
     /// A Parquet file with one unit for each row group.
     RowGroups { shard: Shard, file: ParquetFile, groups: Range<usize> },
-    /// A file that is read batch by batch. `pending` are rows of the last batch that did not fit in the last unit.
-    Batches { batches: Batches, pending: Option<RecordBatch> },
+    /// A file that is read batch by batch. `pending` are rows of the last batch that did not fit in the last unit, and their
+    /// bytes.
+    Batches { batches: Batches, pending: Option<(RecordBatch, usize)> },
 }
 
 impl UnitSource for RowSource {
@@ -186,11 +211,17 @@ impl UnitSource for RowSource {
                 Ok(groups.next().map(|group| RowBlock::RowGroup(shard.clone(), file.clone(), group)))
             }
             Self::Batches { batches, pending } => {
-                let next = pending.take().map_or_else(|| batches.next().transpose(), |batch| Ok(Some(batch)))?;
-                Ok(next.map(|batch| {
-                    let (batch, rest) = split(&batch, size);
+                let next = match pending.take() {
+                    Some(pending) => Some(pending),
+                    None => batches.next().transpose()?.map(|batch| {
+                        let bytes = bytes_of(&batch);
+                        (batch, bytes)
+                    }),
+                };
+                Ok(next.map(|(batch, bytes)| {
+                    let (block, rest) = split(&batch, bytes, size);
                     *pending = rest;
-                    RowBlock::Batch(batch)
+                    block
                 }))
             }
         }
@@ -204,13 +235,29 @@ impl UnitSource for RowSource {
     }
 }
 
-/// Splits off the first rows of a batch: as many as fit in `size`, and at least one. Returns them and the rest.
-fn split(batch: &RecordBatch, size: UnitSize) -> (RecordBatch, Option<RecordBatch>) {
+/// The bytes of the values of a batch, which are less than its memory: all buffers of an uncompressed Arrow batch are in one
+/// allocation, which each array counts.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    fn of(data: &ArrayData) -> usize {
+        let nulls = data.nulls().map_or(0, |nulls| nulls.buffer().len());
+        let own: usize = data.buffers().iter().map(Buffer::len).sum();
+        own + nulls + data.child_data().iter().map(of).sum::<usize>()
+    }
+    batch.columns().iter().map(|column| of(&column.to_data())).sum()
+}
+
+/// Splits off the first rows of a batch of `bytes`: as many as fit in `size`, and at least one. Returns them, and the rest with
+/// its bytes.
+fn split(batch: &RecordBatch, bytes: usize, size: UnitSize) -> (RowBlock, Option<(RecordBatch, usize)>) {
     let count = batch.num_rows();
-    let row_bytes = batch.get_array_memory_size() / count.max(1);
+    let row_bytes = bytes / count.max(1);
     let rows = size.rows.min(size.bytes / row_bytes.max(1)).max(1).min(count);
-    let rest = (rows < count).then(|| batch.slice(rows, count - rows));
-    (batch.slice(0, rows), rest)
+    if rows == count {
+        return (RowBlock::Batch(batch.clone(), bytes), None);
+    }
+    let first_bytes = rows * row_bytes;
+    let rest = (batch.slice(rows, count - rows), bytes - first_bytes);
+    (RowBlock::Batch(batch.slice(0, rows), first_bytes), Some(rest))
 }
 
 /// How a conversion reads, and where it reports progress and damage.
@@ -228,11 +275,30 @@ pub(crate) struct UnitSize {
     pub(crate) bytes: usize,
 }
 
+impl UnitSize {
+    fn is_zero(self) -> bool {
+        self.rows == 0 || self.bytes == 0
+    }
+
+    /// Whether the rest of a unit, which is of this size, holds `content`. The last record of a unit may exceed its size.
+    fn holds(self, content: &impl UnitContent) -> bool {
+        content.rows() <= 1 || content.rows() <= self.rows as u64 && content.bytes() <= self.bytes as u64
+    }
+
+    /// The size that remains after `content`.
+    fn after(self, content: &impl UnitContent) -> Self {
+        let less = |size: usize, by: u64| size.saturating_sub(usize::try_from(by).unwrap_or(usize::MAX));
+        Self { rows: less(self.rows, content.rows()), bytes: less(self.bytes, content.bytes()) }
+    }
+}
+
 /// Reads the shards of a job, and cuts them into units.
-pub(crate) struct UnitReader<'p, S> {
+pub(crate) struct UnitReader<'p, S: UnitSource> {
     /// Shards that are not open yet, with their numbers in the data set.
     shards: VecDeque<(usize, Shard)>,
     open: Option<OpenShard<S>>,
+    /// A part that did not fit in the last unit.
+    pending: Option<UnitPart<S::Content>>,
     size: UnitSize,
     reshard: Option<ReshardState>,
     /// The number of the next unit.
@@ -242,7 +308,7 @@ pub(crate) struct UnitReader<'p, S> {
 
 impl<'p, S: UnitSource> UnitReader<'p, S> {
     pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, context: ReadContext<'p>) -> Self {
-        Self { shards: shards.into(), open: None, size, reshard: None, number: 0, context }
+        Self { shards: shards.into(), open: None, pending: None, size, reshard: None, number: 0, context }
     }
 
     /// Distributes the records of all shards to new shards. `records` is the number of records in all of them.
@@ -256,6 +322,32 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
     /// # Errors
     /// As [`UnitSource::next`], a shard that changed while it was read, and [`Error::Cancelled`].
     pub(crate) fn next(&mut self) -> Result<Option<Unit<S::Content>>> {
+        let output = self.reshard.as_mut().map_or(0, ReshardState::output);
+        let mut size = self.reshard.as_ref().map_or(self.size, |reshard| reshard.remaining(self.size));
+        let mut parts: Vec<UnitPart<S::Content>> = Vec::new();
+        while !size.is_zero() {
+            let Some(part) = self.next_part(size)? else { break };
+            // A row group of a source is not cut, so that it can be too large for the rest of a unit.
+            if !parts.is_empty() && !size.holds(&part.content) {
+                self.pending = Some(part);
+                break;
+            }
+            size = size.after(&part.content);
+            if let Some(reshard) = &mut self.reshard {
+                reshard.add(&part.content);
+            }
+            parts.push(part);
+        }
+        let Some(path) = parts.last().map(|part| Arc::clone(&part.path)) else { return Ok(None) };
+        self.number += 1;
+        Ok(Some(Unit { number: self.number - 1, output, parts, path }))
+    }
+
+    /// The next part of a unit, of at most `size`; `None` at the end of the last shard.
+    fn next_part(&mut self, size: UnitSize) -> Result<Option<UnitPart<S::Content>>> {
+        if let Some(part) = self.pending.take() {
+            return Ok(Some(part));
+        }
         loop {
             if self.context.progress.is_cancelled() {
                 return Err(Error::Cancelled);
@@ -265,32 +357,15 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
                 self.open = Some(OpenShard::new(number, &shard, self.reshard.is_some(), &self.context.options)?);
             }
             let Some(open) = &mut self.open else { continue };
-            let output = self.reshard.as_mut().map_or(0, ReshardState::output);
-            let size = self.reshard.as_ref().map_or(self.size, |reshard| reshard.remaining(self.size));
             let content = open.next(size, self.context.damage)?;
             let bytes = open.advance(content.is_none());
-            let (shard, path) = (open.number, Arc::clone(&open.path));
-            let Some(content) = content else {
-                self.context.progress.add_bytes(bytes);
-                open.check_version()?;
-                self.open = None;
-                continue;
-            };
-            if let Some(reshard) = &mut self.reshard {
-                reshard.add(&content);
+            if let Some(content) = content {
+                return Ok(Some(UnitPart { shard: open.number, path: Arc::clone(&open.path), bytes, content }));
             }
-            self.number += 1;
-            return Ok(Some(Unit { number: self.number - 1, output, shard, path, bytes, content }));
+            self.context.progress.add_bytes(bytes);
+            open.check_version()?;
+            self.open = None;
         }
-    }
-
-    /// Reads all shards, and returns the number of their rows.
-    pub(crate) fn count_rows(&mut self) -> Result<u64> {
-        let mut rows = 0;
-        while let Some(unit) = self.next()? {
-            rows += unit.content.rows();
-        }
-        Ok(rows)
     }
 }
 

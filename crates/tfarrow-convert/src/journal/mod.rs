@@ -87,7 +87,7 @@ pub(crate) struct CompletedOutput {
     pub(crate) bytes: u64,
     /// XXH3 of its bytes.
     pub(crate) hash: u64,
-    /// The [hash](source_of) of its source and its columns.
+    /// The [hash](source_of) of its sources and its columns.
     pub(crate) source: u64,
     pub(crate) records: u64,
     #[serde(rename = "losses")]
@@ -264,12 +264,14 @@ fn rewrite<'m>(
     file.sync_all()
 }
 
-/// A hash of the path, the size and the modification time of a source, and of the columns of its output.
-pub(crate) fn source_of(shard: &Shard, schema: &Schema) -> u64 {
-    let modified = fs::metadata(shard.local_path()).and_then(|metadata| metadata.modified());
-    let modified = modified.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+/// A hash of the paths, the sizes and the modification times of the sources of an output, and of its columns.
+pub(crate) fn source_of(shards: &[Shard], schema: &Schema) -> u64 {
     let mut hasher = Xxh3::new();
-    (&shard.path, shard.size, modified).hash(&mut hasher);
+    for shard in shards {
+        let modified = fs::metadata(shard.local_path()).and_then(|metadata| metadata.modified());
+        let modified = modified.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        (&shard.path, shard.size, modified).hash(&mut hasher);
+    }
     hash_schema(schema, &mut hasher);
     hasher.finish()
 }

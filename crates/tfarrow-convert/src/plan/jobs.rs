@@ -1,6 +1,7 @@
-//! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new shards.
+//! The jobs of a conversion: one for each shard, or one for all shards if the conversion writes new shards or one file.
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,20 +13,16 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{CompleteFile, Inferred, ReadOptions, Shard, ShardFormat, count, file_names};
 
-use super::{
-    OutputPlace,
-    origin::OriginalShard,
-    setup::{Conversion, SourceInfo},
-};
+use super::{OutputPlace, origin::OriginalShard, setup::Conversion};
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Reshard, Result, Target,
+    ConvertOptions, Error, OutputCompression, Reshard, Result, Target,
     formats::{
         RowFormat,
         arrow::ArrowFileFormat,
         parquet::ParquetFileFormat,
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
-    input::{ReadContext, RowSource, UnitReader, UnitSize},
+    input::{UnitReader, UnitSize, columnar},
     journal::{self, CompletedOutput, Journal},
     output::{ClosedOutput, Destination, OutputOptions},
     worker::{
@@ -49,8 +46,8 @@ struct JobSpec<'c> {
     compression: OutputCompression,
     naming: Naming,
     overwrite: bool,
-    /// The journal, and the number and the hash of the shard.
-    journal: Option<(&'c Journal, usize, u64)>,
+    /// The journal, and the numbers and the hash of the shards.
+    journal: Option<(&'c Journal, Range<usize>, u64)>,
     /// The output that an interrupted run completed, and its file if it has no name yet.
     completed: Option<(CompletedOutput, Option<ClosedOutput>)>,
 }
@@ -74,15 +71,27 @@ impl<'c> Conversion<'c> {
             }
             None => {
                 let columns = decoding.as_ref().map(DecodeConfig::columns);
-                let all = self.shards.iter().zip(&self.sources).zip(&self.outputs).enumerate();
-                let job = |(number, ((shard, source), output)): (usize, ((&Shard, &SourceInfo), &Destination))| {
-                    let schema = file_schema(source.schema.as_ref().or(columns.as_ref()), &source.original);
-                    let compression = source.original.resolve(self.compression);
-                    self.job(decoding.as_ref(), self.shard_spec((number, shard), (schema, compression), output)?)
+                let job = |(shards, output): (Range<usize>, &Destination)| {
+                    let original = self.original(shards.clone());
+                    let columns = columns.as_ref().map_or_else(|| self.one_schema(shards.clone()), |own| Ok(Some(own)))?;
+                    let (schema, compression) = (file_schema(columns, &original), original.resolve(self.compression));
+                    self.job(decoding.as_ref(), self.output_spec(shards, (schema, compression), output)?)
                 };
-                all.map(job).collect()
+                self.shards_of_outputs().zip(&self.outputs).map(job).collect()
             }
         }
+    }
+
+    /// The numbers of the shards of each output.
+    fn shards_of_outputs(&self) -> impl Iterator<Item = Range<usize>> {
+        // One output has all shards.
+        let per_output = if self.outputs.len() == 1 { self.shards.len() } else { 1 };
+        (0..self.outputs.len()).map(move |output| output * per_output..(output + 1) * per_output)
+    }
+
+    /// The metadata about the original shards that their common output has.
+    fn original(&self, shards: Range<usize>) -> OriginalShard {
+        OriginalShard::common(self.sources.get(shards).unwrap_or_default().iter().map(|source| &source.original))
     }
 
     /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
@@ -160,8 +169,8 @@ impl<'c> Conversion<'c> {
         };
         let options = OutputOptions { overwrite, stream: self.options.stream.clone() };
         let mut job = RouteJob::new(route, reader, (naming, options), self.context());
-        if let Some((journal, shard, source)) = journal {
-            job = job.with_journal(journal, shard, source);
+        if let Some((journal, shards, source)) = journal {
+            job = job.with_journal(journal, shards, source);
         }
         if let Some((completed, uncommitted)) = completed {
             job = job.completed(completed, uncommitted);
@@ -187,32 +196,33 @@ impl<'c> Conversion<'c> {
         UnitSize { rows, bytes }
     }
 
-    /// The job of one shard, which has one output.
-    fn shard_spec(
+    /// The job of some shards that have one output.
+    fn output_spec(
         &self,
-        (number, shard): (usize, &Shard),
+        shards: Range<usize>,
         (schema, compression): (SchemaRef, OutputCompression),
         output: &Destination,
     ) -> Result<JobSpec<'c>> {
-        let source = journal::source_of(shard, &schema);
+        let sources = self.shards.get(shards.clone()).unwrap_or_default();
+        let source = journal::source_of(sources, &schema);
         let known = self.journal.zip(output.file());
-        // A completed output of an interrupted run is replaced if its source, its columns or its bytes have changed.
+        // A completed output of an interrupted run is replaced if its sources, its columns or its bytes have changed.
         let overwrite = self.options.overwrite || known.is_some_and(|(journal, path)| journal.has_completed(path));
         let completed = known.and_then(|(journal, path)| Some((path, journal.find_completed(path, source)?)));
         let completed = completed.map(|(path, (completed, place))| {
-            self.progress.add_bytes(shard.size);
+            self.progress.add_bytes(sources.iter().map(|shard| shard.size).sum());
             let unnamed = (place != path).then(|| CompleteFile::found(&place, path, overwrite)).transpose()?;
             let uncommitted = unnamed.map(|file| ClosedOutput::File(file, completed.hash));
             Ok::<_, Error>((completed, uncommitted))
         });
         Ok(JobSpec {
-            shards: vec![(number, shard.clone())],
+            shards: shards.clone().zip(sources.iter().cloned()).collect(),
             reshard: None,
             schema,
             compression,
             naming: Naming::One(output.clone()),
             overwrite,
-            journal: known.map(|(journal, _)| (journal, number, source)),
+            journal: known.map(|(journal, _)| (journal, shards, source)),
             completed: completed.transpose()?,
         })
     }
@@ -229,7 +239,7 @@ impl<'c> Conversion<'c> {
         };
         let schema = match decoding {
             Some(decoding) => Some(decoding.columns()),
-            None => self.one_schema()?.cloned(),
+            None => self.one_schema(0..self.shards.len())?.cloned(),
         };
         let count = match reshard {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
@@ -249,7 +259,7 @@ impl<'c> Conversion<'c> {
             naming,
             overwrite: self.options.overwrite,
             // New shards are not resumed, but the journal lists the unfinished files that a later run has to remove.
-            journal: self.journal.map(|journal| (journal, 0, 0)),
+            journal: self.journal.map(|journal| (journal, 0..0, 0)),
             completed: None,
         })
     }
@@ -278,31 +288,27 @@ impl<'c> Conversion<'c> {
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 
-    /// The schema of all Parquet or Arrow sources, which must be the same; `None` for TFRecord.
-    fn one_schema(&self) -> Result<Option<&SchemaRef>> {
-        let first = self.sources.first().and_then(|source| source.schema.as_ref());
-        for (shard, source) in self.shards.iter().zip(&self.sources) {
-            let differs = |schema: &&SchemaRef| Some(schema.fields()) != first.map(|schema| schema.fields());
-            if source.schema.as_ref().is_some_and(|schema| differs(&schema)) {
-                let (one, other) = (self.shards.first().map(|s| s.path.display().to_string()), shard.path.display());
-                let one = one.unwrap_or_default();
-                return Err(Error::Data(format!(
-                    "{other}: the columns differ from those of {one}; new shards need the same columns in all sources"
-                )));
-            }
+    /// The schema of the Parquet or Arrow sources of one job, which must be the same; `None` for TFRecord.
+    fn one_schema(&self, shards: Range<usize>) -> Result<Option<&SchemaRef>> {
+        let sources = self.shards.iter().zip(&self.sources).skip(shards.start).take(shards.len());
+        let mut schemas = sources.filter_map(|(shard, source)| Some((shard, source.schema.as_ref()?)));
+        let Some((first, schema)) = schemas.next() else { return Ok(None) };
+        match schemas.find(|(_, other)| other.fields() != schema.fields()) {
+            None => Ok(Some(schema)),
+            Some((other, _)) => Err(Error::Data(format!(
+                "{}: the columns differ from those of {}; new shards, and one file for many sources, need the same columns in \
+                 all sources",
+                other.path.display(),
+                first.path.display()
+            ))),
         }
-        Ok(first)
     }
 
     /// Counts the records of all shards.
     fn count(&self) -> Result<u64> {
-        let (progress, size) = (Progress::default(), UnitSize { rows: usize::MAX, bytes: usize::MAX });
-        let context = ReadContext { progress: &progress, ..self.context() };
         let rows = |shard: &Shard| match shard.format {
             ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
-            ShardFormat::Parquet | ShardFormat::Arrow => {
-                UnitReader::<RowSource>::new(vec![(0, shard.clone())], size, context).count_rows()
-            }
+            ShardFormat::Parquet | ShardFormat::Arrow => columnar::count(shard),
         };
         self.shards.iter().map(rows).sum()
     }

@@ -33,7 +33,7 @@ pub(crate) struct Plan {
 /// The place of the outputs.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OutputPlace {
-    /// One file or stream, and the compression of TFRecord that its name has.
+    /// One file or stream for all shards, and the compression of TFRecord that its name has.
     One(Destination, Option<Compression>),
     /// A folder.
     Folder(PathBuf),
@@ -43,7 +43,7 @@ impl Plan {
     /// The plan for the destination `dest`.
     ///
     /// # Errors
-    /// [`Error::Usage`] for one file for several shards, an unknown format, or a name that contradicts the options.
+    /// [`Error::Usage`] for one file for new shards, an unknown format, or a name that contradicts the options.
     pub(crate) fn new(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<Self> {
         let by_name = Target::from_path(dest);
         let by_source = match shards.first().map(|shard| shard.format) {
@@ -52,7 +52,7 @@ impl Plan {
         };
         if dest == Path::new("-") {
             let target = options.to.or(by_source).ok_or_else(no_format)?;
-            one_shard(shards, dest, options)?;
+            no_new_shards(dest, options)?;
             return Ok(Self { target, place: OutputPlace::One(Destination::Stream, None) });
         }
         if dest.as_os_str().is_empty() {
@@ -65,7 +65,7 @@ impl Plan {
         let is_folder = dest.is_dir() || dest.to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
         match by_name.filter(|_| !is_folder) {
             Some((target, compression)) => {
-                one_shard(shards, dest, options)?;
+                no_new_shards(dest, options)?;
                 check_name(dest, (target, compression), options)?;
                 Ok(Self { target, place: OutputPlace::One(Destination::File(dest.to_owned()), compression) })
             }
@@ -140,14 +140,12 @@ fn no_format() -> Error {
     )
 }
 
-/// Checks that one file is enough: there is one shard, which is not divided into new ones.
-fn one_shard(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<()> {
-    if shards.len() == 1 && options.reshard.is_none() {
-        return Ok(());
+/// Checks that the output, which is one file, is not cut into new shards.
+fn no_new_shards(dest: &Path, options: &ConvertOptions) -> Result<()> {
+    match options.reshard {
+        None => Ok(()),
+        Some(_) => Err(Error::Usage(format!("{}: one file cannot hold new shards; name a folder", dest.display()))),
     }
-    let why = if options.reshard.is_some() { "new shards".to_owned() } else { format!("{} shards", shards.len()) };
-    let why = format!("{}: one file cannot hold {why}; name a folder", dest.display());
-    Err(if options.to.is_none() { Error::NoFormat(why) } else { Error::Usage(why) })
 }
 
 /// Checks that no two outputs have the same name, and that none exists. Existing outputs may be replaced with `overwrite`,

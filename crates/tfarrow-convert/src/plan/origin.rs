@@ -27,6 +27,15 @@ impl OriginalShard {
         Self { name: get(SHARD).cloned(), compression }
     }
 
+    /// The metadata of an output of these shards: of several, the compression if all have the same one, and no name.
+    pub(crate) fn common<'o>(mut shards: impl Iterator<Item = &'o Self>) -> Self {
+        let Some(first) = shards.next().cloned() else { return Self::default() };
+        shards.fold(first, |common, shard| Self {
+            name: None,
+            compression: common.compression.filter(|compression| shard.compression == Some(*compression)),
+        })
+    }
+
     /// Returns `schema` with this metadata in place of the metadata of the file that it was read from.
     pub(crate) fn add_to(&self, schema: &SchemaRef) -> SchemaRef {
         let mut metadata = schema.metadata().clone();

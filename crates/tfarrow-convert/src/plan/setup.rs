@@ -22,7 +22,7 @@ pub(crate) struct Conversion<'c> {
     pub(crate) plan: &'c Plan,
     /// The properties of each shard.
     pub(crate) sources: Vec<SourceInfo>,
-    /// The output of each shard; empty if the conversion writes new shards.
+    /// The output of each shard, or the one output of all; empty if the conversion writes new shards.
     pub(crate) outputs: Vec<Destination>,
     pub(crate) compression: OutputCompression,
     pub(crate) options: &'c ConvertOptions,
@@ -110,7 +110,8 @@ impl SourceInfo {
     }
 }
 
-/// The output of each shard; empty if the conversion writes new shards. Checks that the outputs can be written.
+/// The output of each shard, or the one output of all; empty if the conversion writes new shards. Checks that the outputs can
+/// be written.
 fn outputs(
     shards: &[Shard],
     sources: &[SourceInfo],

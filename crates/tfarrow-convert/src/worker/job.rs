@@ -6,6 +6,7 @@
 //! ```
 
 use std::{
+    ops::Range,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -16,7 +17,7 @@ use super::{UnitWorker, routes::Route};
 use crate::{
     Error, Progress, Result,
     formats::{FileFormat, LossyChanges, PieceWriter},
-    input::{ReadContext, Unit, UnitContent, UnitReader, UnitSource},
+    input::{ReadContext, Unit, UnitReader, UnitSource},
     journal::{CompletedOutput, Journal},
     output::{
         ClosedOutput, Destination, Output, OutputOptions,
@@ -74,8 +75,8 @@ pub(crate) struct RouteJob<'p, R: Route> {
     outputs: Ordered<Outputs<'p, R::Format>>,
     state: Mutex<JobState>,
     context: ReadContext<'p>,
-    /// For the journal: the number of the shard, and the hash of the shard and its columns.
-    shard: usize,
+    /// For the journal: the numbers of the shards, and the hash of the shards and their columns.
+    shards: Range<usize>,
     source: u64,
 }
 
@@ -88,7 +89,7 @@ struct JobState {
     totals: JobTotals,
 }
 
-struct JobInput<'p, S> {
+struct JobInput<'p, S: UnitSource> {
     reader: UnitReader<'p, S>,
     ended: bool,
 }
@@ -253,13 +254,13 @@ impl<'p, R: Route> RouteJob<'p, R> {
         let format = route.format().clone();
         let outputs = Outputs { journal: None, naming, format, options, open: None, closed: Vec::new() };
         let (outputs, input) = (Ordered::new(outputs), Mutex::new(JobInput { reader, ended: false }));
-        Self { route, input, outputs, state: Mutex::default(), context, shard: 0, source: 0 }
+        Self { route, input, outputs, state: Mutex::default(), context, shards: 0..0, source: 0 }
     }
 
-    /// Records the output in a journal. `shard` is the number of its shard, and `source` the shard's hash.
-    pub(crate) fn with_journal(self, journal: &'p Journal, shard: usize, source: u64) -> Self {
+    /// Records the output in a journal. `shards` are the numbers of its shards, and `source` is their hash.
+    pub(crate) fn with_journal(self, journal: &'p Journal, shards: Range<usize>, source: u64) -> Self {
         self.outputs.with_output(|outputs| outputs.journal = Some(journal));
-        Self { shard, source, ..self }
+        Self { shards, source, ..self }
     }
 
     /// Marks the job as completed by an earlier run. `uncommitted` is its output if it has no name yet.
@@ -281,7 +282,7 @@ impl<'p, R: Route> RouteJob<'p, R> {
         let mut worker = self.route.worker(self.context)?;
         let mut records = 0;
         while let Some(unit) = self.next_unit()? {
-            let mut progress = UnitProgress::new(self.context.progress, unit.bytes, unit.content.rows());
+            let mut progress = UnitProgress::new(self.context.progress, unit.bytes(), unit.rows());
             let (mut ticket, output) = (self.outputs.ticket(unit.number), unit.output);
             worker.convert(unit, &mut progress, &mut |piece| ticket.write((output, piece)))?;
             progress.finish();
@@ -325,7 +326,8 @@ impl<R: Route> Job for RouteJob<'_, R> {
         drop(state);
         self.outputs.with_output(|outputs| {
             outputs.close()?;
-            outputs.record(self.source, &totals, self.context.damage.is_of(self.shard))
+            let is_damaged = self.shards.clone().any(|shard| self.context.damage.is_of(shard));
+            outputs.record(self.source, &totals, is_damaged)
         })?;
         if mode == CommitMode::EachJob { self.commit() } else { Ok(()) }
     }

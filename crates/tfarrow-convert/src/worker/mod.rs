@@ -17,7 +17,7 @@ use tfarrow_codec::{
 use crate::{
     Error, Result,
     formats::{LossyChanges, RowEncoder, RowFormat, WritePiece},
-    input::{ReadContext, RecordBlocks, RowBlock, Unit, parquet_rows},
+    input::{ReadContext, RecordBlocks, RowBlock, Unit, UnitPart, parquet_rows},
     options::BATCH_ROWS,
     progress::UnitProgress,
 };
@@ -141,16 +141,18 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        for mut records in unit.content.0 {
-            let mut rows = 0;
-            while !records.is_empty() {
-                let (batch, rest) = self.decode_batch(unit.shard, &unit.path, records)?;
-                records = rest;
-                rows += batch.num_rows() as u64;
-                self.encoder.encode(&unit.path, batch, write)?;
+        for UnitPart { shard, path, content, .. } in unit.parts {
+            for mut records in content.0 {
+                let mut rows = 0;
+                while !records.is_empty() {
+                    let (batch, rest) = self.decode_batch(shard, &path, records)?;
+                    records = rest;
+                    rows += batch.num_rows() as u64;
+                    self.encoder.encode(&path, batch, write)?;
+                }
+                self.check_sample(&path)?;
+                progress.add(rows);
             }
-            self.check_sample(&unit.path)?;
-            progress.add(rows);
         }
         self.encoder.end_unit(&unit.path, write)
     }
@@ -197,15 +199,17 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        let mut encode = |batch: RecordBatch| {
-            progress.add(batch.num_rows() as u64);
-            self.encoder.encode(&unit.path, batch, write)
-        };
-        match unit.content {
-            RowBlock::RowGroup(shard, file, group) => {
-                parquet_rows::rows(&shard, &file, group..group + 1)?.try_for_each(|batch| encode(batch?))?;
+        for UnitPart { path, content, .. } in unit.parts {
+            let mut encode = |batch: RecordBatch| {
+                progress.add(batch.num_rows() as u64);
+                self.encoder.encode(&path, batch, write)
+            };
+            match content {
+                RowBlock::RowGroup(shard, file, group) => {
+                    parquet_rows::rows(&shard, &file, group..group + 1)?.try_for_each(|batch| encode(batch?))?;
+                }
+                RowBlock::Batch(batch, _) => encode(batch)?,
             }
-            RowBlock::Batch(batch) => encode(batch)?,
         }
         self.encoder.end_unit(&unit.path, write)
     }
@@ -240,16 +244,18 @@ impl UnitWorker for CopyWorker<'_> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, Vec<u8>>,
     ) -> Result<()> {
-        for records in unit.content.0 {
-            let skip = |good: Records, bad: Records, error| {
-                if self.on_error == OnError::Fail {
-                    return Err(Error::codec(&unit.path, error));
-                }
-                Self::copy(&good, progress, write)?;
-                self.context.damage.record(unit.shard, &unit.path, &bad, error)
-            };
-            let rest = records.skip_rejected(|records| records.verify(self.verify_crc), skip)?;
-            Self::copy(&rest, progress, write)?;
+        for UnitPart { shard, path, content, .. } in unit.parts {
+            for records in content.0 {
+                let skip = |good: Records, bad: Records, error| {
+                    if self.on_error == OnError::Fail {
+                        return Err(Error::codec(&path, error));
+                    }
+                    Self::copy(&good, progress, write)?;
+                    self.context.damage.record(shard, &path, &bad, error)
+                };
+                let rest = records.skip_rejected(|records| records.verify(self.verify_crc), skip)?;
+                Self::copy(&rest, progress, write)?;
+            }
         }
         Ok(())
     }
