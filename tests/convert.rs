@@ -253,6 +253,79 @@ fn many_files_are_merged_into_one() {
     assert!(stderr.contains("x.parquet: one file cannot hold new shards; name a folder"), "{stderr}");
 }
 
+/// The columns of the first record.
+fn columns(source: &Path) -> Vec<String> {
+    let line = tfarrow(&["head", "-n", "1", text(source)]).prints();
+    let record: serde_json::Value = serde_json::from_str(line.trim()).unwrap();
+    record.as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn columns_are_chosen_by_names_and_globs() {
+    let folder = tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name);
+    for source in ["testdata/shards/", "all.parquet", "all.arrow"] {
+        let source = if source.starts_with("all") { text(&out(source)).to_owned() } else { source.to_owned() };
+        if !source.starts_with("testdata") {
+            convert(&["testdata/shards/", &source]);
+        }
+        for name in ["one.parquet", "one.arrow", "one.tfrecord"] {
+            convert(&[&source, text(&out(name)), "--columns", "price,c*", "--columns", "label", "--overwrite"]);
+            let expect = ["price", "city", "label"];
+            let sorted = ["city", "label", "price"];
+            assert_eq!(columns(&out(name)), if name.ends_with("tfrecord") { sorted } else { expect }, "{source} {name}");
+            convert(&[&source, text(&out(name)), "--exclude", "{p*,embedding},city", "--overwrite"]);
+            assert!(!columns(&out(name)).contains(&"price".to_owned()));
+            let back = out("back.tfrecord");
+            convert(&[text(&out(name)), text(&back), "--columns", "label", "--overwrite"]);
+            let labels = tfarrow(&["sql", &format!("SELECT sum(label) FROM '{}'", text(&back)), "--format", "csv"]).prints();
+            let expect = tfarrow(&["sql", "SELECT sum(label) FROM 'testdata/shards/'", "--format", "csv"]).prints();
+            assert_eq!(labels, expect, "{source} {name}");
+        }
+    }
+    let fails = |args: &[&str]| tfarrow(&[&["convert", "testdata/shards/", "x.parquet"], args].concat()).ends(2);
+    let stderr = fails(&["--columns", "lable"]);
+    assert!(stderr.contains("there is no column \"lable\" (did you mean \"label\"?); there are \"city\", "), "{stderr}");
+    assert!(fails(&["--columns", "x["]).contains("is not a valid glob"));
+    assert!(fails(&["--columns", "label", "--exclude", "*"]).contains("no column is left"));
+    assert!(fails(&["--columns", "label", "--exact"]).contains("cannot be used with '--exact'"));
+    let stderr = tfarrow(&["convert", text(&out("all.parquet")), "x.arrow", "--exclude", "zzz"]).ends(2);
+    assert!(stderr.contains("all.parquet: there is no column \"zzz\"; there are "), "{stderr}");
+}
+
+/// A feature of two kinds is an error only if it is converted.
+#[test]
+fn features_of_two_kinds_can_be_left_out() {
+    let folder = tempdir().unwrap();
+    let out = folder.path().join("a.parquet");
+    let stderr = tfarrow(&["convert", "testdata/mixed_kinds/", text(&out), "--columns", "x"]).fails();
+    assert!(stderr.contains("feature \"x\" has two kinds: ") && !out.exists(), "{stderr}");
+    convert(&["testdata/mixed_kinds/", text(&out), "--exclude", "x"]);
+    assert!(!columns(&out).is_empty() && !columns(&out).contains(&"x".to_owned()));
+    convert(&["testdata/mixed_kinds/", text(&out), "--columns", "x", "--on-conflict", "split", "--overwrite"]);
+    let back = folder.path().join("back.tfrecord");
+    convert(&[text(&out), text(&back)]);
+    assert_eq!(columns(&back), ["x"]);
+}
+
+#[test]
+fn feature_lists_are_chosen_by_the_names_of_their_columns() {
+    let folder = tempdir().unwrap();
+    let (all, some) = (folder.path().join("all.parquet"), folder.path().join("some.tfrecord"));
+    convert(&["testdata/sequence.tfrecord", text(&all)]);
+    for source in ["testdata/sequence.tfrecord", text(&all)] {
+        let take = |name| convert(&[source, text(&some), "--columns", name, "--overwrite"]);
+        take("token");
+        assert_eq!(columns(&some), ["token"]);
+        let steps = tfarrow(&["head", "-n", "1", text(&some)]).prints();
+        take("feature_lists/shared");
+        assert_eq!(tfarrow(&["head", "-n", "1", text(&some)]).prints(), "{\"shared\":[[1],[2,3]]}\n", "{steps}");
+        // The column of the context feature has this name.
+        take("shared");
+        assert_eq!(tfarrow(&["head", "-n", "1", text(&some)]).prints(), "{\"shared\":[\"context\"]}\n");
+    }
+}
+
 #[test]
 fn convert_reads_standard_input_and_writes_standard_output() {
     let bytes = std::fs::read(path("testdata/compressed/gzip-00001-of-00003.tfrecord.gz")).unwrap();

@@ -278,7 +278,7 @@ pub fn role_of(field: &Field) -> Option<Role> {
 }
 
 /// Returns the name of the feature of a field: that of its metadata, or else its own.
-fn feature_of(field: &Field) -> &str {
+pub fn feature_of(field: &Field) -> &str {
     field.metadata().get(FEATURE).unwrap_or(field.name())
 }
 

@@ -72,6 +72,15 @@ pub enum Error {
     NoQuarantine,
     /// The options are invalid, or do not fit the sources. Contains the message.
     Usage(String),
+    /// Names of columns or features do not fit the data set.
+    Selection {
+        /// The file whose columns they do not fit; `None` for inferred columns and those of the options.
+        path: Option<PathBuf>,
+        /// The name, and the names that there are.
+        message: String,
+        /// Whether the columns were inferred from a sample, so that all records may have others.
+        sampled: bool,
+    },
     /// A record does not fit the schema that was inferred from a sample.
     NotSampled {
         /// The file.
@@ -119,6 +128,7 @@ impl Error {
             | Self::NoFormat(_)
             | Self::NoColumns
             | Self::NoQuarantine
+            | Self::Selection { .. }
             | Self::Usage(_) => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::MixedRecords(_)),
             Self::Parquet { .. }
@@ -145,12 +155,13 @@ impl Error {
             Self::NoFormat(_) => vec![Remedy::StateFormat],
             Self::NoColumns => vec![Remedy::ReadAs(RecordType::Raw), Remedy::WriteArrow],
             Self::NoQuarantine => vec![Remedy::SkipErrors],
-            Self::NotSampled { .. } => vec![Remedy::SampleAll],
+            Self::NotSampled { .. } | Self::Selection { sampled: true, .. } => vec![Remedy::SampleAll],
             Self::Incomparable(Incomparable::Names) => {
                 vec![Remedy::RaiseLimit(Limit::Columns), Remedy::RaiseLimit(Limit::NameBytes)]
             }
             Self::Parquet { .. }
             | Self::Arrow { .. }
+            | Self::Selection { sampled: false, .. }
             | Self::Usage(_)
             | Self::Incomparable(Incomparable::Left(_) | Incomparable::Right(_))
             | Self::Data(_)
@@ -159,10 +170,10 @@ impl Error {
         }
     }
 
-    /// Returns whether the schema may be wrong: a record does not fit it, or an existing output has other bytes.
+    /// Returns whether the schema may be wrong: a record or a name does not fit it, or an existing output has other bytes.
     pub(crate) fn is_misfit(&self) -> bool {
         match self {
-            Self::Data(_) | Self::NotSampled { .. } | Self::Differs { .. } => true,
+            Self::Data(_) | Self::NotSampled { .. } | Self::Selection { .. } | Self::Differs { .. } => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::Codec(e) if e.category() == Category::Data),
             _ => false,
         }
@@ -231,6 +242,8 @@ impl fmt::Display for Error {
                            same options";
                 write!(f, "{}: {why}", folder.display())
             }
+            Self::Selection { path: Some(path), message, .. } => write!(f, "{}: {message}", path.display()),
+            Self::Selection { path: None, message, .. } => f.write_str(message),
             Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
             Self::NoQuarantine => f.write_str("a quarantine requires that damage is skipped"),
             Self::NotSampled { path, what } => write!(f, "{}: {what}: it is not in the sample", path.display()),
@@ -284,6 +297,7 @@ impl std::error::Error for Error {
             | Self::NoFormat(_)
             | Self::NoColumns
             | Self::NoQuarantine
+            | Self::Selection { .. }
             | Self::Usage(_)
             | Self::NotSampled { .. }
             | Self::Incomparable(_)

@@ -21,6 +21,7 @@
 //! | `damage` | the report of skipped records, and their quarantine |
 //! | `checksums` | checksums of Parquet and Arrow files |
 //! | `schema` | schemas in files and as JSON |
+//! | `selection`, `names` | the columns that a conversion takes; names and globs of columns and features |
 //!
 //! The modules have no import cycles.
 //!
@@ -39,12 +40,14 @@ mod error;
 mod formats;
 mod input;
 mod journal;
+mod names;
 mod options;
 mod output;
 mod plan;
 mod progress;
 mod repair;
 mod schema;
+mod selection;
 mod verify;
 mod worker;
 

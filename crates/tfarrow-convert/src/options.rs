@@ -124,6 +124,11 @@ pub struct ConvertOptions {
     pub jobs: usize,
     /// The columns. By default they are inferred.
     pub schema: Option<SchemaRef>,
+    /// The names of the columns to convert, in the order of the outputs. A name is that of a column or of its feature, or a
+    /// glob. By default all columns.
+    pub columns: Vec<String>,
+    /// The names of columns that are not converted, as `columns` has them.
+    pub exclude: Vec<String>,
     /// The records that columns are inferred from. By default all.
     pub sample: Sample,
     /// The size of new shards. By default each shard has one output.
@@ -164,6 +169,8 @@ impl Default for ConvertOptions {
             compression: None,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             schema: None,
+            columns: Vec::new(),
+            exclude: Vec::new(),
             sample: Sample::All,
             reshard: None,
             record_type: None,

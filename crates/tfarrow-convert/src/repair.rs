@@ -30,6 +30,8 @@ pub fn repair<S: AsRef<OsStr>>(
         to: Some(Target::TfRecord),
         compression: Some(OutputCompression::Original),
         read: ReadOptions { on_error: OnError::Skip, ..options.read },
+        columns: Vec::new(),
+        exclude: Vec::new(),
         ..options.clone()
     };
     convert_resolved(found, dest, &options, progress)

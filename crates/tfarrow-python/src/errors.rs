@@ -112,7 +112,7 @@ impl Finding {
             E::Parquet { path, .. } | E::Arrow { path, .. } => ("CorruptError", file(path)),
             E::NotSampled { path, .. } => ("DataError", file(path)),
             E::SourceChanged { path, .. } => ("IoError", file(path)),
-            E::Columns { path, .. } => ("UsageError", path.as_deref().and_then(file)),
+            E::Columns { path, .. } | E::Selection { path, .. } => ("UsageError", path.as_deref().and_then(file)),
             E::NotASchema { path, .. } => ("UsageError", file(path)),
             E::Incomparable(_) | E::Data(_) => ("DataError", None),
             E::NoFormat(_) | E::NoColumns | E::NoQuarantine | E::Usage(_) => ("UsageError", None),

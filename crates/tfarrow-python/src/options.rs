@@ -110,6 +110,14 @@ pub(crate) fn named<T: NamedValue>(py: Python<'_>, option: &str, name: &str) -> 
     parse_name(name).map_err(|e| usage(py, &format!("{option}: {e}")))
 }
 
+/// The names of columns or features, and globs of them: a list, or one name.
+pub(crate) fn names(option: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(vec![value.extract()?]);
+    }
+    value.extract().map_err(|_| usage(value.py(), &format!("{option}: expected a list of names")))
+}
+
 /// The type of the records; `None` for `auto`.
 pub(crate) fn record_type(py: Python<'_>, name: &str) -> PyResult<Option<RecordType>> {
     if name == "auto" { Ok(None) } else { named(py, "record_type", name).map(Some) }

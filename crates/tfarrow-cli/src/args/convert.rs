@@ -10,7 +10,7 @@ use tfarrow_dataset::Sample;
 use super::{
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
     reading::{DamageArgs, Reading},
-    values::{named, size},
+    values::{NameList, named, names, size},
 };
 
 /// Arguments of `convert`.
@@ -26,6 +26,8 @@ Examples:
   tfarrow convert parquet/ back/ --to tfrecord
   tfarrow convert a.tfrecord.gz a.parquet --layout list
   tfarrow convert shards/ all.parquet
+  tfarrow convert shards/ labels.parquet --columns label,image/filename
+  tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
 pub(crate) struct Convert {
     /// Files, folders, globs, or - for standard input
@@ -48,6 +50,12 @@ pub(crate) struct Convert {
     /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
     #[arg(long, value_name = "FILE", conflicts_with = "layout", help_heading = COLUMNS)]
     pub(crate) schema: Option<PathBuf>,
+    /// Convert only these columns, in this order: names, or globs such as 'image/*' (repeatable)
+    #[arg(long, value_name = "NAME[,..]", value_parser = names, conflicts_with = "exact", help_heading = COLUMNS)]
+    pub(crate) columns: Vec<NameList>,
+    /// Leave out these columns: names or globs (repeatable)
+    #[arg(long, value_name = "NAME[,..]", value_parser = names, conflicts_with = "exact", help_heading = COLUMNS)]
+    pub(crate) exclude: Vec<NameList>,
     /// Infer the columns from a sample instead of all records
     #[arg(long, value_name = "N|all", value_parser = Sample::from_str, conflicts_with = "schema", help_heading = COLUMNS)]
     pub(crate) sample: Option<Sample>,

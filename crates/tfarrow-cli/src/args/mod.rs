@@ -31,6 +31,7 @@ pub(crate) use self::{
     sql::{Format, Sql},
     stats::{Stats, StatsFormat},
     validate::{Expectations, Validate, ValidateFormat},
+    values::NameList,
     verify::{FaultFormat, Verify},
 };
 

@@ -42,6 +42,35 @@ pub(super) fn limit(text: &str) -> Result<(Limit, usize), String> {
     Ok((limit, usize::try_from(size(value.trim())?).unwrap_or(usize::MAX)))
 }
 
+/// Names of columns or features, and globs of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameList(Vec<String>);
+
+impl NameList {
+    /// The names of all lists.
+    pub(crate) fn join(lists: &[Self]) -> Vec<String> {
+        lists.iter().flat_map(|list| &list.0).cloned().collect()
+    }
+}
+
+/// Names that are separated by commas. A comma in the braces of a glob separates none.
+pub(super) fn names(text: &str) -> Result<NameList, String> {
+    let mut depth = 0usize;
+    let is_end = |c: char| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    let names: Vec<_> = text.split(is_end).map(str::to_owned).collect();
+    if names.iter().any(String::is_empty) {
+        return Err("expected names that are separated by commas".to_owned());
+    }
+    Ok(NameList(names))
+}
+
 pub(super) fn option(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as layout=list")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -77,6 +106,17 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_separated_by_commas_outside_of_braces() {
+        let check = |text, expect: &[&str]| {
+            assert_eq!(names(text), Ok(NameList(expect.iter().map(ToString::to_string).collect())));
+        };
+        check("a", &["a"]);
+        check("a b,image/{x,y},c", &["a b", "image/{x,y}", "c"]);
+        check("}a,b", &["}a", "b"]);
+        assert!(names("").is_err() && names("a,").is_err() && names(",a").is_err());
+    }
 
     #[test]
     fn sizes_have_units() {

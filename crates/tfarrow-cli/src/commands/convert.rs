@@ -11,7 +11,7 @@ use anyhow::Result;
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
 
 use crate::{
-    args::Convert,
+    args::{Convert, NameList},
     error::{FOUND, SUCCESS, USAGE, Usage},
     interrupt::{self, on_interrupt},
     output::{plural, size},
@@ -84,6 +84,8 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         compression: args.compression,
         jobs: args.jobs.map_or(defaults.jobs, usize::from),
         schema: args.schema.as_deref().map(read_schema).transpose()?,
+        columns: NameList::join(&args.columns),
+        exclude: NameList::join(&args.exclude),
         sample: args.sample.unwrap_or(defaults.sample),
         reshard: shards.or(args.shard_size.map(Reshard::Bytes)),
         record_type: args.reading.record_type,

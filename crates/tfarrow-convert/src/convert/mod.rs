@@ -24,6 +24,7 @@ use crate::{
     journal::Journal,
     output::Destination,
     plan::{self, OutputPlace, Plan, fingerprint::fingerprint, setup::Conversion},
+    selection::ColumnSelection,
     worker::job::JobTotals,
 };
 
@@ -95,9 +96,10 @@ pub(crate) fn convert_resolved(
     shards.iter_mut().filter(|shard| shard.is_remote()).try_for_each(Shard::spool_columnar)?;
     one_kind(&shards)?;
     check_options(&shards, options)?;
+    let selects = ColumnSelection::of(options)?.is_some();
     let plan = Plan::new(&shards, dest, options)?;
     read_heads(&mut shards)?;
-    if plan.target != Target::TfRecord && options.record_type != Some(RecordType::Raw) {
+    if (plan.target != Target::TfRecord || selects) && options.record_type != Some(RecordType::Raw) {
         check_one_payload(&shards)?;
     }
     let compression = plan.compression(options)?;
@@ -193,6 +195,12 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
     if options.exact && options.verify_crc != VerifyCrc::Always {
         return Err(Error::Usage("the option exact requires that the CRC of every record is verified".to_owned()));
     }
+    if options.exact && !(options.columns.is_empty() && options.exclude.is_empty()) {
+        return Err(Error::Usage(
+            "the option exact stores the encoding of complete records, and needs all columns: omit it, or the choice of columns"
+                .to_owned(),
+        ));
+    }
     if options.quarantine.is_some() && options.read.on_error == OnError::Fail {
         return Err(Error::NoQuarantine);
     }
@@ -208,10 +216,10 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
 
 /// Infers the columns if there are none, and converts.
 fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
-    let Conversion { shards, plan, options, progress, .. } = conversion;
+    let Conversion { shards, options, progress, .. } = conversion;
     let bytes_in = shards.iter().map(|shard| shard.size).sum();
     progress.restart(bytes_in);
-    let infers = conversion.reads_tfrecord() && plan.target != Target::TfRecord && options.schema.is_none();
+    let infers = conversion.decodes() && options.schema.is_none();
     let (totals, inferred) = match infers {
         true => infer_and_convert(conversion, bytes_in).map(|(totals, inferred)| (totals, Some(inferred)))?,
         false => (conversion.convert(None)?, None),

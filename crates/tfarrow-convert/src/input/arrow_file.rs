@@ -19,8 +19,8 @@ use tfarrow_dataset::Shard;
 use super::guarded::{guarded, until_error};
 use crate::{Error, Result, checksums::BatchVerifier};
 
-/// The batches of an Arrow file, with these columns or with all. Checksums are verified only if all columns are read: a
-/// checksum covers all columns of a batch.
+/// The batches of an Arrow file, with these columns, whose indices are in ascending order, or with all. Checksums are verified
+/// unless no column is read.
 ///
 /// # Errors
 /// A file that cannot be read, or whose footer is corrupt. Corrupt batches are errors of the iterator.
@@ -29,9 +29,9 @@ pub(crate) fn arrow_batches(
     columns: Option<Vec<usize>>,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let path = shard.path.clone();
-    let reads_all = columns.is_none();
+    let reads_values = columns.as_ref().is_none_or(|columns| !columns.is_empty());
     let (mut reader, verifier) = arrow_reader(&path, shard.local_path(), columns)?;
-    let mut verifier = verifier.filter(|_| reads_all);
+    let mut verifier = verifier.filter(|_| reads_values);
     let mut rows = 0;
     Ok(until_error(move || {
         verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(&path, rows))?;

@@ -30,10 +30,19 @@ pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 /// # Errors
 /// A file that cannot be opened, or whose footer is corrupt. Corrupt rows are errors of the iterator.
 pub fn rows(shard: &Shard) -> Result<Batches> {
+    rows_of(shard, None)
+}
+
+/// Reads the rows of a Parquet or Arrow file, as [`rows`] does, with the columns of these indices, which are in ascending order,
+/// or with all columns.
+///
+/// # Errors
+/// As [`rows`].
+pub(crate) fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> {
     if shard.format != ShardFormat::Parquet {
-        return Ok(Box::new(arrow_batches(shard, None)?));
+        return Ok(Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?));
     }
-    let file = ParquetFile::open(&shard.path, shard.local_path())?;
+    let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
     let groups = 0..file.groups().len();
     Ok(Box::new(parquet_rows::rows(shard, &file, groups)?))
 }

@@ -114,16 +114,25 @@ impl UnitContent for RowBlock {
     }
 }
 
+/// How the rows of Parquet and Arrow files are read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowOptions {
+    /// Whether a unit can end after any row.
+    pub(crate) splits: bool,
+    /// The indices of the columns that are read, in ascending order; `None` for all columns.
+    pub(crate) columns: Option<Arc<[usize]>>,
+}
+
 /// An open shard that is read unit by unit.
 pub(crate) trait UnitSource: Sized + Send {
     /// The content of its units.
     type Content: UnitContent;
 
-    /// Opens a shard. With `splits`, a unit can end after any row.
+    /// Opens a shard.
     ///
     /// # Errors
     /// A shard that cannot be opened or read.
-    fn open(shard: &Shard, splits: bool, options: &ReadOptions) -> Result<Self>;
+    fn open(shard: &Shard, rows: &RowOptions, options: &ReadOptions) -> Result<Self>;
 
     /// The content of the next unit, of at most `size`; `None` at the end. Calls `on_lost` with the lost bytes before it.
     ///
@@ -145,7 +154,7 @@ pub(crate) struct RecordSource {
 impl UnitSource for RecordSource {
     type Content = RecordBlocks;
 
-    fn open(shard: &Shard, _splits: bool, options: &ReadOptions) -> Result<Self> {
+    fn open(shard: &Shard, _rows: &RowOptions, options: &ReadOptions) -> Result<Self> {
         Ok(Self { reader: ShardReader::open(shard, options)?, pending: None })
     }
 
@@ -196,11 +205,12 @@ pub(crate) enum RowSource {
 impl UnitSource for RowSource {
     type Content = RowBlock;
 
-    fn open(shard: &Shard, splits: bool, _options: &ReadOptions) -> Result<Self> {
-        if shard.format != ShardFormat::Parquet || splits {
-            return Ok(Self::Batches { batches: columnar::rows(shard)?, pending: None });
+    fn open(shard: &Shard, rows: &RowOptions, _options: &ReadOptions) -> Result<Self> {
+        let columns = rows.columns.clone();
+        if shard.format != ShardFormat::Parquet || rows.splits {
+            return Ok(Self::Batches { batches: columnar::rows_of(shard, columns)?, pending: None });
         }
-        let file = ParquetFile::open(&shard.path, shard.local_path())?;
+        let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
         let groups = 0..file.groups().len();
         Ok(Self::RowGroups { shard: shard.clone(), file, groups })
     }
@@ -300,6 +310,7 @@ pub(crate) struct UnitReader<'p, S: UnitSource> {
     /// A part that did not fit in the last unit.
     pending: Option<UnitPart<S::Content>>,
     size: UnitSize,
+    rows: RowOptions,
     reshard: Option<ReshardState>,
     /// The number of the next unit.
     number: u64,
@@ -308,11 +319,19 @@ pub(crate) struct UnitReader<'p, S: UnitSource> {
 
 impl<'p, S: UnitSource> UnitReader<'p, S> {
     pub(crate) fn new(shards: Vec<(usize, Shard)>, size: UnitSize, context: ReadContext<'p>) -> Self {
-        Self { shards: shards.into(), open: None, pending: None, size, reshard: None, number: 0, context }
+        let rows = RowOptions::default();
+        Self { shards: shards.into(), open: None, pending: None, size, rows, reshard: None, number: 0, context }
+    }
+
+    /// Reads only the columns with these indices of Parquet and Arrow files. The indices are in ascending order.
+    pub(crate) fn with_columns(mut self, columns: Option<Arc<[usize]>>) -> Self {
+        self.rows.columns = columns;
+        self
     }
 
     /// Distributes the records of all shards to new shards. `records` is the number of records in all of them.
     pub(crate) fn with_reshard(mut self, reshard: Reshard, records: u64) -> Self {
+        self.rows.splits = true;
         self.reshard = Some(ReshardState { reshard, records, output: 0, before: 0, rows: 0, bytes: 0 });
         self
     }
@@ -354,7 +373,7 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
             }
             if self.open.is_none() {
                 let Some((number, shard)) = self.shards.pop_front() else { return Ok(None) };
-                self.open = Some(OpenShard::new(number, &shard, self.reshard.is_some(), &self.context.options)?);
+                self.open = Some(OpenShard::new(number, &shard, &self.rows, &self.context.options)?);
             }
             let Some(open) = &mut self.open else { continue };
             let content = open.next(size, self.context.damage)?;
@@ -389,12 +408,12 @@ struct OpenShard<S> {
 struct FileVersion(u64, Option<SystemTime>);
 
 impl<S: UnitSource> OpenShard<S> {
-    fn new(number: usize, shard: &Shard, splits: bool, options: &ReadOptions) -> Result<Self> {
+    fn new(number: usize, shard: &Shard, rows: &RowOptions, options: &ReadOptions) -> Result<Self> {
         let may_grow = options.partial_tail == PartialTail::Ignore;
         let is_fixed = !may_grow && !shard.is_stream() && !shard.is_remote();
         let local = shard.local_path().to_owned();
         let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;
-        let source = S::open(shard, splits, options)?;
+        let source = S::open(shard, rows, options)?;
         Ok(Self { number, path: Arc::new(shard.path.clone()), local, version, counted: 0, len: shard.size, source })
     }
 

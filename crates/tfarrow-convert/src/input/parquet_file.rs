@@ -18,6 +18,8 @@ pub(crate) struct ParquetFile {
     pub(crate) metadata: ArrowReaderMetadata,
     /// Verifies the row groups; `None` if the file has no checksums.
     pub(crate) verifier: Option<Arc<RowGroupVerifier>>,
+    /// The indices of the columns that are read, in ascending order; `None` for all columns.
+    pub(crate) columns: Option<Arc<[usize]>>,
 }
 
 impl ParquetFile {
@@ -38,8 +40,13 @@ impl ParquetFile {
             }
             let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
             let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(parquet)?;
-            Ok(Self { metadata, verifier })
+            Ok(Self { metadata, verifier, columns: None })
         })
+    }
+
+    /// Reads only the columns with these indices, which are in ascending order.
+    pub(crate) fn with_columns(self, columns: Option<Arc<[usize]>>) -> Self {
+        Self { columns, ..self }
     }
 
     /// The metadata of the row groups.

@@ -62,17 +62,22 @@ struct RowGroupReader {
     schema: SchemaRef,
     /// Reads the columns without a reader in `lists`. If there are none, it yields the number of rows of each batch.
     others: ParquetRecordBatchReader,
-    /// The reader of each column of `schema` that is a list of numbers.
+    /// The reader of each column of `schema`, the wanted columns, that is a list of numbers.
     lists: Vec<Option<Box<dyn ListReader>>>,
 }
 
 impl RowGroupReader {
     fn open(file: &Arc<File>, parquet: &ParquetFile, group: usize, path: &Path) -> Result<Self> {
-        let ParquetFile { metadata, verifier } = parquet;
+        let ParquetFile { metadata, verifier, columns } = parquet;
         verifier.iter().try_for_each(|verifier| verifier.verify(path, file, parquet.groups(), group))?;
         let lists = parquet_lists::readers(file, metadata, group).map_err(|e| Error::parquet(path, e))?;
-        let others = lists.iter().enumerate().filter(|(_, list)| list.is_none()).map(|(column, _)| column);
-        let others = ProjectionMask::roots(metadata.parquet_schema(), others);
+        let is_wanted = |column: &usize| columns.as_ref().is_none_or(|columns| columns.binary_search(column).is_ok());
+        let wanted: Vec<_> = (0..lists.len()).filter(is_wanted).collect();
+        let others = lists.iter().enumerate().filter(|(column, list)| list.is_none() && is_wanted(column));
+        let others = ProjectionMask::roots(metadata.parquet_schema(), others.map(|(column, _)| column));
+        let lists =
+            lists.into_iter().enumerate().filter(|(column, _)| is_wanted(column)).map(|(_, list)| list).collect();
+        let schema = Arc::new(metadata.schema().project(&wanted).map_err(|e| Error::arrow(path, e))?);
         let row_group = metadata.metadata().row_group(group);
         let row_bytes = row_group.total_byte_size() / row_group.num_rows().max(1);
         let max_rows = (BATCH_CELLS / row_group.num_columns().max(1)).clamp(1, BATCH_ROWS);
@@ -86,7 +91,7 @@ impl RowGroupReader {
             .with_batch_size(rows)
             .build()
             .map_err(|e| Error::parquet(path, e))?;
-        Ok(Self { path: path.into(), schema: Arc::clone(metadata.schema()), others, lists })
+        Ok(Self { path: path.into(), schema, others, lists })
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {

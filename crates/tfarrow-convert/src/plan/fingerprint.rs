@@ -15,6 +15,8 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         layout,
         compression,
         schema,
+        columns,
+        exclude,
         sample,
         reshard,
         record_type,
@@ -44,6 +46,8 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         "layout": layout.name(),
         "compression": compression.map(|compression| compression.name()),
         "schema": schema,
+        "columns": columns,
+        "exclude": exclude,
         "sample": sample_value(*sample),
         "recut": reshard.map(reshard_value),
         "record_type": record_type.map(|record_type| record_type.name()),
@@ -90,6 +94,8 @@ mod tests {
         let options = ConvertOptions {
             layout: Layout::List,
             compression: Some(OutputCompression::Zstd),
+            columns: vec!["b".to_owned()],
+            exclude: vec!["a/*".to_owned()],
             sample: Sample::Records(7),
             reshard: Some(Reshard::Bytes(1 << 20)),
             record_type: Some(RecordType::SequenceExample),
@@ -103,7 +109,8 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         let expected = format!(
             concat!(
-                r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","schema":null,"sample":7,"#,
+                r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","schema":null,"#,
+                r#""columns":["b"],"exclude":["a/*"],"sample":7,"#,
                 r#""recut":{{"bytes":1048576}},"record_type":"sequence-example","lossy":false,"#,
                 r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","partial_tail":"ignore""#
             ),

@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use tfarrow_codec::{
-    EncoderBuilder, RecordType,
-    schema::{record_type_of, with_record_type},
+    EncoderBuilder, OnConflict, RecordType,
+    schema::{feature_of, record_type_of, role_of, with_record_type},
 };
 use tfarrow_dataset::{CompleteFile, Inferred, ReadOptions, Shard, ShardFormat, count, file_names};
 
@@ -43,6 +43,8 @@ struct JobSpec<'c> {
     reshard: Option<(Reshard, u64)>,
     /// The columns of the outputs, with the metadata of the files.
     schema: SchemaRef,
+    /// The columns that are read of Parquet or Arrow sources; `None` for all.
+    columns: Option<ReadColumns>,
     compression: OutputCompression,
     naming: Naming,
     overwrite: bool,
@@ -50,6 +52,25 @@ struct JobSpec<'c> {
     journal: Option<(&'c Journal, Range<usize>, u64)>,
     /// The output that an interrupted run completed, and its file if it has no name yet.
     completed: Option<(CompletedOutput, Option<ClosedOutput>)>,
+}
+
+/// The columns that are read of Parquet or Arrow sources.
+#[derive(Clone, Debug)]
+struct ReadColumns {
+    /// Their indices, in ascending order.
+    indices: Arc<[usize]>,
+    /// For each column of the output, its place among them.
+    order: Arc<[usize]>,
+}
+
+impl ReadColumns {
+    /// The columns with these indices, in the order of the output.
+    fn new(selected: &[usize]) -> Self {
+        let mut indices = selected.to_vec();
+        indices.sort_unstable();
+        let order = selected.iter().filter_map(|index| indices.binary_search(index).ok()).collect();
+        Self { indices: indices.into(), order }
+    }
 }
 
 impl<'c> Conversion<'c> {
@@ -70,12 +91,13 @@ impl<'c> Conversion<'c> {
                 Ok(vec![self.job(decoding.as_ref(), self.reshard_spec(reshard, decoding.as_ref(), inferred)?)?])
             }
             None => {
-                let columns = decoding.as_ref().map(DecodeConfig::columns);
                 let job = |(shards, output): (Range<usize>, &Destination)| {
                     let original = self.original(shards.clone());
-                    let columns = columns.as_ref().map_or_else(|| self.one_schema(shards.clone()), |own| Ok(Some(own)))?;
-                    let (schema, compression) = (file_schema(columns, &original), original.resolve(self.compression));
-                    self.job(decoding.as_ref(), self.output_spec(shards, (schema, compression), output)?)
+                    let (schema, columns) = self.columns(decoding.as_ref(), shards.clone())?;
+                    let schema = file_schema(schema.as_ref(), &original);
+                    let compression = original.resolve(self.compression);
+                    let spec = self.output_spec(shards, (schema, compression), output)?;
+                    self.job(decoding.as_ref(), JobSpec { columns, ..spec })
                 };
                 self.shards_of_outputs().zip(&self.outputs).map(job).collect()
             }
@@ -94,17 +116,52 @@ impl<'c> Conversion<'c> {
         OriginalShard::common(self.sources.get(shards).unwrap_or_default().iter().map(|source| &source.original))
     }
 
+    /// The columns of the outputs of these shards, and those that are read of Parquet or Arrow sources. Copied frames have none.
+    fn columns(
+        &self,
+        decoding: Option<&DecodeConfig>,
+        shards: Range<usize>,
+    ) -> Result<(Option<SchemaRef>, Option<ReadColumns>)> {
+        if let Some(decoding) = decoding {
+            return Ok((Some(decoding.columns()), None));
+        }
+        let path = self.shards.get(shards.start).map(|shard| shard.path.as_path());
+        let Some(schema) = self.one_schema(shards)? else { return Ok((None, None)) };
+        let Some(selected) = self.select(schema, path, false)? else { return Ok((Some(Arc::clone(schema)), None)) };
+        Ok((Some(project(schema, &selected)?), Some(ReadColumns::new(&selected))))
+    }
+
+    /// The indices of the selected columns of `schema`; `None` if all columns are converted. Errors have the path `path`, and
+    /// whether the columns are `sampled`.
+    fn select(&self, schema: &SchemaRef, path: Option<&Path>, sampled: bool) -> Result<Option<Vec<usize>>> {
+        let selected = self.selection.as_ref().map(|selection| selection.select(schema)).transpose();
+        selected.map_err(|message| Error::Selection { path: path.map(Path::to_owned), message, sampled })
+    }
+
+    /// The inferred columns. A feature of more than one kind has a column for each where columns are selected, because it may
+    /// not be among them.
+    fn inferred_schema(&self, inferred: &Inferred) -> Result<SchemaRef> {
+        let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
+        let on_conflict = if self.selection.is_some() { OnConflict::Split } else { *on_conflict };
+        Ok(inferred.schema_with(*layout, *record_type, on_conflict)?)
+    }
+
+    /// Checks that no feature of these columns has more than one kind, if that is an error.
+    fn check_conflicts(&self, inferred: &Inferred, columns: &SchemaRef) -> Result<()> {
+        let ConvertOptions { record_type, on_conflict: OnConflict::Fail, .. } = self.options else { return Ok(()) };
+        let is_of = |field: &Field, role, feature: &str| role_of(field) == Some(role) && feature_of(field) == feature;
+        let is_wanted = |role, feature: &str| columns.fields().iter().any(|field| is_of(field, role, feature));
+        Ok(inferred.check_kinds(*record_type, &is_wanted)?)
+    }
+
     /// How TFRecord is decoded; `None` if frames are copied, or if the sources are Parquet or Arrow.
     fn decode_config(&self, inferred: Option<&Inferred>) -> Result<Option<DecodeConfig>> {
-        if !self.reads_tfrecord() || self.plan.target == Target::TfRecord {
+        if !self.decodes() {
             return Ok(None);
         }
         let schema = match (&self.options.schema, inferred) {
             (Some(schema), _) => with_type(schema, self.options.record_type),
-            (None, Some(inferred)) => {
-                let ConvertOptions { layout, record_type, on_conflict, .. } = self.options;
-                inferred.schema_with(*layout, *record_type, *on_conflict)?
-            }
+            (None, Some(inferred)) => self.inferred_schema(inferred)?,
             (None, None) => {
                 debug_assert!(false, "columns are inferred if they are not given");
                 return Err(Error::Usage("internal error: no columns to decode TFRecord to".to_owned()));
@@ -115,7 +172,23 @@ impl<'c> Conversion<'c> {
         // The column of raw records contains their bytes, so that it needs no exact form.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
         let ReadOptions { on_error, limits, .. } = self.options.read;
-        Ok(Some(DecodeConfig { schema, exact, verify_crc: self.options.verify_crc, on_error, limits, sampled, strict }))
+        let projection = self.select(&schema, None, sampled)?;
+        let projected = projection.as_ref().map_or_else(|| Ok(Arc::clone(&schema)), |wanted| project(&schema, wanted))?;
+        if let Some(inferred) = inferred.filter(|_| projection.is_some()) {
+            self.check_conflicts(inferred, &projected)?;
+        }
+        Ok(Some(DecodeConfig {
+            schema,
+            projection,
+            projected,
+            selection: self.selection.clone(),
+            exact,
+            verify_crc: self.options.verify_crc,
+            on_error,
+            limits,
+            sampled,
+            strict,
+        }))
     }
 
     /// A job of the route from the format of the sources to the format of the outputs.
@@ -129,12 +202,12 @@ impl<'c> Conversion<'c> {
             Target::Arrow => self.job_of_rows(decoding, ArrowFileFormat { schema, compression }, spec),
             Target::TfRecord => {
                 let format = TfRecordFileFormat { compression: compression_of(compression) };
-                if self.reads_tfrecord() {
+                if self.reads_tfrecord() && decoding.is_none() {
                     let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
                     return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
                 }
                 let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(), schema };
-                self.job_of_rows(None, format, spec)
+                self.job_of_rows(decoding, format, spec)
             }
         }
     }
@@ -156,13 +229,17 @@ impl<'c> Conversion<'c> {
         }
         Ok(match decoding {
             Some(decoding) => self.job_of_route(Decode { decoding: decoding.clone(), format }, spec),
-            None => self.job_of_route(Reencode { format }, spec),
+            None => {
+                let order = spec.columns.as_ref().map(|columns| Arc::clone(&columns.order));
+                self.job_of_route(Reencode { format, order }, spec)
+            }
         })
     }
 
     fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Box<dyn Job + '_> {
-        let JobSpec { shards, reshard, naming, overwrite, journal, completed, .. } = spec;
+        let JobSpec { shards, reshard, columns, naming, overwrite, journal, completed, .. } = spec;
         let reader = UnitReader::new(shards, self.unit_size(), self.context());
+        let reader = reader.with_columns(columns.map(|columns| columns.indices));
         let reader = match reshard {
             Some((reshard, records)) => reader.with_reshard(reshard, records),
             None => reader,
@@ -219,6 +296,7 @@ impl<'c> Conversion<'c> {
             shards: shards.clone().zip(sources.iter().cloned()).collect(),
             reshard: None,
             schema,
+            columns: None,
             compression,
             naming: Naming::One(output.clone()),
             overwrite,
@@ -237,10 +315,7 @@ impl<'c> Conversion<'c> {
         let OutputPlace::Folder(folder) = &self.plan.place else {
             return Err(Error::Usage("new shards need a folder as the destination".to_owned()));
         };
-        let schema = match decoding {
-            Some(decoding) => Some(decoding.columns()),
-            None => self.one_schema(0..self.shards.len())?.cloned(),
-        };
+        let (schema, columns) = self.columns(decoding, 0..self.shards.len())?;
         let count = match reshard {
             Reshard::Shards(shards) => Some(usize::try_from(shards.max(1)).unwrap_or(usize::MAX)),
             Reshard::Bytes(_) => None,
@@ -255,6 +330,7 @@ impl<'c> Conversion<'c> {
             shards: self.shards.iter().cloned().enumerate().collect(),
             reshard: Some((reshard, records)),
             schema: file_schema(schema.as_ref(), &OriginalShard::default()),
+            columns,
             compression: OriginalShard::default().resolve(self.compression),
             naming,
             overwrite: self.options.overwrite,
@@ -317,6 +393,12 @@ impl<'c> Conversion<'c> {
 /// The schema of an output: its columns and its metadata. Copied frames have no columns.
 fn file_schema(columns: Option<&SchemaRef>, original: &OriginalShard) -> SchemaRef {
     columns.map_or_else(|| Arc::new(Schema::empty()), |columns| original.add_to(columns))
+}
+
+/// The columns of `schema` with these indices, in their order.
+fn project(schema: &SchemaRef, columns: &[usize]) -> Result<SchemaRef> {
+    let projected = schema.project(columns).map(Arc::new);
+    projected.map_err(|error| Error::Usage(format!("internal error: {error}")))
 }
 
 /// `schema` for records of `record_type`, if that is given.

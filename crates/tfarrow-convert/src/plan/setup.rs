@@ -8,12 +8,13 @@ use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, ShardF
 
 use super::{OutputPlace, Plan, origin::OriginalShard};
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Result,
+    ConvertOptions, Error, OutputCompression, Progress, Result, Target,
     damage::DamageLog,
     formats::tfrecord::compression_of,
     input::{ReadContext, columnar},
     journal::Journal,
     output::Destination,
+    selection::ColumnSelection,
 };
 
 /// A conversion that is ready to run.
@@ -25,6 +26,8 @@ pub(crate) struct Conversion<'c> {
     /// The output of each shard, or the one output of all; empty if the conversion writes new shards.
     pub(crate) outputs: Vec<Destination>,
     pub(crate) compression: OutputCompression,
+    /// The columns to convert; `None` for all.
+    pub(crate) selection: Option<ColumnSelection>,
     pub(crate) options: &'c ConvertOptions,
     pub(crate) progress: &'c Progress,
     damage: &'c DamageLog,
@@ -55,7 +58,8 @@ impl<'c> Conversion<'c> {
         let outputs = outputs(shards, &sources, plan, compression, options)?;
         super::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
         super::check_quarantine(options.quarantine.as_deref(), &outputs)?;
-        Ok(Self { shards, plan, sources, outputs, compression, options, progress, damage, journal })
+        let selection = ColumnSelection::of(options)?;
+        Ok(Self { shards, plan, sources, outputs, compression, selection, options, progress, damage, journal })
     }
 
     pub(crate) fn context(&self) -> ReadContext<'c> {
@@ -65,6 +69,12 @@ impl<'c> Conversion<'c> {
     /// Whether the sources are TFRecord files, not Parquet or Arrow files. They are never mixed.
     pub(crate) fn reads_tfrecord(&self) -> bool {
         self.shards.first().is_some_and(|shard| shard.format == ShardFormat::TfRecord)
+    }
+
+    /// Whether TFRecord is decoded, for which columns are needed. Otherwise frames are copied, or the sources are Parquet or
+    /// Arrow.
+    pub(crate) fn decodes(&self) -> bool {
+        self.reads_tfrecord() && (self.plan.target != Target::TfRecord || self.selection.is_some())
     }
 
     /// Infers the columns from all records, or from a sample. Calls `on_bytes` with the number of further bytes read.

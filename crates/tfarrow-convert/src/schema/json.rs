@@ -27,7 +27,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use tfarrow_codec::{
     Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
-    schema::{FEATURE, raw_schema, record_type_of, role_of, with_record_type},
+    schema::{feature_of, raw_schema, record_type_of, role_of, with_record_type},
 };
 use tfarrow_dataset::Inferred;
 
@@ -55,10 +55,6 @@ pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
 pub fn columns_of(schema: &Schema) -> HashMap<(&str, Role), &Field> {
     let columns = schema.fields().iter();
     columns.filter_map(|field| Some(((feature_of(field), role_of(field)?), field.as_ref()))).collect()
-}
-
-fn feature_of(field: &Field) -> &str {
-    field.metadata().get(FEATURE).unwrap_or(field.name())
 }
 
 /// The JSON of a column without a feature: raw records, or names of features without a kind.

@@ -2,7 +2,7 @@
 //!
 //! | worker | unit | pieces of |
 //! |---|---|---|
-//! | [`DecodeWorker`] | TFRecord records | Parquet, Arrow |
+//! | [`DecodeWorker`] | TFRecord records | Parquet, Arrow, TFRecord |
 //! | [`RowWorker`] | rows of Parquet or Arrow | Parquet, Arrow, TFRecord |
 //! | [`CopyWorker`] | TFRecord records | TFRecord |
 
@@ -20,6 +20,7 @@ use crate::{
     input::{ReadContext, RecordBlocks, RowBlock, Unit, UnitPart, parquet_rows},
     options::BATCH_ROWS,
     progress::UnitProgress,
+    selection::ColumnSelection,
 };
 
 pub(crate) mod job;
@@ -53,7 +54,14 @@ pub(crate) trait UnitWorker {
 /// How TFRecord records are decoded.
 #[derive(Clone, Debug)]
 pub(crate) struct DecodeConfig {
+    /// The columns of all features.
     pub(crate) schema: SchemaRef,
+    /// The indices of the columns that are decoded, in the order of the rows; `None` for all.
+    pub(crate) projection: Option<Vec<usize>>,
+    /// The columns that are decoded.
+    pub(crate) projected: SchemaRef,
+    /// The choice of columns that determined the projection.
+    pub(crate) selection: Option<ColumnSelection>,
     /// Whether a column stores the exact wire form of each record.
     pub(crate) exact: bool,
     pub(crate) verify_crc: VerifyCrc,
@@ -68,11 +76,13 @@ pub(crate) struct DecodeConfig {
 impl DecodeConfig {
     /// The schema of the decoded rows, including the column of exact forms if there is one.
     pub(crate) fn columns(&self) -> SchemaRef {
-        if self.exact { with_exact(&self.schema) } else { Arc::clone(&self.schema) }
+        if self.exact { with_exact(&self.projected) } else { Arc::clone(&self.projected) }
     }
 
     fn decoder(&self) -> Result<BatchDecoder> {
-        DecoderBuilder::new(Arc::clone(&self.schema))
+        let builder = DecoderBuilder::new(Arc::clone(&self.schema));
+        let builder = self.projection.iter().cloned().fold(builder, DecoderBuilder::with_projection);
+        builder
             .with_verify_crc(self.verify_crc)
             .with_on_error(self.on_error)
             .with_limits(self.limits)
@@ -90,6 +100,7 @@ impl DecodeConfig {
 /// Decodes TFRecord records, and encodes the rows.
 pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
     sampled: bool,
+    selection: Option<ColumnSelection>,
     decoder: BatchDecoder,
     exact: Option<ExactColumn>,
     encoder: F::Encoder<'j>,
@@ -99,7 +110,8 @@ pub(crate) struct DecodeWorker<'j, F: RowFormat + 'j> {
 impl<'j, F: RowFormat> DecodeWorker<'j, F> {
     pub(crate) fn new(decoding: &DecodeConfig, format: &'j F, context: ReadContext<'j>) -> Result<Self> {
         let (decoder, exact) = (decoding.decoder()?, decoding.exact_column()?);
-        Ok(Self { sampled: decoding.sampled, decoder, exact, encoder: format.encoder()?, context })
+        let DecodeConfig { sampled, selection, .. } = decoding.clone();
+        Ok(Self { sampled, selection, decoder, exact, encoder: format.encoder()?, context })
     }
 
     /// Decodes the first of `records`, as many as fit in a batch. Returns the batch and the remaining records.
@@ -122,9 +134,23 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
         Ok((batch, rest))
     }
 
+    /// Wanted features of the decoded records that have no column, and how often they occurred.
+    fn unmapped(&self) -> impl Iterator<Item = (String, u64)> {
+        let (decoder, selection) = (&self.decoder, self.selection.as_ref());
+        let is_wanted = move |name: &str| selection.is_none_or(|selection| selection.wants(name));
+        let unknown = decoder.unknown_features().filter(move |(name, _)| is_wanted(name));
+        let unknown = unknown.map(|(name, count)| (format!("feature {name:?} has no column"), count));
+        let some = |change: &str, count| Some((change.to_owned(), count)).filter(|(_, count)| *count > 0);
+        let forgotten = some("a feature beyond the limit of names has no column", decoder.excess_features());
+        // A choice of columns leaves out the column of features without a kind, or includes it.
+        let unset = if selection.is_some() { 0 } else { decoder.lost_unset() };
+        let unset = some("a feature without a kind is lost without the column `_tfarrow_unset`", unset);
+        unknown.chain(forgotten).chain(unset)
+    }
+
     /// Checks that the records have no feature that the sample does not have, if the schema was inferred from a sample.
     fn check_sample(&self, path: &Path) -> Result<()> {
-        match unmapped(&self.decoder).next().filter(|_| self.sampled) {
+        match self.unmapped().next().filter(|_| self.sampled) {
             Some((change, _)) => Err(Error::NotSampled { path: path.to_owned(), what: change }),
             None => Ok(()),
         }
@@ -163,29 +189,22 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
         if self.exact.is_none() {
             let foreign = self.decoder.foreign_fields();
             let foreign = foreign.map(|(field, count)| (format!("field {field} of the records has no column"), count));
-            changes.extend(unmapped(&self.decoder).chain(foreign));
+            changes.extend(self.unmapped().chain(foreign));
         }
         changes
     }
 }
 
-/// Features of the decoded records that have no column, and how often they occurred.
-fn unmapped(decoder: &BatchDecoder) -> impl Iterator<Item = (String, u64)> {
-    let unknown = decoder.unknown_features().map(|(name, count)| (format!("feature {name:?} has no column"), count));
-    let some = |change: &str, count| Some((change.to_owned(), count)).filter(|(_, count)| *count > 0);
-    let forgotten = some("a feature beyond the limit of names has no column", decoder.excess_features());
-    let unset = some("a feature without a kind is lost without the column `_tfarrow_unset`", decoder.lost_unset());
-    unknown.chain(forgotten).chain(unset)
-}
-
 /// Encodes the rows of Parquet and Arrow files.
 pub(crate) struct RowWorker<'j, F: RowFormat + 'j> {
     encoder: F::Encoder<'j>,
+    /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
+    order: Option<&'j [usize]>,
 }
 
 impl<'j, F: RowFormat> RowWorker<'j, F> {
-    pub(crate) fn new(format: &'j F) -> Result<Self> {
-        Ok(Self { encoder: format.encoder()? })
+    pub(crate) fn new(format: &'j F, order: Option<&'j [usize]>) -> Result<Self> {
+        Ok(Self { encoder: format.encoder()?, order })
     }
 }
 
@@ -202,6 +221,10 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
         for UnitPart { path, content, .. } in unit.parts {
             let mut encode = |batch: RecordBatch| {
                 progress.add(batch.num_rows() as u64);
+                let batch = match self.order {
+                    Some(order) => batch.project(order).map_err(|e| Error::arrow(&path, e))?,
+                    None => batch,
+                };
                 self.encoder.encode(&path, batch, write)
             };
             match content {

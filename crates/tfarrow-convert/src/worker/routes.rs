@@ -2,9 +2,11 @@
 //!
 //! | route | source | output |
 //! |---|---|---|
-//! | [`Decode`] | TFRecord | Parquet, Arrow |
+//! | [`Decode`] | TFRecord | Parquet, Arrow; TFRecord with some of the features |
 //! | [`Reencode`] | Parquet, Arrow | Parquet, Arrow, TFRecord |
 //! | [`CopyFrames`] | TFRecord | TFRecord |
+
+use std::sync::Arc;
 
 use tfarrow_codec::{OnError, VerifyCrc};
 
@@ -62,6 +64,8 @@ impl<F: RowFormat> Route for Decode<F> {
 /// Converts Parquet or Arrow to a format of rows.
 pub(crate) struct Reencode<F> {
     pub(crate) format: F,
+    /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
+    pub(crate) order: Option<Arc<[usize]>>,
 }
 
 impl<F: RowFormat> Route for Reencode<F> {
@@ -77,7 +81,7 @@ impl<F: RowFormat> Route for Reencode<F> {
     }
 
     fn worker<'r>(&'r self, _context: ReadContext<'r>) -> Result<RowWorker<'r, F>> {
-        RowWorker::new(&self.format)
+        RowWorker::new(&self.format, self.order.as_deref())
     }
 }
 

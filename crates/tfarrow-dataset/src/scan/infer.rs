@@ -49,17 +49,34 @@ impl Inferred {
         record_type: Option<RecordType>,
         on_conflict: OnConflict,
     ) -> Result<SchemaRef> {
-        self.summary.schema_with(layout, record_type, on_conflict).map_err(|error| {
-            let mixed = matches!(error.kind(), tfarrow_codec::ErrorKind::MixedKinds(_));
-            let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
-            Error::general(match self.conflict(record_type).filter(|_| mixed) {
-                Some(feature) => ErrorKind::MixedKinds {
-                    feature: feature.name.to_string(),
-                    message: mixed_kinds(feature, &self.names),
-                },
-                None => ErrorKind::Codec(error),
-            })
-        })
+        if on_conflict == OnConflict::Fail {
+            self.check_kinds(record_type, &|_, _| true)?;
+        }
+        let schema = self.summary.schema_with(layout, record_type, on_conflict);
+        schema.map_err(|error| Error::general(ErrorKind::Codec(error)))
+    }
+
+    /// Checks that no feature has more than one kind, of those for whose role and name `is_wanted` is true. Records have the
+    /// type `record_type`; by default the inferred type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::MixedKinds`] for the first such feature, by name, with the first place of each kind.
+    pub fn check_kinds(&self, record_type: Option<RecordType>, is_wanted: &dyn Fn(Role, &str) -> bool) -> Result<()> {
+        let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
+        let has_columns = |feature: &&FeatureSummary| match record_type {
+            RecordType::Example => feature.role == Role::Feature,
+            RecordType::SequenceExample => true,
+            RecordType::Raw => false,
+        };
+        let is_wanted = |feature: &&FeatureSummary| is_wanted(self.summary.role(feature, record_type), &feature.name);
+        let mut features = self.summary.features().filter(has_columns).filter(is_wanted);
+        match features.find(|feature| feature.is_mixed()) {
+            None => Ok(()),
+            Some(feature) => Err(Error::general(ErrorKind::MixedKinds {
+                feature: feature.name.to_string(),
+                message: mixed_kinds(feature, &self.names),
+            })),
+        }
     }
 
     /// Returns the reason why the inferred type is [`RecordType::Raw`], with the place of the first such record; `None` for
@@ -94,13 +111,6 @@ impl Inferred {
                 true => summary.examples() >= half,
                 false => summary.features().any(|feature| feature.present >= half),
             }
-    }
-
-    /// The first feature of records of this type that has more than one kind.
-    fn conflict(&self, record_type: RecordType) -> Option<&FeatureSummary> {
-        let has_columns =
-            |feature: &&FeatureSummary| feature.role == Role::Feature || record_type == RecordType::SequenceExample;
-        self.summary.features().filter(has_columns).find(|feature| feature.is_mixed())
     }
 }
 

@@ -483,6 +483,8 @@ def convert(
     layout: Literal["auto", "list"] | None = None,
     compression: Literal["none", "zstd", "snappy", "gzip", "lz4", "zlib", "original"] | None = None,
     schema: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     sample: int | Literal["all"] | None = None,
     shards: int | None = None,
     shard_size: int | None = None,
@@ -505,11 +507,14 @@ def convert(
 
     Args:
         source: as of :func:`scan`, or Parquet or Arrow files.
-        dest: a folder, or one file with a known extension. Files have their names when they are complete.
+        dest: a folder, or one file with a known extension, which gets the records of all sources in their order. Files have
+            their names when they are complete.
         to: the format; by the extension of ``dest`` or Parquet by default.
         layout, record_type, on_conflict, verify_crc, on_error, partial_tail, limits, threads: as of :func:`scan`.
         compression: that of the output; zstd for Parquet by default.
         schema: a Parquet, Arrow or JSON file with the columns.
+        columns: the columns to convert, in this order: names, or globs such as ``image/*``.
+        exclude: columns to leave out: names or globs.
         sample: infer the columns from this number of records of each sampled file instead of all.
         shards, shard_size: cut the output into this number of shards, or into shards of about this number of bytes.
         exact: add a column with each record's wire form, so that converting back gives the same bytes.
@@ -527,16 +532,19 @@ def convert(
     Raises:
         ExistsError: an output exists, or an interrupted conversion is to be resumed.
         DataError: records fit no common columns, or a column cannot be written.
+        UsageError: there is no column of a name in ``columns`` or ``exclude``.
 
     Warns:
         TfarrowWarning: records or files were skipped, or values were changed (``lossy``).
 
     >>> tfarrow.convert("testdata/shards/", "parquet/")["records"]
     200
+    >>> tfarrow.convert("testdata/shards/", "cities.parquet", columns=["city"])["files"]
+    1
     """
     options = _given(
-        to=to, layout=layout, compression=compression, schema=schema, sample=sample, shards=shards, shard_size=shard_size,
-        exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
+        to=to, layout=layout, compression=compression, schema=schema, columns=columns, exclude=exclude, sample=sample,
+        shards=shards, shard_size=shard_size, exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
         row_group_rows=row_group_rows, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
         limits=limits, threads=threads,
     )

@@ -18,7 +18,7 @@ use crate::{
     found::warn_files,
     interrupt::watch,
     notices::{warn, warn_all},
-    options::{limits, named, record_type, sample},
+    options::{limits, named, names, record_type, sample},
 };
 
 /// Converts a data set. `options` are those of the command, by name.
@@ -87,6 +87,8 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
             let path: PathBuf = value.extract()?;
             options.schema = Some(read_schema(&path).map_err(|error| failed(py, error))?);
         }
+        "columns" => options.columns = names(name, value)?,
+        "exclude" => options.exclude = names(name, value)?,
         "sample" => options.sample = sample(py, value)?,
         "shards" => options.reshard = Some(Reshard::Shards(number()? as u64)),
         "shard_size" => options.reshard = Some(Reshard::Bytes(number()? as u64)),
