@@ -1,9 +1,12 @@
 //! The options of a conversion.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Layout, OnConflict, RecordType, VerifyCrc, named_values};
+use tfarrow_codec::{Layout, OnConflict, RecordType, UnknownName, VerifyCrc, named_values};
 use tfarrow_dataset::{Compression, ReadOptions, Sample};
 
 use crate::{Error, OutputStream, Result};
@@ -83,18 +86,64 @@ impl OutputCompression {
         }
     }
 
-    /// Checks that the output format has this compression.
+    /// The levels of the compression, from the fastest to the one with the smallest output; `None` if it has none.
+    pub fn levels(self) -> Option<RangeInclusive<u32>> {
+        match self {
+            Self::Zstd => Some(1..=22),
+            Self::Gzip | Self::Zlib => Some(0..=9),
+            Self::None | Self::Snappy | Self::Lz4 | Self::Original => None,
+        }
+    }
+
+    /// Parses a compression with or without a level.
+    ///
+    /// ```
+    /// use tfarrow_convert::OutputCompression;
+    /// assert_eq!(OutputCompression::with_level("zstd:9"), Ok((OutputCompression::Zstd, Some(9))));
+    /// assert_eq!(OutputCompression::with_level("gzip"), Ok((OutputCompression::Gzip, None)));
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if it does not.
-    pub(crate) fn check(self, target: Target) -> Result<()> {
+    /// The message for an unknown name, and for a level that the compression does not have.
+    pub fn with_level(text: &str) -> Result<(Self, Option<u32>), String> {
+        let (name, level) = text.split_once(':').map_or((text, None), |(name, level)| (name, Some(level)));
+        let compression: Self = name.parse().map_err(|error: UnknownName| error.to_string())?;
+        let Some(level) = level else { return Ok((compression, None)) };
+        let number =
+            level.parse().map_err(|_| format!("{level:?} is not the level of a compression: it is no number"))?;
+        compression.check_level(number)?;
+        Ok((compression, Some(number)))
+    }
+
+    fn check_level(self, level: u32) -> Result<(), String> {
+        let name = self.name();
+        match self.levels() {
+            Some(levels) if levels.contains(&level) => Ok(()),
+            Some(levels) => {
+                Err(format!("{name} has the levels {} to {}, and not {level}", levels.start(), levels.end()))
+            }
+            None => {
+                let of = |known: &Self| {
+                    Some(format!("{} ({} to {})", known.name(), known.levels()?.start(), known.levels()?.end()))
+                };
+                let known: Vec<_> = Self::ALL.iter().filter_map(of).collect();
+                Err(format!("{name} has no levels; these have: {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// Checks that the output format has this compression, and the compression this level.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they do not.
+    pub(crate) fn check(self, target: Target, level: Option<u32>) -> Result<()> {
         let known: &[Self] = match target {
             Target::Parquet => &[Self::None, Self::Zstd, Self::Snappy, Self::Gzip, Self::Lz4],
             Target::TfRecord => &[Self::None, Self::Gzip, Self::Zlib, Self::Original],
             Target::Arrow => &[Self::None, Self::Zstd, Self::Lz4],
         };
         if known.contains(&self) {
-            return Ok(());
+            return level.map_or(Ok(()), |level| self.check_level(level)).map_err(Error::Usage);
         }
         let names: Vec<_> = known.iter().map(|c| c.name()).collect();
         let (format, names) = (target.name(), names.join(", "));
@@ -120,6 +169,9 @@ pub struct ConvertOptions {
     pub layout: Layout,
     /// The compression of the output. By default zstd for Parquet, else none.
     pub compression: Option<OutputCompression>,
+    /// The level of the compression, one of its [levels](OutputCompression::levels). By default 1 for zstd in Parquet, 3 for zstd
+    /// in Arrow, and 6 for gzip and zlib.
+    pub compression_level: Option<u32>,
     /// Number of threads that decode and encode. By default the number of cores.
     pub jobs: usize,
     /// The columns. By default they are inferred.
@@ -167,6 +219,7 @@ impl Default for ConvertOptions {
             to: None,
             layout: Layout::Auto,
             compression: None,
+            compression_level: None,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
             schema: None,
             columns: Vec::new(),
@@ -186,5 +239,21 @@ impl Default for ConvertOptions {
             row_group_bytes: 64 << 20,
             stream: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressions_have_levels() {
+        let parse = OutputCompression::with_level;
+        assert_eq!(parse("zstd:22"), Ok((OutputCompression::Zstd, Some(22))));
+        assert_eq!(parse("zlib:0"), Ok((OutputCompression::Zlib, Some(0))));
+        assert_eq!(parse("zstd:23"), Err("zstd has the levels 1 to 22, and not 23".to_owned()));
+        let none = "snappy has no levels; these have: zstd (1 to 22), gzip (0 to 9), zlib (0 to 9)";
+        assert_eq!(parse("snappy:1"), Err(none.to_owned()));
+        assert!(parse("zstd:").is_err() && parse("zstd:-1").is_err() && parse(":3").is_err() && parse("lzo").is_err());
     }
 }

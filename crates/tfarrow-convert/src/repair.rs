@@ -29,6 +29,7 @@ pub fn repair<S: AsRef<OsStr>>(
     let options = ConvertOptions {
         to: Some(Target::TfRecord),
         compression: Some(OutputCompression::Original),
+        compression_level: None,
         read: ReadOptions { on_error: OnError::Skip, ..options.read },
         columns: Vec::new(),
         exclude: Vec::new(),

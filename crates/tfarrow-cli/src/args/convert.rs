@@ -10,7 +10,7 @@ use tfarrow_dataset::Sample;
 use super::{
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
     reading::{DamageArgs, Reading},
-    values::{NameList, named, names, size},
+    values::{NameList, compressions, named, names, size},
 };
 
 /// Arguments of `convert`.
@@ -25,7 +25,7 @@ Examples:
   tfarrow convert shards/ parquet/
   tfarrow convert parquet/ back/ --to tfrecord
   tfarrow convert a.tfrecord.gz a.parquet --layout list
-  tfarrow convert shards/ all.parquet
+  tfarrow convert shards/ all.parquet --compression zstd:9
   tfarrow convert shards/ labels.parquet --columns label,image/filename
   tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
@@ -41,9 +41,9 @@ pub(crate) struct Convert {
     pub(crate) to: Option<Target>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Compression of the output [default: zstd for Parquet, else none]
-    #[arg(long, value_name = "CODEC", value_parser = named::<OutputCompression>(), help_heading = OUTPUT)]
-    pub(crate) compression: Option<OutputCompression>,
+    /// Compression of the output, and its level, such as zstd:9 [default: zstd for Parquet, else none]
+    #[arg(long, value_name = "CODEC[:LEVEL]", value_parser = OutputCompression::with_level, long_help = compressions(), help_heading = OUTPUT)]
+    pub(crate) compression: Option<(OutputCompression, Option<u32>)>,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = RESOURCES)]
     pub(crate) jobs: Option<NonZeroUsize>,

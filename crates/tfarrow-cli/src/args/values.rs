@@ -4,6 +4,7 @@ use std::{iter, str::FromStr};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tfarrow_codec::{Limit, Limits, NamedValue, UnknownName};
+use tfarrow_convert::OutputCompression;
 
 use super::reading::Auto;
 
@@ -32,6 +33,18 @@ pub(super) fn limits() -> String {
     let limits = Limits::default();
     let known = Limit::ALL.map(|limit| format!("{limit}={}", limits.get(limit)));
     format!("Override a resource limit (repeatable), such as record-bytes=64MB. Defaults: {}", known.join(", "))
+}
+
+/// The help of `--compression`, with the formats and the levels of each compression.
+pub(super) fn compressions() -> String {
+    let mut text = "Compression of the output, and its level, such as zstd:9 [default: zstd for Parquet, else none]\n\n\
+                    Possible values:".to_owned();
+    for compression in OutputCompression::ALL {
+        let levels = compression.levels();
+        let levels = levels.map_or(String::new(), |levels| format!(", levels {} to {}", levels.start(), levels.end()));
+        text.push_str(&format!("\n- {}: {}{levels}", compression.name(), compression.help()));
+    }
+    text
 }
 
 /// A limit and its value: a number, or a size.

@@ -81,7 +81,8 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
     Ok(ConvertOptions {
         to: args.to,
         layout: args.reading.layout,
-        compression: args.compression,
+        compression: args.compression.map(|(compression, _)| compression),
+        compression_level: args.compression.and_then(|(_, level)| level),
         jobs: args.jobs.map_or(defaults.jobs, usize::from),
         schema: args.schema.as_deref().map(read_schema).transpose()?,
         columns: NameList::join(&args.columns),

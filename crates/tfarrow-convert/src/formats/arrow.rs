@@ -28,6 +28,8 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub(crate) struct ArrowFileFormat {
     pub(crate) schema: SchemaRef,
     pub(crate) compression: OutputCompression,
+    /// The level of zstd; by default that of the `arrow-ipc` crate.
+    pub(crate) level: Option<u32>,
 }
 
 impl FileFormat for ArrowFileFormat {
@@ -62,7 +64,7 @@ impl ArrowFileFormat {
     }
 
     fn options(&self) -> Result<IpcWriteOptions, ArrowError> {
-        IpcWriteOptions::default().try_with_compression(match self.compression {
+        let options = IpcWriteOptions::default().try_with_compression(match self.compression {
             OutputCompression::Zstd => Some(CompressionType::ZSTD),
             OutputCompression::Lz4 => Some(CompressionType::LZ4_FRAME),
             OutputCompression::None
@@ -70,7 +72,8 @@ impl ArrowFileFormat {
             | OutputCompression::Gzip
             | OutputCompression::Zlib
             | OutputCompression::Original => None,
-        })
+        })?;
+        options.try_with_compression_level(self.level.and_then(|level| i32::try_from(level).ok()))
     }
 }
 

@@ -22,6 +22,8 @@ const PIECE_BYTES: usize = 4 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TfRecordFileFormat {
     pub(crate) compression: Compression,
+    /// The level of gzip and zlib; by default that of zlib.
+    pub(crate) level: Option<u32>,
 }
 
 impl FileFormat for TfRecordFileFormat {
@@ -29,11 +31,20 @@ impl FileFormat for TfRecordFileFormat {
     type Writer = TfRecordFileWriter;
 
     fn create(&self, path: &Path, output: Output) -> Result<TfRecordFileWriter> {
-        Ok(TfRecordFileWriter { path: path.to_owned(), writer: ShardWriter::new(output, self.compression) })
+        Ok(TfRecordFileWriter { path: path.to_owned(), writer: self.writer(output) })
     }
 
     fn held_bytes(frames: &Vec<u8>) -> usize {
         frames.len()
+    }
+}
+
+impl TfRecordFileFormat {
+    fn writer(self, output: Output) -> ShardWriter<Output> {
+        match self.level {
+            Some(level) => ShardWriter::with_level(output, self.compression, level),
+            None => ShardWriter::new(output, self.compression),
+        }
     }
 }
 

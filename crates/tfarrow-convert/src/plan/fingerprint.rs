@@ -14,6 +14,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
     let ConvertOptions {
         layout,
         compression,
+        compression_level,
         schema,
         columns,
         exclude,
@@ -45,6 +46,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         "to": target.name(),
         "layout": layout.name(),
         "compression": compression.map(|compression| compression.name()),
+        "compression_level": compression_level,
         "schema": schema,
         "columns": columns,
         "exclude": exclude,
@@ -94,6 +96,7 @@ mod tests {
         let options = ConvertOptions {
             layout: Layout::List,
             compression: Some(OutputCompression::Zstd),
+            compression_level: Some(9),
             columns: vec!["b".to_owned()],
             exclude: vec!["a/*".to_owned()],
             sample: Sample::Records(7),
@@ -109,7 +112,8 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         let expected = format!(
             concat!(
-                r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","schema":null,"#,
+                r#"{{"version":"{}","to":"parquet","layout":"list","compression":"zstd","compression_level":9,"#,
+                r#""schema":null,"#,
                 r#""columns":["b"],"exclude":["a/*"],"sample":7,"#,
                 r#""recut":{{"bytes":1048576}},"record_type":"sequence-example","lossy":false,"#,
                 r#""verify_crc":"on-parse-failure","exact":false,"on_conflict":"split","partial_tail":"ignore""#

@@ -173,7 +173,8 @@ impl<'c> Conversion<'c> {
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
         let ReadOptions { on_error, limits, .. } = self.options.read;
         let projection = self.select(&schema, None, sampled)?;
-        let projected = projection.as_ref().map_or_else(|| Ok(Arc::clone(&schema)), |wanted| project(&schema, wanted))?;
+        let projected =
+            projection.as_ref().map_or_else(|| Ok(Arc::clone(&schema)), |wanted| project(&schema, wanted))?;
         if let Some(inferred) = inferred.filter(|_| projection.is_some()) {
             self.check_conflicts(inferred, &projected)?;
         }
@@ -194,14 +195,19 @@ impl<'c> Conversion<'c> {
     /// A job of the route from the format of the sources to the format of the outputs.
     fn job(&self, decoding: Option<&DecodeConfig>, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>> {
         let (schema, compression) = (Arc::clone(&spec.schema), spec.compression);
+        let level = self.options.compression_level;
         match self.plan.target {
             Target::Parquet => {
                 let (group_rows, group_bytes) = self.row_group();
-                self.job_of_rows(decoding, ParquetFileFormat { schema, compression, group_rows, group_bytes }, spec)
+                self.job_of_rows(
+                    decoding,
+                    ParquetFileFormat { schema, compression, level, group_rows, group_bytes },
+                    spec,
+                )
             }
-            Target::Arrow => self.job_of_rows(decoding, ArrowFileFormat { schema, compression }, spec),
+            Target::Arrow => self.job_of_rows(decoding, ArrowFileFormat { schema, compression, level }, spec),
             Target::TfRecord => {
-                let format = TfRecordFileFormat { compression: compression_of(compression) };
+                let format = TfRecordFileFormat { compression: compression_of(compression), level };
                 if self.reads_tfrecord() && decoding.is_none() {
                     let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
                     return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));

@@ -84,7 +84,7 @@ impl Plan {
     /// The compression of the outputs. That of TFRecord may be `Original`, which each source resolves.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a compression that the format does not have.
+    /// [`Error::Usage`] for a compression that the format does not have, and a level that the compression does not have.
     pub(crate) fn compression(&self, options: &ConvertOptions) -> Result<OutputCompression> {
         let by_name = match &self.place {
             OutputPlace::One(_, Some(Compression::Gzip)) => Some(OutputCompression::Gzip),
@@ -93,7 +93,7 @@ impl Plan {
         };
         let default = if self.target == Target::Parquet { OutputCompression::Zstd } else { OutputCompression::None };
         let compression = options.compression.or(by_name).unwrap_or(default);
-        compression.check(self.target)?;
+        compression.check(self.target, options.compression_level)?;
         Ok(compression)
     }
 }

@@ -39,7 +39,12 @@ enum Sink<W: Write> {
 impl<W: Write> ShardWriter<W> {
     /// Writes to `sink`, with the default level of zlib, as TensorFlow does.
     pub fn new(sink: W, compression: Compression) -> Self {
-        let level = flate2::Compression::default();
+        Self::with_level(sink, compression, flate2::Compression::default().level())
+    }
+
+    /// Writes to `sink`, with a level of zlib from 0, which does not compress, to 9. Higher levels are 9.
+    pub fn with_level(sink: W, compression: Compression, level: u32) -> Self {
+        let level = flate2::Compression::new(level.min(9));
         let sink = match compression {
             Compression::None => Sink::Plain(sink),
             Compression::Gzip => Sink::Gzip(GzEncoder::new(sink, level)),

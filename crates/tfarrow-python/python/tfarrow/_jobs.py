@@ -481,7 +481,7 @@ def convert(
     *,
     to: Literal["parquet", "arrow", "tfrecord"] | None = None,
     layout: Literal["auto", "list"] | None = None,
-    compression: Literal["none", "zstd", "snappy", "gzip", "lz4", "zlib", "original"] | None = None,
+    compression: str | None = None,
     schema: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
@@ -511,7 +511,8 @@ def convert(
             their names when they are complete.
         to: the format; by the extension of ``dest`` or Parquet by default.
         layout, record_type, on_conflict, verify_crc, on_error, partial_tail, limits, threads: as of :func:`scan`.
-        compression: that of the output; zstd for Parquet by default.
+        compression: that of the output: ``none``, ``zstd``, ``snappy``, ``gzip``, ``lz4``, ``zlib`` or ``original``, and a level
+            where it has levels, such as ``zstd:9``; zstd for Parquet by default.
         schema: a Parquet, Arrow or JSON file with the columns.
         columns: the columns to convert, in this order: names, or globs such as ``image/*``.
         exclude: columns to leave out: names or globs.

@@ -81,7 +81,11 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
     match name {
         "to" => options.to = Some(named::<Target>(py, name, &text()?)?),
         "layout" => options.layout = named(py, name, &text()?)?,
-        "compression" => options.compression = Some(named::<OutputCompression>(py, name, &text()?)?),
+        "compression" => {
+            let known =
+                OutputCompression::with_level(&text()?).map_err(|error| usage(py, &format!("{name}: {error}")))?;
+            (options.compression, options.compression_level) = (Some(known.0), known.1);
+        }
         "threads" => options.jobs = number()?,
         "schema" => {
             let path: PathBuf = value.extract()?;

@@ -45,6 +45,8 @@ const FIRST_ROWS_BYTES: usize = 8 << 20;
 pub(crate) struct ParquetFileFormat {
     pub(crate) schema: SchemaRef,
     pub(crate) compression: OutputCompression,
+    /// The level of the compression; by default that of the `parquet` crate.
+    pub(crate) level: Option<u32>,
     /// Maximum rows of a row group.
     pub(crate) group_rows: usize,
     /// Encoded bytes at which a row group ends.
@@ -140,7 +142,7 @@ impl ParquetFileFormat {
             builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         });
         let mut properties = properties
-            .set_compression(self.parquet_compression())
+            .set_compression(self.parquet_compression()?)
             .set_created_by(format!("{}{}", checksums::CREATED_BY, env!("CARGO_PKG_VERSION")))
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_max_row_group_row_count(Some(self.group_rows))
@@ -149,16 +151,23 @@ impl ParquetFileFormat {
         Ok((columns.root_schema_ptr(), Arc::new(properties)))
     }
 
-    fn parquet_compression(&self) -> ParquetCompression {
-        match self.compression {
-            OutputCompression::Zstd => ParquetCompression::ZSTD(ZstdLevel::default()),
+    /// # Errors
+    /// A level that the compression does not have.
+    fn parquet_compression(&self) -> Result<ParquetCompression, ParquetError> {
+        let zstd = |level| ZstdLevel::try_new(i32::try_from(level).unwrap_or(i32::MAX));
+        Ok(match self.compression {
+            OutputCompression::Zstd => {
+                ParquetCompression::ZSTD(self.level.map_or_else(|| Ok(Default::default()), zstd)?)
+            }
             OutputCompression::Snappy => ParquetCompression::SNAPPY,
-            OutputCompression::Gzip => ParquetCompression::GZIP(GzipLevel::default()),
+            OutputCompression::Gzip => {
+                ParquetCompression::GZIP(self.level.map_or_else(|| Ok(Default::default()), GzipLevel::try_new)?)
+            }
             OutputCompression::Lz4 => ParquetCompression::LZ4_RAW,
             OutputCompression::None | OutputCompression::Zlib | OutputCompression::Original => {
                 ParquetCompression::UNCOMPRESSED
             }
-        }
+        })
     }
 }
 
@@ -311,6 +320,7 @@ mod tests {
         let format = ParquetFileFormat {
             schema: batch.schema(),
             compression: OutputCompression::None,
+            level: None,
             group_rows: 1000,
             group_bytes: 1 << 20,
         };
