@@ -7,6 +7,7 @@ mod convert;
 mod count;
 mod crashes;
 mod damage;
+mod diff;
 #[cfg(unix)]
 mod documents;
 mod errors;

@@ -118,7 +118,7 @@ fn faults() {
 #[test]
 fn differences() {
     let [left, right] = ["00000", "00001"].map(|number| source(&format!("shards/train-{number}-of-00004.tfrecord")));
-    let options = DiffOptions { record_type: None, read: ReadOptions::default(), max_differences: 10 };
+    let options = DiffOptions::default();
     let found = diff(&[&left], &[&right], &options, &Progress::default()).unwrap();
     let text = render::diff_text([&left, &right], &found);
     assert_eq!(tfarrow(&["diff", &left, &right]).stdout, text + "\n");

@@ -53,7 +53,7 @@ mod worker;
 
 pub use convert::{ConvertReport, convert};
 pub use count::{Counted, count};
-pub use diff::{DataSetDiff, DiffOptions, OtherFiles, RecordDifference, RecordPosition, diff};
+pub use diff::{DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
 pub use input::columnar;
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};

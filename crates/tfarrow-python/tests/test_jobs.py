@@ -155,6 +155,29 @@ def test_diff(left, right):
     assert len(tfarrow.diff(left, right, records=1).to_dict()["first"]) <= 1
 
 
+def test_diff_by_key(tmp_path):
+    left, right = tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"
+    tfarrow.write({"id": np.array([1, 2, 3]), "x": np.array([1, 2, 3], "float32")}, left)
+    tfarrow.write({"id": np.array([3, 1, 4]), "x": np.array([3, 1.5, 4], "float32")}, right)
+    assert not tfarrow.diff(left, right).ok
+    found = tfarrow.diff(left, right, on=["id"], only_a=tmp_path / "only_a.tfrecord", only_b=tmp_path / "only_b.tfrecord")
+    assert found["pairs"] == {"equal": 1, "different": 1} and found["alone"] == [1, 1]
+    assert found["keys"] == {"features": ["id"], "missing": [0, 0], "repeated": [0, 0], "passes": 1}
+    assert found["first"][0]["key"] == [[1]] and "record 0: id = 1" in found.text()
+    assert tfarrow.scan(tmp_path / "only_a.tfrecord").to_pylist() == [{"id": 2, "x": 2.0}]
+    assert tfarrow.scan(tmp_path / "only_b.tfrecord").to_pylist() == [{"id": 4, "x": 4.0}]
+    expected = program_json("diff", left, right, "--on", "id", status=3)
+    assert tfarrow.diff(left, right, on="id").to_dict() == expected
+    for rules in [{"tolerance": 0.5}, {"relative_tolerance": 0.4}, {"exclude": ["x*"]}]:
+        assert tfarrow.diff(left, right, on=["id"], memory_limit=1000, **rules)["pairs"]["equal"] == 2
+    for wrong in [{"on": 1}, {"tolerance": -1}, {"memory_limit": "x"}, {"exclude": ["["]}, {"on": ["none"]}]:
+        with pytest.raises(tfarrow.errors.UsageError):
+            tfarrow.diff(left, right, **wrong)
+    with pytest.raises(tfarrow.errors.ExistsError):
+        tfarrow.diff(left, right, only_a=tmp_path / "only_a.tfrecord")
+    assert tfarrow.diff(left, left, only_a=tmp_path / "only_a.tfrecord", overwrite=True).ok
+
+
 def test_report(tmp_path):
     page = tfarrow.report("testdata/shards", tmp_path / "x.html", title="A <title>")
     html = (tmp_path / "x.html").read_text()
@@ -212,6 +235,15 @@ def test_convert_options(tmp_path):
     tfarrow.convert("testdata/shards", tmp_path / "c", layout="list", resume=True)
     with pytest.raises(errors.ExistsError):
         tfarrow.convert("testdata/shards", tmp_path / "c")
+    found = tfarrow.convert("testdata/shards", tmp_path / "all.parquet", columns=["label", "c*"], compression="zstd:9")
+    assert found["files"] == 1
+    rows = tfarrow.sql(f"SELECT * FROM '{tmp_path}/all.parquet'").to_numpy()
+    assert list(rows) == ["label", "city"] and len(rows["label"]) == 200
+    tfarrow.convert("testdata/shards", tmp_path / "all.tfrecord", exclude="image/*")
+    assert "image/height" not in tfarrow.scan(tmp_path / "all.tfrecord").to_numpy()
+    for wrong in [{"columns": ["no"]}, {"columns": 1}, {"exclude": ["["]}, {"compression": "zstd:99"}, {"compression": "none:1"}]:
+        with pytest.raises(tfarrow.errors.UsageError):
+            tfarrow.convert("testdata/shards", tmp_path / "wrong", **wrong)
     tfarrow.convert("testdata/mixed_kinds", tmp_path / "d", on_conflict="split")
     assert tfarrow.diff("testdata/mixed_kinds", tmp_path / "d").ok
     tfarrow.convert("testdata/shards", tmp_path / "e", to="tfrecord", compression="gzip", shards=2)

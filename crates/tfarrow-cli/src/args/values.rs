@@ -37,8 +37,10 @@ pub(super) fn limits() -> String {
 
 /// The help of `--compression`, with the formats and the levels of each compression.
 pub(super) fn compressions() -> String {
-    let mut text = "Compression of the output, and its level, such as zstd:9 [default: zstd for Parquet, else none]\n\n\
-                    Possible values:".to_owned();
+    let mut text =
+        "Compression of the output, and its level, such as zstd:9 [default: zstd for Parquet, else none]\n\n\
+                    Possible values:"
+            .to_owned();
     for compression in OutputCompression::ALL {
         let levels = compression.levels();
         let levels = levels.map_or(String::new(), |levels| format!(", levels {} to {}", levels.start(), levels.end()));
@@ -82,6 +84,21 @@ pub(super) fn names(text: &str) -> Result<NameList, String> {
         return Err("expected names that are separated by commas".to_owned());
     }
     Ok(NameList(names))
+}
+
+/// Names of features, which are no globs.
+pub(super) fn features(text: &str) -> Result<NameList, String> {
+    let names: Vec<_> = text.split(',').map(str::to_owned).collect();
+    if names.iter().any(String::is_empty) {
+        return Err("expected names of features that are separated by commas".to_owned());
+    }
+    Ok(NameList(names))
+}
+
+/// An allowed difference of floats.
+pub(super) fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0);
+    number.ok_or_else(|| "expected a number from 0, such as 1e-6".to_owned())
 }
 
 pub(super) fn option(text: &str) -> Result<(String, String), String> {

@@ -1,17 +1,18 @@
 //! `tfarrow diff`: compares two data sets record by record.
 
 use anyhow::Result;
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tfarrow_codec::{
     Kind, Role,
-    diff::{Difference, DifferenceKind, FeatureValue},
+    diff::{Difference, DifferenceKind, FeatureValue, Tolerance},
 };
-use tfarrow_convert::{DataSetDiff, DiffOptions, Progress, RecordDifference, diff};
+use tfarrow_convert::{DataSetDiff, DiffOptions, Error, KeyReport, Progress, RecordDifference, diff};
 use tfarrow_dataset::DamageReport;
 
 use crate::{
-    args::{Diff, FaultFormat},
-    error::{FOUND, SUCCESS, Usage, unless_closed},
+    args::{Diff, FaultFormat, NameList},
+    error::{FOUND, SUCCESS, USAGE, Usage, unless_closed},
     output::{self, BAD, GOOD, Screen, TITLE, count, plural},
     stderr,
     text::escape,
@@ -22,14 +23,19 @@ const SHOWN: usize = 60;
 
 /// Prints the first differences, and a summary.
 pub(crate) fn run(args: &Diff) -> Result<u8> {
-    let options =
-        DiffOptions { record_type: args.record_type, read: args.damage.read(), max_differences: args.records };
+    let options = options(args);
     if [&args.left, &args.right] == ["-", "-"] {
         return Err(
             Usage("standard input can be read only once: name a file for one of the data sets".to_owned()).into()
         );
     }
-    let found = diff(&[&args.left], &[&args.right], &options, &Progress::default())?;
+    let found = match diff(&[&args.left], &[&args.right], &options, &Progress::default()) {
+        Err(error @ (Error::Selection { .. } | Error::Usage(_) | Error::Exists { .. })) => {
+            stderr::error(&error.into());
+            return Ok(USAGE);
+        }
+        found => found?,
+    };
     found.other_files.iter().for_each(|other| stderr::skipped_files(&other.skipped_files, &other.missing));
     let names = [&args.left, &args.right].map(String::as_str);
     let text = match args.format {
@@ -44,11 +50,30 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
     Ok(if found.is_equal() && skipped.is_empty() { SUCCESS } else { FOUND })
 }
 
+fn options(args: &Diff) -> DiffOptions {
+    let defaults = DiffOptions::default();
+    let has_tolerance = args.tolerance.is_some() || args.relative_tolerance.is_some();
+    let tolerance =
+        Tolerance { absolute: args.tolerance.unwrap_or(0.0), relative: args.relative_tolerance.unwrap_or(0.0) };
+    let limit = args.memory_limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    DiffOptions {
+        record_type: args.record_type,
+        read: args.damage.read(),
+        max_differences: args.records,
+        on: NameList::join(&args.on),
+        exclude: NameList::join(&args.exclude),
+        tolerance: has_tolerance.then_some(tolerance),
+        memory_limit: limit.unwrap_or(defaults.memory_limit),
+        unmatched: [args.only_a.clone(), args.only_b.clone()],
+        overwrite: args.overwrite,
+    }
+}
+
 /// The first differences, the number of differences of each feature, and a summary. `names` are those of the data sets.
 pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> String {
     let mut text = String::new();
     for difference in &found.first {
-        text.push_str(&record(difference, screen));
+        text.push_str(&record(difference, found.keys.as_ref(), screen));
     }
     let total = found.features.len();
     for ((role, name), times) in &found.features {
@@ -60,6 +85,7 @@ pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Str
     for (name, records) in names.into_iter().zip(found.records) {
         text.push_str(&format!("{}: {}\n", escape(name), plural(records, "record")));
     }
+    found.keys.iter().for_each(|keys| text.push_str(&keys_text(names, keys)));
     text.push_str(&match found.is_equal() {
         true => screen.coloured(GOOD, "equal"),
         false => {
@@ -74,11 +100,38 @@ pub(crate) fn text(names: [&str; 2], found: &DataSetDiff, screen: Screen) -> Str
     text
 }
 
+/// Records without a key, and with the key of an earlier one.
+fn keys_text(names: [&str; 2], keys: &KeyReport) -> String {
+    let mut text = String::new();
+    for (name, (missing, repeated)) in names.into_iter().zip(keys.missing.into_iter().zip(keys.repeated)) {
+        let features = escape(&keys.features.join(", "));
+        if missing > 0 {
+            text.push_str(&format!("{}: {} without {features}\n", escape(name), plural(missing, "record")));
+        }
+        if repeated > 0 {
+            let records = plural(repeated, "record");
+            text.push_str(&format!("{}: {records} with the {features} of an earlier one\n", escape(name)));
+        }
+    }
+    text
+}
+
+/// A text of at most `SHOWN` characters.
+fn cut(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Two records that differ, or one without a partner.
-fn record(difference: &RecordDifference, screen: Screen) -> String {
+fn record(difference: &RecordDifference, keys: Option<&KeyReport>, screen: Screen) -> String {
     let place = |place: &Option<_>| place.as_ref().map_or("no record".to_owned(), |place| escape(&format!("{place}")));
     let [left, right] = difference.positions.each_ref().map(place);
-    let mut text = screen.coloured(TITLE, &format!("record {}", count(difference.number)));
+    let key = keys.zip(difference.key.as_ref()).map(|(keys, values)| cut(&escape(&keys.text(values))));
+    let key = key.map_or(String::new(), |key| format!(": {key}"));
+    let mut text = screen.coloured(TITLE, &format!("record {}{key}", count(difference.number)));
     text.push_str(&format!("\n  - {left}\n  + {right}\n"));
     for Difference { feature: of, what } in &difference.differences {
         let of = of.as_ref().map_or("the records".to_owned(), |(role, name)| feature(*role, name));
@@ -130,15 +183,32 @@ pub(crate) fn json(found: &DataSetDiff) -> Value {
     let features =
         found.features.iter().map(|((role, name), times)| json!({"name": name, "role": role.name(), "records": times}));
     let skipped = |skipped: &DamageReport| json!({"records": skipped.records, "stretches": skipped.ranges, "bytes": skipped.bytes});
+    let keys = found.keys.as_ref().map(|keys| {
+        json!({"features": keys.features, "missing": keys.missing, "repeated": keys.repeated, "passes": keys.passes})
+    });
     json!({
         "equal": found.is_equal(),
         "records": found.records,
         "pairs": {"equal": found.equal, "different": found.different},
         "alone": found.unpaired,
+        "keys": keys,
         "passed_over": found.skipped.each_ref().map(skipped),
         "features": features.collect::<Vec<_>>(),
         "first": found.first.iter().map(record_json).collect::<Vec<_>>(),
     })
+}
+
+/// The values of a key feature: numbers, and byte strings as the table shows them.
+fn values_json(values: &[FeatureValue]) -> Value {
+    let value = |value: &FeatureValue| match value {
+        FeatureValue::Int64(value) => json!(value),
+        FeatureValue::Float(bits) => json!(f32::from_bits(*bits)),
+        FeatureValue::Bytes(bytes) => match str::from_utf8(bytes) {
+            Ok(text) => json!(text),
+            Err(_) => json!({"base64": BASE64_STANDARD.encode(bytes)}),
+        },
+    };
+    values.iter().map(value).collect()
 }
 
 fn record_json(difference: &RecordDifference) -> Value {
@@ -156,6 +226,7 @@ fn record_json(difference: &RecordDifference) -> Value {
     });
     json!({
         "record": difference.number,
+        "key": difference.key.as_ref().map(|key| key.iter().map(|values| values_json(values)).collect::<Vec<_>>()),
         "places": difference.positions.each_ref().map(place),
         "differences": differences.collect::<Vec<_>>(),
     })

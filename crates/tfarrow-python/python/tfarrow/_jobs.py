@@ -593,6 +593,14 @@ def diff(
     left: Source,
     right: Source,
     *,
+    on: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    tolerance: float | None = None,
+    relative_tolerance: float | None = None,
+    only_a: str | os.PathLike[str] | None = None,
+    only_b: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    memory_limit: int | None = None,
     records: int = 10,
     record_type: Literal["auto", "example", "sequence-example", "raw"] | None = None,
     on_error: Literal["fail", "skip"] | None = None,
@@ -604,6 +612,15 @@ def diff(
 
     Args:
         left, right: as of :func:`scan`, or Parquet or Arrow files.
+        on: key features, by whose values records are paired, in any order; by default they are paired by their order.
+        exclude: features that are not compared: names, or globs such as ``image/*``.
+        tolerance, relative_tolerance: floats are equal if they differ by at most ``tolerance + relative_tolerance * abs(right)``,
+            as in ``numpy.isclose``; NaN is then equal to NaN. By default their bits must be equal.
+        only_a, only_b: TFRecord files for the records without a partner of ``left`` and of ``right``; each is created only if
+            there are any.
+        overwrite: replace these files if they exist.
+        memory_limit: with ``on``, the bytes of memory for the records of ``right``, 1 GiB by default. A larger data set is compared
+            in several passes.
         records: maximum number of differing records to list.
         record_type, on_error, partial_tail, limits, progress: as of :func:`schema`.
 
@@ -612,9 +629,15 @@ def diff(
 
     >>> tfarrow.diff("testdata/shards/", "testdata/shards/").ok
     True
+    >>> tfarrow.diff("testdata/scalar.tfrecord", "testdata/scalar.tfrecord", on=["id"])["keys"]["missing"]
+    [0, 0]
     """
     options = _given(record_type=record_type, on_error=on_error, partial_tail=partial_tail, limits=limits)
+    rules = _given(
+        on=on, exclude=exclude, tolerance=tolerance, relative_tolerance=relative_tolerance, only_a=only_a, only_b=only_b,
+        overwrite=overwrite, memory_limit=memory_limit,
+    )
     with progress_of(progress, "diff") as report_progress:
-        return Report(*_tfarrow.diff(paths(left), paths(right), options, records, report_progress))
+        return Report(*_tfarrow.diff(paths(left), paths(right), options, rules, records, report_progress))
 
 

@@ -219,6 +219,7 @@ def diff(
     left: Sequence[_Path],
     right: Sequence[_Path],
     options: _Options,
+    rules: _Options,
     max_differences: int = 10,
     progress: _Progress = None,
 ) -> tuple[RawReport, bool]:

@@ -4,30 +4,39 @@ use std::path::PathBuf;
 
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{diff_json, diff_text};
+use tfarrow_codec::diff::Tolerance;
 use tfarrow_convert::{DiffOptions, Progress, diff as diff_sources};
 
 use super::RawReport;
 use crate::{
-    errors::failed,
+    errors::{failed, usage},
     found::warn_files,
     interrupt::watch,
     notices::{warn, warn_all},
-    options::ReadingOptions,
+    options::{ReadingOptions, names},
 };
 
-/// Compares two data sets. Returns the report, and whether they are equal.
+/// Compares two data sets. `options` are those of reading, and `rules` those of the comparison, by name. Returns the report, and
+/// whether they are equal.
 #[pyfunction]
-#[pyo3(signature = (left, right, options, max_differences=10, progress=None))]
+#[pyo3(signature = (left, right, options, rules, max_differences=10, progress=None))]
 pub(crate) fn diff(
     py: Python<'_>,
     left: Vec<PathBuf>,
     right: Vec<PathBuf>,
     options: &Bound<'_, PyDict>,
+    rules: &Bound<'_, PyDict>,
     max_differences: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool)> {
     let (options, counters) = (ReadingOptions::of(options)?, Progress::default());
-    let options = DiffOptions { record_type: options.table.record_type, read: options.read(), max_differences };
+    let (record_type, read) = (options.table.record_type, options.read());
+    let mut options = DiffOptions { record_type, read, max_differences, ..DiffOptions::default() };
+    for (name, value) in rules {
+        if !value.is_none() {
+            set(&mut options, &name.extract::<String>()?, &value)?;
+        }
+    }
     let work = || diff_sources(&left, &right, &options, &counters);
     let found = watch(py, &counters, progress, work)?.map_err(|error| failed(py, error))?;
     found.other_files.iter().try_for_each(|other| warn_files(py, &other.skipped_files, &other.missing))?;
@@ -39,4 +48,25 @@ pub(crate) fn diff(
         .map(|sources| sources.iter().map(|source| source.to_string_lossy()).collect::<Vec<_>>().join(", "));
     let text = move |_| diff_text(names.each_ref().map(String::as_str), &found);
     Ok((RawReport::new(text, json), is_equal))
+}
+
+fn set(options: &mut DiffOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let wrong = |expected: &str| usage(value.py(), &format!("{name}: expected {expected}"));
+    let tolerance = || {
+        let number = value.extract::<f64>().ok().filter(|number| *number >= 0.0);
+        number.ok_or_else(|| wrong("a number from 0"))
+    };
+    let known = options.tolerance.unwrap_or(Tolerance { absolute: 0.0, relative: 0.0 });
+    match name {
+        "on" => options.on = names(name, value)?,
+        "exclude" => options.exclude = names(name, value)?,
+        "tolerance" => options.tolerance = Some(Tolerance { absolute: tolerance()?, ..known }),
+        "relative_tolerance" => options.tolerance = Some(Tolerance { relative: tolerance()?, ..known }),
+        "only_a" => options.unmatched[0] = Some(value.extract()?),
+        "only_b" => options.unmatched[1] = Some(value.extract()?),
+        "overwrite" => options.overwrite = value.extract()?,
+        "memory_limit" => options.memory_limit = value.extract().map_err(|_| wrong("a number of bytes"))?,
+        other => return Err(usage(value.py(), &format!("there is no option {other:?}"))),
+    }
+    Ok(())
 }

@@ -1,0 +1,262 @@
+//! The comparison of two records.
+
+use std::{collections::BTreeSet, fmt};
+
+use super::{
+    found::FoundFeatures,
+    tolerance::Tolerance,
+    values::{FeatureValue, List, list, steps},
+};
+use crate::{
+    Kind, Limits, RecordType, Role, WireError,
+    example::{keys::Keys, walk::Side},
+};
+
+/// A difference between two records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The feature, with the role [`Sequence`](Role::Sequence) for feature lists and [`Feature`](Role::Feature) for
+    /// others; `None` if the records differ outside of their features.
+    pub feature: Option<(Role, String)>,
+    /// The kind of the difference.
+    pub what: DifferenceKind,
+}
+
+/// A difference between two records or two features. The first of each pair is that of the left record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DifferenceKind {
+    /// The right record does not have the feature.
+    OnlyLeft,
+    /// The left record does not have the feature.
+    OnlyRight,
+    /// Different kinds; `None` for a feature without a kind.
+    Kinds(Option<Kind>, Option<Kind>),
+    /// Different numbers of steps of a feature list.
+    Steps(usize, usize),
+    /// Different numbers of values of a list.
+    Lengths(usize, usize),
+    /// The first values that differ.
+    Values {
+        /// The index of the step, for a feature list.
+        step: Option<usize>,
+        /// The index of the value in its list.
+        index: usize,
+        /// The values, left and right.
+        values: [FeatureValue; 2],
+    },
+    /// Bytes outside of features: unknown fields of the records, or records that are not messages.
+    Bytes,
+}
+
+/// The reason why two records cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incomparable {
+    /// The left record does not parse.
+    Left(WireError),
+    /// The right record does not parse.
+    Right(WireError),
+    /// The records have more names than [`Limits`] allow.
+    Names,
+}
+
+/// Compares pairs of records. Reuse it: it learns the order of keys from the records that it reads.
+#[derive(Debug)]
+pub struct Differ {
+    /// Whether field 2 is `feature_lists`.
+    lists: bool,
+    /// The keys of features and of feature lists, of both records.
+    keys: [Keys; 2],
+    /// The left record of the current pair.
+    left: FoundFeatures,
+    /// The right record of the current pair.
+    right: FoundFeatures,
+    /// The allowed difference of floats; `None` if their bits must be equal.
+    tolerance: Option<Tolerance>,
+    ignored: IgnoredFeatures,
+}
+
+/// The features that are not compared.
+#[derive(Default)]
+struct IgnoredFeatures {
+    /// Whether a name is that of such a feature; `None` if all features are compared.
+    is_ignored: Option<Box<dyn Fn(&str) -> bool + Send>>,
+    /// The results for the keys found so far, by map and number.
+    known: [Vec<bool>; 2],
+}
+
+impl fmt::Debug for IgnoredFeatures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IgnoredFeatures").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
+impl IgnoredFeatures {
+    /// Adds the keys that were found since the last call. `names` are those of both maps.
+    fn update(&mut self, names: [&[Box<str>]; 2]) {
+        let Some(is_ignored) = &self.is_ignored else { return };
+        for (known, names) in self.known.iter_mut().zip(names) {
+            let new = names.iter().skip(known.len()).map(|name| is_ignored(name));
+            let new: Vec<_> = new.collect();
+            known.extend(new);
+        }
+    }
+
+    /// Whether the key of this number is ignored.
+    fn has(&self, side: Side, id: usize) -> bool {
+        self.known[side as usize].get(id).copied().unwrap_or(false)
+    }
+}
+
+impl Differ {
+    /// Creates a comparer of `record_type` messages. Records of the type [`Raw`](RecordType::Raw) are compared as
+    /// Examples; compare their bytes instead.
+    pub fn new(record_type: RecordType, limits: Limits) -> Self {
+        let keys = || Keys::new([], limits);
+        let lists = record_type == RecordType::SequenceExample;
+        let (left, right, ignored) = (FoundFeatures::default(), FoundFeatures::default(), IgnoredFeatures::default());
+        Self { lists, keys: [keys(), keys()], left, right, tolerance: None, ignored }
+    }
+
+    /// Sets how far two floats may differ to be equal. By default their bits must be equal.
+    pub fn with_tolerance(self, tolerance: Option<Tolerance>) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Ignores the features and feature lists for whose names `is_ignored` is true.
+    pub fn ignoring(mut self, is_ignored: impl Fn(&str) -> bool + Send + 'static) -> Self {
+        self.ignored = IgnoredFeatures { is_ignored: Some(Box::new(is_ignored)), known: Default::default() };
+        self
+    }
+
+    /// Returns the differences of two records, ordered by feature name, features before feature lists. None are
+    /// returned if both have the same features with the same values, floats compared by their bits or with the [tolerance](Self::with_tolerance). A feature without a
+    /// kind is not equal to a missing feature. Context features of a SequenceExample are reported as features, since
+    /// they are in the same field.
+    ///
+    /// # Errors
+    /// [`Incomparable`] if a record does not parse, or if the names exceed the limits.
+    ///
+    /// ```
+    /// use tfarrow_codec::{Limits, RecordType, diff::{Differ, DifferenceKind}};
+    /// let mut differ = Differ::new(RecordType::Example, Limits::default());
+    /// // A map entry with the key "a", and a Feature without a kind.
+    /// let record = b"\x0a\x07\x0a\x05\x0a\x01a\x12\x00";
+    /// assert_eq!(differ.compare(record, record), Ok(vec![]));
+    /// let differences = differ.compare(record, b"").unwrap();
+    /// assert_eq!(differences[0].what, DifferenceKind::OnlyLeft);
+    /// ```
+    pub fn compare(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
+        if left == right {
+            return Ok(Vec::new());
+        }
+        self.left.read(left, self.lists, &mut self.keys).map_err(Incomparable::Left)?;
+        self.right.read(right, self.lists, &mut self.keys).map_err(Incomparable::Right)?;
+        if self.left.has_excess_names || self.right.has_excess_names {
+            return Err(Incomparable::Names);
+        }
+        self.ignored.update(self.keys.each_ref().map(Keys::names));
+        let mut differences = Vec::new();
+        for (side, role) in [(Side::Features, Role::Feature), (Side::Lists, Role::Sequence)] {
+            for id in self.ids(side).into_iter().filter(|id| !self.ignored.has(side, *id)) {
+                let what = self.feature(side, id, left, right)?;
+                let name = self.keys[side as usize].names().get(id).map_or("", |name| name);
+                differences.extend(what.map(|what| Difference { feature: Some((role, name.to_owned())), what }));
+            }
+        }
+        if differences.is_empty() && (self.left.has_others || self.right.has_others) {
+            differences.push(Difference { feature: None, what: DifferenceKind::Bytes });
+        }
+        Ok(differences)
+    }
+
+    /// Returns the numbers of the keys that either record has, ordered by name.
+    fn ids(&self, side: Side) -> Vec<usize> {
+        let of = |found: &FoundFeatures| {
+            let slots = found.slots[side as usize].iter().enumerate();
+            slots.filter_map(|(id, slot)| slot.map(|_| id)).collect::<Vec<_>>()
+        };
+        let ids: BTreeSet<_> = of(&self.left).into_iter().chain(of(&self.right)).collect();
+        let mut ids: Vec<_> = ids.into_iter().collect();
+        ids.sort_by_key(|id| self.keys[side as usize].names().get(*id));
+        ids
+    }
+
+    /// Returns the difference between the values of one key; `None` if they are equal. `left` and `right` are the bytes
+    /// of the records, to which slots refer.
+    ///
+    /// # Errors
+    /// [`Incomparable`] for a value that does not parse.
+    fn feature(
+        &self,
+        side: Side,
+        id: usize,
+        left: &[u8],
+        right: &[u8],
+    ) -> Result<Option<DifferenceKind>, Incomparable> {
+        let (one, other) = match (self.left.message(side, id, left), self.right.message(side, id, right)) {
+            (Some(one), Some(other)) => (one, other),
+            (Some(_), None) => return Ok(Some(DifferenceKind::OnlyLeft)),
+            (None, Some(_)) => return Ok(Some(DifferenceKind::OnlyRight)),
+            (None, None) => return Ok(None),
+        };
+        if one == other {
+            return Ok(None);
+        }
+        let (nesting, tolerance) = (self.keys[0].limits().nesting, self.tolerance);
+        let (one, other) = match side {
+            Side::Features => {
+                let one = list(one, nesting).map_err(Incomparable::Left)?;
+                return Ok(differ(None, &one, &list(other, nesting).map_err(Incomparable::Right)?, tolerance));
+            }
+            Side::Lists => {
+                (steps(one, nesting).map_err(Incomparable::Left)?, steps(other, nesting).map_err(Incomparable::Right)?)
+            }
+        };
+        if one.len() != other.len() {
+            return Ok(Some(DifferenceKind::Steps(one.len(), other.len())));
+        }
+        let mut steps = one.iter().zip(&other).enumerate();
+        Ok(steps.find_map(|(step, (one, other))| differ(Some(step), one, other, tolerance)))
+    }
+}
+
+/// Returns the difference between two lists, of the step `step` of a feature list.
+///
+/// ```text
+/// Unset, Unset                equal
+/// [1, 2] and [1, 3]           Values { index: 1, values: [2, 3] }
+/// [1, 2] and [1]              Lengths(2, 1)
+/// [1] and ["x"]               Kinds(Int64, Bytes)
+/// ```
+fn differ(step: Option<usize>, one: &List, other: &List, tolerance: Option<Tolerance>) -> Option<DifferenceKind> {
+    let value = |bits: &u32| FeatureValue::Float(*bits);
+    match (one, other) {
+        (List::Unset, List::Unset) => None,
+        (List::Bytes(one), List::Bytes(other)) => {
+            first(step, [one, other], Vec::eq, |value| FeatureValue::Bytes(value.clone()))
+        }
+        (List::Float(one), List::Float(other)) => match tolerance {
+            Some(tolerance) => first(step, [one, other], |one, other| tolerance.holds(*one, *other), value),
+            None => first(step, [one, other], u32::eq, value),
+        },
+        (List::Int64(one), List::Int64(other)) => {
+            first(step, [one, other], i64::eq, |value| FeatureValue::Int64(*value))
+        }
+        _ => Some(DifferenceKind::Kinds(one.kind(), other.kind())),
+    }
+}
+
+/// Returns the first difference between two lists of one kind: of their lengths, or else of their values.
+fn first<T>(
+    step: Option<usize>,
+    [left, right]: [&Vec<T>; 2],
+    is_equal: impl Fn(&T, &T) -> bool,
+    value: impl Fn(&T) -> FeatureValue,
+) -> Option<DifferenceKind> {
+    if left.len() != right.len() {
+        return Some(DifferenceKind::Lengths(left.len(), right.len()));
+    }
+    let (index, (left, right)) =
+        left.iter().zip(right).enumerate().find(|(_, (left, right))| !is_equal(left, right))?;
+    Some(DifferenceKind::Values { step, index, values: [value(left), value(right)] })
+}
