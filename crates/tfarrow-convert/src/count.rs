@@ -1,9 +1,10 @@
 //! The number of records of a data set of TFRecord, Parquet and Arrow files.
 
 use tfarrow_codec::OnError;
+use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{DamageReport, OnProgress, ReadOptions, Segment, Shard, ShardFormat, ShardReader, try_map};
 
-use crate::{Error, Result, input::columnar};
+use crate::{Error, Result};
 
 /// The number of records of each shard.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)>
     match (shard.format, read.on_error) {
         (ShardFormat::TfRecord, OnError::Skip) => count_valid(shard, read),
         (ShardFormat::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
-        (ShardFormat::Parquet | ShardFormat::Arrow, _) => Ok((columnar::count(shard)?, DamageReport::default())),
+        (ShardFormat::Parquet | ShardFormat::Arrow, _) => Ok((count_rows(shard)?, DamageReport::default())),
     }
 }
 

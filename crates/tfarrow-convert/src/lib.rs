@@ -13,13 +13,12 @@
 //! |---|---|
 //! | `convert`, `repair`, `diff`, `verify`, `count` | the operations; `convert/speculative.rs` saves the pass that infers columns |
 //! | `plan` | format and names of outputs, checks before anything is written, the jobs of a conversion |
-//! | `input` | shards as units; the readers of Parquet and Arrow files |
+//! | `input` | shards as units; `tfarrow-columnar` reads Parquet and Arrow files |
 //! | `worker` | conversion of units to pieces; the scheduler of jobs; the pairs of input and output formats |
 //! | `formats` | encoders and writers of Parquet, Arrow and TFRecord files |
 //! | `output` | pieces in the order of units; files, existing files and streams |
 //! | `journal` | the record of complete outputs, with which an interrupted conversion is resumed |
 //! | `damage` | the report of skipped records, and their quarantine |
-//! | `checksums` | checksums of Parquet and Arrow files |
 //! | `schema` | schemas in files and as JSON |
 //! | `selection`, `names` | the columns that a conversion takes; names and globs of columns and features |
 //!
@@ -30,7 +29,6 @@
 //!
 //! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and does not print.
 
-mod checksums;
 mod convert;
 mod count;
 mod damage;
@@ -55,7 +53,6 @@ pub use convert::{ConvertReport, convert};
 pub use count::{Counted, count};
 pub use diff::{DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
-pub use input::columnar;
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;
 pub use progress::Progress;

@@ -11,9 +11,6 @@ use tfarrow_dataset::{Compression, ReadOptions, Sample};
 
 use crate::{Error, OutputStream, Result};
 
-/// Maximum rows of the batches that a conversion decodes or reads.
-pub(crate) const BATCH_ROWS: usize = 8192;
-
 /// The output format. Its name is also the extension of output files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {

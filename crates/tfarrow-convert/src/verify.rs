@@ -1,18 +1,15 @@
 //! Verification of data sets: of TFRecord files by their CRCs, of Parquet and Arrow files by their checksums, or by reading
 //! them.
 
-use std::{fs::File, io, path::PathBuf};
+use std::{fs::File, path::PathBuf};
 
-use arrow_ipc::reader::FileReader;
 use tfarrow_codec::RecordType;
+use tfarrow_columnar::{ParquetFile, arrow_batch, arrow_reader, row_group_rows};
 use tfarrow_dataset::{
     DamageReport, Fault, OnProgress, ReadOptions, Shard, ShardFormat, Verified, check_one_payload, try_map,
 };
 
-use crate::{
-    Error, Result,
-    input::{arrow_file::arrow_reader, guarded::guarded, parquet_file::ParquetFile, parquet_rows},
-};
+use crate::{Error, Result};
 
 /// The result of verifying a data set.
 #[derive(Debug)]
@@ -91,60 +88,49 @@ fn verify(shard: &Shard, number: usize, max_faults: usize) -> Result<VerifiedFil
         ShardFormat::TfRecord => return Err(Error::Usage(format!("{}: is TFRecord", shard.path.display()))),
     };
     if let Err(error) = read {
-        file.add_fault(shard, number, error)?;
+        file.add_fault(number, error)?;
     }
     Ok(file)
 }
 
 impl VerifiedFile {
-    fn parquet(&mut self, shard: &Shard, shard_number: usize) -> Result<()> {
+    fn parquet(&mut self, shard: &Shard, shard_number: usize) -> tfarrow_dataset::Result<()> {
         let path = &shard.path;
         let parquet = ParquetFile::open(path, shard.local_path())?;
-        let file = File::open(shard.local_path()).map_err(|e| Error::io(path, e))?;
+        let file = File::open(shard.local_path()).map_err(|e| tfarrow_dataset::Error::io(path, e))?;
         self.has_checksums = parquet.verifier.is_some();
         for (number, group) in parquet.groups().iter().enumerate() {
             let verified = match &parquet.verifier {
                 Some(verifier) => verifier.verify(path, &file, parquet.groups(), number),
-                None => parquet_rows::rows(shard, &parquet, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
+                None => row_group_rows(shard, &parquet, number..number + 1)?.try_for_each(|rows| rows.map(drop)),
             };
             match verified {
                 Ok(()) => self.records = self.records.saturating_add(group.num_rows().max(0) as u64),
-                Err(error) => self.add_fault(shard, shard_number, error)?,
+                Err(error) => self.add_fault(shard_number, error)?,
             }
         }
         Ok(())
     }
 
-    fn arrow(&mut self, shard: &Shard, shard_number: usize) -> Result<()> {
+    fn arrow(&mut self, shard: &Shard, shard_number: usize) -> tfarrow_dataset::Result<()> {
         let path = &shard.path;
         let (mut reader, mut verifier) = arrow_reader(path, shard.local_path(), None)?;
         self.has_checksums = verifier.is_some();
         for number in 0..reader.num_batches() {
             match verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(path, self.records)) {
-                Ok(()) => self.records += guarded(path, || rows(&mut reader, number, shard))?,
-                Err(error) => self.add_fault(shard, shard_number, error)?,
+                Ok(()) => self.records += arrow_batch(path, &mut reader, number)?.num_rows() as u64,
+                Err(error) => self.add_fault(shard_number, error)?,
             }
         }
         Ok(())
     }
 
     /// Adds the error as a fault of the file, unless the machine failed.
-    fn add_fault(&mut self, shard: &Shard, number: usize, error: Error) -> Result<()> {
-        let error = match error {
-            Error::Dataset(error) if error.is_machine() => return Err(error.into()),
-            Error::Dataset(error) => error,
-            Error::Parquet { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
-            Error::Arrow { source, .. } => tfarrow_dataset::Error::io(&shard.path, io::Error::other(source)),
-            error => tfarrow_dataset::Error::io(&shard.path, io::Error::other(error)),
-        };
+    fn add_fault(&mut self, number: usize, error: tfarrow_dataset::Error) -> tfarrow_dataset::Result<()> {
+        if error.is_machine() {
+            return Err(error);
+        }
         self.damage.add_record(Fault::of(number, error));
         Ok(())
     }
-}
-
-/// Reads batch `number`, and returns its number of rows.
-fn rows<R: io::Read + io::Seek>(reader: &mut FileReader<R>, number: usize, shard: &Shard) -> Result<u64> {
-    let batch = reader.set_index(number).and_then(|()| reader.next().transpose());
-    let batch = batch.map_err(|e| Error::arrow(&shard.path, e))?;
-    Ok(batch.map_or(0, |batch| batch.num_rows()) as u64)
 }

@@ -14,9 +14,7 @@ use arrow_ipc::{reader::FileReader, writer::FileWriter};
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 use tfarrow_codec::{EncoderBuilder, Layout, RecordType, Remedy, VerifyCrc, frame, schema::with_record_type};
-use tfarrow_convert::{
-    ConvertOptions, ConvertReport, Error, OutputCompression, Progress, Reshard, Target, columnar, convert,
-};
+use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputCompression, Progress, Reshard, Target, convert};
 use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
 #[path = "convert/merge.rs"]
@@ -237,7 +235,7 @@ fn a_corrupt_file_without_checksums_has_other_rows_or_is_an_error_with_its_name(
 /// The error of reading a Parquet or Arrow file; `None` if it can be read.
 fn read_error(path: &Path) -> Option<String> {
     let source = resolve(&[path]).map_err(|e| e.to_string()).map(|mut found| found.remove(0));
-    let rows = source.and_then(|source| columnar::rows(&source).map_err(|e| e.to_string()));
+    let rows = source.and_then(|source| tfarrow_columnar::rows(&source).map_err(|e| e.to_string()));
     match rows {
         Ok(mut rows) => rows.find_map(|batch| batch.err().map(|e| e.to_string())),
         Err(error) => Some(error),

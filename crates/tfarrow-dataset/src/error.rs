@@ -63,6 +63,8 @@ pub enum ErrorKind {
         /// Offset in bytes of the part in the file; 0 for the metadata of the file.
         offset: u64,
     },
+    /// The rows of a Parquet or Arrow file cannot be read. Contains the error of the library that reads the format.
+    Rows(Box<dyn std::error::Error + Send + Sync>),
     /// A source contains no shards.
     NoShards {
         /// Description of the place that was searched: a folder or a glob.
@@ -217,6 +219,7 @@ impl Error {
             ErrorKind::Io(_)
             | ErrorKind::NotTfRecord { .. }
             | ErrorKind::Checksum { .. }
+            | ErrorKind::Rows(_)
             | ErrorKind::NoShards { .. }
             | ErrorKind::Glob(_)
             | ErrorKind::NotAFile
@@ -287,6 +290,7 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Codec(error) => error.fmt(f),
+            Self::Rows(error) => error.fmt(f),
             Self::Glob(error) => error.fmt(f),
             Self::NotTfRecord { looks_like, .. } => write!(f, "not TFRecord: {looks_like}"),
             Self::Damaged { compression, damage, offset, record } => {
@@ -356,6 +360,7 @@ impl std::error::Error for Error {
         match self.kind() {
             ErrorKind::Io(error) => Some(error),
             ErrorKind::Codec(error) => Some(error),
+            ErrorKind::Rows(error) => Some(error.as_ref()),
             ErrorKind::Glob(error) => Some(error),
             _ => None,
         }

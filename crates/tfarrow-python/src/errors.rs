@@ -185,7 +185,7 @@ impl Finding {
 /// The class of an error of a file that has no place in it.
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::NotTfRecord { is_known: false, .. } => "CorruptError",
+        ErrorKind::NotTfRecord { is_known: false, .. } | ErrorKind::Rows(_) => "CorruptError",
         ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords(_) => "DataError",
         ErrorKind::NoShards { .. } => "NotFoundError",
         ErrorKind::Exists | ErrorKind::NotAFile => "ExistsError",

@@ -14,7 +14,7 @@ use tfarrow_codec::{
     Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary, VerifyCrc,
     schema::{FEATURE, role_of},
 };
-use tfarrow_convert::columnar;
+use tfarrow_columnar::rows;
 use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
 
 use crate::{
@@ -80,7 +80,7 @@ impl Printer {
 
     /// Prints the first rows of a Parquet or Arrow file, at most `left`, without their null values.
     fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
-        let mut batches = columnar::rows(shard)?;
+        let mut batches = rows(shard)?;
         while *left > 0
             && let Some(batch) = batches.next().transpose()?
         {

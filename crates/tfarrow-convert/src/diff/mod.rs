@@ -8,13 +8,14 @@
 use std::{ffi::OsStr, ops::ControlFlow};
 
 use tfarrow_codec::{RecordType, schema::record_type_of};
+use tfarrow_columnar::schema_within;
 use tfarrow_dataset::{
     FormatFilter, InferOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, check_one_payload, infer_with,
     resolve_filtered,
 };
 
 use self::{rules::Rules, sides::Sources, unmatched::Unmatched};
-use crate::{Error, Progress, Result, input::columnar};
+use crate::{Error, Progress, Result};
 
 mod by_key;
 mod in_order;
@@ -121,7 +122,7 @@ fn record_type(sides: &[Vec<Shard>; 2], options: &DiffOptions) -> Result<(Record
 
 /// The record type in the metadata of the first Parquet or Arrow file; `None` if there is no such file.
 fn type_in_metadata(shards: &[Shard], options: &DiffOptions) -> Result<Option<RecordType>> {
-    let schemas = shards.iter().filter_map(|shard| columnar::schema_within(shard, &options.read.limits).transpose());
-    let schemas = schemas.collect::<Result<Vec<_>>>()?;
+    let schemas = shards.iter().filter_map(|shard| schema_within(shard, &options.read.limits).transpose());
+    let schemas = schemas.collect::<tfarrow_dataset::Result<Vec<_>>>()?;
     Ok(schemas.first().map(|schema| record_type_of(schema)))
 }

@@ -10,9 +10,10 @@ use std::{
 
 use arrow_array::RecordBatch;
 use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
+use tfarrow_columnar::{Batches, rows as rows_of};
 use tfarrow_dataset::{DamageReport, Fault, ReadOptions, Shard, ShardFormat, ShardReader};
 
-use crate::{Error, Progress, Result, input::columnar};
+use crate::{Error, Progress, Result};
 
 /// Consecutive records of a file, and which of them are valid.
 pub(crate) struct CheckedRecords {
@@ -57,7 +58,7 @@ enum RecordInput {
     TfRecord(Box<ShardReader>),
     /// A Parquet or Arrow file, the encoder for its schema, and the number of rows that were read.
     Columnar {
-        batches: columnar::Batches,
+        batches: Batches,
         encoder: Option<Encoder>,
         rows: u64,
     },
@@ -93,7 +94,7 @@ impl<'p> RecordReader<'p> {
         Ok(match shard.format {
             ShardFormat::TfRecord => RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
             ShardFormat::Parquet | ShardFormat::Arrow => {
-                RecordInput::Columnar { batches: columnar::rows(shard)?, encoder: None, rows: 0 }
+                RecordInput::Columnar { batches: rows_of(shard)?, encoder: None, rows: 0 }
             }
         })
     }

@@ -12,13 +12,10 @@ use arrow_ipc::{
     writer::{FileWriter, IpcWriteOptions},
 };
 use arrow_schema::{ArrowError, SchemaRef};
+use tfarrow_columnar::checksums::{self, ChecksumWriter};
 
 use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
-use crate::{
-    Error, OutputCompression, Result,
-    checksums::{self, ChecksumWriter},
-    output::Output,
-};
+use crate::{Error, OutputCompression, Result, output::Output};
 
 /// Bytes of the buffer before the checksums.
 const BUFFER_BYTES: usize = 1 << 20;

@@ -17,17 +17,10 @@ use arrow_array::{Array, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use tfarrow_codec::Records;
+use tfarrow_columnar::{Batches, ParquetFile, rows_of};
 use tfarrow_dataset::{Lost, PartialTail, ReadOptions, Segment, Shard, ShardFormat, ShardReader};
 
-use self::{columnar::Batches, parquet_file::ParquetFile};
 use crate::{Error, Progress, Result, damage::DamageLog, options::Reshard};
-
-pub(crate) mod arrow_file;
-pub mod columnar;
-pub(crate) mod guarded;
-pub(crate) mod parquet_file;
-mod parquet_lists;
-pub(crate) mod parquet_rows;
 
 /// A part of a job that one worker converts on its own.
 pub(crate) struct Unit<C> {
@@ -208,7 +201,7 @@ impl UnitSource for RowSource {
     fn open(shard: &Shard, rows: &RowOptions, _options: &ReadOptions) -> Result<Self> {
         let columns = rows.columns.clone();
         if shard.format != ShardFormat::Parquet || rows.splits {
-            return Ok(Self::Batches { batches: columnar::rows_of(shard, columns)?, pending: None });
+            return Ok(Self::Batches { batches: rows_of(shard, columns)?, pending: None });
         }
         let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
         let groups = 0..file.groups().len();

@@ -24,6 +24,7 @@ use std::{
 
 use arrow_schema::Schema;
 use serde::{Deserialize, Serialize};
+use tfarrow_columnar::checksums::hash;
 use tfarrow_dataset::{Shard, UNFINISHED};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -31,7 +32,7 @@ use self::{
     folders::{NewFolders, folder_of},
     lock_file::open_locked,
 };
-use crate::{Error, Result, checksums};
+use crate::{Error, Result};
 
 pub(crate) mod folders;
 pub(crate) mod lock_file;
@@ -339,6 +340,6 @@ fn has_size_of(path: &Path, output: &CompletedOutput) -> bool {
 
 fn hash_of(path: &Path) -> io::Result<u64> {
     let mut hasher = Xxh3::new();
-    checksums::hash(File::open(path)?, u64::MAX, &mut hasher)?;
+    hash(File::open(path)?, u64::MAX, &mut hasher)?;
     Ok(hasher.digest())
 }

@@ -10,11 +10,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use tfarrow_columnar::checksums::transferred;
 use tfarrow_dataset::{CompleteFile, OutputFile};
 use xxhash_rust::xxh3::Xxh3;
 
 use self::existing_file::ExistingFile;
-use crate::{Error, Result, checksums::transferred, journal::Journal};
+use crate::{Error, Result, journal::Journal};
 
 pub(crate) mod existing_file;
 pub(crate) mod ordered;

@@ -11,6 +11,7 @@ use tfarrow_codec::{
     EncoderBuilder, OnConflict, RecordType,
     schema::{feature_of, record_type_of, role_of, with_record_type},
 };
+use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{CompleteFile, Inferred, ReadOptions, Shard, ShardFormat, count, file_names};
 
 use super::{OutputPlace, origin::OriginalShard, setup::Conversion};
@@ -22,7 +23,7 @@ use crate::{
         parquet::ParquetFileFormat,
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
-    input::{UnitReader, UnitSize, columnar},
+    input::{UnitReader, UnitSize},
     journal::{self, CompletedOutput, Journal},
     output::{ClosedOutput, Destination, OutputOptions},
     worker::{
@@ -390,7 +391,7 @@ impl<'c> Conversion<'c> {
     fn count(&self) -> Result<u64> {
         let rows = |shard: &Shard| match shard.format {
             ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
-            ShardFormat::Parquet | ShardFormat::Arrow => columnar::count(shard),
+            ShardFormat::Parquet | ShardFormat::Arrow => Ok(count_rows(shard)?),
         };
         self.shards.iter().map(rows).sum()
     }

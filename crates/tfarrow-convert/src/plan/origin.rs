@@ -3,9 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use arrow_schema::{Schema, SchemaRef};
+use tfarrow_columnar::checksums;
 use tfarrow_dataset::{Compression, Shard, file_names};
 
-use crate::{OutputCompression, Target, checksums};
+use crate::{OutputCompression, Target};
 
 /// Metadata key for the name of the original shard.
 const SHARD: &str = "tfarrow.shard";

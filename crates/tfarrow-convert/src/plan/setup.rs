@@ -4,16 +4,13 @@ use std::ops::ControlFlow;
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{OnError, VerifyCrc};
+use tfarrow_columnar::schema_within;
 use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, ShardFormat, ShardReader, infer_with};
 
 use super::{OutputPlace, Plan, origin::OriginalShard};
 use crate::{
-    ConvertOptions, Error, OutputCompression, Progress, Result, Target,
-    damage::DamageLog,
-    formats::tfrecord::compression_of,
-    input::{ReadContext, columnar},
-    journal::Journal,
-    output::Destination,
+    ConvertOptions, Error, OutputCompression, Progress, Result, Target, damage::DamageLog,
+    formats::tfrecord::compression_of, input::ReadContext, journal::Journal, output::Destination,
     selection::ColumnSelection,
 };
 
@@ -106,7 +103,7 @@ impl<'c> Conversion<'c> {
 
 impl SourceInfo {
     fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
-        if let Some(schema) = columnar::schema_within(shard, &read.limits)? {
+        if let Some(schema) = schema_within(shard, &read.limits)? {
             return Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema) });
         }
         let compression = match (shard.is_stream(), shard.compression()) {

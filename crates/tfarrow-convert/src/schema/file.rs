@@ -4,17 +4,18 @@ use std::path::Path;
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::schema::{with_views, without_exact};
+use tfarrow_columnar::schema;
 use tfarrow_dataset::ShardFormat;
 
 use super::json;
-use crate::{Error, NotASchema, Result, input::columnar};
+use crate::{Error, NotASchema, Result};
 
 /// Reads the schema in the file `path`. View types are replaced by plain types.
 ///
 /// # Errors
 /// A file that cannot be read, or is neither Parquet, Arrow nor the JSON of a schema.
 pub fn read_schema(path: &Path) -> Result<SchemaRef> {
-    let schema = match columnar::schema(ShardFormat::sniff(path)?, path, path)? {
+    let schema = match schema(ShardFormat::sniff(path)?, path, path)? {
         Some(schema) => schema,
         None => read_json(path)?,
     };

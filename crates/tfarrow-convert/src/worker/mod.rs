@@ -13,12 +13,12 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{
     BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, Records, VerifyCrc, with_exact,
 };
+use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 
 use crate::{
     Error, Result,
     formats::{LossyChanges, RowEncoder, RowFormat, WritePiece},
-    input::{ReadContext, RecordBlocks, RowBlock, Unit, UnitPart, parquet_rows},
-    options::BATCH_ROWS,
+    input::{ReadContext, RecordBlocks, RowBlock, Unit, UnitPart},
     progress::UnitProgress,
     selection::ColumnSelection,
 };
@@ -229,7 +229,7 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
             };
             match content {
                 RowBlock::RowGroup(shard, file, group) => {
-                    parquet_rows::rows(&shard, &file, group..group + 1)?.try_for_each(|batch| encode(batch?))?;
+                    row_group_rows(&shard, &file, group..group + 1)?.try_for_each(|batch| encode(batch?))?;
                 }
                 RowBlock::Batch(batch, _) => encode(batch)?,
             }

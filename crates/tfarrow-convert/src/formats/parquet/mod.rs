@@ -27,14 +27,11 @@ use parquet::{
     schema::types::{ColumnPath, TypePtr},
 };
 use tfarrow_codec::{Role, schema::role_of};
+use tfarrow_columnar::checksums::{self, ChecksumWriter};
 
 use self::encoding::ColumnEncoding;
 use super::{FileFormat, PieceWriter, RowEncoder, RowFormat, WritePiece};
-use crate::{
-    Error, OutputCompression, Result,
-    checksums::{self, ChecksumWriter},
-    output::Output,
-};
+use crate::{Error, OutputCompression, Result, output::Output};
 
 /// Bytes of the first rows of a row group, from which the encodings of its columns are chosen. The batch that exceeds this
 /// number is the last of them.

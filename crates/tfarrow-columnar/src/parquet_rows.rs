@@ -15,14 +15,17 @@ use parquet::{
     errors::ParquetError,
 };
 use tfarrow_codec::BATCH_CELLS;
-use tfarrow_dataset::Shard;
+use tfarrow_dataset::{Error, Result, Shard};
 
-use super::{
+use crate::{
     guarded::{guarded, until_error},
     parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
+    unreadable::{unreadable_arrow, unreadable_parquet},
 };
-use crate::{Error, Result, options::BATCH_ROWS};
+
+/// Maximum rows of a batch.
+pub const BATCH_ROWS: usize = 8192;
 
 /// Maximum uncompressed bytes of the rows in one batch, by the average of the row group.
 const READ_BYTES: i64 = 4 << 20;
@@ -31,7 +34,7 @@ const READ_BYTES: i64 = 4 << 20;
 ///
 /// # Errors
 /// A file that cannot be opened. Corrupt rows are errors of the iterator.
-pub(crate) fn rows(
+pub fn row_group_rows(
     shard: &Shard,
     parquet: &ParquetFile,
     groups: Range<usize>,
@@ -70,14 +73,14 @@ impl RowGroupReader {
     fn open(file: &Arc<File>, parquet: &ParquetFile, group: usize, path: &Path) -> Result<Self> {
         let ParquetFile { metadata, verifier, columns } = parquet;
         verifier.iter().try_for_each(|verifier| verifier.verify(path, file, parquet.groups(), group))?;
-        let lists = parquet_lists::readers(file, metadata, group).map_err(|e| Error::parquet(path, e))?;
+        let lists = parquet_lists::readers(file, metadata, group).map_err(|e| unreadable_parquet(path, e))?;
         let is_wanted = |column: &usize| columns.as_ref().is_none_or(|columns| columns.binary_search(column).is_ok());
         let wanted: Vec<_> = (0..lists.len()).filter(is_wanted).collect();
         let others = lists.iter().enumerate().filter(|(column, list)| list.is_none() && is_wanted(column));
         let others = ProjectionMask::roots(metadata.parquet_schema(), others.map(|(column, _)| column));
         let lists =
             lists.into_iter().enumerate().filter(|(column, _)| is_wanted(column)).map(|(_, list)| list).collect();
-        let schema = Arc::new(metadata.schema().project(&wanted).map_err(|e| Error::arrow(path, e))?);
+        let schema = Arc::new(metadata.schema().project(&wanted).map_err(|e| unreadable_arrow(path, e))?);
         let row_group = metadata.metadata().row_group(group);
         let row_bytes = row_group.total_byte_size() / row_group.num_rows().max(1);
         let max_rows = (BATCH_CELLS / row_group.num_columns().max(1)).clamp(1, BATCH_ROWS);
@@ -90,12 +93,12 @@ impl RowGroupReader {
             .with_row_groups(vec![group])
             .with_batch_size(rows)
             .build()
-            .map_err(|e| Error::parquet(path, e))?;
+            .map_err(|e| unreadable_parquet(path, e))?;
         Ok(Self { path: path.into(), schema, others, lists })
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>> {
-        let others = self.others.next().transpose().map_err(|e| Error::arrow(&self.path, e))?;
+        let others = self.others.next().transpose().map_err(|e| unreadable_arrow(&self.path, e))?;
         others.map(|others| self.with_lists(&others)).transpose()
     }
 
@@ -109,10 +112,10 @@ impl RowGroupReader {
             None => others.next().cloned().ok_or_else(missing),
         });
         let columns: Vec<ArrayRef> =
-            columns.collect::<Result<_, ParquetError>>().map_err(|e| Error::parquet(&self.path, e))?;
+            columns.collect::<Result<_, ParquetError>>().map_err(|e| unreadable_parquet(&self.path, e))?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|e| Error::arrow(&self.path, e))
+            .map_err(|e| unreadable_arrow(&self.path, e))
     }
 }
 
@@ -218,7 +221,7 @@ mod tests {
         let parquet = ParquetFile::open(&shard.path, shard.local_path()).unwrap();
         let (metadata, groups) = (&parquet.metadata, parquet.groups().len());
         assert_eq!(groups, 3);
-        let ours: Vec<_> = rows(&shard, &parquet, 0..groups).unwrap().map(Result::unwrap).collect();
+        let ours: Vec<_> = row_group_rows(&shard, &parquet, 0..groups).unwrap().map(Result::unwrap).collect();
         assert!(ours.len() > groups, "several batches a row group");
         let file = File::open(&shard.path).unwrap();
         let theirs = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()).build().unwrap();

@@ -14,10 +14,13 @@ use arrow_ipc::{
     root_as_footer, root_as_message,
 };
 use arrow_schema::ArrowError;
-use tfarrow_dataset::Shard;
+use tfarrow_dataset::{Error, Result, Shard};
 
-use super::guarded::{guarded, until_error};
-use crate::{Error, Result, checksums::BatchVerifier};
+use crate::{
+    checksums::BatchVerifier,
+    guarded::{guarded, until_error},
+    unreadable::unreadable_arrow,
+};
 
 /// The batches of an Arrow file, with these columns, whose indices are in ascending order, or with all. Checksums are verified
 /// unless no column is read.
@@ -35,7 +38,7 @@ pub(crate) fn arrow_batches(
     let mut rows = 0;
     Ok(until_error(move || {
         verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(&path, rows))?;
-        let batch = guarded(&path, || reader.next().transpose().map_err(|e| Error::arrow(&path, e)))?;
+        let batch = guarded(&path, || reader.next().transpose().map_err(|e| unreadable_arrow(&path, e)))?;
         rows += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         Ok(batch)
     }))
@@ -45,14 +48,14 @@ pub(crate) fn arrow_batches(
 ///
 /// # Errors
 /// A file that cannot be read, or whose footer is corrupt.
-pub(crate) fn arrow_reader(
+pub fn arrow_reader(
     path: &Path,
     local: &Path,
     columns: Option<Vec<usize>>,
 ) -> Result<(FileReader<BufReader<File>>, Option<BatchVerifier>)> {
     let open = || File::open(local).map_err(|e| Error::io(path, e));
     let mut file = BufReader::new(open()?);
-    let arrow = |e| Error::arrow(path, e);
+    let arrow = |e| unreadable_arrow(path, e);
     guarded(path, || {
         let (footer, start) = read_footer(&mut file).map_err(arrow)?;
         // The message of the flatbuffers library names tables of the Arrow format, which does not help the user.
@@ -61,6 +64,18 @@ pub(crate) fn arrow_reader(
         check_blocks(&mut file, &footer).map_err(arrow)?;
         let verifier = BatchVerifier::new(path, open()?, &footer, start)?;
         Ok((FileReader::try_new(file, columns).map_err(arrow)?, verifier))
+    })
+}
+
+/// Reads batch `number` of a file.
+///
+/// # Errors
+/// A corrupt batch, and a number that the file does not have.
+pub fn arrow_batch(path: &Path, reader: &mut FileReader<BufReader<File>>, number: usize) -> Result<RecordBatch> {
+    let none = || ArrowError::IpcError(format!("the file has no batch {number}"));
+    guarded(path, || {
+        let batch = reader.set_index(number).and_then(|()| reader.next().unwrap_or_else(|| Err(none())));
+        batch.map_err(|e| unreadable_arrow(path, e))
     })
 }
 

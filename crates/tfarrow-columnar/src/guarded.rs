@@ -2,13 +2,11 @@
 
 use std::{io, path::Path};
 
-use tfarrow_dataset::guard;
-
-use crate::{Error, Result};
+use tfarrow_dataset::{Error, Result, guard};
 
 /// Calls `read`, and returns its panic as an error. After a panic, variables that `read` captures must not be used
 /// again.
-pub(crate) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     guard(read).map_err(|e: io::Error| Error::io(path, e)).flatten()
 }
 

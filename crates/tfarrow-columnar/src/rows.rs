@@ -1,26 +1,17 @@
-//! Parquet and Arrow files as sources: their columns, their rows, and the number of their rows.
-//!
-//! ```text
-//! Parquet ─▶ ParquetFile ─▶ parquet_rows ─┬▶ parquet_lists: lists of numbers ──────────┬▶ batches
-//!            metadata                     └▶ the reader of the parquet crate: the rest ─┘
-//! Arrow ───▶ arrow_file: arrow_reader ──────────────────────────────────────────────────▶ batches
-//! ```
-//!
-//! The libraries that read these files panic on some corrupt files, so that every call to them is guarded.
+//! The rows, the number of rows and the schema of a file of any format of this crate.
 
 use std::{path::Path, sync::Arc};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Limits, schema::check_columns};
-use tfarrow_dataset::{Shard, ShardFormat};
+use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
 
-use super::{
+use crate::{
     arrow_file::{arrow_batches, arrow_reader},
     parquet_file::ParquetFile,
-    parquet_rows,
+    parquet_rows::row_group_rows,
 };
-use crate::{Error, Result};
 
 /// The batches of a file, which end after the first error.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -38,13 +29,13 @@ pub fn rows(shard: &Shard) -> Result<Batches> {
 ///
 /// # Errors
 /// As [`rows`].
-pub(crate) fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> {
+pub fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> {
     if shard.format != ShardFormat::Parquet {
         return Ok(Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?));
     }
     let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
     let groups = 0..file.groups().len();
-    Ok(Box::new(parquet_rows::rows(shard, &file, groups)?))
+    Ok(Box::new(row_group_rows(shard, &file, groups)?))
 }
 
 /// The number of rows of a Parquet or Arrow file. The values are not read.
@@ -60,7 +51,7 @@ pub fn count(shard: &Shard) -> Result<u64> {
 }
 
 /// The schema of the file `local` if it is Parquet or Arrow. Errors have the path `path`.
-pub(crate) fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
+pub fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Result<Option<SchemaRef>> {
     match contents {
         Some(ShardFormat::Parquet) => {
             ParquetFile::open(path, local).map(|file| Some(Arc::clone(file.metadata.schema())))
@@ -74,7 +65,7 @@ pub(crate) fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -
 ///
 /// # Errors
 /// A file that cannot be read, or has more columns than `limits` allow.
-pub(crate) fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>> {
+pub fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>> {
     let schema = schema(Some(shard.format), &shard.path, shard.local_path())?;
     let checked = schema.as_ref().map_or(Ok(()), |schema| check_columns(schema, limits));
     checked.map_err(|e| Error::codec(&shard.path, e))?;

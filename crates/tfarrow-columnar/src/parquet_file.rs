@@ -7,19 +7,23 @@ use parquet::{
     file::metadata::RowGroupMetaData,
 };
 use tfarrow_codec::schema::with_views;
+use tfarrow_dataset::{Error, Result};
 
-use super::guarded::guarded;
-use crate::{Error, Result, checksums::RowGroupVerifier};
+use crate::{
+    checksums::RowGroupVerifier,
+    guarded::guarded,
+    unreadable::{unreadable, unreadable_parquet},
+};
 
 /// The metadata of an open Parquet file.
 #[derive(Clone)]
-pub(crate) struct ParquetFile {
+pub struct ParquetFile {
     /// The metadata. Bytes and text have view types, so that reading copies no values out of the pages.
-    pub(crate) metadata: ArrowReaderMetadata,
+    pub metadata: ArrowReaderMetadata,
     /// Verifies the row groups; `None` if the file has no checksums.
-    pub(crate) verifier: Option<Arc<RowGroupVerifier>>,
+    pub verifier: Option<Arc<RowGroupVerifier>>,
     /// The indices of the columns that are read, in ascending order; `None` for all columns.
-    pub(crate) columns: Option<Arc<[usize]>>,
+    pub columns: Option<Arc<[usize]>>,
 }
 
 impl ParquetFile {
@@ -27,16 +31,16 @@ impl ParquetFile {
     ///
     /// # Errors
     /// A file that cannot be read, and metadata that is corrupt.
-    pub(crate) fn open(path: &Path, local: &Path) -> Result<Self> {
+    pub fn open(path: &Path, local: &Path) -> Result<Self> {
         let file = File::open(local).map_err(|e| Error::io(path, e))?;
-        let parquet = |e| Error::parquet(path, e);
+        let parquet = |e| unreadable_parquet(path, e);
         guarded(path, || {
             let plain = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(parquet)?;
             let verifier = RowGroupVerifier::new(path, &file, plain.metadata())?.map(Arc::new);
             // Rows without columns take no bytes, so that corrupt metadata could claim any number of them.
             let has_rows = plain.metadata().row_groups().iter().any(|group| group.num_rows() != 0);
             if has_rows && plain.schema().fields().is_empty() {
-                return Err(Error::Usage(format!("{}: the metadata has rows, but no columns", path.display())));
+                return Err(unreadable(path, "the metadata has rows, but no columns"));
             }
             let views = ArrowReaderOptions::new().with_schema(with_views(plain.schema(), true));
             let metadata = ArrowReaderMetadata::try_new(Arc::clone(plain.metadata()), views).map_err(parquet)?;
@@ -45,12 +49,12 @@ impl ParquetFile {
     }
 
     /// Reads only the columns with these indices, which are in ascending order.
-    pub(crate) fn with_columns(self, columns: Option<Arc<[usize]>>) -> Self {
+    pub fn with_columns(self, columns: Option<Arc<[usize]>>) -> Self {
         Self { columns, ..self }
     }
 
     /// The metadata of the row groups.
-    pub(crate) fn groups(&self) -> &[RowGroupMetaData] {
+    pub fn groups(&self) -> &[RowGroupMetaData] {
         self.metadata.metadata().row_groups()
     }
 }

@@ -28,16 +28,14 @@ use std::{
 use arrow_ipc::Footer;
 use memchr::memmem;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use tfarrow_dataset::ErrorKind;
+use tfarrow_dataset::{Error, ErrorKind, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Error, Result};
-
 /// The metadata key of the checksums.
-pub(crate) const KEY: &str = "tfarrow.xxh3";
+pub const KEY: &str = "tfarrow.xxh3";
 
 /// The mark of files with checksums: after Parquet's magic number, and before Arrow's footer.
-pub(crate) const MARK: &[u8; 8] = b"TFARROW1";
+pub const MARK: &[u8; 8] = b"TFARROW1";
 
 /// The end of the batches in an [Arrow file].
 ///
@@ -51,7 +49,7 @@ const PARQUET_GROUPS: u64 = 12;
 /// that [parquet.thrift] asks for.
 ///
 /// [parquet.thrift]: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
-pub(crate) const CREATED_BY: &str = "tfarrow version ";
+pub const CREATED_BY: &str = "tfarrow version ";
 
 /// Digits of a checksum.
 const DIGITS: usize = 16;
@@ -64,7 +62,7 @@ const READ_BYTES: usize = 256 << 10;
 /// The calls are, in this order: writes of the head, [`begin`](Self::begin), writes of each part followed by
 /// [`end_part`](Self::end_part), [`end_parts`](Self::end_parts), writes of the footer, [`end`](Self::end) and
 /// [`take_inner`](Self::take_inner).
-pub(crate) struct ChecksumWriter<W> {
+pub struct ChecksumWriter<W> {
     /// The output; `None` after it was taken.
     inner: Option<W>,
     /// The hash of the current part.
@@ -78,7 +76,7 @@ pub(crate) struct ChecksumWriter<W> {
 
 impl<W: Write> ChecksumWriter<W> {
     /// A writer that holds back the head of the file until [`begin`](Self::begin).
-    pub(crate) fn new(inner: W) -> Self {
+    pub fn new(inner: W) -> Self {
         Self { inner: Some(inner), hasher: Xxh3::new(), rest: Xxh3::new(), parts: Vec::new(), held: Some(Vec::new()) }
     }
 
@@ -86,20 +84,20 @@ impl<W: Write> ChecksumWriter<W> {
     ///
     /// # Errors
     /// I/O errors.
-    pub(crate) fn begin(&mut self) -> io::Result<()> {
+    pub fn begin(&mut self) -> io::Result<()> {
         let head = self.take_held()?;
         self.rest.update(&head);
         self.inner()?.write_all(&head)
     }
 
     /// Ends a part.
-    pub(crate) fn end_part(&mut self) {
+    pub fn end_part(&mut self) {
         self.parts.push(std::mem::take(&mut self.hasher).digest());
     }
 
     /// Ends the last part, and holds back the footer until [`end`](Self::end). Returns the checksums, which the footer must
     /// have under [`KEY`].
-    pub(crate) fn end_parts(&mut self) -> String {
+    pub fn end_parts(&mut self) -> String {
         self.held = Some(Vec::new());
         // The first checksum is not known yet. `end` searches for its placeholder, which must not occur elsewhere.
         let sums = std::iter::once(self.rest.digest()).chain(self.parts.iter().copied());
@@ -110,7 +108,7 @@ impl<W: Write> ChecksumWriter<W> {
     ///
     /// # Errors
     /// An internal error if no footer is held back.
-    pub(crate) fn mark_arrow(&mut self) -> io::Result<()> {
+    pub fn mark_arrow(&mut self) -> io::Result<()> {
         let tail = self.held.as_mut().ok_or_else(no_footer)?;
         // The length of the footer and the magic number follow it.
         let len = tail.len().checked_sub(10).and_then(|end| Some((end, tail.get(end..end + 4)?.try_into().ok()?)));
@@ -124,7 +122,7 @@ impl<W: Write> ChecksumWriter<W> {
     ///
     /// # Errors
     /// I/O errors, and an internal error if the footer does not contain the checksums exactly once.
-    pub(crate) fn end(&mut self, checksums: &str) -> io::Result<()> {
+    pub fn end(&mut self, checksums: &str) -> io::Result<()> {
         let mut tail = self.take_held()?;
         let digits = digits_of(&tail, checksums).ok_or_else(no_checksums)?;
         tail.get_mut(digits.clone()).ok_or_else(no_checksums)?.fill(b'0');
@@ -138,7 +136,7 @@ impl<W: Write> ChecksumWriter<W> {
     ///
     /// # Errors
     /// An internal error if the output was taken before.
-    pub(crate) fn take_inner(&mut self) -> io::Result<W> {
+    pub fn take_inner(&mut self) -> io::Result<W> {
         self.inner.take().ok_or_else(closed)
     }
 
@@ -183,7 +181,7 @@ impl<W: Write> Write for ChecksumWriter<W> {
 ///
 /// # Errors
 /// I/O errors.
-pub(crate) fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Result<()> {
+pub fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Result<()> {
     let mut buffer = vec![0; usize::try_from(len).unwrap_or(READ_BYTES).clamp(1, READ_BYTES)];
     loop {
         match reader.read(&mut buffer)? {
@@ -197,12 +195,12 @@ pub(crate) fn hash(mut reader: impl Read, len: u64, hasher: &mut Xxh3) -> io::Re
 ///
 /// # Errors
 /// An internal error if the count exceeds the length of the buffer.
-pub(crate) fn transferred(buffer: &[u8], count: usize) -> io::Result<&[u8]> {
+pub fn transferred(buffer: &[u8], count: usize) -> io::Result<&[u8]> {
     buffer.get(..count).ok_or_else(|| io::Error::other("internal error: more bytes were transferred than requested"))
 }
 
 /// Verifies the row groups of a Parquet file.
-pub(crate) struct RowGroupVerifier {
+pub struct RowGroupVerifier {
     sums: String,
     /// The offset of the end of each row group, which is the beginning of the next.
     ends: Vec<u64>,
@@ -213,7 +211,7 @@ impl RowGroupVerifier {
     ///
     /// # Errors
     /// A corrupt head or footer, and I/O errors.
-    pub(crate) fn new(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<Option<Self>> {
+    pub fn new(path: &Path, file: &File, metadata: &ParquetMetaData) -> Result<Option<Self>> {
         let io = |e| Error::io(path, e);
         let metadata_of_file = metadata.file_metadata();
         let mut entries = metadata_of_file.key_value_metadata().into_iter().flatten().filter(|entry| entry.key == KEY);
@@ -235,7 +233,7 @@ impl RowGroupVerifier {
     ///
     /// # Errors
     /// A corrupt row group, and I/O errors.
-    pub(crate) fn verify(&self, path: &Path, file: &File, groups: &[RowGroupMetaData], number: usize) -> Result<()> {
+    pub fn verify(&self, path: &Path, file: &File, groups: &[RowGroupMetaData], number: usize) -> Result<()> {
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(PARQUET_GROUPS);
         let end = self.ends.get(number).copied().unwrap_or(start);
         if part_is_valid(file, &self.sums, number, start..end).map_err(|e| Error::io(path, e))? {
@@ -267,7 +265,7 @@ fn end_of(group: &RowGroupMetaData) -> u64 {
 }
 
 /// Verifies the batches of an Arrow file, one after the other.
-pub(crate) struct BatchVerifier {
+pub struct BatchVerifier {
     file: File,
     sums: String,
     /// The offset of the next batch, with the dictionaries before it.
@@ -284,7 +282,7 @@ impl BatchVerifier {
     ///
     /// # Errors
     /// A corrupt head or footer, and I/O errors.
-    pub(crate) fn new(path: &Path, file: File, footer: &Footer<'_>, footer_start: u64) -> Result<Option<Self>> {
+    pub fn new(path: &Path, file: File, footer: &Footer<'_>, footer_start: u64) -> Result<Option<Self>> {
         let io = |e| Error::io(path, e);
         let mut entries = footer.custom_metadata().into_iter().flatten().filter(|entry| entry.key() == Some(KEY));
         let Some(sums) = entries.find_map(|entry| entry.value()) else {
@@ -315,7 +313,7 @@ impl BatchVerifier {
     ///
     /// # Errors
     /// A corrupt batch, and I/O errors.
-    pub(crate) fn verify_next(&mut self, path: &Path, before: u64) -> Result<()> {
+    pub fn verify_next(&mut self, path: &Path, before: u64) -> Result<()> {
         let Some(end) = self.ends.next() else { return Ok(()) };
         let (number, start) = (self.next, self.start);
         (self.next, self.start) = (number + 1, end);
@@ -383,7 +381,7 @@ fn count(sums: &str) -> usize {
 }
 
 fn corrupt(path: &Path, part: String, record: u64, offset: u64) -> Error {
-    tfarrow_dataset::Error::new(path, ErrorKind::Checksum { part, record, offset }).into()
+    Error::new(path, ErrorKind::Checksum { part, record, offset })
 }
 
 fn corrupt_footer(path: &Path) -> Error {

@@ -1,0 +1,34 @@
+//! Parquet and Arrow IPC files as sources of rows, with the checksums that tfarrow writes into them.
+//!
+//! ```text
+//! Parquet ─▶ ParquetFile ─▶ row_group_rows ─┬▶ parquet_lists: lists of numbers ──────────┬▶ batches
+//!            metadata                       └▶ the reader of the parquet crate: the rest ─┘
+//! Arrow ───▶ arrow_reader ───────────────────────────────────────────────────────────────▶ batches
+//! ```
+//!
+//! | module | contains |
+//! |---|---|
+//! | `rows` | the rows, the number of rows and the schema of a file of either format |
+//! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
+//! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
+//! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
+//! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
+//!
+//! The libraries that read these files panic on some corrupt files, so that every call to them is [`guarded`](guarded()).
+//!
+//! The crate reads files. It writes none, starts no threads, and does not print.
+
+mod arrow_file;
+pub mod checksums;
+mod guarded;
+mod parquet_file;
+mod parquet_lists;
+mod parquet_rows;
+mod rows;
+mod unreadable;
+
+pub use arrow_file::{arrow_batch, arrow_reader};
+pub use guarded::guarded;
+pub use parquet_file::ParquetFile;
+pub use parquet_rows::{BATCH_ROWS, row_group_rows};
+pub use rows::{Batches, count, rows, rows_of, schema, schema_within};

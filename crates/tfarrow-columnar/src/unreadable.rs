@@ -1,0 +1,31 @@
+//! Errors of the libraries that read files, as errors of the file.
+
+use std::{io, path::Path};
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+use tfarrow_dataset::{Error, ErrorKind};
+
+/// The error that the rows of a file cannot be read.
+pub(crate) fn unreadable(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::new(path, ErrorKind::Rows(source.into()))
+}
+
+/// Converts an error of the `parquet` crate. An I/O error in it becomes an I/O error of the file.
+pub(crate) fn unreadable_parquet(path: &Path, source: ParquetError) -> Error {
+    match source {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => Error::io(path, *error),
+            Err(error) => unreadable(path, ParquetError::External(error)),
+        },
+        source => unreadable(path, source),
+    }
+}
+
+/// Converts an error of the `arrow` crates. An I/O error in it becomes an I/O error of the file.
+pub(crate) fn unreadable_arrow(path: &Path, source: ArrowError) -> Error {
+    match source {
+        ArrowError::IoError(_, error) => Error::io(path, error),
+        source => unreadable(path, source),
+    }
+}
