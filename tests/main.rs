@@ -3,6 +3,7 @@
 
 mod support;
 
+mod conversions;
 mod convert;
 mod count;
 mod crashes;

@@ -18,6 +18,8 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     position: Position,
+    /// Whether the record was encoded from a row, and has no offset.
+    is_row: bool,
 }
 
 /// The position of an error in a stream of records.
@@ -209,12 +211,7 @@ impl WireError {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, position: Position) -> Self {
-        Self(Box::new(Inner { kind, position }))
-    }
-
-    /// Creates the error that the record at `position` does not parse.
-    pub fn wire(error: WireError, position: Position) -> Self {
-        Self::new(ErrorKind::Wire(error), position)
+        Self(Box::new(Inner { kind, position, is_row: false }))
     }
 
     /// Creates an error without a position in a stream: of a schema, or of an array of the caller.
@@ -224,6 +221,12 @@ impl Error {
 
     pub(crate) fn at(kind: ErrorKind, record: u64, offset: u64) -> Self {
         Self::new(kind, Position { record, offset, feature: None })
+    }
+
+    /// Marks the record as encoded from a row of a file, such as a Parquet file. The message names the row.
+    pub(crate) fn of_row(mut self) -> Self {
+        self.0.is_row = true;
+        self
     }
 
     pub(crate) fn with_feature(mut self, name: &str) -> Self {
@@ -305,7 +308,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, position } = &*self.0;
+        let Inner { kind, position, is_row } = &*self.0;
         match kind {
             ErrorKind::ManyNames { .. }
             | ErrorKind::Unsupported { .. }
@@ -316,6 +319,7 @@ impl fmt::Display for Error {
                 let last = position.record + records.saturating_sub(1);
                 write!(f, "records {} to {last} (from byte {}): ", position.record, position.offset)?;
             }
+            _ if *is_row => write!(f, "row {}: ", position.record)?,
             _ => write!(f, "record {} (byte {}): ", position.record, position.offset)?,
         }
         if let Some(feature) = &position.feature {

@@ -19,29 +19,33 @@ use tfarrow_dataset::{Error, Result, Shard};
 use crate::{
     checksums::BatchVerifier,
     guarded::{guarded, until_error},
-    unreadable::unreadable_arrow,
+    unreadable::{in_part, unreadable_arrow},
 };
 
-/// The batches of an Arrow file, with these columns, whose indices are in ascending order, or with all. Checksums are verified
-/// unless no column is read.
+/// The number of batches of an Arrow file, and the batches, with these columns, whose indices are in ascending order, or with
+/// all. Checksums are verified unless no column is read.
 ///
 /// # Errors
 /// A file that cannot be read, or whose footer is corrupt. Corrupt batches are errors of the iterator.
 pub(crate) fn arrow_batches(
     shard: &Shard,
     columns: Option<Vec<usize>>,
-) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
+) -> Result<(usize, impl Iterator<Item = Result<RecordBatch>> + Send + use<>)> {
     let path = shard.path.clone();
     let reads_values = columns.as_ref().is_none_or(|columns| !columns.is_empty());
     let (mut reader, verifier) = arrow_reader(&path, shard.local_path(), columns)?;
     let mut verifier = verifier.filter(|_| reads_values);
-    let mut rows = 0;
-    Ok(until_error(move || {
-        verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(&path, rows))?;
-        let batch = guarded(&path, || reader.next().transpose().map_err(|e| unreadable_arrow(&path, e)))?;
-        rows += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
+    let (batches, mut number, mut row) = (reader.num_batches(), 0, 0);
+    let rows = until_error(move || {
+        verifier.iter_mut().try_for_each(|verifier| verifier.verify_next(&path, row))?;
+        let batch = guarded(&path, || reader.next().transpose().map_err(|e| unreadable_arrow(&path, e)));
+        let part = || format!("batch {number}, from row {row} on");
+        let batch = batch.map_err(|e| in_part(&path, e, part, row))?;
+        number += 1;
+        row += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         Ok(batch)
-    }))
+    });
+    Ok((batches, rows))
 }
 
 /// A reader of an Arrow file, with these columns or with all, and the verifier of its batches if it has checksums.

@@ -4,10 +4,14 @@
 //! Parquet ─▶ ParquetFile ─▶ row_group_rows ─┬▶ parquet_lists: lists of numbers ──────────┬▶ batches
 //!            metadata                       └▶ the reader of the parquet crate: the rest ─┘
 //! Arrow ───▶ arrow_reader ───────────────────────────────────────────────────────────────▶ batches
+//!
+//! batches ─▶ records: encoded as a conversion to TFRecord does ─▶ infer: the scan of tfarrow-dataset
 //! ```
 //!
 //! | module | contains |
 //! |---|---|
+//! | `infer` | inference over data sets of any format |
+//! | `records` | rows as records, which the threads of a scan read part by part |
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
@@ -16,19 +20,23 @@
 //!
 //! The libraries that read these files panic on some corrupt files, so that every call to them is [`guarded`](guarded()).
 //!
-//! The crate reads files. It writes none, starts no threads, and does not print.
+//! The crate reads files. It writes none, and does not print.
 
 mod arrow_file;
 pub mod checksums;
 mod guarded;
+mod infer;
 mod parquet_file;
 mod parquet_lists;
 mod parquet_rows;
+mod records;
 mod rows;
 mod unreadable;
 
 pub use arrow_file::{arrow_batch, arrow_reader};
 pub use guarded::guarded;
+pub use infer::{infer_observed, infer_with};
 pub use parquet_file::ParquetFile;
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
+pub use records::stated_records;
 pub use rows::{Batches, count, rows, rows_of, schema, schema_within};

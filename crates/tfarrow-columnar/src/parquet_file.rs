@@ -53,6 +53,17 @@ impl ParquetFile {
         Self { columns, ..self }
     }
 
+    /// The number of rows in all row groups.
+    pub fn rows(&self) -> u64 {
+        self.first_row(self.groups().len())
+    }
+
+    /// The number of rows before row group `group`.
+    pub(crate) fn first_row(&self, group: usize) -> u64 {
+        let rows = self.groups().iter().take(group).map(|group| group.num_rows().max(0) as u64);
+        rows.fold(0, u64::saturating_add)
+    }
+
     /// The metadata of the row groups.
     pub fn groups(&self) -> &[RowGroupMetaData] {
         self.metadata.metadata().row_groups()

@@ -21,7 +21,7 @@ use crate::{
     guarded::{guarded, until_error},
     parquet_file::ParquetFile,
     parquet_lists::{self, ListReader},
-    unreadable::{unreadable_arrow, unreadable_parquet},
+    unreadable::{in_part, unreadable_arrow, unreadable_parquet},
 };
 
 /// Maximum rows of a batch.
@@ -41,22 +41,33 @@ pub fn row_group_rows(
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let file = File::open(shard.local_path()).map_err(|e| Error::io(&shard.path, e))?;
     let (file, parquet, path) = (Arc::new(file), parquet.clone(), shard.path.clone());
+    let mut row = parquet.first_row(groups.start);
     let (mut groups, mut open) = (groups, None);
     Ok(until_error(move || {
         loop {
-            let mut rows = match open.take() {
+            let (group, mut rows) = match open.take() {
                 Some(rows) => rows,
                 None => match groups.next() {
-                    Some(group) => guarded(&path, || RowGroupReader::open(&file, &parquet, group, &path))?,
+                    Some(group) => {
+                        row = parquet.first_row(group);
+                        let rows = guarded(&path, || RowGroupReader::open(&file, &parquet, group, &path));
+                        (group, rows.map_err(|e| in_row_group(&path, e, group, row))?)
+                    }
                     None => return Ok(None),
                 },
             };
-            if let Some(batch) = guarded(&path, || rows.next())? {
-                open = Some(rows);
+            if let Some(batch) = guarded(&path, || rows.next()).map_err(|e| in_row_group(&path, e, group, row))? {
+                row += batch.num_rows() as u64;
+                open = Some((group, rows));
                 return Ok(Some(batch));
             }
         }
     }))
+}
+
+/// Adds the row group, and the first row that may be affected, to an error.
+fn in_row_group(path: &Path, error: Error, group: usize, row: u64) -> Error {
+    in_part(path, error, || format!("row group {group}, from row {row} on"), row)
 }
 
 /// Reads the rows of one row group.

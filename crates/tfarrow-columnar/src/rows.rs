@@ -31,7 +31,7 @@ pub fn rows(shard: &Shard) -> Result<Batches> {
 /// As [`rows`].
 pub fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> {
     if shard.format != ShardFormat::Parquet {
-        return Ok(Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?));
+        return Ok(Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?.1));
     }
     let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
     let groups = 0..file.groups().len();
@@ -44,7 +44,7 @@ pub fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> 
 /// A file that cannot be read.
 pub fn count(shard: &Shard) -> Result<u64> {
     if shard.format != ShardFormat::Parquet {
-        return arrow_batches(shard, Some(Vec::new()))?.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64));
+        return arrow_batches(shard, Some(Vec::new()))?.1.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64));
     }
     let file = ParquetFile::open(&shard.path, shard.local_path())?;
     Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))

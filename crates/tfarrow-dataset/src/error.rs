@@ -63,8 +63,15 @@ pub enum ErrorKind {
         /// Offset in bytes of the part in the file; 0 for the metadata of the file.
         offset: u64,
     },
-    /// The rows of a Parquet or Arrow file cannot be read. Contains the error of the library that reads the format.
-    Rows(Box<dyn std::error::Error + Send + Sync>),
+    /// The rows of a file of another format than TFRecord cannot be read.
+    Rows {
+        /// Description of the part of the file, such as its row group; empty if the error is about the file.
+        part: String,
+        /// Number of the first row that may be affected, from 0.
+        row: u64,
+        /// The error of the library that reads the format.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A source contains no shards.
     NoShards {
         /// Description of the place that was searched: a folder or a glob.
@@ -205,6 +212,12 @@ impl Error {
         &self.0.kind
     }
 
+    /// Returns the kind of the error without its path.
+    #[doc(hidden)]
+    pub fn into_kind(self) -> ErrorKind {
+        self.0.kind
+    }
+
     /// Returns the actions that may resolve the error, best first; empty if there is none beyond the message.
     pub fn remedies(&self) -> Vec<Remedy> {
         match self.kind() {
@@ -219,7 +232,7 @@ impl Error {
             ErrorKind::Io(_)
             | ErrorKind::NotTfRecord { .. }
             | ErrorKind::Checksum { .. }
-            | ErrorKind::Rows(_)
+            | ErrorKind::Rows { .. }
             | ErrorKind::NoShards { .. }
             | ErrorKind::Glob(_)
             | ErrorKind::NotAFile
@@ -263,6 +276,7 @@ impl Error {
     pub(crate) fn record(&self) -> u64 {
         match self.kind() {
             ErrorKind::Codec(error) => error.position().record,
+            ErrorKind::Checksum { record, .. } | ErrorKind::Rows { row: record, .. } => *record,
             _ => u64::MAX,
         }
     }
@@ -290,7 +304,8 @@ impl fmt::Display for ErrorKind {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::Codec(error) => error.fmt(f),
-            Self::Rows(error) => error.fmt(f),
+            Self::Rows { part, source, .. } if part.is_empty() => source.fmt(f),
+            Self::Rows { part, source, .. } => write!(f, "{part}: {source}"),
             Self::Glob(error) => error.fmt(f),
             Self::NotTfRecord { looks_like, .. } => write!(f, "not TFRecord: {looks_like}"),
             Self::Damaged { compression, damage, offset, record } => {
@@ -360,7 +375,7 @@ impl std::error::Error for Error {
         match self.kind() {
             ErrorKind::Io(error) => Some(error),
             ErrorKind::Codec(error) => Some(error),
-            ErrorKind::Rows(error) => Some(error.as_ref()),
+            ErrorKind::Rows { source, .. } => Some(source.as_ref()),
             ErrorKind::Glob(error) => Some(error),
             _ => None,
         }

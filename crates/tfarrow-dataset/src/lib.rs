@@ -71,8 +71,9 @@ pub use read::{
 #[doc(hidden)]
 pub use scan::place_in;
 pub use scan::{
-    InferOptions, Inferred, NotASample, OnProgress, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled,
-    Verified, infer, infer_observed, infer_with, verify,
+    EncodedRows, InferOptions, Inferred, NotASample, OnProgress, OpenRows, RowLosses, RowPart, RowShard, SAMPLE_BYTES,
+    SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, Verified, infer, infer_observed, infer_observed_by, infer_with,
+    verify,
 };
 pub use sharding::{
     missing::MissingShards,

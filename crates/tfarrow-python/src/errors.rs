@@ -132,6 +132,7 @@ impl Finding {
                 let (record, offset) = (Some(*record), Some(*offset));
                 Self { class: "CorruptError", record, offset, ..Self::default() }
             }
+            ErrorKind::Rows { row, .. } => Self { class: "CorruptError", record: Some(*row), ..Self::default() },
             kind @ ErrorKind::MixedKinds { feature, .. } => {
                 Self { class: class_of(kind), feature: Some(feature.clone()), ..Self::default() }
             }
@@ -185,7 +186,7 @@ impl Finding {
 /// The class of an error of a file that has no place in it.
 fn class_of(kind: &ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::NotTfRecord { is_known: false, .. } | ErrorKind::Rows(_) => "CorruptError",
+        ErrorKind::NotTfRecord { is_known: false, .. } => "CorruptError",
         ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords(_) => "DataError",
         ErrorKind::NoShards { .. } => "NotFoundError",
         ErrorKind::Exists | ErrorKind::NotAFile => "ExistsError",

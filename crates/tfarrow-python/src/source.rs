@@ -20,9 +20,10 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
+use tfarrow_columnar::infer_with;
 use tfarrow_convert::count;
 use tfarrow_datafusion::{OnNotice, TfRecordOptions, TfRecordTable};
-use tfarrow_dataset::{FormatFilter, Inferred, Shard, infer_with};
+use tfarrow_dataset::{FormatFilter, Inferred, Shard};
 
 use crate::{
     capsule::{export_schema, import_schema},
@@ -230,7 +231,7 @@ pub(crate) fn inferred(
 ) -> PyResult<(Vec<Shard>, Inferred)> {
     let pass = Pass::default();
     let work = || -> Result<_, tfarrow_dataset::Error> {
-        let found = Found::of(sources, FormatFilter::Any, Shard::spool)?;
+        let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         let inferred = infer_with(&found.shards, &options.infer(), &|bytes, _| pass.add(bytes))?;
         Ok((found, inferred))

@@ -40,7 +40,7 @@ impl Comparison {
     /// Validates the records of `shards` against the expected schema, and measures their distances from the baseline.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_dataset::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
     pub fn run(
         shards: &[Shard],
         expected: Expected<'_>,
@@ -54,7 +54,7 @@ impl Comparison {
     /// thread; the observers are returned in no particular order.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_dataset::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
     pub fn run_with<O: RecordObserver + Send>(
         shards: &[Shard],
         expected: Expected<'_>,

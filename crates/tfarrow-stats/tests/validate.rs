@@ -84,7 +84,7 @@ fn anomalies_have_the_place_of_their_first_record() {
     let of = |kind: AnomalyKind| found.iter().find(|anomaly| anomaly.kind == kind).unwrap();
     let wanted = of(AnomalyKind::SchemaMissingColumn);
     assert_eq!((wanted.feature.as_deref(), wanted.records), (Some("wanted"), Some(200)));
-    assert_eq!(wanted.first, Some(Place { shard: 0, record: 0, offset: 0 }));
+    assert_eq!(wanted.first, Some(Place { shard: 0, record: 0, offset: Some(0) }));
     let city = of(AnomalyKind::EnumTypeUnexpectedStringValues);
     let figures = statistics("shards/").summarize();
     let strings = figures.features.iter().find(|feature| feature.name == "city").unwrap().kinds[0].strings.as_ref();

@@ -16,6 +16,7 @@ With --by, statistics are of all records and of each slice: up to 256 integers o
 Examples:
   tfarrow stats shards/
   tfarrow stats shards/ --by label
+  tfarrow stats train.parquet
   tfarrow stats shards/ --format json | jq '.features[] | {name, missing}'
   tfarrow stats shards/ --format pb > stats.pb")]
 pub(crate) struct Stats {

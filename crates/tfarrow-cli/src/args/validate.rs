@@ -38,6 +38,7 @@ Examples:
   tfarrow schema train/ --format pbtxt > schema.pbtxt
   tfarrow validate today/ --schema schema.pbtxt
   tfarrow validate today/ --baseline yesterday/ --max-drift 0.1 --format json
+  tfarrow validate train.tfrecord --baseline yesterday.parquet
   tfarrow validate today/ --schema schema.pbtxt --update schema.pbtxt")]
 pub(crate) struct Validate {
     /// Files, folders, globs, URLs, or - for standard input

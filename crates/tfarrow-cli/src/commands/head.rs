@@ -14,7 +14,7 @@ use tfarrow_codec::{
     Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary, VerifyCrc,
     schema::{FEATURE, role_of},
 };
-use tfarrow_columnar::rows;
+use tfarrow_columnar::{rows, stated_records};
 use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
 
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
         shard.spool_columnar()?;
         let printed = match shard.format {
             ShardFormat::TfRecord => printer.records(&shard, &mut left),
-            ShardFormat::Parquet | ShardFormat::Arrow => printer.rows(&shard, &mut left),
+            ShardFormat::Parquet | ShardFormat::Arrow => printer.converted(&shard, &mut left),
         };
         // The records before an error are printed as well.
         printer.out.flush()?;
@@ -74,6 +74,23 @@ impl Printer {
             *left -= count;
             self.chunk(records, count).with_context(|| shard.path.display().to_string())?;
             self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Prints the first records of a Parquet or Arrow file that was converted from TFRecord, or the rows of another one.
+    fn converted(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
+        let limits = self.read.limits;
+        let Some((stated, mut records)) = stated_records(shard, &limits)? else {
+            return self.rows(shard, left);
+        };
+        let record_type = self.record_type.unwrap_or(stated);
+        while *left > 0
+            && let Some(records) = records.next().transpose()?
+        {
+            let count = records.len().min(*left);
+            *left -= count;
+            self.print(records.split_at(count).0, record_type).with_context(|| shard.path.display().to_string())?;
         }
         Ok(())
     }

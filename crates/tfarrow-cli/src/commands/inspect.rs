@@ -6,14 +6,14 @@ use anyhow::Result;
 use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered};
 use tfarrow_stats::Statistics;
 
-use crate::{args::Looking, output::plural, progress::Bar, stderr};
+use crate::{args::Looking, output::plural, progress::Bar, stderr, text::escape};
 
 /// The shards of the sources, each of which can be read repeatedly, and a progress bar of their bytes. Skipped files are
 /// reported.
 pub(super) fn shards(sources: &[String]) -> Result<(Vec<Shard>, Bar)> {
     let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
-    shards.iter_mut().try_for_each(Shard::spool)?;
+    shards.iter_mut().try_for_each(Shard::spool_for_scan)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     Ok((shards, progress))
 }
@@ -47,12 +47,17 @@ pub(super) fn unreadable(inferred: &Inferred) -> Option<String> {
     inferred.unreadable().map(|first| format!("{records} cannot be parsed; the first: {first}"))
 }
 
-/// The warnings about skipped records, worded by `text`, and about records that are taken as raw; and whether records are
-/// lost: skipped, or raw because of a minority.
+/// The warnings about skipped records, worded by `text`, about records that are taken as raw, and about columns and values that
+/// records cannot hold; and whether records are lost: skipped, or raw because of a minority.
 pub(crate) fn warnings(inferred: &Inferred, text: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
     let (skipped, why_raw) = (skipped(inferred, text), inferred.why_raw());
     let has_lost = skipped.is_some() || (why_raw.is_some() && inferred.has_strays());
-    (skipped.into_iter().chain(why_raw).collect(), has_lost)
+    (skipped.into_iter().chain(why_raw).chain(losses(inferred)).collect(), has_lost)
+}
+
+/// The notes about columns and values of files of other formats that records cannot hold.
+pub(super) fn losses(inferred: &Inferred) -> Vec<String> {
+    inferred.losses.notes().iter().map(|note| escape(note)).collect()
 }
 
 /// Reports skipped and raw records of each data set. Returns whether there are any.

@@ -130,7 +130,8 @@ struct Located<'a> {
 struct First<'a> {
     file: &'a str,
     record: u64,
-    offset: u64,
+    /// `None` for a row of a file of another format than TFRecord.
+    offset: Option<u64>,
 }
 
 impl ValidationReport<'_> {
@@ -204,9 +205,7 @@ impl ValidationReport<'_> {
         let name = anomaly.feature.as_deref().map_or("the data set".to_owned(), escape);
         let kind = screen.coloured(BAD, anomaly.kind.as_str_name());
         let of_records = anomaly.records.map_or(String::new(), |records| {
-            let first = anomaly.first.map(|place| self.first(place));
-            let first =
-                first.map(|at| format!(", first {}: record {} (byte {})", escape(at.file), at.record, at.offset));
+            let first = anomaly.first.map(|place| format!(", first {}: {place}", escape(self.first(place).file)));
             format!(" in {} of {} records{}", count(records), count(self.records()), first.unwrap_or_default())
         });
         format!("{name}: {kind}{of_records}\n    {}", escape(&anomaly.description))

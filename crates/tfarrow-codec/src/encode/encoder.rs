@@ -8,7 +8,7 @@ use arrow_schema::{Field, SchemaRef};
 use super::{
     columns, feature,
     losses::{Ledger, Loss},
-    plan::{self, ColumnPlan},
+    plan::{self, ColumnPlan, SchemaPlan},
     record::{self, Message},
 };
 use crate::{Error, ErrorKind, MOST_RECORD_BYTES, RecordType, Result, Role, exact, frame};
@@ -58,10 +58,20 @@ impl EncoderBuilder {
     /// [`ErrorKind::Unsupported`] for a column that no record can hold, [`ErrorKind::Lossy`] for one of a type whose
     /// values would change. Both name the column, and [remedies](Error::remedies) that convert it.
     pub fn build(self, schema: SchemaRef) -> Result<Encoder> {
-        let (record_type, columns) = plan::plan(&schema, self.record_type, self.lossy)?;
+        let (encoder, errors) = self.build_partial(schema)?;
+        errors.into_iter().next().map_or(Ok(encoder), Err)
+    }
+
+    /// Builds an encoder of batches of this schema that leaves out the columns for which [`build`](Self::build) returns an
+    /// error. Returns it and the error of each of these columns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes.
+    pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
+        let SchemaPlan { record_type, columns, errors } = plan::plan(&schema, self.record_type, self.lossy)?;
         let Self { lossy, .. } = self;
         let (losses, canonical) = (Vec::new(), Vec::new());
-        Ok(Encoder { schema, record_type, columns, lossy, records: 0, bytes: 0, losses, canonical })
+        Ok((Encoder { schema, record_type, columns, lossy, records: 0, bytes: 0, losses, canonical }, errors))
     }
 }
 
@@ -122,6 +132,13 @@ impl Encoder {
         self.records += batch.num_rows() as u64;
         self.bytes += (out.len() - before) as u64;
         Ok(())
+    }
+
+    /// Sets the number of the next record, which errors have: the number of the row in its file, if the encoder does not
+    /// encode all rows of the file.
+    #[doc(hidden)]
+    pub fn set_next(&mut self, record: u64) {
+        self.records = record;
     }
 
     /// Returns the type of the records.

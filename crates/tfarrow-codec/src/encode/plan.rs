@@ -105,28 +105,37 @@ impl Leaf {
     }
 }
 
+/// The plan of a schema.
+#[derive(Debug)]
+pub(super) struct SchemaPlan {
+    pub(super) record_type: RecordType,
+    /// The columns that records can hold.
+    pub(super) columns: Vec<ColumnPlan>,
+    /// The errors of the other columns: [`ErrorKind::Unsupported`] for a column that no record can hold, or
+    /// [`ErrorKind::Lossy`] for one whose values would change.
+    pub(super) errors: Vec<Error>,
+}
+
 /// Plans all columns of a schema. `record_type` overrides the schema's, and `lossy` allows losses.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for the first column that no record can hold, [`ErrorKind::Lossy`] for one whose values
-/// would change.
-pub(super) fn plan(
-    schema: &Schema,
-    record_type: Option<RecordType>,
-    lossy: bool,
-) -> Result<(RecordType, Vec<ColumnPlan>)> {
+/// [`ErrorKind::Unsupported`] for raw records that are not one column.
+pub(super) fn plan(schema: &Schema, record_type: Option<RecordType>, lossy: bool) -> Result<SchemaPlan> {
     let record_type = record_type.unwrap_or_else(|| record_type_of(schema));
-    let columns = schema.fields().iter().enumerate();
-    let columns = columns.map(|(index, field)| {
-        let planned = column(index, field, record_type, lossy);
-        planned.map_err(|kind| Error::usage(kind).with_feature(field.name()))
-    });
-    let columns = columns.collect::<Result<Vec<_>>>()?;
-    check_names(&columns)?;
-    if record_type == RecordType::Raw {
-        check_raw(&columns)?;
+    let (mut columns, mut errors) = (Vec::new(), Vec::new());
+    for (index, field) in schema.fields().iter().enumerate() {
+        match column(index, field, record_type, lossy) {
+            Ok(column) => columns.push(column),
+            Err(kind) => errors.push(Error::usage(kind).with_feature(field.name())),
+        }
     }
-    Ok((record_type, columns))
+    let columns = with_unique_names(columns, &mut errors);
+    if record_type == RecordType::Raw
+        && let Err(error) = check_raw(&columns)
+    {
+        return Err(errors.into_iter().next().unwrap_or(error));
+    }
+    Ok(SchemaPlan { record_type, columns, errors })
 }
 
 /// Returns the record type of the metadata of the schema or of its columns, or else Example. A list of lists does not
@@ -240,8 +249,8 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
     }
 }
 
-/// Checks that each feature has one column, or one for each of its kinds. Of two columns of one kind, readers would see
-/// the last.
+/// Returns the columns without those whose feature has an earlier one of the same kind, which are errors: each feature has
+/// one column, or one for each of its kinds. Of two columns of one kind, readers would see the last.
 ///
 /// ```text
 /// column              metadata                          feature, kind
@@ -251,18 +260,23 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
 /// ```
 ///
 /// The last two may be in one schema; the first and either of them may not.
-fn check_names(columns: &[ColumnPlan]) -> Result<()> {
+fn with_unique_names(columns: Vec<ColumnPlan>, errors: &mut Vec<Error>) -> Vec<ColumnPlan> {
     let mut names: HashMap<_, Vec<Option<Option<Kind>>>> = HashMap::new();
-    for column in columns.iter().filter(|column| !matches!(column.role, Role::Unset | Role::Exact)) {
+    let mut is_first = |column: &ColumnPlan| {
+        if matches!(column.role, Role::Unset | Role::Exact) {
+            return true;
+        }
         let kind = column.splits.then_some(column.leaf.values().map(Values::kind).or(column.kind));
-        let others = names.entry((column.role == Role::Sequence, column.feature.as_str())).or_default();
+        let others = names.entry((column.role == Role::Sequence, column.feature.clone())).or_default();
         if others.iter().any(|other| kind.is_none() || other.is_none() || *other == kind) {
             let message = format!("a second column for the feature {:?}; rename one of them", column.feature);
-            return Err(Error::usage(ErrorKind::unsupported(message)).with_feature(&column.name));
+            errors.push(Error::usage(ErrorKind::unsupported(message)).with_feature(&column.name));
+            return false;
         }
         others.push(kind);
-    }
-    Ok(())
+        true
+    };
+    columns.into_iter().filter(|column| is_first(column)).collect()
 }
 
 /// Checks that there is one column of raw records.

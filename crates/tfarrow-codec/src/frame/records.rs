@@ -18,8 +18,8 @@ pub struct Records {
     spans: Vec<Span>,
     /// Number of the first record in its shard.
     first: u64,
-    /// Offset of the chunk's first byte in its shard.
-    offset: u64,
+    /// Offset of the chunk's first byte in its shard; `None` for records that were encoded from rows.
+    offset: Option<u64>,
 }
 
 /// Records that fill less than this fraction of their chunk are copied, so that the chunk is released.
@@ -32,7 +32,7 @@ impl Records {
     pub fn new(chunk: Buffer, spans: Vec<Span>, first: u64, offset: u64) -> Self {
         debug_assert!(spans.last().is_none_or(|last| last.frame().end <= chunk.len()), "a record ends after its chunk");
         debug_assert!(spans.windows(2).all(|pair| matches!(pair, [a, b] if a.frame().end == b.frame().start)));
-        Self { chunk, spans, first, offset }
+        Self { chunk, spans, first, offset: Some(offset) }
     }
 
     /// Creates records of payloads that have no frames, such as Kafka messages, elements of a Beam collection or
@@ -94,6 +94,18 @@ impl Records {
         Ok(Self::new(chunk, spans, 0, 0))
     }
 
+    /// Creates records of the frames that an [`Encoder`](crate::Encoder) has written for consecutive rows of a file, such
+    /// as a Parquet file. The first one has the number `first`. They have no [offset](Self::offset), and errors about them
+    /// name a row.
+    ///
+    /// # Errors
+    /// Those of [`from_frames`](Self::from_frames), which frames of an encoder do not cause.
+    #[doc(hidden)]
+    pub fn from_rows(frames: impl Into<Buffer>, first: u64) -> Result<Self> {
+        let records = Self::from_frames(frames, Limits::default())?;
+        Ok(Self { first, offset: None, ..records })
+    }
+
     /// Creates records that are all at the same place of memory, which no stream has: many bytes of payloads in little
     /// memory, for tests of limits.
     #[cfg(test)]
@@ -101,7 +113,7 @@ impl Records {
         let mut frame = Vec::new();
         write(payload, &mut frame);
         let span = Span { start: HEADER, len: payload.len() };
-        Self { chunk: Buffer::from_vec(frame), spans: vec![span; count], first: 0, offset: 0 }
+        Self { chunk: Buffer::from_vec(frame), spans: vec![span; count], first: 0, offset: Some(0) }
     }
 
     /// Copies the records out of a chunk of which they fill a small part, so that holding them never takes much more
@@ -114,7 +126,7 @@ impl Records {
         let start = self.spans.first().map_or(0, |span| span.frame().start);
         let chunk = Buffer::from_vec(frames.to_vec());
         let spans = self.spans.iter().map(|span| Span { start: span.start - start, ..*span }).collect();
-        Self::new(chunk, spans, self.first, self.offset + start as u64)
+        Self { chunk, spans, first: self.first, offset: self.offset.map(|offset| offset + start as u64) }
     }
 
     /// Returns the memory that the records lie in, if nothing else holds it, so that it can be filled again.
@@ -283,10 +295,18 @@ impl Records {
         }
     }
 
-    /// Number and offset in its shard of the record at `index`, counted from the first of these records.
+    /// Number and offset in its shard of the record at `index`, counted from the first of these records. The offset is 0
+    /// for a record that has none.
     pub fn position(&self, index: usize) -> Position {
+        let offset = self.offset(index).unwrap_or_default();
+        Position { record: self.first + index as u64, offset, feature: None }
+    }
+
+    /// Offset in its shard of the record at `index`; `None` if the records were encoded from the rows of a file of another
+    /// format.
+    pub fn offset(&self, index: usize) -> Option<u64> {
         let start = self.spans.get(index).map_or(0, |span| span.frame().start);
-        Position { record: self.first + index as u64, offset: self.offset + start as u64, feature: None }
+        self.offset.map(|offset| offset + start as u64)
     }
 
     /// Returns the error that a value of the record at `index` does not have the type that a reader declared for it.
@@ -303,6 +323,7 @@ impl Records {
     /// Returns an error in the record at `index`.
     #[cold]
     pub(crate) fn error(&self, kind: ErrorKind, index: usize) -> Error {
-        Error::new(kind, self.position(index))
+        let error = Error::new(kind, self.position(index));
+        if self.offset.is_some() { error } else { error.of_row() }
     }
 }

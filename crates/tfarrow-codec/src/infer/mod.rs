@@ -39,7 +39,7 @@ mod record;
 mod seen;
 mod side_summary;
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, fmt};
 
 use arrow_schema::SchemaRef;
 
@@ -53,7 +53,7 @@ pub use self::{
     observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
 };
 use crate::{
-    Error, ErrorKind, Limit, Limits, Position, RecordType, Records, Result, VerifyCrc, WireError,
+    Error, ErrorKind, Limit, Limits, RecordType, Records, Result, VerifyCrc, WireError,
     example::keys::Keys,
     frame, named_values,
     schema::{self, Kind, Layout, Role, Values},
@@ -66,8 +66,28 @@ pub struct Place {
     pub shard: u32,
     /// The number of the record in its shard, from 0.
     pub record: u64,
-    /// The offset in bytes of the record's frame in the decompressed shard.
-    pub offset: u64,
+    /// The offset in bytes of the record's frame in the decompressed shard; `None` for a record that was encoded from a row
+    /// of a file of another format, such as Parquet.
+    pub offset: Option<u64>,
+}
+
+impl Place {
+    /// Returns the error that the record at this place does not parse.
+    #[doc(hidden)]
+    pub fn parse_error(self, error: WireError) -> Error {
+        let error = Error::at(ErrorKind::Wire(error), self.record, self.offset.unwrap_or_default());
+        if self.offset.is_some() { error } else { error.of_row() }
+    }
+}
+
+/// The record and its offset, or the row.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.offset {
+            Some(offset) => write!(f, "record {} (byte {offset})", self.record),
+            None => write!(f, "row {}", self.record),
+        }
+    }
 }
 
 /// The treatment of a feature that has several kinds in a data set.
@@ -201,8 +221,8 @@ impl Summary {
             if verify == VerifyCrc::Always {
                 records.check_crc(index)?;
             }
-            let position = records.position(index);
-            let place = Place { shard: self.shard, record: position.record, offset: position.offset };
+            let (record, offset) = (records.first() + index as u64, records.offset(index));
+            let place = Place { shard: self.shard, record, offset };
             if let Err(error) = self.add(data, place, observer) {
                 if verify == VerifyCrc::OnParseFailure {
                     records.check_crc(index)?;
@@ -353,9 +373,8 @@ impl Summary {
         self.records -= unparsable;
         self.bytes -= std::mem::take(&mut self.unparsable_bytes);
         self.foreign = None;
-        let (Place { shard, record, offset }, error) = self.first_unparsable.take()?;
-        let position = Position { record, offset, feature: None };
-        Some((unparsable, shard, Error::wire(error, position)))
+        let (place, error) = self.first_unparsable.take()?;
+        Some((unparsable, place.shard, place.parse_error(error)))
     }
 
     /// Returns the type of the records: Example or SequenceExample if every record parses, some feature has a value,
@@ -486,10 +505,8 @@ fn order(a: &FeatureSummary, b: &FeatureSummary) -> Ordering {
 
 /// Makes the error of a feature of several kinds, with the first place of each.
 fn mixed(feature: &FeatureSummary) -> Error {
-    let place = |(kind, seen): (Kind, &KindSummary)| {
-        let Place { shard, record, offset } = seen.first;
-        format!("{} in shard {shard}, record {record} (byte {offset})", kind.name())
-    };
+    let place =
+        |(kind, seen): (Kind, &KindSummary)| format!("{} in shard {}, {}", kind.name(), seen.first.shard, seen.first);
     let places: Vec<_> = feature.kinds().map(place).collect();
     let message = format!("has more than one kind: {}", places.join(", "));
     Error::usage(ErrorKind::MixedKinds(message)).with_feature(&feature.name)

@@ -74,7 +74,7 @@ fn count_value(feature: &mut FeatureSummary, value: &ModelValue, first: Place) {
 }
 
 fn places(payloads: &[Vec<u8>], shard: u32) -> Vec<Place> {
-    (0..).zip(offsets(payloads)).map(|(record, offset)| Place { shard, record, offset }).collect()
+    (0..).zip(offsets(payloads)).map(|(record, offset)| Place { shard, record, offset: Some(offset) }).collect()
 }
 
 fn all_features(summary: &Summary) -> Vec<FeatureSummary> {
@@ -130,7 +130,7 @@ proptest! {
                 prop_assert!(matches!(error.kind(), ErrorKind::MixedKinds(_)), "{error}");
                 prop_assert_eq!(error.position().feature.as_deref(), Some(&*first.name));
                 for kind in first.kinds.iter().flatten() {
-                    let place = format!("record {} (byte {})", kind.first.record, kind.first.offset);
+                    let place = kind.first.to_string();
                     prop_assert!(error.to_string().contains(&place), "{error} does not name {place}");
                 }
             }
@@ -172,7 +172,7 @@ fn records_that_do_not_parse_are_counted_with_their_place() {
     let file = frame::file([&good[..], b"\x0a\x05\x0a\x03\x0a\x01", b"\xff", good]);
     let summary = summary(&file).unwrap();
     let (place, _) = summary.first_unparsable().unwrap();
-    assert_eq!((place.record, place.offset), (1, good.len() as u64 + 16));
+    assert_eq!((place.record, place.offset), (1, Some(good.len() as u64 + 16)));
     assert_eq!((summary.records(), summary.record_type()), (4, RecordType::Raw));
     let x = summary.features().next().unwrap();
     assert_eq!((&*x.name, x.present), ("x", 2));

@@ -99,7 +99,7 @@ impl SchemaProvenance {
     pub(crate) fn first(&self, kind: &KindSummary) -> Option<String> {
         let place = kind.first;
         let shard = self.source()?.names.get(place.shard as usize)?;
-        Some(format!("{shard}: record {} (byte {})", place.record, place.offset))
+        Some(format!("{shard}: {place}"))
     }
 }
 

@@ -9,6 +9,7 @@ use tfarrow_codec::{
 
 use super::{
     options::{InferOptions, OnProgress},
+    rows::{OpenRows, RowLosses},
     sample::{Sample, Sampled, spread},
     workers::{Scanned, scan},
 };
@@ -27,6 +28,8 @@ pub struct Inferred {
     pub sampled: Option<Sampled>,
     /// The corrupt records and bytes that were skipped.
     pub skipped: DamageReport,
+    /// The differences between the rows of files of other formats and their records. None for TFRecord.
+    pub losses: RowLosses,
 }
 
 impl Inferred {
@@ -123,10 +126,10 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
     format!("feature {:?} has {count} kinds: {}; one column cannot hold them", feature.name, places.join(", "))
 }
 
-/// Describes the place of a record: the name of its shard, its number and its offset.
+/// Describes the place of a record: the name of its shard, and its number and offset or its row.
 pub fn place_in(place: Place, names: &[String]) -> String {
     let name = names.get(place.shard as usize).map_or("?", String::as_str);
-    format!("{name}: record {} (byte {})", place.record, place.offset)
+    format!("{name}: {place}")
 }
 
 /// Infers a summary of `shards`, from all records or a sample, with `jobs` threads. See [`infer_with`].
@@ -163,6 +166,20 @@ pub fn infer_observed<O: RecordObserver + Send>(
     progress: &OnProgress<'_>,
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Inferred, Vec<O>)> {
+    infer_observed_by(shards, options, progress, &(), observer)
+}
+
+/// Infers as [`infer_observed`] does, of shards of any format that `rows` opens.
+///
+/// # Errors
+/// As [`infer_with`], and errors of `rows`.
+pub fn infer_observed_by<O: RecordObserver + Send>(
+    shards: &[Shard],
+    options: &InferOptions,
+    progress: &OnProgress<'_>,
+    rows: &dyn OpenRows,
+    observer: impl Fn() -> O + Sync,
+) -> Result<(Inferred, Vec<O>)> {
     if options.record_type != Some(RecordType::Raw) {
         check_one_payload(shards)?;
     }
@@ -170,7 +187,7 @@ pub fn infer_observed<O: RecordObserver + Send>(
         Sample::All => (0..shards.len()).collect(),
         Sample::Records(_) => spread(shards),
     };
-    let scan = |picked: &[usize]| scan(shards, picked, options, None, progress, &observer);
+    let scan = |picked: &[usize]| scan(shards, picked, options, None, (progress, rows), &observer);
     let mut read = picked.len();
     let mut scanned = scan(&picked)?;
     if scanned.summary.records() == 0 && read < shards.len() {
@@ -183,7 +200,8 @@ pub fn infer_observed<O: RecordObserver + Send>(
     let is_sample = is_cut || read < shards.len();
     let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let mut inferred = Inferred { summary, names, sampled, skipped: DamageReport::default() };
+    let (skipped, losses_of_rows) = (DamageReport::default(), RowLosses::default());
+    let mut inferred = Inferred { summary, names, sampled, skipped, losses: losses_of_rows };
     let skips = options.read.on_error == OnError::Skip && inferred.has_strays();
     if let Some((strays, shard, error)) = skips.then(|| inferred.summary.drop_unparsable()).flatten() {
         let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use tfarrow_codec::{
-    OnError, Place, Position, RecordType, WireError,
+    OnError, Place, RecordType, WireError,
     infer::{RecordObserver, SeenRecord},
 };
 
 use super::{
     infer::Inferred,
     options::{InferOptions, OnProgress},
+    rows::RowLosses,
     workers::{Scanned, scan},
 };
 use crate::{DamageReport, Error, Fault, FaultKind, ReadOptions, Result, Shard, error::shown};
@@ -46,16 +47,18 @@ pub fn verify(
         InferOptions { jobs, read: ReadOptions { on_error: OnError::Skip, ..read }, ..InferOptions::default() };
     let all: Vec<_> = (0..shards.len()).collect();
     let strays = || Strays { most, first: BTreeMap::new() };
-    let Scanned { summary, observers, mut losses, .. } = scan(shards, &all, &options, Some(most), progress, &strays)?;
+    let Scanned { summary, observers, mut losses, .. } =
+        scan(shards, &all, &options, Some(most), (progress, &()), &strays)?;
     let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let mut inferred = Inferred { summary, names, sampled: None, skipped: DamageReport::default() };
+    let mut inferred =
+        Inferred { summary, names, sampled: None, skipped: DamageReport::default(), losses: RowLosses::default() };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
     let strays = if has_messages { inferred.summary.drop_unparsable().map_or(0, |(strays, ..)| strays) } else { 0 };
     if strays > 0 {
         let mut kept = 0;
         for (place, (error, bytes)) in observers.into_iter().flat_map(|strays| strays.first) {
             let Some(shard) = shards.get(place.shard as usize) else { continue };
-            let error = Error::codec(&shard.path, tfarrow_codec::Error::wire(error, position(place)));
+            let error = Error::codec(&shard.path, place.parse_error(error));
             losses.add(Fault { bytes, ..Fault::of(place.shard as usize, error) });
             kept += 1;
         }
@@ -67,10 +70,6 @@ pub fn verify(
         record_type: record_type.unwrap_or_else(|| inferred.summary.record_type()),
         damage: losses,
     })
-}
-
-fn position(place: Place) -> Position {
-    Position { record: place.record, offset: place.offset, feature: None }
 }
 
 /// Observes the first records that do not parse, and their numbers of bytes.

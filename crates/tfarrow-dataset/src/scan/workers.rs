@@ -14,7 +14,8 @@ use tfarrow_codec::{Category, OnError, Records, Summary, infer::RecordObserver};
 
 use super::{
     options::{InferOptions, OnProgress},
-    sample::Room,
+    rows::{EncodedRows, OpenRows, RowPart, RowShard},
+    sample::{Room, Sample},
 };
 use crate::{
     Error, ErrorKind, ReadOptions, Result, Segment, Shard, SharedReader, Taken,
@@ -34,7 +35,7 @@ pub(super) struct Scanned<O> {
     pub(super) is_cut: bool,
 }
 
-/// Reads the shards at the indices `picked`. With `faults`, no error of a file ends the scan, and up to that number of
+/// Reads the shards at the indices `picked`; those of other formats through `rows`. With `faults`, no error of a file ends the scan, and up to that number of
 /// errors are kept.
 ///
 /// # Errors
@@ -44,10 +45,10 @@ pub(super) fn scan<O: RecordObserver + Send>(
     picked: &[usize],
     options: &InferOptions,
     faults: Option<usize>,
-    progress: &OnProgress<'_>,
+    (progress, rows): (&OnProgress<'_>, &dyn OpenRows),
     observer: &(impl Fn() -> O + Sync),
 ) -> Result<Scanned<O>> {
-    let shard = |&index| Some(ShardScan::new(index, shards.get(index)?, options, faults.unwrap_or(1)));
+    let shard = |&index| Some(ShardScan::new(index, shards.get(index)?, options, faults.unwrap_or(1), rows));
     let shards: Vec<_> = picked.iter().filter_map(shard).collect();
     let (queue, failed) = (TaskQueue::new(&shards), AtomicUsize::new(usize::MAX));
     let scan = Scan { shards: &shards, queue, options, faults, failed, progress };
@@ -78,6 +79,10 @@ struct ShardScan<'a> {
     index: usize,
     shard: &'a Shard,
     options: ReadOptions,
+    /// Opens shards of other formats than TFRecord.
+    rows: &'a dyn OpenRows,
+    /// Whether at most a sample of the shard is read.
+    is_sample: bool,
     reader: Mutex<ShardState>,
     found: Mutex<Found>,
 }
@@ -85,8 +90,20 @@ struct ShardScan<'a> {
 /// Whether a shard is open. Few are at a time, because a process may open few files.
 enum ShardState {
     Unopened,
-    Open(Arc<SharedReader>),
+    Open(Arc<OpenShard>),
     Closed,
+}
+
+/// An open shard.
+enum OpenShard {
+    TfRecord(SharedReader),
+    Rows(Box<dyn RowShard>),
+}
+
+/// A part of a shard that one thread takes.
+enum Part {
+    Chunk(Chunk),
+    Rows(RowPart),
 }
 
 /// The part of a shard that was taken, in the order of the shard.
@@ -106,16 +123,25 @@ struct Chunk {
 }
 
 impl<'a> ShardScan<'a> {
-    fn new(index: usize, shard: &'a Shard, options: &InferOptions, faults: usize) -> Self {
+    fn new(index: usize, shard: &'a Shard, options: &InferOptions, faults: usize, rows: &'a dyn OpenRows) -> Self {
         let found = Found { room: Room::new(options.sample), losses: DamageReport::new(faults) };
-        let reader = Mutex::new(ShardState::Unopened);
-        Self { index, shard, options: options.read_options(), reader, found: Mutex::new(found) }
+        let (reader, found) = (Mutex::new(ShardState::Unopened), Mutex::new(found));
+        let is_sample = options.sample != Sample::All;
+        Self { index, shard, options: options.read_options(), rows, is_sample, reader, found }
     }
 
     /// Returns the next part of the shard; `None` at the end, which an error is too.
-    fn next(&self, memory: Option<Vec<u8>>) -> Result<Option<Chunk>> {
-        let Some(reader) = self.open()? else { return Ok(None) };
-        let next = reader.next(memory, |taken| self.enter(taken)).unwrap_or(Ok(None));
+    fn next(&self, memory: Option<Vec<u8>>) -> Result<Option<Part>> {
+        let Some(open) = self.open()? else { return Ok(None) };
+        let next = match &*open {
+            OpenShard::TfRecord(reader) => {
+                let next = reader.next(memory, |taken| self.enter(taken)).unwrap_or(Ok(None));
+                next.map(|chunk| chunk.map(Part::Chunk))
+            }
+            // A sample has the first rows of the shard.
+            OpenShard::Rows(_) if self.is_sample => Ok(Some(Part::Rows(all_parts(Arc::clone(&open))))),
+            OpenShard::Rows(rows) => Ok(rows.take().map(Part::Rows)),
+        };
         if !matches!(next, Ok(Some(_))) {
             self.close();
         }
@@ -123,16 +149,23 @@ impl<'a> ShardScan<'a> {
     }
 
     /// The reader of the shard; `None` if it is closed. The first thread opens it, and others wait for that.
-    fn open(&self) -> Result<Option<Arc<SharedReader>>> {
+    fn open(&self) -> Result<Option<Arc<OpenShard>>> {
         let mut state = lock(&self.reader);
         match &*state {
             ShardState::Closed => Ok(None),
-            ShardState::Open(reader) => Ok(Some(Arc::clone(reader))),
+            ShardState::Open(open) => Ok(Some(Arc::clone(open))),
             ShardState::Unopened => {
                 *state = ShardState::Closed;
-                let reader = Arc::new(SharedReader::open(self.shard, &self.options)?);
-                *state = ShardState::Open(Arc::clone(&reader));
-                Ok(Some(reader))
+                let open = match self.rows.open(self.shard)? {
+                    Some(rows) => OpenShard::Rows(rows),
+                    None => OpenShard::TfRecord(SharedReader::open(self.shard, &self.options)?),
+                };
+                let open = Arc::new(open);
+                // One thread takes the sample of a shard of rows, so that the others find the shard closed.
+                if !self.is_sample || matches!(*open, OpenShard::TfRecord(_)) {
+                    *state = ShardState::Open(Arc::clone(&open));
+                }
+                Ok(Some(open))
             }
         }
     }
@@ -159,6 +192,15 @@ impl<'a> ShardScan<'a> {
             }
         }
     }
+}
+
+/// All parts of a shard of rows, one after the other.
+fn all_parts(open: Arc<OpenShard>) -> RowPart {
+    let next = move || match &*open {
+        OpenShard::Rows(rows) => rows.take(),
+        OpenShard::TfRecord(_) => None,
+    };
+    Box::new(std::iter::from_fn(next).flatten())
 }
 
 /// The state that the threads of a scan share.
@@ -212,7 +254,8 @@ impl Scan<'_> {
         while shard.index <= self.failed.load(Ordering::Relaxed) {
             let read = match shard.next(worker.memory.take()) {
                 Ok(None) => break,
-                Ok(Some(chunk)) => self.process(shard, worker, chunk),
+                Ok(Some(Part::Chunk(chunk))) => self.process(shard, worker, chunk),
+                Ok(Some(Part::Rows(rows))) => self.read_rows(shard, worker, rows),
                 Err(error) if self.faults.is_some() && !error.is_machine() => {
                     worker.losses.add(Fault::of(shard.index, error));
                     break;
@@ -223,6 +266,19 @@ impl Scan<'_> {
                 self.fail(shard, error, worker);
             }
         }
+    }
+
+    /// Reads a part of a shard of rows, until an earlier shard fails or the sample of the shard is complete.
+    fn read_rows<O: RecordObserver>(&self, shard: &ShardScan<'_>, worker: &mut Worker<O>, rows: RowPart) -> Result<()> {
+        for encoded in rows {
+            if shard.index > self.failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let EncodedRows { records, bytes } = encoded?;
+            let Some(records) = lock(&shard.found).room.take(records) else { break };
+            self.process(shard, worker, Chunk { records: Some(records), bytes })?;
+        }
+        Ok(())
     }
 
     fn process<O: RecordObserver>(&self, shard: &ShardScan<'_>, worker: &mut Worker<O>, chunk: Chunk) -> Result<()> {

@@ -144,6 +144,16 @@ impl Shard {
         if self.is_stream() || self.needs_local_copy() { self.copy() } else { Ok(()) }
     }
 
+    /// Copies the shard to a temporary file as [`spool`](Self::spool) does, and also if it is Parquet or Arrow in a store, which
+    /// cannot be read from start to end.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn spool_for_scan(&mut self) -> Result<()> {
+        self.spool()?;
+        if self.is_remote() { self.spool_columnar() } else { Ok(()) }
+    }
+
     fn copy(&mut self) -> Result<()> {
         let wrap = |error| Error::io(&self.path, error);
         let mut source = self.open().map_err(wrap)?;

@@ -29,7 +29,7 @@ pub(crate) fn stats(
 ) -> PyResult<(RawReport, Vec<u8>)> {
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
     let work = || -> anyhow::Result<_> {
-        let found = Found::of(&sources, FormatFilter::Any, Shard::spool)?;
+        let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         let (infer, observer) = (options.infer(), |bytes, _| pass.add(bytes));
         let (all, report) = match &by {
@@ -65,7 +65,7 @@ pub(crate) fn schema_pbtxt(
 ) -> PyResult<String> {
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
     let work = || -> tfarrow_dataset::Result<_> {
-        let found = Found::of(&sources, FormatFilter::Any, Shard::spool)?;
+        let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         Statistics::collect(&found.shards, &options.infer(), &|bytes, _| pass.add(bytes))
     };

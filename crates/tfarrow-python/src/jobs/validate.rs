@@ -75,13 +75,13 @@ fn compare<O: RecordObserver + Send>(
     let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error, path));
     let schema = against.schema.as_deref().map(read).transpose()?;
     let work = || -> tfarrow_dataset::Result<_> {
-        let found = Found::of(sources, FormatFilter::Any, Shard::spool)?;
+        let found = Found::of(sources, FormatFilter::Any, Shard::spool_for_scan)?;
         pass.expect(found.bytes());
         let (infer, on_progress) = (options.infer(), |bytes, _| pass.add(bytes));
         let baseline = match against.baseline.as_slice() {
             [] => None,
             baseline => {
-                let before = Found::of(baseline, FormatFilter::Any, Shard::spool)?;
+                let before = Found::of(baseline, FormatFilter::Any, Shard::spool_for_scan)?;
                 pass.expect(before.bytes());
                 Some(Statistics::collect(&before.shards, &infer, &on_progress)?)
             }

@@ -1,6 +1,7 @@
 //! The accumulator of one feature: its lists, and the values of each kind.
 
 use tfarrow_codec::{Kind, Role, infer::ValueList};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{
     budget::Budget,
@@ -14,6 +15,8 @@ use super::{
 pub(crate) struct FeatureAccumulator {
     pub(crate) name: String,
     pub(crate) role: Role,
+    /// The hash of the name and the role, for the keys of its lists.
+    pub(crate) key: u64,
     /// Samples of the lengths of lists, indexed by [`Kind`].
     pub(crate) lengths: [ValueSample<u64>; 3],
     /// Number of lists without a value, indexed by [`Kind`].
@@ -32,12 +35,19 @@ impl FeatureAccumulator {
         Self {
             name: name.to_owned(),
             role,
+            key: key_of(name, role),
             lengths: Default::default(),
             empty: [0; 3],
             bytes: None,
             floats: None,
             ints: None,
         }
+    }
+
+    /// Sets the name.
+    pub(crate) fn set_name(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+        self.key = key_of(name, self.role);
     }
 
     /// Adds a list of one record, or of one step.
@@ -94,4 +104,9 @@ impl FeatureAccumulator {
             ints.sample.cut(budget);
         }
     }
+}
+
+/// The hash of a feature, which is the same in all threads and data sets.
+fn key_of(name: &str, role: Role) -> u64 {
+    xxh3_64_with_seed(name.as_bytes(), u64::from(role == Role::Sequence))
 }

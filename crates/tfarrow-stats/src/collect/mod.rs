@@ -21,7 +21,8 @@ use tfarrow_codec::{
     FeatureSummary, Kind, Role,
     infer::{RecordObserver, SeenRecord},
 };
-use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_observed};
+use tfarrow_columnar::infer_observed;
+use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard};
 
 use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 
@@ -125,7 +126,9 @@ impl RecordObserver for StatisticsObserver {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
         let key = SampleKey::of_record(record.place());
         let budget = self.budget();
-        let mut lists = 0;
+        // The lists of a feature follow each other. They are counted for each feature, because a record and its conversion may
+        // have their features in different orders.
+        let mut last = (None, 0);
         record.each_list(|feature, list| {
             let side = &mut self.sides[usize::from(feature.role == Role::Sequence)];
             if feature.number >= side.len() {
@@ -135,12 +138,13 @@ impl RecordObserver for StatisticsObserver {
             }
             let Some(values) = side.get_mut(feature.number) else { return };
             if values.name.is_empty() {
-                feature.name.clone_into(&mut values.name);
+                values.set_name(feature.name);
             }
+            let this = Some((feature.role, feature.number));
+            last = (this, if last.0 == this { last.1 + 1 } else { 0 });
             let had_strings = values.bytes.is_some();
-            values.add(list, key.of_list(lists), budget);
+            values.add(list, key.of_list(values.key, last.1), budget);
             self.strings += usize::from(!had_strings && values.bytes.is_some());
-            lists += 1;
         });
         self.shrink();
     }

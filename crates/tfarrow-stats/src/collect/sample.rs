@@ -1,6 +1,6 @@
 //! A random sample of a stream: the values with the smallest hashes of their places (bottom-k sampling).
 //!
-//! A value's place is its shard, record, list and index, so that the sample depends on the data set alone: samples of parts
+//! A value's place is its shard, record, feature, list and index, so that the sample depends on the data set alone: samples of parts
 //! merge to the sample of the union, whatever the number of threads. (A quantile sketch would depend on the order of the
 //! values.) A sample that has not reached its budget has all values.
 //!
@@ -28,9 +28,9 @@ impl SampleKey {
         Self(mix(mix(u64::from(place.shard)) ^ place.record))
     }
 
-    /// Returns the key of a list of the record, by the list's index in the record.
-    pub(crate) fn of_list(self, list: u64) -> Self {
-        Self(mix(self.0 ^ list.wrapping_mul(ODD)))
+    /// Returns the key of a list of the record, by the key of its feature and the list's index in the feature.
+    pub(crate) fn of_list(self, feature: u64, list: u64) -> Self {
+        Self(mix(self.0 ^ feature ^ list.wrapping_mul(ODD)))
     }
 
     /// Returns the hash of a value of the list, by the value's index.
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn place(record: u64) -> Place {
-        Place { shard: 3, record, offset: 0 }
+        Place { shard: 3, record, offset: None }
     }
 
     fn budget(sample: usize) -> Budget {
@@ -176,7 +176,7 @@ mod tests {
     ) -> ValueSample<T> {
         let mut sample = ValueSample::default();
         for record in records {
-            let key = SampleKey::of_record(place(record)).of_list(0).of_value(0);
+            let key = SampleKey::of_record(place(record)).of_list(0, 0).of_value(0);
             sample.add(key, budget(size), || value(record));
         }
         sample

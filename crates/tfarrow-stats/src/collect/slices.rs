@@ -16,7 +16,7 @@ use tfarrow_codec::{
     Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
-use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, Shard};
+use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, RowLosses, Shard};
 
 use super::{Statistics, StatisticsObserver};
 use crate::excerpt::text_or_bytes;
@@ -129,7 +129,7 @@ impl Statistics {
     /// Collects the statistics of `shards`, and of each slice of their records by the feature `by`.
     ///
     /// # Errors
-    /// [`SliceError::Read`] with the errors of [`infer_observed`](tfarrow_dataset::infer_observed);
+    /// [`SliceError::Read`] with the errors of [`infer_observed`](tfarrow_columnar::infer_observed);
     /// [`SliceError::Absent`], [`SliceError::TooMany`] and [`SliceError::Unsupported`] for a feature that the data set
     /// cannot be sliced by.
     pub fn collect_sliced(
@@ -175,7 +175,8 @@ impl Statistics {
                 counters.push(part.counter);
             }
             let (names, sampled) = (all.inferred.names.clone(), all.inferred.sampled);
-            let inferred = Inferred { summary, names, sampled, skipped: DamageReport::default() };
+            let (skipped, losses) = (DamageReport::default(), RowLosses::default());
+            let inferred = Inferred { summary, names, sampled, skipped, losses };
             slices.push(Slice { value, statistics: Self::merge(inferred, counters, 1 + count) });
         }
         // The sort is stable, so that slices of equal size stay in the order of their values.
@@ -207,10 +208,9 @@ impl SliceFailure {
     fn into_error(self, by: &str, shards: &[Shard]) -> SliceError {
         match self {
             Self::TooMany => SliceError::TooMany(by.to_owned()),
-            Self::Unsupported(Place { shard, record, offset }, what) => {
-                let path = shards.get(shard as usize).map(|shard| shard.path.display().to_string());
-                let place = format!("{}: record {record} (byte {offset})", path.unwrap_or_default());
-                SliceError::Unsupported(by.to_owned(), what, place)
+            Self::Unsupported(place, what) => {
+                let path = shards.get(place.shard as usize).map(|shard| shard.path.display().to_string());
+                SliceError::Unsupported(by.to_owned(), what, format!("{}: {place}", path.unwrap_or_default()))
             }
         }
     }

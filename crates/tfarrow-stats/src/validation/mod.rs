@@ -66,7 +66,7 @@ impl Validation {
     /// that environment are not required.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_dataset::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
     pub fn validate(
         shards: &[Shard],
         schema: &Schema,
@@ -81,7 +81,7 @@ impl Validation {
     /// for each thread; the observers are returned in no particular order.
     ///
     /// # Errors
-    /// The errors of [`infer_observed`](tfarrow_dataset::infer_observed): unreadable, corrupt or truncated shards.
+    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
     pub fn validate_with<O: RecordObserver + Send>(
         shards: &[Shard],
         schema: &Schema,

@@ -92,7 +92,7 @@ impl InferredSchema {
     /// The shard, the number and the offset of a record.
     pub(super) fn place(&self, place: Place) -> String {
         let name = self.inferred.names.get(place.shard as usize).map_or("", String::as_str);
-        format!("{}, record {} (byte {})", escape(name), place.record, place.offset)
+        format!("{}, {place}", escape(name))
     }
 }
 

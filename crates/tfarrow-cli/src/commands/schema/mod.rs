@@ -10,8 +10,9 @@ mod table;
 
 use anyhow::Result;
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, RecordType, Role};
+use tfarrow_columnar::infer_with;
 use tfarrow_convert::schema_json::{to_json, type_name};
-use tfarrow_dataset::{DamageReport, InferOptions, file_names, infer_with};
+use tfarrow_dataset::{DamageReport, InferOptions, ShardFormat, file_names};
 use tfarrow_stats::schema_to_text;
 
 pub use self::inferred_schema::InferredSchema;
@@ -63,7 +64,8 @@ fn pbtxt(args: &SchemaArgs) -> Result<u8> {
 /// The schema in a format. `sources` are the files that the SQL statement names.
 ///
 /// # Errors
-/// The format is `pbtxt`, or the records are of a type that the format has not.
+/// The format is `pbtxt`, the records are of a type that the format has not, or a statement would read another format than
+/// TFRecord.
 pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[String], screen: Screen) -> Result<String> {
     Ok(match format {
         SchemaFormat::Table => table::text(found, screen),
@@ -72,6 +74,10 @@ pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[Stri
         SchemaFormat::Python => python::spec(found),
         SchemaFormat::Rust => rust::function(found),
         SchemaFormat::Sql => {
+            if let Some(other) = found.shards().iter().find(|shard| shard.format != ShardFormat::TfRecord) {
+                let why = "a statement declares the columns of TFRecord; SQL reads other formats by their names";
+                return Err(Usage(format!("{} is {}: {why}", other.path.display(), other.format)).into());
+            }
             let first = found.shards().first();
             let name = first.map_or("records".to_owned(), |shard| file_names::set_name(&shard.name));
             sql::statement(found, &name, sources)
@@ -121,7 +127,7 @@ pub(crate) fn warnings(found: &InferredSchema, skipped: fn(&DamageReport) -> Str
     let has_lost = skipped.is_some() || (odd.is_some() && is_minority);
     let mixed = if has_lost { Vec::new() } else { mixed(found) };
     let is_incomplete = has_lost || !mixed.is_empty();
-    (odd.into_iter().chain(skipped).chain(mixed).collect(), is_incomplete)
+    (odd.into_iter().chain(skipped).chain(mixed).chain(inspect::losses(inferred)).collect(), is_incomplete)
 }
 
 /// The features of more than one kind, with the first record of each kind.

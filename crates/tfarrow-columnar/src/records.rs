@@ -1,0 +1,290 @@
+//! Rows as records: the records that a conversion to TFRecord would write, made in memory for the threads of a scan.
+//!
+//! ```text
+//! RowFiles ─▶ RecordFile ─▶ RowGroups ─┬▶ Part (thread 1): read a batch, encode it ─▶ EncodedRows
+//!  a scan      a shard      unopened,  └▶ Part (thread 2): read a batch, encode it ─▶ EncodedRows
+//!                           open
+//! ```
+//!
+//! Each thread takes a row group of its own while there are some, and then helps with one that is open. Threads of the same row
+//! group take turns to read a batch, and encode and observe at the same time. An Arrow file counts as one row group.
+
+use std::{
+    iter, mem,
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use tfarrow_codec::{
+    Encoder, EncoderBuilder, Limits, RecordType, Records,
+    schema::{RECORD_TYPE, record_type_of, role_of},
+};
+use tfarrow_dataset::{
+    EncodedRows, Error, InferOptions, OpenRows, Result, RowLosses, RowPart, RowShard, Shard, ShardFormat,
+};
+
+use crate::{
+    arrow_file::arrow_batches,
+    parquet_file::ParquetFile,
+    parquet_rows::{BATCH_ROWS, row_group_rows},
+    rows::{Batches, schema_within},
+};
+
+/// Maximum bytes of the arrays that are encoded at once.
+const ENCODE_BYTES: usize = 4 << 20;
+
+/// Opens Parquet and Arrow files of a data set as records, and gathers their losses.
+pub(crate) struct RowFiles {
+    /// The type of the records of files that state none.
+    record_type: Option<RecordType>,
+    limits: Limits,
+    losses: Arc<Mutex<RowLosses>>,
+}
+
+impl RowFiles {
+    pub(crate) fn new(options: &InferOptions) -> Self {
+        // Records are observed as what they are; a schema of raw records is made of any records.
+        let record_type = options.record_type.filter(|record_type| *record_type != RecordType::Raw);
+        Self { record_type, limits: options.read.limits, losses: Arc::default() }
+    }
+
+    /// The losses of all files, after these were read.
+    pub(crate) fn into_losses(self) -> RowLosses {
+        mem::take(&mut *lock(&self.losses))
+    }
+}
+
+impl OpenRows for RowFiles {
+    fn open(&self, shard: &Shard) -> Result<Option<Box<dyn RowShard>>> {
+        let Some(schema) = schema_within(shard, &self.limits)? else { return Ok(None) };
+        let groups = RowGroups::open(shard)?;
+        let (shard, builder) = (shard.clone(), encoder_builder(&schema, self.record_type));
+        let losses = Arc::clone(&self.losses);
+        Ok(Some(Box::new(RecordFile(Arc::new(FileState { shard, schema, builder, groups, losses })))))
+    }
+}
+
+/// The records of a file that states their type, in order, and this type; `None` for another file. Values are changed where
+/// they must be.
+///
+/// # Errors
+/// A file that cannot be opened. Rows that cannot be read are errors of the iterator.
+pub fn stated_records(
+    shard: &Shard,
+    limits: &Limits,
+) -> Result<Option<(RecordType, impl Iterator<Item = Result<Records>>)>> {
+    let Some(schema) = schema_within(shard, limits)?.filter(|schema| states_type(schema)) else { return Ok(None) };
+    let files = RowFiles { record_type: None, limits: *limits, losses: Arc::default() };
+    let Some(file) = files.open(shard)? else { return Ok(None) };
+    let parts = iter::from_fn(move || file.take()).flatten();
+    Ok(Some((record_type_of(&schema), parts.map(|part| part.map(|encoded| encoded.records)))))
+}
+
+/// Whether the metadata of a schema, or of its columns, has the type of the records, as `convert` writes it.
+fn states_type(schema: &Schema) -> bool {
+    schema.metadata().contains_key(RECORD_TYPE) || schema.fields().iter().any(|field| role_of(field).is_some())
+}
+
+/// The builder of an encoder that changes values where it must. `record_type` is the type of the records of a schema that
+/// states none.
+fn encoder_builder(schema: &Schema, record_type: Option<RecordType>) -> EncoderBuilder {
+    let builder = EncoderBuilder::new().with_lossy(true);
+    record_type.filter(|_| !states_type(schema)).into_iter().fold(builder, EncoderBuilder::with_record_type)
+}
+
+/// A file that several threads read as records.
+struct RecordFile(Arc<FileState>);
+
+struct FileState {
+    shard: Shard,
+    schema: SchemaRef,
+    builder: EncoderBuilder,
+    groups: RowGroups,
+    losses: Arc<Mutex<RowLosses>>,
+}
+
+impl RowShard for RecordFile {
+    fn take(&self) -> Option<RowPart> {
+        let group = self.0.groups.take()?;
+        Some(Box::new(Part { file: Arc::clone(&self.0), group, encoder: None, has_failed: false }))
+    }
+}
+
+/// The row groups of a file: those that no thread has taken, and those that are being read.
+struct RowGroups {
+    parquet: Option<ParquetFile>,
+    state: Mutex<GroupState>,
+    /// The size of the file in bytes, its number of rows or batches, and how many of these were read.
+    size: u64,
+    total: u64,
+    read: AtomicU64,
+}
+
+struct GroupState {
+    untaken: Range<usize>,
+    open: Vec<Arc<RowGroup>>,
+}
+
+/// A row group that threads read batch by batch.
+struct RowGroup {
+    /// Its number.
+    number: usize,
+    rows: Mutex<GroupRows>,
+}
+
+/// The rows of a row group.
+enum GroupRows {
+    Unopened,
+    /// `pending` are rows of the last batch that were not encoded, and `row` is the number of the next row in the file.
+    Open {
+        batches: Batches,
+        pending: Option<RecordBatch>,
+        row: u64,
+    },
+    Ended,
+}
+
+impl RowGroups {
+    fn open(shard: &Shard) -> Result<Self> {
+        let new = |parquet, state, total| Self {
+            parquet,
+            state: Mutex::new(state),
+            size: shard.size,
+            total,
+            read: AtomicU64::new(0),
+        };
+        if shard.format == ShardFormat::Parquet {
+            let file = ParquetFile::open(&shard.path, shard.local_path())?;
+            let (untaken, total) = (0..file.groups().len(), file.rows());
+            return Ok(new(Some(file), GroupState { untaken, open: Vec::new() }, total));
+        }
+        let (count, batches) = arrow_batches(shard, None)?;
+        let rows = GroupRows::Open { batches: Box::new(batches), pending: None, row: 0 };
+        let open = vec![Arc::new(RowGroup { number: 0, rows: Mutex::new(rows) })];
+        Ok(new(None, GroupState { untaken: 0..0, open }, count as u64))
+    }
+
+    /// Takes a row group of its own for a thread, or one that is open.
+    fn take(&self) -> Option<Arc<RowGroup>> {
+        let mut state = lock(&self.state);
+        if let Some(number) = state.untaken.next() {
+            let group = Arc::new(RowGroup { number, rows: Mutex::new(GroupRows::Unopened) });
+            state.open.push(Arc::clone(&group));
+            return Some(group);
+        }
+        state.open.first().cloned()
+    }
+
+    /// Removes a row group that was read, or cannot be read.
+    fn end(&self, group: &Arc<RowGroup>) {
+        lock(&self.state).open.retain(|open| !Arc::ptr_eq(open, group));
+    }
+
+    /// The next rows of a row group, with the number of the first one in the file, and the bytes that they count as; `None` at
+    /// the end.
+    fn next(&self, shard: &Shard, group: &RowGroup) -> Result<Option<(u64, RecordBatch, u64)>> {
+        let mut rows = lock(&group.rows);
+        if let (GroupRows::Unopened, Some(file)) = (&*rows, &self.parquet) {
+            *rows = GroupRows::Ended;
+            let batches = Box::new(row_group_rows(shard, file, group.number..group.number + 1)?);
+            *rows = GroupRows::Open { batches, pending: None, row: file.first_row(group.number) };
+        }
+        let GroupRows::Open { batches, pending, row } = &mut *rows else { return Ok(None) };
+        let rest = pending.take();
+        let is_new = rest.is_none();
+        let Some(batch) = rest.map_or_else(|| batches.next().transpose(), |rest| Ok(Some(rest))).transpose() else {
+            *rows = GroupRows::Ended;
+            return Ok(None);
+        };
+        let first = *row;
+        let (batch, rest) = if self.parquet.is_some() { (batch?, None) } else { split(batch?) };
+        *row += batch.num_rows() as u64;
+        *pending = rest;
+        let read = if self.parquet.is_some() { batch.num_rows() as u64 } else { u64::from(is_new) };
+        Ok(Some((first, batch, self.bytes_of(read))))
+    }
+
+    /// The bytes that further `read` rows or batches count as: their share of the file.
+    fn bytes_of(&self, read: u64) -> u64 {
+        let before = self.read.fetch_add(read, Ordering::Relaxed);
+        let until = |read: u64| u128::from(self.size) * u128::from(read) / u128::from(self.total.max(1));
+        u64::try_from(until(before.saturating_add(read)) - until(before)).unwrap_or_default()
+    }
+}
+
+/// Splits off the first rows of a batch of an Arrow file, as many as are encoded at once. Returns them and the rest.
+fn split(batch: RecordBatch) -> (RecordBatch, Option<RecordBatch>) {
+    let rows = batch.num_rows();
+    let row_bytes = batch.get_array_memory_size() / rows.max(1);
+    let count = (ENCODE_BYTES / row_bytes.max(1)).clamp(1, BATCH_ROWS);
+    if count >= rows { (batch, None) } else { (batch.slice(0, count), Some(batch.slice(count, rows - count))) }
+}
+
+/// The part of a file that one thread reads.
+struct Part {
+    file: Arc<FileState>,
+    group: Arc<RowGroup>,
+    encoder: Option<Encoder>,
+    has_failed: bool,
+}
+
+impl Part {
+    fn read(&mut self) -> Result<Option<EncodedRows>> {
+        let FileState { shard, groups, .. } = &*self.file;
+        let Some((first, batch, bytes)) = groups.next(shard, &self.group)? else { return Ok(None) };
+        let records = self.encode(first, &batch).map_err(|e| Error::codec(&self.file.shard.path, e))?;
+        Ok(Some(EncodedRows { records, bytes }))
+    }
+
+    fn encode(&mut self, first: u64, batch: &RecordBatch) -> tfarrow_codec::Result<Records> {
+        let encoder = match &mut self.encoder {
+            Some(encoder) => encoder,
+            None => {
+                let (encoder, left_out) = self.file.builder.clone().build_partial(Arc::clone(&self.file.schema))?;
+                let left_out = left_out.iter().map(ToString::to_string);
+                lock(&self.file.losses).left_out.extend(left_out);
+                self.encoder.insert(encoder)
+            }
+        };
+        let mut frames = Vec::new();
+        encoder.set_next(first);
+        encoder.encode(batch, &mut frames)?;
+        Records::from_rows(frames, first)
+    }
+}
+
+impl Iterator for Part {
+    type Item = Result<EncodedRows>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let read = self.read();
+        if !matches!(read, Ok(Some(_))) {
+            self.has_failed = true;
+            self.file.groups.end(&self.group);
+        }
+        read.transpose()
+    }
+}
+
+/// Adds the changes of values to the losses.
+impl Drop for Part {
+    fn drop(&mut self) {
+        let changes = self.encoder.iter().flat_map(Encoder::losses);
+        let mut losses = lock(&self.file.losses);
+        for (column, change, times) in changes {
+            *losses.changed.entry(format!("column {column:?}: {change}")).or_default() += times;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

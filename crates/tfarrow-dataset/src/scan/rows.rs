@@ -1,0 +1,80 @@
+//! The interface to readers of other formats than TFRecord, such as Parquet: they encode rows as records, which a scan
+//! observes like those of TFRecord files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tfarrow_codec::Records;
+
+use crate::{Result, Shard};
+
+/// Maximum number of columns and changes that a note names, and maximum number of characters of each.
+const MAX_NAMED: usize = 20;
+const MAX_CHARS: usize = 200;
+
+/// Opens shards of other formats than TFRecord.
+pub trait OpenRows: Sync {
+    /// Opens a shard; `None` for a format that is read as TFRecord.
+    ///
+    /// # Errors
+    /// A shard that cannot be opened.
+    fn open(&self, shard: &Shard) -> Result<Option<Box<dyn RowShard>>>;
+}
+
+/// Opens no shard: all are read as TFRecord.
+impl OpenRows for () {
+    fn open(&self, _shard: &Shard) -> Result<Option<Box<dyn RowShard>>> {
+        Ok(None)
+    }
+}
+
+/// A shard of rows, which several threads read.
+pub trait RowShard: Send + Sync {
+    /// Takes a part of the shard for the calling thread; `None` if other threads have all parts. Parts that are taken and read
+    /// one after the other are in the order of the shard.
+    fn take(&self) -> Option<RowPart>;
+}
+
+/// The rows of a part as records, in the order of the shard. An error is the last item.
+pub type RowPart = Box<dyn Iterator<Item = Result<EncodedRows>>>;
+
+/// Consecutive rows as records.
+#[derive(Debug)]
+pub struct EncodedRows {
+    /// The records.
+    pub records: Records,
+    /// Number of bytes of the shard, as it is stored, that were read for them.
+    pub bytes: u64,
+}
+
+/// The differences between rows and the records that they were encoded as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowLosses {
+    /// The columns that were left out, because no record can hold them, each with the reason.
+    pub left_out: BTreeSet<String>,
+    /// The changes of values, each with its column, and the number of values.
+    pub changed: BTreeMap<String, u64>,
+}
+
+impl RowLosses {
+    /// Describes the losses for the user, one kind of loss a line; empty if there are none.
+    pub fn notes(&self) -> Vec<String> {
+        let changed: Vec<_> = self.changed.iter().map(|(what, times)| format!("{what} ({times} values)")).collect();
+        let left_out: Vec<_> = self.left_out.iter().cloned().collect();
+        [("left out, because no record can hold it", left_out), ("changed to what a record can hold", changed)]
+            .into_iter()
+            .filter(|(_, all)| !all.is_empty())
+            .map(|(what, all)| format!("{what}: {}", named(&all)))
+            .collect()
+    }
+}
+
+/// The first [`MAX_NAMED`] of some texts, and the number of others.
+fn named(all: &[String]) -> String {
+    let more = all.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let short = |text: &String| match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
+        None => text.clone(),
+    };
+    all.iter().take(MAX_NAMED).map(short).collect::<Vec<_>>().join("; ") + &more
+}
