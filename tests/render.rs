@@ -9,7 +9,7 @@ use tfarrow_convert::{DiffOptions, Progress, diff, verify_data_set};
 use tfarrow_dataset::{
     FormatFilter, InferOptions, ReadOptions, Resolved, Shard, infer_with, resolve, resolve_filtered,
 };
-use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics};
+use tfarrow_stats::{Comparison, Expected, RecordProfiler, Statistics};
 
 use crate::support::{path, tfarrow};
 
@@ -81,8 +81,8 @@ fn anomalies_and_pages() {
     let (today, before) = (source("shards/train-00000-of-00004.tfrecord"), source("shards/"));
     let expected = Expected { baseline: Some(statistics(&before)), max_drift: Some(0.01), ..Expected::default() };
     let options = InferOptions::default();
-    let sampler = || ExampleSampler::new(24);
-    let (compared, samplers) = Comparison::run_with(&shards(&today), expected, &options, &go_on, sampler).unwrap();
+    let profiler = || RecordProfiler::new(24);
+    let (compared, profilers) = Comparison::run_with(&shards(&today), expected, &options, &go_on, profiler).unwrap();
     assert!(compared.has_anomalies());
     let printed = |command: &str, more: &[&str]| {
         let args = [command, &today, "--baseline", &before, "--max-drift", "0.01"];
@@ -92,7 +92,7 @@ fn anomalies_and_pages() {
     assert_eq!(printed("validate", &[]), text + "\n");
     let json = render::validation_json(&compared.found, &compared.distances).unwrap();
     assert_eq!(printed("validate", &["--format", "json"]), json + "\n");
-    let page = render::report_page("title", &compared, &ExampleSampler::merge(24, samplers));
+    let page = render::report_page("title", &compared, &RecordProfiler::merge(24, profilers), &shards(&today));
     assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page);
 }
 

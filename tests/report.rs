@@ -1,6 +1,6 @@
 //! `tfarrow report`: checks of its page that need no browser. `report.py` opens pages in a browser.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use tfarrow_testkit::{
     frame,
@@ -17,12 +17,17 @@ fn a_report_page_is_one_file() {
     assert_eq!(printed, format!("{}: 200 records, 8 features\n", page.display()));
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n") && html.len() < 2_000_000);
-    // The page loads no resources, and has a content security policy.
-    for word in ["http://", "https://", "@import", "url("] {
-        assert!(!html.contains(word), "{word}");
-    }
+    // The page loads no resources, and has a content security policy. The only addresses are names of namespaces.
+    let addresses = html.matches("http://").count() + html.matches("https://").count();
+    assert_eq!(addresses, html.matches("http://www.w3.org/").count());
+    assert!(!html.contains("@import") && html.matches("url(").count() == html.matches("url(#").count());
     assert!(html.contains("default-src 'none'; img-src data:;"));
-    assert!(html.contains("<b>200</b> records") && html.contains("data-sort=\"city\""));
+    assert!(html.contains(">200</span>") && html.contains(">city</a></h4>") && html.contains("50 records each"));
+    // Figures and tables do not need scripts.
+    for text in ["<dt>std. deviation</dt><dd>28.77</dd>", ">Porto</th>", "<caption>Quantiles</caption>"] {
+        assert!(html.contains(text), "{text}");
+    }
+    assert!(html.contains("train-00003-of-00004.tfrecord</th><td>50</td>") && html.contains("no duplicates"));
     // The images of the examples are encoded again.
     assert!(html.matches("<image ").count() > 10);
     assert!(!html.contains("id=\"anomalies\""));
@@ -66,6 +71,12 @@ fn a_report_page_lists_anomalies() {
     tfarrow(&args).ends(3);
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("COMPARATOR_L_INFTY_HIGH") && html.contains("svg class=\"before\""));
+    assert!(html.contains("data-before=") && html.contains("<small>was "));
+    // Each anomaly of a feature is a link to its card.
+    let anomalies = html.split("id=\"anomalies\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let links: Vec<&str> =
+        anomalies.split("<h3><a href=\"#").skip(1).map(|link| link.split('"').next().unwrap()).collect();
+    assert!(links.len() > 3 && links.iter().all(|id| html.contains(&format!("id=\"{id}\""))), "{links:?}");
 }
 
 #[test]
@@ -99,11 +110,74 @@ fn drift_ranks_by_distributions_and_not_by_sizes() {
     let (now, before) = (write("now.tfrecord", 1_000, 30), write("before.tfrecord", 100, 0));
     let page = tfarrow(&["report", &now, "-o", "-", "--baseline", &before]);
     let drift = |name: &str| -> f64 {
-        let row = page.stdout.split(&format!("data-sort=\"{name}\"")).nth(1).unwrap().split("</tr>").next().unwrap();
-        row.rsplit("data-sort=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
+        let before = page.stdout.split(&format!(">{name}</a></h4>")).next().unwrap();
+        before.rsplit("data-drift=\"").next().unwrap().split('"').next().unwrap().parse().unwrap()
     };
-    assert!(page.stdout.contains(">drift (Jensen-Shannon)</button>"));
+    assert!(page.stdout.contains("Features are sorted by the Jensen-Shannon divergence"));
     assert!(drift("word") < 1e-9 && drift("number") > 0.1, "{} {}", drift("word"), drift("number"));
     // The difference of counts, 810 of 1,100, has a label of its own.
-    assert!(page.stdout.contains("<dt>difference of counts, which sizes differ in as well</dt><dd>0.7364</dd>"));
+    assert!(page.stdout.contains("difference of counts, which grows with the difference of sizes</th><td>0.7364</td>"));
+}
+
+/// Writes records of one kind of value each, by name.
+fn write(folder: &Path, records: impl Iterator<Item = Vec<(&'static str, ModelValue)>>) -> String {
+    let payloads = records.map(|record| {
+        let cells = record.into_iter().map(|(name, value)| {
+            let key = (ModelSide::Features, name.to_owned());
+            (key, ModelCell::One(value))
+        });
+        example_from_row(&ModelRow::from_iter(cells))
+    });
+    let path = folder.join("data.tfrecord");
+    fs::write(&path, frame::file(payloads)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn alerts_link_to_features() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = |index: i64| {
+        vec![
+            ("constant", ModelValue::Int64(vec![7])),
+            ("linear", ModelValue::Int64(vec![1_000 - 3 * index])),
+            ("number", ModelValue::Int64(vec![index])),
+            ("word", ModelValue::Bytes(vec![format!("word {index}").into_bytes()])),
+        ]
+    };
+    // The last ten records are those at the beginning.
+    let source = write(folder.path(), (0..100).chain(0..10).map(record));
+    let html = tfarrow(&["report", &source, "-o", "-"]).prints();
+    let alerts = html.split("id=\"alerts\"").nth(1).unwrap().split("</section>").next().unwrap();
+    let id = |name: &str| {
+        let before = html.split(&format!("\">{name}</a></h4>")).next().unwrap();
+        before.rsplit("href=\"").next().unwrap().to_owned()
+    };
+    let of = |name: &str| format!("<a href=\"{}\">{name}</a>", id(name));
+    for text in [
+        format!("{} <span class=\"value\">7</span>", of("constant")),
+        format!("{} and {} <span class=\"value\">-1.000</span>", of("linear"), of("number")),
+        "<a href=\"#overview\">the data set</a> <span class=\"value\">9.1 %</span>".to_owned(),
+    ] {
+        assert!(alerts.contains(&text), "{text}: {alerts}");
+    }
+    assert!(!alerts.contains(">word<") && html.contains(">9.1 % duplicates</span>"));
+}
+
+#[test]
+fn names_and_values_stay_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let evil = "</script><script>alert(1)</script><!--\"'";
+    let record = |index: i64| {
+        vec![
+            ("</script><img src=x onerror=alert(1)>", ModelValue::Int64(vec![index])),
+            ("twin</script>", ModelValue::Int64(vec![2 * index])),
+            ("third\"onclick=\"", ModelValue::Int64(vec![index * index])),
+            ("text", ModelValue::Bytes(vec![evil.as_bytes().to_vec()])),
+        ]
+    };
+    let source = write(folder.path(), (0..50).map(record));
+    let html = tfarrow(&["report", &source, "-o", "-", "--title", evil]).prints();
+    assert_eq!(html.matches("<script").count(), 2);
+    assert_eq!(html.matches("</script").count(), 2);
+    assert!(!html.contains("<img") && !html.contains("onclick=\"\"") && html.contains("data-chart=\"matrix\""));
 }

@@ -19,8 +19,8 @@ use std::{error::Error, path::Path};
 
 use anyhow::Result;
 use tfarrow_convert::{DataSetDiff, VerifiedDataSet};
-use tfarrow_dataset::{DamageReport, Inferred, MissingShards, SkippedFiles};
-use tfarrow_stats::{Comparison, DatasetStatistics, Distance, ExampleRecord, Validation, proto::Schema};
+use tfarrow_dataset::{DamageReport, Inferred, MissingShards, Shard, SkippedFiles};
+use tfarrow_stats::{Comparison, DatasetStatistics, Distance, RecordProfile, Validation, proto::Schema};
 
 pub use crate::{
     args::SchemaFormat,
@@ -104,10 +104,10 @@ pub fn read_schema(path: &Path) -> Result<Schema> {
     validate::read_schema(path)
 }
 
-/// Returns the report as an HTML page. An [`ExampleSampler`](tfarrow_stats::ExampleSampler) collects the examples while the
-/// data set is compared.
-pub fn report_page(title: &str, compared: &Comparison, examples: &[ExampleRecord]) -> String {
-    report::html(title, compared, examples, skipped)
+/// Returns the report on the data set of these shards as an HTML page. A [`RecordProfiler`](tfarrow_stats::RecordProfiler)
+/// collects the profile while the data set is compared.
+pub fn report_page(title: &str, compared: &Comparison, profile: &RecordProfile, shards: &[Shard]) -> String {
+    report::html(title, compared, profile, shards, skipped)
 }
 
 /// Returns the default title of a report: the first source, and the number of others.

@@ -7,12 +7,14 @@
 //! - [`Validation::validate`] reports the anomalies of a data set under a schema, and an updated schema.
 //! - [`Validation::compare`] measures the distance from a baseline data set.
 //! - [`Comparison::run`] does both: it compares a data set with a schema, a baseline, or both.
+//! - [`RecordProfiler`] collects what a report shows besides: examples, correlations, duplicates; [`alerts`](alerts()) lists
+//!   likely mistakes.
 //!
 //! The modules are the stages of a pass:
 //!
 //! ```text
 //! records ─▶ collect ─▶ summary_statistics ─▶ schema ─▶ validation ─▶ drift ─▶ comparison ─▶ proto
-//!       └──▶ examples
+//!       └──▶ profile ─────────┴─▶ alerts
 //! ```
 //!
 //! Memory is bounded by the number of features, not of records. Results do not depend on the number of threads: samples
@@ -21,17 +23,19 @@
 //!
 //! The crate does not print, and has no code for terminals or HTML.
 
+mod alerts;
 mod collect;
 mod comparison;
 mod drift;
-mod examples;
 mod excerpt;
+mod profile;
 pub mod proto;
 mod schema;
 mod summary_statistics;
 mod text_format;
 mod validation;
 
+pub use alerts::{Alert, AlertKind, alerts};
 pub use collect::{
     Statistics,
     formats::ValueFormat,
@@ -39,11 +43,14 @@ pub use collect::{
 };
 pub use comparison::{Comparison, Expected};
 pub use drift::{Distance, Measure};
-pub use examples::{ExampleFeature, ExampleRecord, ExampleSampler, ExampleValues};
+pub use profile::{
+    Correlation, Correlations, Duplicates, ExampleFeature, ExampleRecord, ExampleValues, RecordProfile, RecordProfiler,
+    ShardRecords,
+};
 pub use schema::feature_path;
 pub use summary_statistics::{
-    ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, ImageStatistics, KindStatistics,
-    ListLengths, NumberStatistics, TopValue,
+    ByteStringStatistics, DatasetStatistics, Distribution, DistributionSide, FeatureStatistics, HistogramBucket,
+    ImageStatistics, KindStatistics, ListLengths, NumberStatistics, PERCENTAGES, TopValue,
 };
 pub use text_format::{TextError, anomalies_to_text, schema_from_text, schema_to_text, statistics_from_text};
 pub use validation::{Anomaly, AnomalyKind, NonFinite, Validation};

@@ -7,18 +7,18 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use tfarrow_dataset::{DamageReport, OutputFile};
-use tfarrow_stats::{Comparison, ExampleRecord, ExampleSampler, Statistics};
+use tfarrow_dataset::{DamageReport, OutputFile, Shard};
+use tfarrow_stats::{Comparison, RecordProfile, RecordProfiler, Statistics};
 
 use crate::{
     args::Report,
     commands::{
         inspect,
-        validate::{compare, exit_status},
+        validate::{Compared, compare, exit_status},
     },
     error::Usage,
     output::{self, count},
-    page::{self, Page},
+    page::{self, Page, PageFile},
     stderr, text,
 };
 
@@ -28,10 +28,11 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
     if !to_stdout {
         refuse_other_file(&args.output)?;
     }
-    let (compared, parts) =
-        compare(&args.sources, &args.against, None, &args.looking, || ExampleSampler::new(args.examples))?;
+    let Compared { compared, others, shards } =
+        compare(&args.sources, &args.against, None, &args.looking, || RecordProfiler::new(args.examples))?;
     let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
-    let html = html(&title, &compared, &ExampleSampler::merge(args.examples, parts), stderr::skipped_text);
+    let profile = RecordProfiler::merge(args.examples, others);
+    let html = html(&title, &compared, &profile, &shards, stderr::skipped_text);
     if to_stdout {
         output::bytes(html.as_bytes())?;
     } else {
@@ -47,22 +48,27 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
     Ok(exit_status(&compared, false))
 }
 
-/// The page of a data set. `skipped` words the report of skipped records.
+/// The page of the data set of these shards. `skipped` words the report of skipped records.
 pub(crate) fn html(
     title: &str,
     compared: &Comparison,
-    examples: &[ExampleRecord],
+    profile: &RecordProfile,
+    shards: &[Shard],
     skipped: fn(&DamageReport) -> String,
 ) -> String {
     let statistics = &compared.found.statistics;
     let (figures, before) = (statistics.summarize(), compared.baseline.as_ref().map(Statistics::summarize));
+    let files = PageFile::all(shards, &profile.shards);
     let page = Page {
         title,
+        summary: &statistics.inferred.summary,
         figures: &figures,
         before: before.as_ref(),
+        distributions: &statistics.distributions(compared.baseline.as_ref()),
         anomalies: compared.anomalies(),
         distances: &compared.distances,
-        examples,
+        profile,
+        files: &files,
         shards: &statistics.inferred.names,
         skipped: inspect::skipped(&statistics.inferred, skipped),
     };

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tfarrow_codec::{Place, infer::RecordObserver};
-use tfarrow_dataset::OutputFile;
+use tfarrow_dataset::{OutputFile, Shard};
 use tfarrow_stats::{
     Anomaly, AnomalyKind, Comparison, Distance, Expected, NonFinite, Statistics, Validation, anomalies_to_text,
     proto::Schema, schema_from_text, schema_to_text,
@@ -28,7 +28,7 @@ use crate::{
 pub(crate) fn run(args: &Validate) -> Result<u8> {
     let update = args.update.as_deref().map(create_update).transpose()?;
     let environment = args.environment.as_deref();
-    let (compared, _) = compare(&args.sources, &args.against, environment, &args.looking, || ())?;
+    let Compared { compared, .. } = compare(&args.sources, &args.against, environment, &args.looking, || ())?;
     if let Some(mut file) = update {
         file.write_all(schema_to_text(&compared.found.updated)?.as_bytes())?;
         file.persist()?;
@@ -49,6 +49,15 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
     Ok(exit_status(&compared, report.records() == 0))
 }
 
+/// A data set that was compared with a schema and a baseline.
+pub(super) struct Compared<O> {
+    pub(super) compared: Comparison,
+    /// The further observers, one for each thread.
+    pub(super) others: Vec<O>,
+    /// The shards of the data set.
+    pub(super) shards: Vec<Shard>,
+}
+
 /// Compares a data set with a schema and a baseline. The observers that `others` makes receive each record as well.
 pub(super) fn compare<O: RecordObserver + Send>(
     sources: &[String],
@@ -56,13 +65,14 @@ pub(super) fn compare<O: RecordObserver + Send>(
     environment: Option<&str>,
     looking: &Looking,
     others: impl Fn() -> O + Sync,
-) -> Result<(Comparison, Vec<O>)> {
+) -> Result<Compared<O>> {
     let schema = against.schema.as_deref().map(read_schema).transpose()?;
     let baseline = baseline(sources, &against.baseline, looking)?;
     let (shards, progress) = inspect::shards(sources)?;
     let expected = Expected { schema, baseline, environment, max_drift: against.max_drift };
     let options = inspect::options(looking);
-    Ok(Comparison::run_with(&shards, expected, &options, &inspect::observer(&progress), others)?)
+    let (compared, others) = Comparison::run_with(&shards, expected, &options, &inspect::observer(&progress), others)?;
+    Ok(Compared { compared, others, shards })
 }
 
 /// Reports skipped records, and returns the exit status. `is_odd` makes that 3 in any case.

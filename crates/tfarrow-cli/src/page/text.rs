@@ -13,6 +13,12 @@ pub(super) fn excerpt(text: &str, chars: usize) -> String {
     }
 }
 
+/// The name of a feature as text, with `[]` for a feature list.
+pub(super) fn feature_name(name: &str, is_list: bool) -> String {
+    let name = if name.is_empty() { "\"\"" } else { name };
+    format!("{}{}", excerpt(name, NAME_CHARS), if is_list { "[]" } else { "" })
+}
+
 /// An excerpt of a byte string that is UTF-8; else its format and size. `bytes` may be the beginning of a value of `length`
 /// bytes.
 pub(super) fn bytes_excerpt(bytes: &[u8], length: usize, chars: usize) -> String {

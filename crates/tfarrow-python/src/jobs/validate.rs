@@ -6,7 +6,7 @@ use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{read_schema, record_warnings, report_page, report_title, validation_json, validation_text};
 use tfarrow_codec::infer::RecordObserver;
 use tfarrow_dataset::{FormatFilter, Shard};
-use tfarrow_stats::{Comparison, ExampleSampler, Expected, Statistics, schema_to_text};
+use tfarrow_stats::{Comparison, Expected, RecordProfiler, Statistics, schema_to_text};
 
 use super::RawReport;
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) fn validate(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(RawReport, bool, String)> {
-    let (compared, _) = compare(py, &sources, &against, options, progress, || ())?;
+    let (compared, ..) = compare(py, &sources, &against, options, progress, || ())?;
     let json = validation_json(&compared.found, &compared.distances).map_err(|error| failed(py, error))?;
     let updated = schema_to_text(&compared.found.updated).map_err(|error| failed(py, error))?;
     let has_anomalies = compared.has_anomalies();
@@ -57,12 +57,14 @@ pub(crate) fn report(
     examples: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let (compared, parts) = compare(py, &sources, &against, options, progress, || ExampleSampler::new(examples))?;
+    let (compared, parts, shards) =
+        compare(py, &sources, &against, options, progress, || RecordProfiler::new(examples))?;
     let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
     let title = title.unwrap_or_else(|| report_title(&names));
-    Ok(py.detach(|| report_page(&title, &compared, &ExampleSampler::merge(examples, parts))))
+    Ok(py.detach(|| report_page(&title, &compared, &RecordProfiler::merge(examples, parts), &shards)))
 }
 
+/// Compares a data set. Returns the comparison, the observers, and the shards of the data set.
 fn compare<O: RecordObserver + Send>(
     py: Python<'_>,
     sources: &[PathBuf],
@@ -70,7 +72,7 @@ fn compare<O: RecordObserver + Send>(
     options: &Bound<'_, PyDict>,
     progress: Option<&Bound<'_, PyAny>>,
     observer: impl Fn() -> O + Sync + Send,
-) -> PyResult<(Comparison, Vec<O>)> {
+) -> PyResult<(Comparison, Vec<O>, Vec<Shard>)> {
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
     let read = |path: &Path| read_schema(path).map_err(|error| failed_at(py, &error, path));
     let schema = against.schema.as_deref().map(read).transpose()?;
@@ -94,5 +96,5 @@ fn compare<O: RecordObserver + Send>(
     let (found, (compared, observers)) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
     warn_all(py, &record_warnings(&compared.found.statistics.inferred))?;
-    Ok((compared, observers))
+    Ok((compared, observers, found.shards))
 }

@@ -155,6 +155,17 @@ impl<T: SampleValue> ValueSample<T> {
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.kept.iter().map(|(_, value)| value)
     }
+
+    /// Returns the kept values for changes that leave their sizes as they are.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.kept.iter_mut().map(|(_, value)| value)
+    }
+
+    /// Returns the kept values in the order of their keys, which does not depend on threads.
+    pub(crate) fn into_sorted(mut self) -> Vec<T> {
+        self.kept.sort_unstable_by_key(|(key, _)| *key);
+        self.kept.into_iter().map(|(_, value)| value).collect()
+    }
 }
 
 #[cfg(test)]

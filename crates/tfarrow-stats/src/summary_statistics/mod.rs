@@ -8,6 +8,7 @@
 //!                                                           └▶ ByteStringStatistics ─▶ ImageStatistics, TopValue
 //! ```
 
+mod distribution;
 pub(crate) mod quantiles;
 pub(crate) mod summarize;
 mod to_proto;
@@ -15,7 +16,10 @@ mod to_proto;
 use serde::Serialize;
 use tfarrow_codec::Kind;
 
-pub use self::quantiles::HistogramBucket;
+pub use self::{
+    distribution::{Distribution, DistributionSide, PERCENTAGES},
+    quantiles::HistogramBucket,
+};
 use crate::{
     collect::formats::{ValueFormat, is_text},
     excerpt::text_or_bytes,
@@ -110,6 +114,9 @@ pub struct NumberStatistics {
     pub mean: f64,
     /// The population standard deviation; NaN if a value is infinite.
     pub std_dev: f64,
+    /// The skewness of the finite values, from the same sample as the median; NaN if they do not vary. 0 for symmetric
+    /// distributions, 2 for an exponential one.
+    pub skewness: f64,
     /// The minimum, as a float: integers beyond 2^53 may be rounded.
     pub min: f64,
     /// The median.

@@ -45,6 +45,20 @@ impl Quantiles {
         }
     }
 
+    /// Returns the skewness of the finite values: the third central moment, divided by the third power of the standard
+    /// deviation. NaN if they do not vary.
+    pub(crate) fn skewness(&self) -> f64 {
+        let finite = || self.sorted.iter().copied().filter(|value| value.is_finite());
+        let count = finite().count() as f64;
+        // Moments of values of a magnitude up to 1 cannot overflow.
+        let scale = finite().map(f64::abs).fold(0.0, f64::max);
+        let mean = finite().map(|value| value / scale).sum::<f64>() / count;
+        let moment = |power| finite().map(|value| (value / scale - mean).powi(power)).sum::<f64>() / count;
+        let variance = moment(2);
+        // A remainder of rounding is no variation.
+        if variance > 1e-24 { moment(3) / variance.powf(1.5) } else { f64::NAN }
+    }
+
     /// Returns a histogram whose buckets have equal counts.
     pub(crate) fn equal_counts(&self, buckets: u32) -> Vec<HistogramBucket> {
         if self.sorted.is_empty() {
@@ -53,6 +67,18 @@ impl Quantiles {
         let bound = |index: u32| self.at(f64::from(index) / f64::from(buckets));
         let count = self.count / f64::from(buckets);
         (0..buckets).map(|index| HistogramBucket { low: bound(index), high: bound(index + 1), count }).collect()
+    }
+
+    /// Returns the finite values, sorted.
+    pub(crate) fn finite(&self) -> &[f64] {
+        let first = self.sorted.partition_point(|value| *value == f64::NEG_INFINITY);
+        let last = self.sorted.partition_point(|value| *value < f64::INFINITY);
+        self.sorted.get(first..last).unwrap_or_default()
+    }
+
+    /// Returns the number of values that one value of the sample represents.
+    pub(crate) fn weight(&self) -> f64 {
+        self.count / self.sorted.len().max(1) as f64
     }
 
     /// Returns a histogram whose buckets have equal widths, from the smallest to the largest finite value. Infinite
@@ -104,6 +130,17 @@ mod tests {
         assert_eq!([0.0, 0.25, 0.5, 1.0].map(|share| quantiles.at(share)), [1.0, 1.0, 2.0, 4.0]);
         assert_eq!(quantiles.median(), 2.5);
         assert!(Quantiles::new(std::iter::empty(), 0).median().is_nan());
+    }
+
+    #[test]
+    fn skewness_is_that_of_the_distribution() {
+        let of = |values: &[f64]| Quantiles::new(values.iter().copied(), values.len() as u64).skewness();
+        assert!(of(&[1.0, 2.0, 3.0]).abs() < 1e-12);
+        // A share p of ones among zeros: (1 - 2 p) / sqrt(p (1 - p)).
+        let few = [[1.0].as_slice(), &[0.0; 9]].concat();
+        assert!((of(&few) - 0.8 / 0.3).abs() < 1e-9, "{}", of(&few));
+        assert!((of(&few.iter().map(|value| -1e300 * value).collect::<Vec<_>>()) + 0.8 / 0.3).abs() < 1e-9);
+        assert!(of(&[5.0, 5.0]).is_nan() && of(&[]).is_nan() && of(&[f64::INFINITY, 1.0]).is_nan());
     }
 
     #[test]

@@ -98,10 +98,7 @@ fn lengths(seen: &KindSummary, sample: &ValueSample<u64>) -> ListLengths {
 /// Summarizes numbers. The extremes are exact, also if values were sampled.
 pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatistics {
     let (min, max) = numbers.range();
-    // The sample may lack the extremes, which the accumulator has.
-    let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
-    let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
-    let quantiles = Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count());
+    let quantiles = number_quantiles(numbers);
     NumberStatistics {
         count: numbers.count(),
         nan: numbers.nan,
@@ -110,6 +107,7 @@ pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatis
         negative_infinities: numbers.negative_infinities,
         mean: numbers.mean(),
         std_dev: numbers.std_dev(),
+        skewness: quantiles.skewness(),
         min,
         median: quantiles.median(),
         max,
@@ -118,6 +116,15 @@ pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatis
         quantiles: quantiles.equal_counts(BUCKETS),
         sampled: sampled(&numbers.sample),
     }
+}
+
+/// Returns the quantiles of numbers.
+pub(super) fn number_quantiles<T: Number>(numbers: &NumberAccumulator<T>) -> Quantiles {
+    let (min, max) = numbers.range();
+    // The sample may lack the extremes, which the accumulator has.
+    let finite = numbers.finite.into_iter().flat_map(|(low, high)| [low.to_f64(), high.to_f64()]);
+    let ends = finite.chain([min, max]).filter(|_| !numbers.sample.is_all());
+    Quantiles::new(numbers.sample.values().map(|value| value.to_f64()).chain(ends), numbers.count())
 }
 
 /// Summarizes byte strings.
