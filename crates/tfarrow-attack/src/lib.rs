@@ -27,6 +27,7 @@ const LIMITS: Limits = Limits {
     features: 1 << 8,
     name_bytes: 1 << 12,
     nesting: 100,
+    recursion: 2,
     inflate_ratio: 250,
 };
 

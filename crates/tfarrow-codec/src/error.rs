@@ -76,6 +76,36 @@ pub enum ErrorKind {
     },
     /// The payload is not a protobuf message of the expected type.
     Wire(WireError),
+    /// A message of a type that is given by a descriptor does not parse.
+    Message {
+        /// The full name of the message type.
+        name: String,
+        /// The reason.
+        error: WireError,
+    },
+    /// A message has a field that its type does not define, or that has another wire type than its definition.
+    UnknownField {
+        /// The full name of the message type.
+        name: String,
+        /// The field number.
+        field: u32,
+    },
+    /// The bytes of a field of type `string` are not UTF-8.
+    FieldNotUtf8 {
+        /// The names of the field and of those around it, joined by dots.
+        field: String,
+    },
+    /// The value of a field is out of the range of its column.
+    FieldOutOfRange {
+        /// The names of the field and of those around it, joined by dots.
+        field: String,
+        /// The range.
+        expected: &'static str,
+        /// The value.
+        found: String,
+    },
+    /// The descriptors of a message are not valid, or do not have the message.
+    Descriptors(String),
     /// A record has a field that its record type does not define: the data set probably has another type.
     Foreign {
         /// The field number.
@@ -179,7 +209,7 @@ pub enum WireError {
     /// Unknown groups are nested deeper than [`Limits::nesting`](crate::Limits::nesting). Not counted as an exceeded
     /// limit: text, which is no message, can have this error as well.
     Depth,
-    /// The length of a packed list of floats is not a multiple of 4.
+    /// The length of a packed list of floats, or of other numbers of a fixed width, is not a multiple of that width.
     PackedLength,
     /// The name of a feature is not UTF-8.
     Key,
@@ -244,7 +274,7 @@ impl Error {
         match &self.0.kind {
             ErrorKind::Limit { name, limit, .. } => name.filter(|name| !is_maximum(*name, *limit)),
             ErrorKind::ManyNames { passed, .. } => Some(*passed),
-            ErrorKind::Wire(e) => e.limit(),
+            ErrorKind::Wire(e) | ErrorKind::Message { error: e, .. } => e.limit(),
             _ => None,
         }
     }
@@ -257,6 +287,11 @@ impl Error {
                 vec![Remedy::Repair]
             }
             ErrorKind::Wire(e) if !e.is_limit() => raise.into_iter().chain([Remedy::ReadAs(RecordType::Raw)]).collect(),
+            ErrorKind::Message { error, .. } if !error.is_limit() => vec![Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::UnknownField { .. } => vec![Remedy::NewerDescriptor, Remedy::AllowLossy],
+            ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } => {
+                vec![Remedy::ReadAs(RecordType::Raw)]
+            }
             ErrorKind::Foreign { .. } => vec![Remedy::StateRecordType],
             ErrorKind::NotScalar { .. } => vec![Remedy::WidenToList],
             ErrorKind::NotUtf8 => vec![Remedy::WidenToBinary],
@@ -264,6 +299,8 @@ impl Error {
             ErrorKind::Lossy { remedies, .. } => remedies.iter().cloned().chain([Remedy::AllowLossy]).collect(),
             ErrorKind::MixedKinds(_) => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::Wire(_)
+            | ErrorKind::Message { .. }
+            | ErrorKind::Descriptors(_)
             | ErrorKind::Limit { .. }
             | ErrorKind::ManyNames { .. }
             | ErrorKind::Kind { .. }
@@ -288,8 +325,12 @@ impl Error {
         match &self.0.kind {
             ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } => Category::Corrupt,
             ErrorKind::Truncated { .. } => Category::Truncated,
-            ErrorKind::Wire(e) if e.is_limit() => Category::Limit,
+            ErrorKind::Wire(e) | ErrorKind::Message { error: e, .. } if e.is_limit() => Category::Limit,
             ErrorKind::Wire(_)
+            | ErrorKind::Message { .. }
+            | ErrorKind::UnknownField { .. }
+            | ErrorKind::FieldNotUtf8 { .. }
+            | ErrorKind::FieldOutOfRange { .. }
             | ErrorKind::Foreign { .. }
             | ErrorKind::Kind { .. }
             | ErrorKind::NotScalar { .. }
@@ -301,7 +342,7 @@ impl Error {
             | ErrorKind::BatchLimit { .. }
             | ErrorKind::ManyNames { .. }
             | ErrorKind::Arrow(ArrowError::OffsetOverflowError(_)) => Category::Limit,
-            ErrorKind::Unsupported { .. } | ErrorKind::Arrow(_) => Category::Usage,
+            ErrorKind::Unsupported { .. } | ErrorKind::Descriptors(_) | ErrorKind::Arrow(_) => Category::Usage,
         }
     }
 }
@@ -314,6 +355,7 @@ impl fmt::Display for Error {
             | ErrorKind::Unsupported { .. }
             | ErrorKind::Lossy { .. }
             | ErrorKind::MixedKinds(_)
+            | ErrorKind::Descriptors(_)
             | ErrorKind::Arrow(_) => {}
             ErrorKind::BatchLimit { records, .. } => {
                 let last = position.record + records.saturating_sub(1);
@@ -346,6 +388,16 @@ impl fmt::Display for ErrorKind {
             }
             Self::Wire(e) if e.is_limit() => e.fmt(f),
             Self::Wire(e) => write!(f, "not a tf.Example or tf.SequenceExample: {e}"),
+            Self::Message { error, .. } if error.is_limit() => error.fmt(f),
+            Self::Message { name, error } => write!(f, "not a message {name}: {error}"),
+            Self::UnknownField { name, field } => {
+                write!(f, "found field {field} in a message {name}, whose descriptor does not define it")
+            }
+            Self::FieldNotUtf8 { field } => write!(f, "field {field}: expected UTF-8 text, found other bytes"),
+            Self::FieldOutOfRange { field, expected, found } => {
+                write!(f, "field {field}: expected {expected}, found {found}")
+            }
+            Self::Descriptors(reason) => f.write_str(reason),
             Self::Foreign { field, record_type } => {
                 write!(f, "found field {field}, which a record of type {record_type} has not")
             }
@@ -392,7 +444,7 @@ impl fmt::Display for WireError {
             Self::WireType => "a wire type is 6 or 7, which do not exist",
             Self::Group => "a group has no start or no end",
             Self::Depth => return write!(f, "groups are nested deeper than the limit {} allows", Limit::Nesting),
-            Self::PackedLength => "a packed float list is no multiple of 4 bytes long",
+            Self::PackedLength => "a packed list of numbers is no multiple of their width",
             Self::Key => "a feature's name is not UTF-8",
             Self::LongKey => return write!(f, "a feature's name is longer than the limit {}", Limit::KeyBytes),
             Self::ManyFeatures => {

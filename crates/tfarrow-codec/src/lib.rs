@@ -60,6 +60,7 @@
 //! | payload that is neither message | | `record: Binary` | `record: Binary` |
 //!
 //! Text is valid UTF-8 in which some value has more than ASCII control characters.
+//! Protobuf messages of any other type become columns by their descriptors, see [`MessageType`].
 //! [`schema::with_views`] replaces `Binary` and `Utf8` by view types, which do not copy long values.
 //!
 //! # Errors and limits
@@ -76,6 +77,7 @@ mod example;
 pub mod frame;
 pub mod infer;
 mod limits;
+mod message;
 mod named_value;
 mod record_type;
 mod remedy;
@@ -91,6 +93,7 @@ pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
 #[doc(hidden)]
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};
+pub use message::MessageType;
 pub use named_value::{NamedValue, UnknownName, parse_name};
 pub use record_type::RecordType;
 pub use remedy::{Remedy, Rewrite};

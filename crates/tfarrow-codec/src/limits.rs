@@ -10,7 +10,8 @@ pub struct Limits {
     pub record_bytes: usize,
     /// Maximum number of features of a record, repeated ones included. Default: 1 million.
     pub record_features: usize,
-    /// Maximum number of values of one feature in one record. Default: 2^28, which take 2 GiB as integers.
+    /// Maximum number of values of one feature in one record, and of the elements of all columns of a repeated message.
+    /// Default: 2^28, which take 2 GiB as integers.
     pub values: usize,
     /// Maximum length of a feature's name in bytes. Default: 1 MiB.
     pub key_bytes: usize,
@@ -21,6 +22,9 @@ pub struct Limits {
     pub name_bytes: usize,
     /// Maximum depth of unknown groups, including the messages around them. Default: 100, as in protobuf.
     pub nesting: usize,
+    /// Maximum number of times that a message type contains itself in columns, the outermost message included; deeper
+    /// messages are columns of bytes. Default: 2.
+    pub recursion: usize,
     /// Maximum ratio of decompressed to compressed bytes, for readers of compressed files; the codec does not
     /// decompress. Default: 250.
     pub inflate_ratio: usize,
@@ -36,6 +40,7 @@ impl Default for Limits {
             features: 10_000,
             name_bytes: 4 << 20,
             nesting: 100,
+            recursion: 2,
             inflate_ratio: 250,
         }
     }
@@ -58,6 +63,8 @@ pub enum Limit {
     NameBytes,
     /// [`Limits::nesting`]
     Nesting,
+    /// [`Limits::recursion`]
+    Recursion,
     /// [`Limits::inflate_ratio`]
     InflateRatio,
 }
@@ -70,6 +77,7 @@ named_values!(Limit {
     Columns = "columns",
     NameBytes = "name-bytes",
     Nesting = "nesting",
+    Recursion = "recursion",
     InflateRatio = "inflate-ratio",
 });
 
@@ -97,6 +105,7 @@ impl Limits {
             Limit::Columns => &mut self.features,
             Limit::NameBytes => &mut self.name_bytes,
             Limit::Nesting => &mut self.nesting,
+            Limit::Recursion => &mut self.recursion,
             Limit::InflateRatio => &mut self.inflate_ratio,
         }
     }

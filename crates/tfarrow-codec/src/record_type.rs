@@ -11,6 +11,8 @@ pub enum RecordType {
     Example,
     /// `tf.train.SequenceExample`
     SequenceExample,
+    /// A protobuf message of any type, by its descriptor: [`MessageType`](crate::MessageType).
+    Message,
     /// Any other payload, which is not parsed.
     Raw,
 }
@@ -18,5 +20,6 @@ pub enum RecordType {
 named_values!(RecordType {
     Example = "example": "tf.train.Example",
     SequenceExample = "sequence-example": "tf.train.SequenceExample",
+    Message = "message": "A protobuf message of another type, by its descriptor",
     Raw = "raw": "Any bytes: one binary column, `record`",
 });

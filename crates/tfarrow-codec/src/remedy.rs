@@ -14,6 +14,8 @@ pub enum Remedy {
     ReadAs(RecordType),
     /// State the type of the records, which was inferred.
     StateRecordType,
+    /// Give a newer descriptor of the messages, which defines all of their fields.
+    NewerDescriptor,
     /// Infer the columns from all records.
     SampleAll,
     /// Make the column a list: by a schema, by the layout of lists, or by a larger sample.

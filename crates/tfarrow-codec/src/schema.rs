@@ -28,7 +28,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::{Error, ErrorKind, Limit, Limits, RecordType, Result, named_values};
 
@@ -40,8 +40,13 @@ pub const KIND: &str = "tfarrow.kind";
 pub const ROLE: &str = "tfarrow.role";
 /// Metadata key of a field: the name of its feature, if the column has another.
 pub const FEATURE: &str = "tfarrow.feature";
-/// Metadata key of a schema: the type of its records (`example`, `sequence-example`, `raw`).
+/// Metadata key of a schema: the type of its records (`example`, `sequence-example`, `message`, `raw`).
 pub const RECORD_TYPE: &str = "tfarrow.record_type";
+/// Metadata key of a schema of [messages](RecordType::Message): the full name of their type.
+pub const MESSAGE: &str = "tfarrow.message";
+/// Metadata key of a schema of [messages](RecordType::Message): a `google.protobuf.FileDescriptorSet` with the file
+/// that defines their type, and the files that it imports, in base64.
+pub const DESCRIPTORS: &str = "tfarrow.descriptors";
 /// Name of the only column of raw records.
 pub const RECORD_COLUMN: &str = "record";
 /// Name of the optional column of record numbers.
@@ -258,6 +263,26 @@ impl Column {
     }
 }
 
+/// Returns the number of arrays that fields have together: one for each field, and those of the fields of structs.
+///
+/// ```
+/// use arrow_schema::{DataType, Field, Fields};
+/// use tfarrow_codec::schema::array_count;
+/// let point = DataType::Struct(Fields::from(vec![Field::new("x", DataType::Int64, true)]));
+/// assert_eq!(array_count(&Fields::from(vec![Field::new("points", DataType::new_list(point, true), true)])), 2);
+/// ```
+pub fn array_count(fields: &Fields) -> usize {
+    fields.iter().map(|field| 1 + nested_count(field.data_type())).sum()
+}
+
+fn nested_count(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => array_count(fields),
+        DataType::List(item) | DataType::Map(item, _) => nested_count(item.data_type()),
+        _ => 0,
+    }
+}
+
 /// Returns the type of a list with nullable items.
 fn list_of(value: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(value, true)))
@@ -293,6 +318,8 @@ pub fn feature_of(field: &Field) -> &str {
 fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     match record_type {
         RecordType::Raw => Role::Record,
+        // The fields of messages have no role, and are not decoded by `Column`.
+        RecordType::Message => Role::Feature,
         _ if field.name() == UNSET_COLUMN => Role::Unset,
         _ if field.name() == EXACT_COLUMN => Role::Exact,
         RecordType::Example => Role::Feature,
@@ -424,7 +451,7 @@ fn with_view(field: &Field, views: bool) -> Field {
     }
 }
 
-/// Returns a type with or without view types, also in lists.
+/// Returns a type with or without view types, also in lists, maps and structs.
 fn view_type(data_type: &DataType, views: bool) -> DataType {
     match data_type {
         DataType::Binary | DataType::BinaryView if views => DataType::BinaryView,
@@ -434,6 +461,11 @@ fn view_type(data_type: &DataType, views: bool) -> DataType {
         DataType::List(item) => {
             DataType::List(Arc::new(item.as_ref().clone().with_data_type(view_type(item.data_type(), views))))
         }
+        DataType::Map(entries, sorted) => {
+            let entries = entries.as_ref().clone().with_data_type(view_type(entries.data_type(), views));
+            DataType::Map(Arc::new(entries), *sorted)
+        }
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| with_view(field, views)).collect()),
         other => other.clone(),
     }
 }

@@ -218,7 +218,7 @@ impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.record_type {
             RecordType::Example => self.features(Role::Feature).serialize(serializer),
-            RecordType::Raw => self.features(Role::Record).serialize(serializer),
+            RecordType::Raw | RecordType::Message => self.features(Role::Record).serialize(serializer),
             RecordType::SequenceExample => {
                 let mut map = serializer.serialize_map(Some(2))?;
                 map.serialize_entry("context", &self.features(Role::Context))?;

@@ -8,6 +8,9 @@
 //!         ─▶ RecordBatch, without the skipped rows
 //! ```
 //!
+//! Messages of a type that a descriptor gives are not walked to the tape: their arrays are built from the wire, all
+//! columns together (`column/message/`).
+//!
 //! *Rows* are the records that a filter keeps; without a filter, all of them. A *lane* is the set of slots of one
 //! feature on the tape: columns that read the same feature share a lane.
 
@@ -17,15 +20,16 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
-use super::column::{self, ColumnError};
+use super::column::{self, ColumnError, message::MessageDecoder};
 use crate::{
     Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc, WireError,
     example::tape::Tape,
+    message::{MessagePlan, MessageType},
     schema::{self, Column, Role, Shape},
 };
 
@@ -77,7 +81,9 @@ pub(crate) struct DecoderOptions {
 pub struct BatchDecoder {
     record_type: RecordType,
     /// The columns of the batches.
-    columns: Arc<[Column]>,
+    columns: Arc<[BatchColumn]>,
+    /// The decoder of messages; `None` for Examples and raw records.
+    message: Option<MessageDecoder>,
     /// The lane of each column on the tape. Columns of the same feature have the same lane.
     lanes: Vec<usize>,
     /// For each column of a feature with a column for each of its kinds: the kinds that have a column. Indexed by
@@ -101,6 +107,15 @@ pub struct BatchDecoder {
     rows: Option<UInt32Array>,
 }
 
+/// A column of a batch.
+#[derive(Clone, Debug)]
+enum BatchColumn {
+    /// A feature, or a column made of the record as a whole.
+    Of(Column),
+    /// The column of a message with this index among those that the [`MessageDecoder`] makes.
+    Field(usize),
+}
+
 impl BatchDecoder {
     /// Creates a decoder of the columns of `schema` that the projection names.
     ///
@@ -109,11 +124,14 @@ impl BatchDecoder {
     /// of the projection that the schema does not have.
     pub(crate) fn try_new(schema: &SchemaRef, options: DecoderOptions) -> Result<Self> {
         let record_type = schema::record_type_of(schema);
+        if record_type == RecordType::Message {
+            return Self::of_messages(schema, options);
+        }
         let all =
             schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
         let wanted = options.projection.clone().unwrap_or_else(|| (0..all.len()).collect());
         let projected = Arc::new(schema.project(&wanted)?);
-        let columns: Arc<[_]> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
+        let columns: Vec<_> = wanted.iter().filter_map(|index| all.get(*index).cloned()).collect();
         let walks = columns.iter().any(|column| column.role.is_of_features() || column.role == Role::Unset);
         // Columns of one feature have one lane: a column that is wanted twice, and the columns of a feature's kinds.
         let firsts = firsts(&all);
@@ -136,7 +154,8 @@ impl BatchDecoder {
         let schema = projected;
         Ok(Self {
             record_type,
-            columns,
+            columns: columns.into_iter().map(BatchColumn::Of).collect(),
+            message: None,
             lanes,
             split,
             first_values,
@@ -148,6 +167,55 @@ impl BatchDecoder {
             on_error,
             skipped,
             bad,
+            rows: None,
+        })
+    }
+
+    /// Creates a decoder of messages, whose type is in the metadata of `schema`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Descriptors`] for metadata without a valid type, and [`ErrorKind::Unsupported`] for a column that
+    /// the message does not have.
+    fn of_messages(schema: &SchemaRef, options: DecoderOptions) -> Result<Self> {
+        let message = MessageType::of_schema(schema)?.ok_or_else(|| {
+            let reason = "the schema of messages has no message type in its metadata".to_owned();
+            Error::usage(ErrorKind::Descriptors(reason))
+        })?;
+        let DecoderOptions { projection, verify_crc, strict, on_error, limits, .. } = options;
+        let projected = match projection {
+            Some(projection) => Arc::new(schema.project(&projection)?),
+            None => Arc::clone(schema),
+        };
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        for field in projected.fields() {
+            if schema::role_of(field).is_some() {
+                columns.push(BatchColumn::Of(Column::try_new(field, RecordType::Message)?));
+            } else {
+                // A column that is wanted twice is decoded once.
+                let index = fields.iter().position(|other| other == field).unwrap_or(fields.len());
+                if index == fields.len() {
+                    fields.push(Arc::clone(field));
+                }
+                columns.push(BatchColumn::Field(index));
+            }
+        }
+        let walks = !fields.is_empty();
+        let plan = MessagePlan::new(message.descriptor(), &fields.into())?;
+        Ok(Self {
+            record_type: RecordType::Message,
+            columns: columns.into(),
+            message: Some(MessageDecoder::new(plan, limits, strict)),
+            lanes: Vec::new(),
+            split: Vec::new(),
+            first_values: Vec::new(),
+            schema: projected,
+            tape: Tape::new(&[], &HashMap::new(), limits),
+            verify_crc,
+            strict,
+            walks,
+            on_error,
+            skipped: Vec::new(),
+            bad: BTreeSet::new(),
             rows: None,
         })
     }
@@ -174,7 +242,7 @@ impl BatchDecoder {
     /// Returns the number of the first skipped field that the record type does not define, and the number of such
     /// fields. `None` if there was none. A [strict](crate::DecoderBuilder::with_strict) decoder rejects the first one.
     pub fn foreign_fields(&self) -> Option<(u32, u64)> {
-        self.tape.foreign
+        self.message.as_ref().map_or(self.tape.foreign, MessageDecoder::foreign)
     }
 
     /// Returns the number of features without a kind that became null, as if they were missing, because the schema has
@@ -250,7 +318,7 @@ impl BatchDecoder {
     fn decode_rows(&mut self, records: &Records, rows: Option<UInt32Array>) -> Result<RecordBatch> {
         self.check_places(records)?;
         let count = rows.as_ref().map_or(records.len(), |rows| rows.len());
-        self.tape.begin(self.columns.len(), count);
+        self.tape.begin(self.lanes.len(), count);
         self.bad.clear();
         self.rows = rows;
         for row in 0..count {
@@ -264,12 +332,50 @@ impl BatchDecoder {
                 }
             }
         }
+        let fields = self.message_arrays(records)?;
         let columns = Arc::clone(&self.columns);
-        let array = |(index, column)| self.array(index, column, records);
+        let array = |(index, column): (usize, &BatchColumn)| match column {
+            BatchColumn::Of(column) => self.array(index, column, records),
+            // The decoder of messages makes an array for each of these.
+            BatchColumn::Field(field) => {
+                Ok(fields.get(*field).map_or_else(|| new_empty_array(&DataType::Null), Arc::clone))
+            }
+        };
         let arrays = columns.iter().enumerate().map(array).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
         if self.bad.is_empty() { Ok(batch) } else { self.without_bad(&batch) }
+    }
+
+    /// Decodes the columns of messages; none for records of another type. If errors are skipped, the rows whose message
+    /// does not parse are skipped, and the arrays are built without them.
+    fn message_arrays(&mut self, records: &Records) -> Result<Vec<ArrayRef>> {
+        let Some(mut decoder) = self.message.take().filter(|_| self.walks) else { return Ok(Vec::new()) };
+        let arrays = self.decode_messages(&mut decoder, records);
+        self.message = Some(decoder);
+        arrays
+    }
+
+    fn decode_messages(&mut self, decoder: &mut MessageDecoder, records: &Records) -> Result<Vec<ArrayRef>> {
+        let count = self.rows.as_ref().map_or(records.len(), |rows| rows.len());
+        let data = |row: usize| records.data(self.record_of(row)).unwrap_or_default();
+        let mut messages: Vec<_> = (0..count).map(|row| (!self.bad.contains(&row)).then(|| data(row))).collect();
+        let fault = match decoder.decode(&messages, records.chunk()) {
+            Ok(arrays) => return Ok(arrays),
+            Err(fault) => fault,
+        };
+        if self.on_error == OnError::Fail || !matches!(fault, ColumnError::Row { .. }) {
+            return Err(self.batch_error(fault, records));
+        }
+        // Each message is tried alone, so that many corrupt ones do not take a pass over the batch each.
+        for (row, message) in messages.iter_mut().enumerate().filter(|(_, message)| message.is_some()) {
+            if let Err(ColumnError::Row { kind, .. }) = decoder.check(message.unwrap_or_default(), records.chunk()) {
+                let error = self.row_error(row, kind, records);
+                self.skip(row, error)?;
+                *message = None;
+            }
+        }
+        decoder.decode(&messages, records.chunk()).map_err(|fault| self.batch_error(fault, records))
     }
 
     /// Checks that the memory of the records is within the 32 bits of the tape's positions.
@@ -315,6 +421,9 @@ impl BatchDecoder {
         if self.verify_crc == VerifyCrc::Always {
             records.check_crc(index)?;
         }
+        if self.message.is_some() {
+            return Ok(());
+        }
         let data = records.data(index).unwrap_or_default();
         let lists = self.record_type == RecordType::SequenceExample;
         let walked = self.tape.record(data, records.chunk(), lists);
@@ -331,14 +440,18 @@ impl BatchDecoder {
     /// Returns the error of a record that does not parse: that of its CRC, if the CRC is checked only now and does not
     /// match.
     fn parse_error(&self, error: WireError, records: &Records, index: usize) -> Error {
-        let damage = match self.verify_crc {
-            VerifyCrc::OnParseFailure => records.check_crc(index).err(),
-            VerifyCrc::Always | VerifyCrc::Never => None,
-        };
-        damage.unwrap_or_else(|| {
+        self.damage(records, index).unwrap_or_else(|| {
             let lists = self.record_type == RecordType::SequenceExample;
             records.parse_error(error, index, lists, self.tape.limits())
         })
+    }
+
+    /// Returns the error of the CRC of a record that does not parse, if the CRC is checked only now.
+    fn damage(&self, records: &Records, index: usize) -> Option<Error> {
+        match self.verify_crc {
+            VerifyCrc::OnParseFailure => records.check_crc(index).err(),
+            VerifyCrc::Always | VerifyCrc::Never => None,
+        }
     }
 
     /// Builds the array of a column. If errors are skipped, a row whose value does not fit is skipped, and the array is
@@ -394,6 +507,9 @@ impl BatchDecoder {
         let record = self.record_of(row);
         match kind {
             ErrorKind::Wire(e) => self.parse_error(e, records, record),
+            kind @ ErrorKind::Message { .. } => {
+                self.damage(records, record).unwrap_or_else(|| records.error(kind, record))
+            }
             kind => records.error(kind, record),
         }
     }

@@ -4,11 +4,13 @@
 //! bytes ─▶ Decoder::decode ─▶ FrameCollector ─▶ Records ─▶ BatchDecoder ─▶ Decoder::flush ─▶ RecordBatch
 //! ```
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::batch_decoder::{BatchDecoder, DecoderOptions};
-use crate::{BATCH_CELLS, Error, Limits, OnError, Result, VerifyCrc, frame::FrameCollector};
+use crate::{BATCH_CELLS, Error, Limits, OnError, Result, VerifyCrc, frame::FrameCollector, schema::array_count};
 
 /// Default number of rows of a batch, as in DataFusion.
 const BATCH_SIZE: usize = 8192;
@@ -115,8 +117,13 @@ impl DecoderBuilder {
     /// Maximum number of rows and of bytes of records in a batch, for readers that get records from elsewhere.
     #[doc(hidden)]
     pub fn batch_limits(&self) -> (usize, usize) {
-        let all = self.schema.fields().len();
-        let columns = self.options.projection.as_ref().map_or(all, Vec::len);
+        let of = |index: &usize| {
+            self.schema.fields().get(*index).map_or(1, |field| array_count(&[Arc::clone(field)].into()))
+        };
+        let columns = match &self.options.projection {
+            Some(projection) => projection.iter().map(of).sum(),
+            None => array_count(self.schema.fields()),
+        };
         (self.batch_size.min(BATCH_CELLS / columns.max(1)).max(1), self.batch_bytes.min(MOST_BATCH_BYTES))
     }
 

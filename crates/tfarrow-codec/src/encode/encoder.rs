@@ -8,15 +8,17 @@ use arrow_schema::{Field, SchemaRef};
 use super::{
     columns, feature,
     losses::{Ledger, Loss},
+    message::MessageEncoder,
     plan::{self, ColumnPlan, SchemaPlan},
     record::{self, Message},
 };
-use crate::{Error, ErrorKind, MOST_RECORD_BYTES, RecordType, Result, Role, exact, frame};
+use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, MessageType, RecordType, Result, Role, exact, frame};
 
 /// Builds an [`Encoder`] or a [`Writer`](crate::Writer).
 #[derive(Clone, Debug, Default)]
 pub struct EncoderBuilder {
     record_type: Option<RecordType>,
+    message: Option<MessageType>,
     lossy: bool,
 }
 
@@ -30,6 +32,14 @@ impl EncoderBuilder {
     /// Example.
     pub fn with_record_type(mut self, record_type: RecordType) -> Self {
         self.record_type = Some(record_type);
+        self
+    }
+
+    /// Sets the record type [`RecordType::Message`], and the type of the messages. The default is that of the schema's
+    /// metadata.
+    pub fn with_message(mut self, message: MessageType) -> Self {
+        self.record_type = Some(RecordType::Message);
+        self.message = Some(message);
         self
     }
 
@@ -66,12 +76,21 @@ impl EncoderBuilder {
     /// error. Returns it and the error of each of these columns.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes.
+    /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns that are not those of a
+    /// message.
     pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
-        let SchemaPlan { record_type, columns, errors } = plan::plan(&schema, self.record_type, self.lossy)?;
-        let Self { lossy, .. } = self;
+        let Self { record_type, message, lossy } = self;
+        let record_type = record_type.unwrap_or_else(|| plan::record_type_of(&schema));
+        let (message, planned) = match record_type {
+            RecordType::Message => {
+                let nesting = Limits::default().nesting;
+                (Some(MessageEncoder::new(&schema, message.as_ref(), nesting)?), SchemaPlan::default())
+            }
+            record_type => (None, plan::plan(&schema, record_type, lossy)?),
+        };
+        let SchemaPlan { columns, errors } = planned;
         let (losses, canonical) = (Vec::new(), Vec::new());
-        Ok((Encoder { schema, record_type, columns, lossy, records: 0, bytes: 0, losses, canonical }, errors))
+        Ok((Encoder { schema, record_type, columns, message, lossy, records: 0, bytes: 0, losses, canonical }, errors))
     }
 }
 
@@ -103,6 +122,8 @@ pub struct Encoder {
     record_type: RecordType,
     /// The plan of each column, in the order of the schema.
     columns: Vec<ColumnPlan>,
+    /// The encoder of messages; `None` for other record types.
+    message: Option<MessageEncoder>,
     /// Whether values may change.
     lossy: bool,
     /// Number of records written so far, which is the number of the next one.
@@ -127,6 +148,7 @@ impl Encoder {
         let before = out.len();
         match self.record_type {
             RecordType::Raw => self.encode_raw(batch, out)?,
+            RecordType::Message => self.encode_messages(batch, out)?,
             RecordType::Example | RecordType::SequenceExample => self.encode_features(batch, out)?,
         }
         self.records += batch.num_rows() as u64;
@@ -179,6 +201,22 @@ impl Encoder {
         out.reserve(self.framed_len(&lens)?);
         (0..array.len()).for_each(|row| frame::write(payload(row), out));
         Ok(())
+    }
+
+    /// Writes messages of the type that is given, or that the schema has in its metadata.
+    fn encode_messages(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let Some(message) = &self.message else { return Ok(()) };
+        let start = out.len();
+        let encoded = message.encode(batch, |record| {
+            check_len(record.len() as u64)?;
+            frame::write(record, out);
+            Ok(())
+        });
+        encoded.map_err(|(row, kind)| {
+            let offset = self.bytes + (out.len() - start) as u64;
+            out.truncate(start);
+            Error::at(kind, self.records + row as u64, offset)
+        })
     }
 
     /// Writes records, by way of their canonical form if the batch has the column `_tfarrow_exact`.
@@ -276,13 +314,15 @@ impl Encoder {
     fn framed_len(&self, lens: &[u64]) -> Result<usize> {
         let mut framed = 0;
         for (row, len) in lens.iter().enumerate() {
-            if *len > MOST_RECORD_BYTES as u64 {
-                let (what, limit, found) = ("bytes in one record", MOST_RECORD_BYTES as u64, *len);
-                let kind = ErrorKind::Limit { what, limit, found, name: None };
-                return Err(Error::at(kind, self.records + row as u64, self.bytes + framed));
-            }
+            check_len(*len).map_err(|kind| Error::at(kind, self.records + row as u64, self.bytes + framed))?;
             framed += len + (frame::HEADER + frame::FOOTER) as u64;
         }
         Ok(framed as usize)
     }
+}
+
+/// Checks the length of a record against the maximum of protobuf.
+fn check_len(found: u64) -> Result<(), ErrorKind> {
+    let (what, limit) = ("bytes in one record", MOST_RECORD_BYTES as u64);
+    if found > limit { Err(ErrorKind::Limit { what, limit, found, name: None }) } else { Ok(()) }
 }

@@ -10,6 +10,7 @@
 //!   [`Write`](std::io::Write). [`ExactColumn`] adds the column that restores the bytes of decoded records.
 //! - `plan` decides how each column of the schema is converted, and rejects columns that no record can hold.
 //! - `lists` and `normalize` convert Arrow types to the types of features; `losses` counts values that change.
+//! - `message` writes messages of other types than Example and SequenceExample, by their descriptors.
 //! - `feature` measures a column for all rows of the batch, and writes it row by row. `entry` writes the start of a map
 //!   entry, `block_writer` buffers the output.
 //!
@@ -24,6 +25,7 @@ mod exact_column;
 mod feature;
 mod lists;
 mod losses;
+mod message;
 mod normalize;
 mod plan;
 mod record;

@@ -106,9 +106,8 @@ impl Leaf {
 }
 
 /// The plan of a schema.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SchemaPlan {
-    pub(super) record_type: RecordType,
     /// The columns that records can hold.
     pub(super) columns: Vec<ColumnPlan>,
     /// The errors of the other columns: [`ErrorKind::Unsupported`] for a column that no record can hold, or
@@ -116,12 +115,11 @@ pub(super) struct SchemaPlan {
     pub(super) errors: Vec<Error>,
 }
 
-/// Plans all columns of a schema. `record_type` overrides the schema's, and `lossy` allows losses.
+/// Plans all columns of a schema, for records that are no [messages](RecordType::Message). `lossy` allows losses.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for raw records that are not one column.
-pub(super) fn plan(schema: &Schema, record_type: Option<RecordType>, lossy: bool) -> Result<SchemaPlan> {
-    let record_type = record_type.unwrap_or_else(|| record_type_of(schema));
+pub(super) fn plan(schema: &Schema, record_type: RecordType, lossy: bool) -> Result<SchemaPlan> {
     let (mut columns, mut errors) = (Vec::new(), Vec::new());
     for (index, field) in schema.fields().iter().enumerate() {
         match column(index, field, record_type, lossy) {
@@ -135,12 +133,12 @@ pub(super) fn plan(schema: &Schema, record_type: Option<RecordType>, lossy: bool
     {
         return Err(errors.into_iter().next().unwrap_or(error));
     }
-    Ok(SchemaPlan { record_type, columns, errors })
+    Ok(SchemaPlan { columns, errors })
 }
 
 /// Returns the record type of the metadata of the schema or of its columns, or else Example. A list of lists does not
 /// make a SequenceExample: that must be requested.
-fn record_type_of(schema: &Schema) -> RecordType {
+pub(super) fn record_type_of(schema: &Schema) -> RecordType {
     let said = schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name));
     let has = |wanted: &[Role]| schema.fields().iter().filter_map(|f| role_of(f)).any(|role| wanted.contains(&role));
     match said {
@@ -226,6 +224,7 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
     match record_type {
         RecordType::Raw if shape == Shape::Scalar && bytes => Ok(Role::Record),
         RecordType::Raw => wrong("a raw record is one binary value"),
+        RecordType::Message => wrong("messages are written by their descriptors"),
         RecordType::Example | RecordType::SequenceExample if role_of(field) == Some(Role::Record) => {
             let reason = "this column is the whole record".to_owned();
             Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::Raw)] })

@@ -21,14 +21,14 @@ pub(crate) type Result<T> = std::result::Result<T, WireError>;
 
 /// Wire type of `int64` in a field of its own.
 pub(crate) const VARINT: u8 = 0;
-/// Wire type of `fixed64` and `double`, which only unknown fields have here.
-const FIXED64: u8 = 1;
+/// Wire type of `fixed64` and `double`.
+pub(crate) const FIXED64: u8 = 1;
 /// Wire type of bytes, strings, messages and packed lists.
 pub(crate) const LEN: u8 = 2;
-/// Wire type of the start of a group, which only unknown fields have here.
-const START_GROUP: u8 = 3;
+/// Wire type of the start of a group.
+pub(crate) const START_GROUP: u8 = 3;
 /// Wire type of the end of a group.
-const END_GROUP: u8 = 4;
+pub(crate) const END_GROUP: u8 = 4;
 /// Wire type of `float` in a field of its own.
 pub(crate) const FIXED32: u8 = 5;
 
@@ -187,6 +187,41 @@ pub(crate) fn skip(rest: &mut &[u8], mut field: Tag, most: usize) -> Result<()> 
         }
         field = tag(rest)?;
     }
+}
+
+/// Reads the fields of the group `number`, whose start was read, and its end. `most` is the allowed depth of groups in
+/// it.
+///
+/// # Errors
+/// [`WireError::Group`] for a group without its end, and the errors of its fields.
+pub(crate) fn group<'a>(rest: &mut &'a [u8], number: u32, most: usize) -> Result<&'a [u8]> {
+    let start = *rest;
+    loop {
+        if rest.is_empty() {
+            return Err(WireError::Group);
+        }
+        let length = start.len() - rest.len();
+        let field = tag(rest)?;
+        if field == (number, END_GROUP) {
+            return Ok(start.get(..length).unwrap_or_default());
+        }
+        skip(rest, field, most)?;
+    }
+}
+
+/// Reads eight bytes.
+///
+/// # Errors
+/// [`WireError::PastEnd`] if there are fewer.
+pub(crate) fn fixed64(rest: &mut &[u8]) -> Result<[u8; 8]> {
+    let (value, tail) = rest.split_first_chunk::<8>().ok_or(WireError::PastEnd)?;
+    *rest = tail;
+    Ok(*value)
+}
+
+/// Writes a tag.
+pub(crate) fn put_tag(number: u32, wire_type: u8, out: &mut Vec<u8>) {
+    put_varint(u64::from(number) << 3 | u64::from(wire_type), out);
 }
 
 /// Writes a length-delimited field 1.

@@ -466,8 +466,13 @@ impl Summary {
         on_conflict: OnConflict,
     ) -> Result<SchemaRef> {
         let record_type = record_type.unwrap_or_else(|| self.record_type());
-        if record_type == RecordType::Raw {
-            return Ok(schema::raw_schema(Values::Binary));
+        match record_type {
+            RecordType::Raw => return Ok(schema::raw_schema(Values::Binary)),
+            RecordType::Message => {
+                let reason = "the columns of messages follow from their descriptor, which is not given".to_owned();
+                return Err(Error::usage(ErrorKind::Descriptors(reason)));
+            }
+            RecordType::Example | RecordType::SequenceExample => {}
         }
         let mut columns = Vec::new();
         for feature in self.features_of(record_type) {

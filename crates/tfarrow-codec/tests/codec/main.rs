@@ -21,6 +21,8 @@ mod goldens;
 #[cfg(test)]
 mod infer;
 #[cfg(test)]
+mod message;
+#[cfg(test)]
 mod misfit;
 #[cfg(test)]
 mod odd_wire;

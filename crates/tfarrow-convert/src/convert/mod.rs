@@ -12,7 +12,10 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Layout, OnConflict, OnError, RecordType, VerifyCrc, schema::RECORD_COLUMN};
+use tfarrow_codec::{
+    Layout, OnConflict, OnError, RecordType, VerifyCrc,
+    schema::{RECORD_COLUMN, record_type_of},
+};
 use tfarrow_dataset::{
     DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles,
     UNFINISHED, check_one_payload, is_remote, read_heads, resolve_filtered,
@@ -99,7 +102,8 @@ pub(crate) fn convert_resolved(
     let selects = ColumnSelection::of(options)?.is_some();
     let plan = Plan::new(&shards, dest, options)?;
     read_heads(&mut shards)?;
-    if (plan.target != Target::TfRecord || selects) && options.record_type != Some(RecordType::Raw) {
+    let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(options);
+    if (plan.target != Target::TfRecord || selects) && !is_stated {
         check_one_payload(&shards)?;
     }
     let compression = plan.compression(options)?;
@@ -201,6 +205,9 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
                 .to_owned(),
         ));
     }
+    if options.exact && reads_messages(options) {
+        return Err(Error::Usage("messages have no column of exact forms: omit the option exact".to_owned()));
+    }
     if options.quarantine.is_some() && options.read.on_error == OnError::Fail {
         return Err(Error::NoQuarantine);
     }
@@ -212,6 +219,11 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Whether the columns are those of messages of a type that a descriptor gives.
+fn reads_messages(options: &ConvertOptions) -> bool {
+    options.schema.as_ref().is_some_and(|schema| record_type_of(schema) == RecordType::Message)
 }
 
 /// Infers the columns if there are none, and converts.

@@ -169,7 +169,11 @@ impl<'c> Conversion<'c> {
             }
         };
         let sampled = inferred.is_some_and(|inferred| inferred.sampled.is_some());
-        let strict = self.options.record_type.is_none();
+        let strict = match record_type_of(&schema) {
+            // A field that the descriptor does not define would be lost.
+            RecordType::Message => !self.options.lossy,
+            RecordType::Example | RecordType::SequenceExample | RecordType::Raw => self.options.record_type.is_none(),
+        };
         // The column of raw records contains their bytes, so that it needs no exact form.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;
         let ReadOptions { on_error, limits, .. } = self.options.read;

@@ -136,6 +136,7 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
     });
     match record_type {
         RecordType::Raw => Ok(raw_schema(Values::Binary)),
+        RecordType::Message => Err(invalid("record_type: the columns of messages follow from their descriptors")),
         RecordType::Example | RecordType::SequenceExample => Ok(with_record_type(fields, record_type)),
     }
 }
@@ -175,7 +176,7 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
 fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordType) -> Result<Role> {
     let Some(name) = json.get("role").and_then(Value::as_str) else {
         return Ok(match (record_type, shape) {
-            (RecordType::Raw, _) => Role::Record,
+            (RecordType::Raw | RecordType::Message, _) => Role::Record,
             (RecordType::Example, _) => Role::Feature,
             (RecordType::SequenceExample, Shape::Steps) => Role::Sequence,
             (RecordType::SequenceExample, _) => Role::Context,
@@ -183,6 +184,7 @@ fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordTy
     };
     let roles: &[Role] = match record_type {
         RecordType::Raw => &[Role::Record],
+        RecordType::Message => &[],
         RecordType::Example => &[Role::Feature, Role::Unset],
         RecordType::SequenceExample => &[Role::Context, Role::Sequence, Role::Unset],
     };

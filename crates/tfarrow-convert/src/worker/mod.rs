@@ -11,7 +11,8 @@ use std::{path::Path, sync::Arc};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, Records, VerifyCrc, with_exact,
+    BATCH_CELLS, BatchDecoder, DecoderBuilder, ExactColumn, Limits, OnError, Records, VerifyCrc, schema::array_count,
+    with_exact,
 };
 use tfarrow_columnar::{BATCH_ROWS, row_group_rows};
 
@@ -120,7 +121,7 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
         if self.context.progress.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let max_rows = BATCH_CELLS / self.decoder.schema().fields().len().max(1);
+        let max_rows = BATCH_CELLS / array_count(self.decoder.schema().fields()).max(1);
         let count = records.fit(max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
         let (first, rest) = records.split_at(count);
         let mut batch = self.decoder.decode(&first).map_err(|e| Error::codec(path, e))?;

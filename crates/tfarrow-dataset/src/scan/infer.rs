@@ -69,7 +69,7 @@ impl Inferred {
         let has_columns = |feature: &&FeatureSummary| match record_type {
             RecordType::Example => feature.role == Role::Feature,
             RecordType::SequenceExample => true,
-            RecordType::Raw => false,
+            RecordType::Message | RecordType::Raw => false,
         };
         let is_wanted = |feature: &&FeatureSummary| is_wanted(self.summary.role(feature, record_type), &feature.name);
         let mut features = self.summary.features().filter(has_columns).filter(is_wanted);

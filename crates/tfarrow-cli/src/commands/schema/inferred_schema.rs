@@ -74,6 +74,7 @@ impl InferredSchema {
         let what = match self.record_type() {
             RecordType::Example => "tf.Example",
             RecordType::SequenceExample => "tf.SequenceExample",
+            RecordType::Message => "message",
             RecordType::Raw => "raw",
         };
         let shards = match self.shards.len() {

@@ -21,6 +21,12 @@ pub(super) fn spec(found: &InferredSchema) -> String {
         RecordType::Raw => {
             write!(out, "\n# These records are not tf.Example messages: there is nothing to parse.\nfeatures = {{}}")
         }
+        RecordType::Message => {
+            write!(
+                out,
+                "\n# These records are no tf.Example messages: parse them with their own class.\nfeatures = {{}}"
+            )
+        }
         RecordType::Example => {
             dictionary(&mut out, "features", found, Role::Feature);
             write!(out, "\n\n# tf.io.parse_single_example(record, features)")

@@ -26,6 +26,7 @@
 //! ```
 
 mod bytes;
+pub(super) mod message;
 mod numbers;
 mod views;
 pub(super) mod virtual_columns;

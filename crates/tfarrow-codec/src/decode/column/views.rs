@@ -83,6 +83,22 @@ impl<'t, T> ViewDecoder<'t, T> {
         i32::try_from(offset).ok().map(|offset| offset as u32)
     }
 
+    /// Makes the array of these values, for messages of any type.
+    ///
+    /// # Errors
+    /// Arrow rejects the array.
+    pub(super) fn of_values<'v>(
+        mut self,
+        values: impl Iterator<Item = &'v [u8]>,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef, ArrowError>
+    where
+        T: ByteViewType,
+    {
+        values.for_each(|value| self.push_value(value));
+        self.finish(nulls)
+    }
+
     /// Appends the view of a value, and copies the value unless it is in the view or stays in the chunk.
     fn push_value(&mut self, value: &[u8]) {
         let view = if value.len() <= INLINE {

@@ -1,0 +1,329 @@
+//! The arrays of the fields of a level of messages.
+
+use std::{borrow::Cow, sync::Arc};
+
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, DurationNanosecondArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    ListArray, MapArray, StringArray, StructArray, TimestampNanosecondArray, UInt32Array, UInt32Array as Indices,
+    UInt64Array,
+    builder::{BinaryBuilder, StringBuilder, StringViewBuilder},
+    cast::AsArray,
+    types::{Int32Type, Int64Type},
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
+use arrow_select::take::take;
+
+use super::{
+    Context,
+    gather::{Body, FieldValues, Gathered, Level, gather, last_of_keys, lengths},
+};
+use crate::{
+    ErrorKind,
+    decode::column::{ColumnError, views::ViewDecoder, within_offsets},
+    example::tape::Places,
+    message::{Arity, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, NumberType, ValuePlan},
+    schema::Values,
+};
+
+type Result<T, E = ColumnError> = std::result::Result<T, E>;
+
+/// Nanoseconds of a second.
+const NANOS: i64 = 1_000_000_000;
+
+/// Makes an array of each column of a plan, with an element for each message of a level.
+///
+/// # Errors
+/// The errors of [`gather`], values that do not fit their type, and arrays that exceed Arrow's offsets.
+pub(super) fn of_messages(plan: &MessagePlan, level: &Level<'_>, context: &mut Context<'_>) -> Result<Vec<ArrayRef>> {
+    let gathered = gather(plan, level, context)?;
+    let mut arrays = Vec::with_capacity(plan.columns.len());
+    for (field, values) in plan.fields.iter().zip(gathered) {
+        if let Some(column) = &field.column {
+            arrays.push((column.index, of_field(field, column, values, level, context)?));
+        }
+    }
+    arrays.sort_by_key(|(index, _)| *index);
+    Ok(arrays.into_iter().map(|(_, array)| array).collect())
+}
+
+/// Makes the array of one field.
+fn of_field(
+    field: &FieldPlan,
+    column: &ColumnOfField,
+    gathered: Gathered<'_>,
+    level: &Level<'_>,
+    context: &mut Context<'_>,
+) -> Result<ArrayRef> {
+    let Items { items, nulls, rows, ends } = Items::of(column.arity, gathered, level);
+    let mut array = of_values(field, &column.value, items, nulls, rows, context)?;
+    let Some(mut ends) = ends else { return Ok(array) };
+    if column.arity == Arity::Map
+        && let Some((kept, kept_ends)) = repeated_keys(array.as_struct(), &ends)
+    {
+        let kept: Indices = kept.into_iter().map(|index| index as u32).collect();
+        (array, ends) = (take(&array, &kept, None).map_err(ColumnError::Arrow)?, kept_ends);
+    }
+    within_offsets("values in one column of a batch", array.len())?;
+    let offsets = OffsetBuffer::from_lengths(lengths(&ends));
+    let list: Result<ArrayRef, _> = match column.data_type.clone() {
+        DataType::Map(entries, sorted) => {
+            MapArray::try_new(entries, offsets, array.as_struct().clone(), None, sorted).map(|map| Arc::new(map) as _)
+        }
+        DataType::List(item) => ListArray::try_new(item, offsets, array, None).map(|list| Arc::new(list) as _),
+        // Only lists and maps have ends.
+        _ => Ok(array),
+    };
+    list.map_err(ColumnError::Arrow)
+}
+
+/// Returns the entries of maps that remain where keys are repeated; `None` if no key is.
+fn repeated_keys(entries: &StructArray, ends: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
+    let keys = entries.columns().first()?;
+    match keys.data_type() {
+        DataType::Utf8 => last_of_keys(&keys.as_string::<i32>().iter().collect::<Vec<_>>(), ends),
+        DataType::Utf8View => last_of_keys(&keys.as_string_view().iter().collect::<Vec<_>>(), ends),
+        DataType::Binary => last_of_keys(&keys.as_binary::<i32>().iter().collect::<Vec<_>>(), ends),
+        DataType::BinaryView => last_of_keys(&keys.as_binary_view().iter().collect::<Vec<_>>(), ends),
+        DataType::Boolean => last_of_keys(&keys.as_boolean().iter().collect::<Vec<_>>(), ends),
+        DataType::Int32 => last_of_keys(keys.as_primitive::<Int32Type>().values(), ends),
+        DataType::Int64 => last_of_keys(keys.as_primitive::<Int64Type>().values(), ends),
+        DataType::UInt32 => last_of_keys(keys.as_primitive::<arrow_array::types::UInt32Type>().values(), ends),
+        DataType::UInt64 => last_of_keys(keys.as_primitive::<arrow_array::types::UInt64Type>().values(), ends),
+        // Protobuf has no maps with keys of other types.
+        _ => None,
+    }
+}
+
+/// The values of a field, one for each element of an array.
+enum ItemValues<'a> {
+    /// Integers, and the bits of floats.
+    Numbers(Vec<i64>),
+    /// Bytes; `None` for a value that a message does not have.
+    Slices(Vec<Body<'a>>),
+}
+
+/// The elements of an array.
+struct Items<'a> {
+    items: ItemValues<'a>,
+    /// The elements that have a value; `None` if all have, or if those that have none get a default.
+    nulls: Option<NullBuffer>,
+    /// The row of the batch of each element.
+    rows: Vec<u32>,
+    /// For a list, the number of elements up to the end of each message.
+    ends: Option<Vec<usize>>,
+}
+
+impl<'a> Items<'a> {
+    fn of(arity: Arity, gathered: Gathered<'a>, level: &Level<'_>) -> Self {
+        match gathered {
+            Gathered::Skipped => Self {
+                items: ItemValues::Numbers(vec![0; level.rows.len()]),
+                nulls: None,
+                rows: level.rows.clone(),
+                ends: None,
+            },
+            Gathered::Numbers(numbers) if arity.is_many() => {
+                let rows = repeated_rows(&numbers, level);
+                Self { items: ItemValues::Numbers(numbers.values), nulls: None, rows, ends: Some(numbers.ends) }
+            }
+            Gathered::Slices(slices) if arity.is_many() => {
+                let rows = repeated_rows(&slices, level);
+                let items = ItemValues::Slices(slices.values.into_iter().map(Some).collect());
+                Self { items, nulls: None, rows, ends: Some(slices.ends) }
+            }
+            Gathered::Numbers(numbers) => {
+                let (values, nulls) = spread(numbers);
+                let items = ItemValues::Numbers(values.into_iter().map(Option::unwrap_or_default).collect());
+                Self { items, nulls: nulls.filter(|_| arity == Arity::Optional), rows: level.rows.clone(), ends: None }
+            }
+            Gathered::Slices(slices) => {
+                let (values, nulls) = spread(slices);
+                let items = ItemValues::Slices(values);
+                Self { items, nulls: nulls.filter(|_| arity == Arity::Optional), rows: level.rows.clone(), ends: None }
+            }
+        }
+    }
+}
+
+/// The row of each value of a field with any number of values.
+fn repeated_rows<T>(values: &FieldValues<T>, level: &Level<'_>) -> Vec<u32> {
+    let lengths = lengths(&values.ends);
+    level.rows.iter().zip(lengths).flat_map(|(row, length)| std::iter::repeat_n(*row, length)).collect()
+}
+
+/// Spreads the values of a field with at most one value over its messages.
+fn spread<T>(values: FieldValues<T>) -> (Vec<Option<T>>, Option<NullBuffer>) {
+    let lengths = lengths(&values.ends);
+    let missing = values.values.len() < lengths.len();
+    let nulls = missing.then(|| lengths.iter().map(|length| *length > 0).collect());
+    let mut values = values.values.into_iter();
+    let spread = lengths.into_iter().map(|length| if length > 0 { values.next() } else { None });
+    (spread.collect(), nulls)
+}
+
+/// Makes the array of values.
+fn of_values(
+    field: &FieldPlan,
+    plan: &ValuePlan,
+    items: ItemValues<'_>,
+    nulls: Option<NullBuffer>,
+    rows: Vec<u32>,
+    context: &mut Context<'_>,
+) -> Result<ArrayRef> {
+    match (plan, items) {
+        (ValuePlan::Number(_, number), ItemValues::Numbers(values)) => Ok(of_numbers(number, values, nulls)),
+        (ValuePlan::Bytes(_, values), ItemValues::Slices(slices)) => {
+            of_bytes(field, *values, &slices, nulls, &rows, context)
+        }
+        (ValuePlan::Message { plan, form, .. }, ItemValues::Slices(bodies)) => {
+            of_nested(field, plan, *form, Level { bodies, rows }, nulls, context)
+        }
+        // `Gathered::new` makes numbers for numbers, and slices for others.
+        (ValuePlan::Number(..), ItemValues::Slices(_))
+        | (ValuePlan::Bytes(..) | ValuePlan::Message { .. }, ItemValues::Numbers(_)) => {
+            Err(ColumnError::Row { row: 0, kind: ErrorKind::unsupported("internal error: values of another kind") })
+        }
+    }
+}
+
+/// Makes the array of numbers.
+fn of_numbers(number: &NumberType, values: Vec<i64>, nulls: Option<NullBuffer>) -> ArrayRef {
+    match number {
+        NumberType::Bool => {
+            let values = values.iter().map(|value| *value != 0).collect();
+            Arc::new(BooleanArray::new(values, nulls))
+        }
+        NumberType::Int32 => Arc::new(Int32Array::new(values.iter().map(|value| *value as i32).collect(), nulls)),
+        NumberType::Int64 => Arc::new(Int64Array::new(values.into(), nulls)),
+        NumberType::UInt32 => Arc::new(UInt32Array::new(values.iter().map(|value| *value as u32).collect(), nulls)),
+        NumberType::UInt64 => Arc::new(UInt64Array::new(values.iter().map(|value| *value as u64).collect(), nulls)),
+        NumberType::Float32 => {
+            let values = values.iter().map(|bits| f32::from_bits(*bits as u32)).collect();
+            Arc::new(Float32Array::new(values, nulls))
+        }
+        NumberType::Float64 => {
+            let values = values.iter().map(|bits| f64::from_bits(*bits as u64)).collect();
+            Arc::new(Float64Array::new(values, nulls))
+        }
+        NumberType::Enum(names, text) => of_enum(names, *text, &values, nulls.as_ref()),
+    }
+}
+
+/// Makes the array of an enum: names, or numbers in decimal.
+fn of_enum(names: &EnumNames, text: Values, values: &[i64], nulls: Option<&NullBuffer>) -> ArrayRef {
+    let is_null = |row| nulls.is_some_and(|nulls| nulls.is_null(row));
+    let shown = |value: &i64| match names.name(*value as i32) {
+        Some(name) => Cow::Borrowed(name),
+        None => Cow::Owned((*value as i32).to_string()),
+    };
+    let all = values.iter().enumerate().map(|(row, value)| (!is_null(row)).then(|| shown(value)));
+    if text == Values::Utf8View {
+        let mut builder = StringViewBuilder::with_capacity(values.len()).with_deduplicate_strings();
+        all.for_each(|name| builder.append_option(name));
+        Arc::new(builder.finish())
+    } else {
+        let mut builder = StringBuilder::with_capacity(values.len(), 0);
+        all.for_each(|name| builder.append_option(name));
+        Arc::new(builder.finish())
+    }
+}
+
+/// Makes the array of bytes or text.
+fn of_bytes(
+    field: &FieldPlan,
+    values: Values,
+    slices: &[Body<'_>],
+    nulls: Option<NullBuffer>,
+    rows: &[u32],
+    context: &Context<'_>,
+) -> Result<ArrayRef> {
+    let bytes: usize = slices.iter().flatten().map(|slice| slice.len()).sum();
+    let is_view = matches!(values, Values::BinaryView | Values::Utf8View);
+    if !is_view {
+        within_offsets("bytes of one column of a batch", bytes)?;
+    }
+    if matches!(values, Values::Utf8 | Values::Utf8View)
+        && let Some(index) = slices.iter().position(|slice| slice.as_deref().is_some_and(is_no_text))
+    {
+        let row = rows.get(index).map_or(0, |row| *row as usize);
+        return Err(ColumnError::Row { row, kind: ErrorKind::FieldNotUtf8 { field: field.path.clone() } });
+    }
+    let places = Places { chunk: context.chunk, joined: &[], nesting: 0 };
+    let slices = slices.iter().map(|slice| slice.as_deref().unwrap_or_default());
+    match values {
+        Values::BinaryView => ViewDecoder::binary(places).of_values(slices, nulls).map_err(ColumnError::Arrow),
+        Values::Utf8View => ViewDecoder::utf8(places).of_values(slices, nulls).map_err(ColumnError::Arrow),
+        Values::Binary | Values::Utf8 | Values::Float32 | Values::Int64 => {
+            let mut builder = BinaryBuilder::with_capacity(slices.len(), bytes);
+            slices.for_each(|slice| builder.append_value(slice));
+            let (offsets, data, _) = builder.finish().into_parts();
+            if values == Values::Utf8 {
+                Ok(Arc::new(StringArray::try_new(offsets, data, nulls).map_err(ColumnError::Arrow)?))
+            } else {
+                Ok(Arc::new(BinaryArray::try_new(offsets, data, nulls).map_err(ColumnError::Arrow)?))
+            }
+        }
+    }
+}
+
+fn is_no_text(bytes: &[u8]) -> bool {
+    simdutf8::basic::from_utf8(bytes).is_err()
+}
+
+/// Makes the array of nested messages, in their form.
+fn of_nested(
+    field: &FieldPlan,
+    plan: &MessagePlan,
+    form: MessageForm,
+    level: Level<'_>,
+    nulls: Option<NullBuffer>,
+    context: &mut Context<'_>,
+) -> Result<ArrayRef> {
+    let arrays = of_messages(plan, &level, context)?;
+    let time = |is_negative_allowed| times(field, &arrays, &level.rows, is_negative_allowed);
+    Ok(match form {
+        MessageForm::Struct => {
+            let array = StructArray::try_new_with_length(plan.columns.clone(), arrays, nulls, level.bodies.len());
+            Arc::new(array.map_err(ColumnError::Arrow)?)
+        }
+        MessageForm::Wrapper => {
+            let Some(values) = arrays.first() else {
+                return Err(ColumnError::Row { row: 0, kind: ErrorKind::unsupported("a wrapper without a value") });
+            };
+            let data = values.to_data().into_builder().nulls(nulls).build().map_err(ColumnError::Arrow)?;
+            arrow_array::make_array(data)
+        }
+        MessageForm::Timestamp => {
+            Arc::new(TimestampNanosecondArray::new(time(false)?.into(), nulls).with_timezone("UTC"))
+        }
+        MessageForm::Duration => Arc::new(DurationNanosecondArray::new(time(true)?.into(), nulls)),
+    })
+}
+
+/// Returns the nanoseconds of times that consist of seconds and nanoseconds. The nanoseconds of a time are positive;
+/// those of a duration have the sign of the seconds.
+///
+/// # Errors
+/// A time that 64 bits of nanoseconds cannot hold, or that has nanoseconds out of their range.
+fn times(field: &FieldPlan, parts: &[ArrayRef], rows: &[u32], is_duration: bool) -> Result<Vec<i64>> {
+    let [seconds, nanos] = parts else { return Ok(vec![0; rows.len()]) };
+    let (seconds, nanos) = (seconds.as_primitive::<Int64Type>().values(), nanos.as_primitive::<Int32Type>().values());
+    let time = |(row, (seconds, nanos)): (&u32, (&i64, &i32))| {
+        let parts = i64::from(*nanos);
+        let fits = match is_duration {
+            false => (0..NANOS).contains(&parts),
+            true => parts.abs() < NANOS && seconds.signum() * parts.signum() >= 0,
+        };
+        let total = i128::from(*seconds) * i128::from(NANOS) + i128::from(parts);
+        i64::try_from(total).ok().filter(|_| fits).ok_or_else(|| ColumnError::Row {
+            row: *row as usize,
+            kind: ErrorKind::FieldOutOfRange {
+                field: field.path.clone(),
+                expected: "a time that 64 bits of nanoseconds hold",
+                found: format!("{seconds} seconds and {nanos} nanoseconds"),
+            },
+        })
+    };
+    rows.iter().zip(seconds.iter().zip(nanos)).map(time).collect()
+}

@@ -1,0 +1,353 @@
+//! Records that are protobuf messages of any type, from the columns of a schema of messages.
+//!
+//! Fields are written in the order of their numbers, as protobuf's own writers do. A field without presence is not
+//! written if it has the default of its type; the two parts of a map entry always are. Numbers are packed where the
+//! definition of the field says so.
+
+use std::ops::Range;
+
+use arrow_array::{
+    Array, ArrayRef, RecordBatch,
+    cast::AsArray,
+    types::{
+        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt32Type,
+        UInt64Type,
+    },
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Schema};
+
+use super::columns::bytes_of;
+use crate::{
+    Error, ErrorKind, Result,
+    example::wire::{self, END_GROUP, LEN, put_tag, put_varint},
+    message::{
+        Arity, BytesWire, ColumnOfField, FieldPlan, MessageForm, MessagePlan, MessageType, NumberType, NumberWire,
+        ValuePlan,
+    },
+};
+
+/// Nanoseconds of a second.
+const NANOS: i64 = 1_000_000_000;
+
+/// Encodes rows as messages of one type.
+#[derive(Debug)]
+pub(super) struct MessageEncoder {
+    plan: MessagePlan,
+    /// The allowed depth of groups in bytes that are written as the fields of a group.
+    nesting: usize,
+}
+
+/// An error in one element of an array.
+pub(super) type ElementError = (usize, ErrorKind);
+
+impl MessageEncoder {
+    /// Creates an encoder of batches of `schema`, as messages of the given type, or else of the type in the metadata.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Descriptors`] if no type is given, and [`ErrorKind::Unsupported`] for a column that the message
+    /// does not have, or whose type does not fit.
+    pub(super) fn new(schema: &Schema, message: Option<&MessageType>, nesting: usize) -> Result<Self> {
+        let of_schema = || {
+            MessageType::of_schema(schema)?.ok_or_else(|| {
+                let reason = "the type of the messages is not given, and the columns do not have it".to_owned();
+                Error::usage(ErrorKind::Descriptors(reason))
+            })
+        };
+        let message = message.cloned().map_or_else(of_schema, Ok)?;
+        Ok(Self { plan: MessagePlan::new(message.descriptor(), schema.fields())?, nesting })
+    }
+
+    /// Calls `record` with the bytes of the message of each row.
+    ///
+    /// # Errors
+    /// A value that the message cannot have, and the errors of `record`, with the row.
+    pub(super) fn encode(
+        &self,
+        batch: &RecordBatch,
+        mut record: impl FnMut(&[u8]) -> Result<(), ErrorKind>,
+    ) -> Result<(), ElementError> {
+        let message = MessageSource::new(&self.plan, batch.columns())?;
+        let mut out = Vec::new();
+        for row in 0..batch.num_rows() {
+            out.clear();
+            let written = message.write(row, self.nesting, &mut out).and_then(|()| record(&out));
+            written.map_err(|kind| (row, kind))?;
+        }
+        Ok(())
+    }
+}
+
+/// The arrays of the fields of a message, in the order of the field numbers.
+struct MessageSource<'a> {
+    plan: &'a MessagePlan,
+    fields: Vec<FieldSource<'a>>,
+}
+
+/// The array of one field.
+struct FieldSource<'a> {
+    field: &'a FieldPlan,
+    arity: Arity,
+    wire: &'a ValuePlan,
+    /// The elements that are null.
+    nulls: Option<NullBuffer>,
+    /// The ends of lists, from 0 on; `None` if an element has one value.
+    offsets: Option<&'a [i32]>,
+    values: ValueSource<'a>,
+}
+
+/// The values of a field.
+enum ValueSource<'a> {
+    /// Numbers as integers, or as the bits of floats.
+    Numbers(NumberWire, Vec<i64>),
+    /// Bytes.
+    Bytes(BytesWire, Box<dyn Fn(usize) -> &'a [u8] + 'a>),
+    /// Messages.
+    Messages(MessageSource<'a>, bool),
+}
+
+impl<'a> MessageSource<'a> {
+    fn new(plan: &'a MessagePlan, columns: &'a [ArrayRef]) -> Result<Self, ElementError> {
+        let column = |field: &'a FieldPlan| {
+            let column = field.column.as_ref()?;
+            Some(FieldSource::new(field, column, columns.get(column.index)?))
+        };
+        Ok(Self { plan, fields: plan.fields.iter().filter_map(column).collect::<Result<_, _>>()? })
+    }
+
+    /// Appends the fields of the message at `index`.
+    fn write(&self, index: usize, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
+        let mut last_of = vec![None; self.plan.oneofs.len()];
+        for source in &self.fields {
+            let before = out.len();
+            source.write(index, self.plan.writes_defaults, nesting, out)?;
+            let Some(last) = source.field.oneof.filter(|_| out.len() > before).and_then(|it| last_of.get_mut(it))
+            else {
+                continue;
+            };
+            if let Some(other) = last.replace(&source.field.path) {
+                return Err(ErrorKind::FieldOutOfRange {
+                    field: source.field.path.clone(),
+                    expected: "one value in a oneof",
+                    found: format!("values in {other} and {}", source.field.path),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> FieldSource<'a> {
+    fn new(field: &'a FieldPlan, column: &'a ColumnOfField, array: &'a ArrayRef) -> Result<Self, ElementError> {
+        let (offsets, values): (Option<&[i32]>, &ArrayRef) = match array.data_type() {
+            DataType::List(_) => (Some(array.as_list::<i32>().value_offsets()), array.as_list::<i32>().values()),
+            _ => (None, array),
+        };
+        let (arity, wire, nulls) = (column.arity, &column.value, array.logical_nulls());
+        let source = |offsets, values| Self { field, arity, wire, nulls: nulls.clone(), offsets, values };
+        if let DataType::Map(..) = array.data_type() {
+            let map = array.as_map();
+            let ValuePlan::Message { plan, .. } = wire else { return Err((0, internal())) };
+            let entries = MessageSource::new(plan, map.entries().columns());
+            let entries = entries.map_err(|(element, kind)| (parent(map.value_offsets(), element), kind))?;
+            return Ok(source(Some(map.value_offsets()), ValueSource::Messages(entries, false)));
+        }
+        if offsets.is_some() && values.null_count() > 0 {
+            check_items(field, offsets.unwrap_or_default(), values)?;
+        }
+        let found = ValueSource::new(field, &column.value, values);
+        let in_list = |(element, kind)| (offsets.map_or(element, |offsets| parent(offsets, element)), kind);
+        Ok(source(offsets, found.map_err(in_list)?))
+    }
+
+    /// The values of the element at `index`.
+    fn range(&self, index: usize) -> Range<usize> {
+        let Some(offsets) = self.offsets else { return index..index + 1 };
+        let (Some(start), Some(end)) = (offsets.get(index), offsets.get(index + 1)) else { return 0..0 };
+        *start as usize..*end as usize
+    }
+
+    /// Appends the field of the message at `index`.
+    fn write(&self, index: usize, defaults: bool, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(index)) {
+            return Ok(());
+        }
+        let range = self.range(index);
+        match (&self.values, self.arity) {
+            (ValueSource::Numbers(wire, values), Arity::Repeated { packed: true }) if !range.is_empty() => {
+                put_tag(self.field.number, LEN, out);
+                let values = values.get(range).unwrap_or_default();
+                nested(out, |out| {
+                    values.iter().for_each(|value| put_number(*wire, *value, out));
+                    Ok(())
+                })
+            }
+            _ => {
+                let writes = |value: &usize| self.arity != Arity::Implicit || defaults || !self.is_default(*value);
+                range.filter(writes).try_for_each(|value| self.write_value(value, nesting, out))
+            }
+        }
+    }
+
+    /// Returns whether a value is the default of its type.
+    fn is_default(&self, value: usize) -> bool {
+        match &self.values {
+            ValueSource::Numbers(_, values) => values.get(value).is_none_or(|value| *value == 0),
+            ValueSource::Bytes(_, bytes) => bytes(value).is_empty(),
+            ValueSource::Messages(..) => false,
+        }
+    }
+
+    /// Appends one value with its tag.
+    fn write_value(&self, value: usize, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
+        let number = self.field.number;
+        put_tag(number, self.wire.wire_type(), out);
+        match &self.values {
+            ValueSource::Numbers(wire, values) => {
+                put_number(*wire, values.get(value).copied().unwrap_or_default(), out);
+            }
+            ValueSource::Bytes(BytesWire::Value | BytesWire::Message, bytes) => {
+                put_varint(bytes(value).len() as u64, out);
+                out.extend_from_slice(bytes(value));
+            }
+            ValueSource::Bytes(BytesWire::Group, bytes) => {
+                check_fields(&self.field.path, bytes(value), nesting)?;
+                out.extend_from_slice(bytes(value));
+                put_tag(number, END_GROUP, out);
+            }
+            ValueSource::Messages(message, true) => {
+                message.write(value, nesting, out)?;
+                put_tag(number, END_GROUP, out);
+            }
+            ValueSource::Messages(message, false) => nested(out, |out| message.write(value, nesting, out))?,
+        }
+        Ok(())
+    }
+}
+
+impl<'a> ValueSource<'a> {
+    fn new(field: &FieldPlan, plan: &'a ValuePlan, values: &'a ArrayRef) -> Result<Self, ElementError> {
+        Ok(match plan {
+            ValuePlan::Number(wire, number) => Self::Numbers(*wire, numbers(field, number, values)?),
+            ValuePlan::Bytes(wire, of) => Self::Bytes(*wire, bytes_of(values, Some(*of))),
+            ValuePlan::Message { plan, form, group } => {
+                let message = match form {
+                    MessageForm::Struct => MessageSource::new(plan, values.as_struct().columns())?,
+                    MessageForm::Wrapper => {
+                        let fields = plan.fields.iter().filter_map(|field| Some((field, field.column.as_ref()?)));
+                        let fields = fields.map(|(field, column)| FieldSource::new(field, column, values));
+                        MessageSource { plan, fields: fields.collect::<Result<_, _>>()? }
+                    }
+                    MessageForm::Timestamp => {
+                        let times = values.as_primitive::<TimestampNanosecondType>().values();
+                        times_of(plan, times, |time| (time.div_euclid(NANOS), time.rem_euclid(NANOS)))
+                    }
+                    MessageForm::Duration => {
+                        let times = values.as_primitive::<DurationNanosecondType>().values();
+                        times_of(plan, times, |time| (time / NANOS, time % NANOS))
+                    }
+                };
+                Self::Messages(message, *group)
+            }
+        })
+    }
+}
+
+/// The seconds and nanoseconds of times.
+fn times_of<'a>(plan: &'a MessagePlan, times: &[i64], parts: impl Fn(i64) -> (i64, i64)) -> MessageSource<'a> {
+    let (seconds, nanos): (Vec<_>, Vec<_>) = times.iter().map(|time| parts(*time)).unzip();
+    let source = |(field, values): (&'a FieldPlan, Vec<i64>)| {
+        let column = field.column.as_ref()?;
+        let values = ValueSource::Numbers(NumberWire::Varint, values);
+        let (arity, wire) = (column.arity, &column.value);
+        Some(FieldSource { field, arity, wire, nulls: None, offsets: None, values })
+    };
+    MessageSource { plan, fields: plan.fields.iter().zip([seconds, nanos]).filter_map(source).collect() }
+}
+
+/// Returns numbers as integers, or as the bits of floats.
+fn numbers(field: &FieldPlan, number: &NumberType, array: &ArrayRef) -> Result<Vec<i64>, ElementError> {
+    Ok(match number {
+        NumberType::Bool => array.as_boolean().values().iter().map(i64::from).collect(),
+        NumberType::Int32 => array.as_primitive::<Int32Type>().values().iter().map(|it| i64::from(*it)).collect(),
+        NumberType::Int64 => array.as_primitive::<Int64Type>().values().to_vec(),
+        NumberType::UInt32 => array.as_primitive::<UInt32Type>().values().iter().map(|it| i64::from(*it)).collect(),
+        NumberType::UInt64 => array.as_primitive::<UInt64Type>().values().iter().map(|it| *it as i64).collect(),
+        NumberType::Float32 => {
+            array.as_primitive::<Float32Type>().values().iter().map(|it| i64::from(it.to_bits())).collect()
+        }
+        NumberType::Float64 => {
+            array.as_primitive::<Float64Type>().values().iter().map(|it| it.to_bits() as i64).collect()
+        }
+        NumberType::Enum(names, text) => {
+            let name = bytes_of(array, Some(*text));
+            let number = |element: usize| {
+                if array.is_null(element) {
+                    return Ok(0);
+                }
+                let text = String::from_utf8_lossy(name(element));
+                names.number(&text).map(i64::from).ok_or_else(|| {
+                    let (field, expected) = (field.path.clone(), "a name of its enum, or a number");
+                    (element, ErrorKind::FieldOutOfRange { field, expected, found: format!("{text:?}") })
+                })
+            };
+            (0..array.len()).map(number).collect::<Result<_, _>>()?
+        }
+    })
+}
+
+/// Appends the length of the bytes that `write` appends, and these bytes.
+fn nested(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<(), ErrorKind>) -> Result<(), ErrorKind> {
+    let start = out.len();
+    write(out)?;
+    let mut length = Vec::with_capacity(5);
+    put_varint((out.len() - start) as u64, &mut length);
+    out.splice(start..start, length);
+    Ok(())
+}
+
+/// Appends a number without its tag.
+fn put_number(wire: NumberWire, value: i64, out: &mut Vec<u8>) {
+    match wire {
+        NumberWire::Varint => put_varint(value as u64, out),
+        NumberWire::ZigZag32 => {
+            let value = value as i32;
+            put_varint(u64::from((value << 1 ^ value >> 31) as u32), out);
+        }
+        NumberWire::ZigZag64 => put_varint((value << 1 ^ value >> 63) as u64, out),
+        NumberWire::Fixed32 => out.extend_from_slice(&(value as u32).to_le_bytes()),
+        NumberWire::Fixed64 => out.extend_from_slice(&value.to_le_bytes()),
+    }
+}
+
+/// Checks that bytes are the fields of a message, so that the group around them has an end.
+fn check_fields(path: &str, mut fields: &[u8], nesting: usize) -> Result<(), ErrorKind> {
+    while !fields.is_empty() {
+        let read = wire::tag(&mut fields).and_then(|tag| wire::skip(&mut fields, tag, nesting));
+        read.map_err(|error| ErrorKind::FieldOutOfRange {
+            field: path.to_owned(),
+            expected: "the fields of a group",
+            found: format!("bytes that are none: {error}"),
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks that no list has a null, which a repeated field cannot have.
+fn check_items(field: &FieldPlan, offsets: &[i32], values: &ArrayRef) -> Result<(), ElementError> {
+    let used = offsets.first().map_or(0, |start| *start as usize)..offsets.last().map_or(0, |end| *end as usize);
+    let null = used.into_iter().find(|element| values.is_null(*element));
+    null.map_or(Ok(()), |element| {
+        let (field, expected) = (field.path.clone(), "values in a list");
+        Err((parent(offsets, element), ErrorKind::FieldOutOfRange { field, expected, found: "null".to_owned() }))
+    })
+}
+
+/// Returns the list that has an element.
+fn parent(offsets: &[i32], element: usize) -> usize {
+    offsets.partition_point(|start| *start as usize <= element).saturating_sub(1)
+}
+
+fn internal() -> ErrorKind {
+    ErrorKind::unsupported("internal error: a map without entries")
+}

@@ -1,0 +1,435 @@
+//! The plan by which messages of one type are decoded to the columns of a schema, and encoded from them.
+//!
+//! A plan has all fields of a message, so that a field that the type does not define is recognized. Those without a
+//! column are skipped: a schema with fewer columns, also in its structs, makes decoding cheaper.
+
+use std::{collections::HashMap, sync::Arc};
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
+use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
+
+use crate::{
+    Error, ErrorKind, Result,
+    example::wire::{FIXED32, FIXED64, LEN, START_GROUP, VARINT},
+    schema::Values,
+};
+
+/// Maximum depth of structs in a schema. A descriptor gives no deeper ones, see `fields.rs`.
+const MAX_DEPTH: usize = 128;
+
+/// The plan of a message type.
+#[derive(Clone, Debug)]
+pub(crate) struct MessagePlan {
+    /// The full name of the message.
+    pub(crate) name: Arc<str>,
+    /// All fields, ordered by their numbers.
+    pub(crate) fields: Vec<FieldPlan>,
+    /// The indices of the fields of each `oneof`.
+    pub(crate) oneofs: Vec<Vec<usize>>,
+    /// Whether fields without presence are written if they have the default of their type.
+    pub(crate) writes_defaults: bool,
+    /// The columns, each of which a field has.
+    pub(crate) columns: Fields,
+}
+
+/// The plan of a field.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldPlan {
+    /// The name of the field, with those of the fields around it, such as `tracks.states.center_x`.
+    pub(crate) path: String,
+    /// The field number.
+    pub(crate) number: u32,
+    /// The index of its `oneof`, if it is a member of one.
+    pub(crate) oneof: Option<usize>,
+    /// The column of its values; `None` if there is none.
+    pub(crate) column: Option<ColumnOfField>,
+}
+
+/// The column of a field's values.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnOfField {
+    /// The index in [`MessagePlan::columns`].
+    pub(crate) index: usize,
+    /// The type of the column.
+    pub(crate) data_type: DataType,
+    /// The number of values in a message.
+    pub(crate) arity: Arity,
+    /// How a value is stored.
+    pub(crate) value: ValuePlan,
+}
+
+/// The number of values that a field has in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arity {
+    /// One. A field that the wire does not have, has the default of its type.
+    Implicit,
+    /// None or one.
+    Optional,
+    /// Any number. `packed` numbers are written as one field.
+    Repeated {
+        /// Whether numbers are written packed. Both forms are read.
+        packed: bool,
+    },
+    /// Any number of entries, of which the last one with a key counts.
+    Map,
+}
+
+impl Arity {
+    /// Returns whether a field can have more than one value.
+    pub(crate) fn is_many(self) -> bool {
+        matches!(self, Self::Repeated { .. } | Self::Map)
+    }
+}
+
+/// How a value is stored on the wire, and as which Arrow type.
+#[derive(Clone, Debug)]
+pub(crate) enum ValuePlan {
+    /// A number, a truth value or an enum.
+    Number(NumberWire, NumberType),
+    /// Bytes, text, or a message that is not decoded.
+    Bytes(BytesWire, Values),
+    /// A message.
+    Message {
+        /// The plan of its fields.
+        plan: Box<MessagePlan>,
+        /// Its Arrow type.
+        form: MessageForm,
+        /// Whether it is a group.
+        group: bool,
+    },
+}
+
+/// The encoding of a number on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberWire {
+    /// A varint of the bits of the number.
+    Varint,
+    /// A varint of a 32-bit number whose sign is the lowest bit.
+    ZigZag32,
+    /// A varint of a 64-bit number whose sign is the lowest bit.
+    ZigZag64,
+    /// Four bytes.
+    Fixed32,
+    /// Eight bytes.
+    Fixed64,
+}
+
+impl NumberWire {
+    /// Returns the wire type of a field with one number.
+    pub(crate) fn wire_type(self) -> u8 {
+        match self {
+            Self::Varint | Self::ZigZag32 | Self::ZigZag64 => VARINT,
+            Self::Fixed32 => FIXED32,
+            Self::Fixed64 => FIXED64,
+        }
+    }
+}
+
+/// The Arrow type of a number.
+#[derive(Clone, Debug)]
+pub(crate) enum NumberType {
+    /// `Boolean`
+    Bool,
+    /// `Int32`
+    Int32,
+    /// `Int64`
+    Int64,
+    /// `UInt32`
+    UInt32,
+    /// `UInt64`
+    UInt64,
+    /// `Float32`
+    Float32,
+    /// `Float64`
+    Float64,
+    /// `Utf8` or `Utf8View`: the names of an enum.
+    Enum(Arc<EnumNames>, Values),
+}
+
+/// The form of bytes on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BytesWire {
+    /// A string or bytes. Of several values, the last one counts.
+    Value,
+    /// A serialized message, whose pieces are concatenated.
+    Message,
+    /// The fields of a group.
+    Group,
+}
+
+/// The names of the values of an enum.
+#[derive(Debug)]
+pub(crate) struct EnumNames {
+    names: HashMap<i32, String>,
+    numbers: HashMap<String, i32>,
+}
+
+impl EnumNames {
+    fn new(descriptor: &EnumDescriptor) -> Self {
+        let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
+        for value in descriptor.values() {
+            // Of several names for one number, the first one is used.
+            names.entry(value.number()).or_insert_with(|| value.name().to_owned());
+            numbers.insert(value.name().to_owned(), value.number());
+        }
+        Self { names, numbers }
+    }
+
+    /// Returns the name of a number, if it has one.
+    pub(crate) fn name(&self, number: i32) -> Option<&str> {
+        self.names.get(&number).map(String::as_str)
+    }
+
+    /// Returns the number of a name, or of a number in decimal that has no name.
+    pub(crate) fn number(&self, text: &str) -> Option<i32> {
+        self.numbers.get(text).copied().or_else(|| text.parse().ok())
+    }
+}
+
+/// The Arrow type of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageForm {
+    /// A struct of its fields.
+    Struct,
+    /// The value of a `google.protobuf.Int32Value` or another wrapper.
+    Wrapper,
+    /// The time of a `google.protobuf.Timestamp`.
+    Timestamp,
+    /// The time of a `google.protobuf.Duration`.
+    Duration,
+}
+
+impl MessageForm {
+    /// Returns the form of a message. Messages with the name of a well-known type that have other fields are structs.
+    pub(crate) fn of(message: &MessageDescriptor) -> Self {
+        let kinds: Vec<_> = message.fields().map(|field| (field.number(), field.kind(), field.cardinality())).collect();
+        let many = Cardinality::Repeated;
+        let is_time = || {
+            let times = [(1, ProtoKind::Int64), (2, ProtoKind::Int32)];
+            let is = |((number, kind, cardinality), time): (&(u32, ProtoKind, Cardinality), (u32, ProtoKind))| {
+                (*number, kind.clone()) == time && *cardinality != many
+            };
+            kinds.len() == 2 && kinds.iter().zip(times).all(is)
+        };
+        let is_wrapper =
+            || matches!(&kinds[..], [(1, kind, cardinality)] if kind.as_message().is_none() && *cardinality != many);
+        match message.full_name() {
+            "google.protobuf.Timestamp" if is_time() => Self::Timestamp,
+            "google.protobuf.Duration" if is_time() => Self::Duration,
+            "google.protobuf.DoubleValue"
+            | "google.protobuf.FloatValue"
+            | "google.protobuf.Int64Value"
+            | "google.protobuf.UInt64Value"
+            | "google.protobuf.Int32Value"
+            | "google.protobuf.UInt32Value"
+            | "google.protobuf.BoolValue"
+            | "google.protobuf.StringValue"
+            | "google.protobuf.BytesValue"
+                if is_wrapper() =>
+            {
+                Self::Wrapper
+            }
+            _ => Self::Struct,
+        }
+    }
+}
+
+impl MessagePlan {
+    /// Plans the columns of a message.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a column that the message does not have, or whose type does not fit.
+    pub(crate) fn new(message: &MessageDescriptor, columns: &Fields) -> Result<Self> {
+        Self::nested(message, columns, "", 0)
+    }
+
+    fn nested(message: &MessageDescriptor, columns: &Fields, path: &str, depth: usize) -> Result<Self> {
+        if depth > MAX_DEPTH {
+            return Err(unsupported(format!("column {path:?}: structs are nested deeper than {MAX_DEPTH}")));
+        }
+        let mut index_of = HashMap::new();
+        for (index, column) in columns.iter().enumerate() {
+            if message.get_field_by_name(column.name()).is_none() || index_of.insert(column.name(), index).is_some() {
+                let reason = format!("the message {} has no such field, or not twice", message.full_name());
+                return Err(unsupported(format!("column {:?}: {reason}", join(path, column.name()))));
+            }
+        }
+        let mut fields: Vec<_> = message.fields().collect();
+        fields.sort_by_key(FieldDescriptor::number);
+        let mut oneofs: Vec<Vec<usize>> = message.oneofs().map(|_| Vec::new()).collect();
+        let plan = |(at, field): (usize, &FieldDescriptor)| {
+            let path = join(path, field.name());
+            let oneof = message.oneofs().position(|oneof| oneof.fields().any(|member| member == *field));
+            if let Some(members) = oneof.and_then(|oneof| oneofs.get_mut(oneof)) {
+                members.push(at);
+            }
+            let index = index_of.get(&field.name().to_owned()).copied();
+            let column = index.zip(index.and_then(|index| columns.get(index)));
+            let column =
+                column.map(|(index, column)| ColumnOfField::new(index, field, column, &path, depth)).transpose()?;
+            Ok(FieldPlan { path, number: field.number(), oneof, column })
+        };
+        let fields = fields.iter().enumerate().map(plan).collect::<Result<Vec<_>>>()?;
+        Ok(Self { name: message.full_name().into(), fields, oneofs, writes_defaults: false, columns: columns.clone() })
+    }
+
+    /// Returns the index of the field `number`. The search begins at `guess`.
+    #[inline]
+    pub(crate) fn find(&self, number: u32, guess: usize) -> Option<usize> {
+        if self.fields.get(guess).is_some_and(|field| field.number == number) {
+            return Some(guess);
+        }
+        self.fields.binary_search_by_key(&number, |field| field.number).ok()
+    }
+
+    /// Sets the values of all fields to their defaults where the wire does not have them.
+    fn implicit(mut self) -> Self {
+        for column in self.fields.iter_mut().filter_map(|field| field.column.as_mut()) {
+            column.arity = Arity::Implicit;
+        }
+        self
+    }
+}
+
+impl ColumnOfField {
+    fn new(index: usize, field: &FieldDescriptor, column: &FieldRef, path: &str, depth: usize) -> Result<Self> {
+        let misfit = || {
+            let (name, data_type) = (field.full_name(), column.data_type());
+            unsupported(format!("column {path:?}: the field {name} is not read as, or written from, {data_type}"))
+        };
+        let (arity, value_type) = match column.data_type() {
+            DataType::Map(entries, _) if field.is_map() => (Arity::Map, entries.data_type()),
+            DataType::List(item) if field.is_list() => {
+                (Arity::Repeated { packed: field.is_packed() }, item.data_type())
+            }
+            _ if field.is_list() || field.is_map() => return Err(misfit()),
+            value if field.supports_presence() => (Arity::Optional, value),
+            value => (Arity::Implicit, value),
+        };
+        let value = match (field.kind(), arity, value_type) {
+            (ProtoKind::Message(entry), Arity::Map, DataType::Struct(parts)) => map_entry(&entry, parts, path, depth)?,
+            (_, Arity::Map, _) => return Err(misfit()),
+            (kind, _, value_type) => value(&kind, value_type, field.is_group(), path, depth)?.ok_or_else(misfit)?,
+        };
+        Ok(Self { index, data_type: column.data_type().clone(), arity, value })
+    }
+}
+
+/// Plans the entries of a map: messages with a key and a value. A part that the wire does not have, has its default,
+/// which for a message is the empty message.
+fn map_entry(entry: &MessageDescriptor, parts: &Fields, path: &str, depth: usize) -> Result<ValuePlan> {
+    let names = [entry.map_entry_key_field(), entry.map_entry_value_field()];
+    let named = |(part, field): (&FieldRef, &FieldDescriptor)| part.as_ref().clone().with_name(field.name());
+    let renamed: Fields = parts.iter().zip(&names).map(named).collect();
+    let plan = MessagePlan::nested(entry, &renamed, path, depth + 1)?.implicit();
+    // The columns keep the names that they have in the schema.
+    let plan = Box::new(MessagePlan { columns: parts.clone(), writes_defaults: true, ..plan });
+    Ok(ValuePlan::Message { plan, form: MessageForm::Struct, group: false })
+}
+
+/// Plans a value; `None` if its type does not fit.
+fn value(kind: &ProtoKind, data_type: &DataType, group: bool, path: &str, depth: usize) -> Result<Option<ValuePlan>> {
+    let number = |wire, number, expected: DataType| (expected == *data_type).then_some(ValuePlan::Number(wire, number));
+    let bytes = |wire| {
+        let values = Values::from_data_type(data_type)?;
+        let is_text = matches!(values, Values::Utf8 | Values::Utf8View);
+        let is_bytes = matches!(values, Values::Binary | Values::BinaryView);
+        (is_bytes || is_text && *kind == ProtoKind::String).then_some(ValuePlan::Bytes(wire, values))
+    };
+    Ok(match kind {
+        ProtoKind::Double => number(NumberWire::Fixed64, NumberType::Float64, DataType::Float64),
+        ProtoKind::Float => number(NumberWire::Fixed32, NumberType::Float32, DataType::Float32),
+        ProtoKind::Int32 => number(NumberWire::Varint, NumberType::Int32, DataType::Int32),
+        ProtoKind::Int64 => number(NumberWire::Varint, NumberType::Int64, DataType::Int64),
+        ProtoKind::Uint32 => number(NumberWire::Varint, NumberType::UInt32, DataType::UInt32),
+        ProtoKind::Uint64 => number(NumberWire::Varint, NumberType::UInt64, DataType::UInt64),
+        ProtoKind::Sint32 => number(NumberWire::ZigZag32, NumberType::Int32, DataType::Int32),
+        ProtoKind::Sint64 => number(NumberWire::ZigZag64, NumberType::Int64, DataType::Int64),
+        ProtoKind::Fixed32 => number(NumberWire::Fixed32, NumberType::UInt32, DataType::UInt32),
+        ProtoKind::Fixed64 => number(NumberWire::Fixed64, NumberType::UInt64, DataType::UInt64),
+        ProtoKind::Sfixed32 => number(NumberWire::Fixed32, NumberType::Int32, DataType::Int32),
+        ProtoKind::Sfixed64 => number(NumberWire::Fixed64, NumberType::Int64, DataType::Int64),
+        ProtoKind::Bool => number(NumberWire::Varint, NumberType::Bool, DataType::Boolean),
+        ProtoKind::Enum(descriptor) => {
+            let text = Values::from_data_type(data_type).filter(|it| matches!(it, Values::Utf8 | Values::Utf8View));
+            let names = || Arc::new(EnumNames::new(descriptor));
+            text.map(|text| ValuePlan::Number(NumberWire::Varint, NumberType::Enum(names(), text)))
+        }
+        ProtoKind::String | ProtoKind::Bytes => bytes(BytesWire::Value),
+        ProtoKind::Message(message) => match (MessageForm::of(message), data_type) {
+            (MessageForm::Struct, DataType::Binary | DataType::BinaryView) => {
+                bytes(if group { BytesWire::Group } else { BytesWire::Message })
+            }
+            (form, data_type) => nested(message, form, data_type, group, path, depth)?,
+        },
+    })
+}
+
+/// Plans a message in one of its forms; `None` if its type does not fit. A message with the name of a well-known type
+/// can be a struct of its fields as well.
+fn nested(
+    message: &MessageDescriptor,
+    form: MessageForm,
+    data_type: &DataType,
+    group: bool,
+    path: &str,
+    depth: usize,
+) -> Result<Option<ValuePlan>> {
+    let parts = |types: &[DataType]| -> Fields {
+        let field =
+            |(field, data_type): (FieldDescriptor, &DataType)| Field::new(field.name(), data_type.clone(), false);
+        message.fields().zip(types).map(field).collect()
+    };
+    let times = || parts(&[DataType::Int64, DataType::Int32]);
+    let (form, columns) = match (form, data_type) {
+        (_, DataType::Struct(columns)) => (MessageForm::Struct, columns.clone()),
+        (MessageForm::Timestamp, DataType::Timestamp(TimeUnit::Nanosecond, Some(_))) => (form, times()),
+        (MessageForm::Duration, DataType::Duration(TimeUnit::Nanosecond)) => (form, times()),
+        (MessageForm::Wrapper, value) => (form, parts(std::slice::from_ref(value))),
+        _ => return Ok(None),
+    };
+    let plan = MessagePlan::nested(message, &columns, path, depth + 1)?;
+    let plan = Box::new(if form == MessageForm::Struct { plan } else { plan.implicit() });
+    Ok(Some(ValuePlan::Message { plan, form, group }))
+}
+
+impl ValuePlan {
+    /// Returns whether a value is on the wire as the wire type of its field; numbers may also be packed.
+    pub(crate) fn wire_type(&self) -> u8 {
+        match self {
+            Self::Number(wire, _) => wire.wire_type(),
+            Self::Bytes(BytesWire::Value | BytesWire::Message, _) | Self::Message { group: false, .. } => LEN,
+            Self::Bytes(BytesWire::Group, _) | Self::Message { group: true, .. } => START_GROUP,
+        }
+    }
+
+    /// Returns whether the pieces of a value are concatenated.
+    pub(crate) fn merges(&self) -> bool {
+        matches!(self, Self::Message { .. } | Self::Bytes(BytesWire::Message | BytesWire::Group, _))
+    }
+
+    /// Returns the number of array elements that one value takes: one, and one for each column of a message.
+    pub(crate) fn cells(&self) -> usize {
+        match self {
+            Self::Number(..) | Self::Bytes(..) => 1,
+            Self::Message { plan, .. } => 1 + plan.cells(),
+        }
+    }
+}
+
+impl MessagePlan {
+    /// Returns the number of array elements that one message takes, lists without their values.
+    pub(crate) fn cells(&self) -> usize {
+        let cells = |column: &ColumnOfField| if column.arity.is_many() { 1 } else { column.value.cells() };
+        self.fields.iter().filter_map(|field| field.column.as_ref()).map(cells).sum()
+    }
+}
+
+/// Joins the names of nested fields.
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn unsupported(reason: String) -> Error {
+    Error::usage(ErrorKind::unsupported(reason))
+}

@@ -1,0 +1,491 @@
+//! Messages of any type, by their descriptors, against prost-reflect's dynamic messages.
+
+use std::{path::Path, sync::OnceLock};
+
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, StructArray,
+    cast::AsArray,
+    types::{
+        DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt32Type,
+        UInt64Type,
+    },
+};
+use arrow_schema::{DataType, Field, Schema};
+use proptest::prelude::*;
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
+    prost::Message,
+};
+use tfarrow_codec::{
+    BatchDecoder, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy, WireError,
+    schema::with_views,
+};
+
+const NANOS: i64 = 1_000_000_000;
+
+fn pool() -> &'static DescriptorPool {
+    static POOL: OnceLock<DescriptorPool> = OnceLock::new();
+    POOL.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");
+        let mut compiler = protox::Compiler::new([folder]).unwrap();
+        compiler.include_imports(true).open_file("shapes.proto").unwrap();
+        compiler.descriptor_pool()
+    })
+}
+
+fn descriptor(name: &str) -> MessageDescriptor {
+    pool().get_message_by_name(&format!("tfarrow.test.{name}")).unwrap()
+}
+
+fn schema(name: &str) -> Schema {
+    MessageType::new(descriptor(name)).schema(&Limits::default()).unwrap().as_ref().clone()
+}
+
+fn decoder(schema: Schema) -> BatchDecoder {
+    DecoderBuilder::new(schema.into()).with_strict(true).build_batch_decoder().unwrap()
+}
+
+fn decode(schema: Schema, payloads: &[&[u8]]) -> tfarrow_codec::Result<RecordBatch> {
+    decoder(schema).decode(&Records::from_payloads(payloads.iter().copied())?)
+}
+
+/// Bytes that decide the form of a random message.
+struct Entropy<'a>(&'a [u8]);
+
+impl Entropy<'_> {
+    fn byte(&mut self) -> u8 {
+        self.0.split_off_first().copied().unwrap_or(0)
+    }
+
+    fn bits(&mut self) -> u64 {
+        // Few bytes, so that small numbers of all widths are frequent.
+        let bytes = usize::from(self.byte() % 9);
+        let low = (0..bytes).fold(0, |bits, _| bits << 8 | u64::from(self.byte()));
+        if self.byte() % 4 == 3 { !low } else { low }
+    }
+
+    fn message(&mut self, descriptor: &MessageDescriptor, depth: usize) -> DynamicMessage {
+        let mut message = DynamicMessage::new(descriptor.clone());
+        match descriptor.full_name() {
+            "google.protobuf.Timestamp" => {
+                let time = self.bits() as i64;
+                message.set_field_by_name("seconds", Value::I64(time.div_euclid(NANOS)));
+                message.set_field_by_name("nanos", Value::I32(time.rem_euclid(NANOS) as i32));
+                return message;
+            }
+            "google.protobuf.Duration" => {
+                let time = self.bits() as i64;
+                message.set_field_by_name("seconds", Value::I64(time / NANOS));
+                message.set_field_by_name("nanos", Value::I32((time % NANOS) as i32));
+                return message;
+            }
+            _ => {}
+        }
+        for field in descriptor.fields() {
+            let count = usize::from(self.byte() % 4);
+            if count == 0 || depth > 4 {
+                continue;
+            }
+            let value = match field.kind() {
+                Kind::Message(entry) if field.is_map() => {
+                    let (key, value) = (entry.map_entry_key_field(), entry.map_entry_value_field());
+                    let entry =
+                        |_| (self.value(&key.kind(), depth).into_map_key().unwrap(), self.value(&value.kind(), depth));
+                    Value::Map((0..count).map(entry).collect())
+                }
+                kind if field.is_list() => Value::List((0..count).map(|_| self.value(&kind, depth)).collect()),
+                kind => self.value(&kind, depth),
+            };
+            message.set_field(&field, value);
+        }
+        message
+    }
+
+    fn value(&mut self, kind: &Kind, depth: usize) -> Value {
+        match kind {
+            // NaN is not equal to itself.
+            Kind::Double => Value::F64(Some(f64::from_bits(self.bits())).filter(|it| !it.is_nan()).unwrap_or(0.5)),
+            Kind::Float => {
+                Value::F32(Some(f32::from_bits(self.bits() as u32)).filter(|it| !it.is_nan()).unwrap_or(0.5))
+            }
+            Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => Value::I32(self.bits() as i32),
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => Value::I64(self.bits() as i64),
+            Kind::Uint32 | Kind::Fixed32 => Value::U32(self.bits() as u32),
+            Kind::Uint64 | Kind::Fixed64 => Value::U64(self.bits()),
+            Kind::Bool => Value::Bool(self.byte() % 2 == 1),
+            Kind::String => Value::String(format!("{:x}é", self.bits())),
+            Kind::Bytes => Value::Bytes(self.bits().to_le_bytes().to_vec().into()),
+            Kind::Enum(names) => {
+                let known: Vec<_> = names.values().map(|value| value.number()).collect();
+                let any = [known.as_slice(), &[77, i32::MIN]].concat();
+                let numbers = if names.full_name().ends_with("Color") { any } else { known };
+                Value::EnumNumber(numbers[usize::from(self.byte()) % numbers.len()])
+            }
+            Kind::Message(message) => Value::Message(self.message(message, depth + 1)),
+        }
+    }
+}
+
+/// Returns the message of a row.
+fn message_of(descriptor: &MessageDescriptor, fields: &[(&Field, &ArrayRef)], row: usize) -> DynamicMessage {
+    let mut message = DynamicMessage::new(descriptor.clone());
+    for (column, array) in fields {
+        let field = descriptor.get_field_by_name(column.name()).unwrap();
+        assert_eq!(column.is_nullable(), field.supports_presence(), "{}", field.full_name());
+        if array.is_null(row) {
+            assert!(field.supports_presence(), "{}", field.full_name());
+            continue;
+        }
+        message.set_field(&field, field_value(&field, array, row));
+    }
+    message
+}
+
+fn fields_of(array: &StructArray) -> Vec<(&Field, &ArrayRef)> {
+    array.fields().iter().map(AsRef::as_ref).zip(array.columns()).collect()
+}
+
+fn field_value(field: &FieldDescriptor, array: &ArrayRef, row: usize) -> Value {
+    match array.data_type() {
+        DataType::Map(..) => {
+            let Kind::Message(entry) = field.kind() else { panic!("a map") };
+            let entries = array.as_map().value(row);
+            let value = |part: &FieldDescriptor, column: usize, at| value_of(&part.kind(), entries.column(column), at);
+            let key = |at| -> MapKey { value(&entry.map_entry_key_field(), 0, at).into_map_key().unwrap() };
+            let all = (0..entries.len()).map(|at| (key(at), value(&entry.map_entry_value_field(), 1, at)));
+            let map: std::collections::HashMap<_, _> = all.collect();
+            assert_eq!(map.len(), entries.len(), "each key is in a map once");
+            Value::Map(map)
+        }
+        DataType::List(_) => {
+            let values = array.as_list::<i32>().value(row);
+            Value::List((0..values.len()).map(|at| value_of(&field.kind(), &values, at)).collect())
+        }
+        _ => value_of(&field.kind(), array, row),
+    }
+}
+
+fn value_of(kind: &Kind, array: &ArrayRef, row: usize) -> Value {
+    let message = |message: &MessageDescriptor, seconds: i64, nanos: i64| {
+        let mut time = DynamicMessage::new(message.clone());
+        time.set_field_by_name("seconds", Value::I64(seconds));
+        time.set_field_by_name("nanos", Value::I32(nanos as i32));
+        Value::Message(time)
+    };
+    match (kind, array.data_type()) {
+        (Kind::Enum(names), DataType::Utf8 | DataType::Utf8View) => {
+            let text = text(array, row);
+            let number = names.get_value_by_name(&text).map_or_else(|| text.parse().unwrap(), |value| value.number());
+            Value::EnumNumber(number)
+        }
+        (Kind::Message(descriptor), DataType::Struct(_)) => {
+            Value::Message(message_of(descriptor, &fields_of(array.as_struct()), row))
+        }
+        (Kind::Message(descriptor), DataType::Timestamp(..)) => {
+            let time = array.as_primitive::<TimestampNanosecondType>().value(row);
+            message(descriptor, time.div_euclid(NANOS), time.rem_euclid(NANOS))
+        }
+        (Kind::Message(descriptor), DataType::Duration(_)) => {
+            let time = array.as_primitive::<DurationNanosecondType>().value(row);
+            message(descriptor, time / NANOS, time % NANOS)
+        }
+        (Kind::Message(descriptor), DataType::Binary | DataType::BinaryView)
+            if descriptor.full_name() != "google.protobuf.BytesValue" =>
+        {
+            Value::Message(DynamicMessage::decode(descriptor.clone(), bytes(array, row).as_slice()).unwrap())
+        }
+        (Kind::Message(descriptor), _) => {
+            let mut wrapper = DynamicMessage::new(descriptor.clone());
+            let field = descriptor.get_field(1).unwrap();
+            wrapper.set_field(&field, value_of(&field.kind(), array, row));
+            Value::Message(wrapper)
+        }
+        (_, DataType::Float64) => Value::F64(array.as_primitive::<Float64Type>().value(row)),
+        (_, DataType::Float32) => Value::F32(array.as_primitive::<Float32Type>().value(row)),
+        (_, DataType::Int32) => Value::I32(array.as_primitive::<Int32Type>().value(row)),
+        (_, DataType::Int64) => Value::I64(array.as_primitive::<Int64Type>().value(row)),
+        (_, DataType::UInt32) => Value::U32(array.as_primitive::<UInt32Type>().value(row)),
+        (_, DataType::UInt64) => Value::U64(array.as_primitive::<UInt64Type>().value(row)),
+        (_, DataType::Boolean) => Value::Bool(array.as_boolean().value(row)),
+        (_, DataType::Utf8 | DataType::Utf8View) => Value::String(text(array, row)),
+        (_, DataType::Binary | DataType::BinaryView) => Value::Bytes(bytes(array, row).into()),
+        (kind, data_type) => panic!("{kind:?} as {data_type}"),
+    }
+}
+
+fn text(array: &ArrayRef, row: usize) -> String {
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        _ => array.as_string_view().value(row).to_owned(),
+    }
+}
+
+fn bytes(array: &ArrayRef, row: usize) -> Vec<u8> {
+    match array.data_type() {
+        DataType::Binary => array.as_binary::<i32>().value(row).to_vec(),
+        _ => array.as_binary_view().value(row).to_vec(),
+    }
+}
+
+/// The message without fields that have their default, which are absent and present at the same time.
+fn normal(message: &DynamicMessage) -> DynamicMessage {
+    let mut normal = DynamicMessage::new(message.descriptor());
+    for (field, value) in message.fields() {
+        let mut value = value.clone();
+        normalize(&mut value);
+        normal.set_field(&field, value);
+    }
+    normal
+}
+
+fn normalize(value: &mut Value) {
+    match value {
+        Value::Message(nested) => *nested = normal(nested),
+        Value::List(list) => list.iter_mut().for_each(normalize),
+        Value::Map(map) => map.values_mut().for_each(normalize),
+        _ => {}
+    }
+}
+
+/// Checks that messages are equal; a failure has the fields that differ as text, since the messages have their descriptors.
+#[track_caller]
+fn compare(found: &[DynamicMessage], expected: &[DynamicMessage]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        for field in expected.descriptor().fields() {
+            let text = |message: &DynamicMessage| format!("{:.1000}", message.get_field(&field).to_string());
+            let differs = found.has_field(&field) != expected.has_field(&field)
+                || found.get_field(&field) != expected.get_field(&field);
+            assert!(!differs, "{}: found {}, expected {}", field.name(), text(found), text(expected));
+        }
+    }
+}
+
+/// Checks that payloads decode to the messages that prost-reflect reads, and that they are encoded as the same.
+#[track_caller]
+fn check(name: &str, payloads: &[Vec<u8>]) {
+    let descriptor = descriptor(name);
+    let read = |payload: &[u8]| normal(&DynamicMessage::decode(descriptor.clone(), payload).unwrap());
+    let expected: Vec<_> = payloads.iter().map(|payload| read(payload)).collect();
+    let slices: Vec<_> = payloads.iter().map(Vec::as_slice).collect();
+    for views in [false, true] {
+        let batch = decode(with_views(&schema(name), views).as_ref().clone(), &slices).unwrap();
+        let batch_schema = batch.schema();
+        let columns: Vec<_> = batch_schema.fields().iter().map(AsRef::as_ref).zip(batch.columns()).collect();
+        let found: Vec<_> = (0..batch.num_rows()).map(|row| normal(&message_of(&descriptor, &columns, row))).collect();
+        compare(&found, &expected);
+        let mut frames = Vec::new();
+        EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+        let again = Records::from_frames(frames, Limits::default()).unwrap();
+        compare(&again.iter().map(read).collect::<Vec<_>>(), &expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn messages_are_those_of_prost_reflect(
+        all in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..400), 0..6),
+        name in prop::sample::select(vec!["Shape", "Scalars", "Lists", "Legacy"]),
+    ) {
+        let message = |bytes: &Vec<u8>| Entropy(bytes).message(&descriptor(name), 0).encode_to_vec();
+        check(name, &all.iter().map(message).collect::<Vec<_>>());
+    }
+
+    /// The concatenation of two messages is their merger: lists are joined, the last one of single values counts, messages
+    /// are merged, and the last member of a oneof replaces the others.
+    #[test]
+    fn pieces_of_a_message_are_merged(
+        one in prop::collection::vec(any::<u8>(), 0..300),
+        other in prop::collection::vec(any::<u8>(), 0..300),
+        name in prop::sample::select(vec!["Shape", "Lists", "Legacy"]),
+    ) {
+        let message = |bytes: &[u8]| Entropy(bytes).message(&descriptor(name), 0).encode_to_vec();
+        check(name, &[[message(&one), message(&other)].concat()]);
+    }
+
+    /// Bytes that are no message are an error, or are skipped; they never panic.
+    #[test]
+    fn other_bytes_are_an_error_of_their_record(
+        bytes in prop::collection::vec(any::<u8>(), 0..60),
+        sound in prop::collection::vec(any::<u8>(), 0..60),
+    ) {
+        let sound = Entropy(&sound).message(&descriptor("Shape"), 0).encode_to_vec();
+        let records = Records::from_payloads([sound.as_slice(), &bytes, &sound]).unwrap();
+        let builder = DecoderBuilder::new(schema("Shape").into()).with_strict(true);
+        let failed = builder.clone().build_batch_decoder().unwrap().decode(&records);
+        let mut skipping = builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+        let batch = skipping.decode(&records).unwrap();
+        let skipped = skipping.take_skipped();
+        prop_assert_eq!(batch.num_rows() + skipped.len(), 3);
+        match failed {
+            Ok(all) => prop_assert_eq!(all, batch),
+            Err(error) => {
+                prop_assert_eq!(error.position().record, 1);
+                prop_assert_eq!(skipped.len(), 1);
+                prop_assert_eq!(skipped[0].to_string(), error.to_string());
+                prop_assert_eq!(skipping.record_of(1), 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn packed_numbers_are_read_in_both_forms_and_in_any_number_of_pieces() {
+    // Field 13, int32s: packed [1, 2], one 3, packed [-1].
+    let packed = b"\x6a\x02\x01\x02\x68\x03\x6a\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+    let batch = decode(schema("Lists"), &[packed]).unwrap();
+    let list = batch.column_by_name("int32s").unwrap().as_list::<i32>().value(0);
+    assert_eq!(list.as_primitive::<Int32Type>().values(), &[1, 2, 3, -1]);
+}
+
+#[test]
+fn a_projection_decodes_only_its_columns_and_nested_fields() {
+    let shape = schema("Shape");
+    let (index, parts) = shape.column_with_name("parts").unwrap();
+    // A schema whose struct has one of the fields of the message.
+    let DataType::List(item) = parts.data_type() else { panic!() };
+    let DataType::Struct(fields) = item.data_type() else { panic!() };
+    let name = fields.iter().filter(|field| field.name() == "name").cloned().collect();
+    let list = DataType::new_list(DataType::Struct(name), true);
+    let pruned = Schema::new_with_metadata(vec![parts.clone().with_data_type(list)], shape.metadata().clone());
+    // {parts: [{name: "a"}, {}]}; then a record whose other field is no valid double.
+    let payloads: [&[u8]; 2] = [b"\x6a\x03\x0a\x01a\x6a\x00", b"\x49\0\0\0\0\0\0\0\0"];
+    let batch = decode(pruned, &payloads).unwrap();
+    let rows = batch.column(0).as_list::<i32>();
+    assert_eq!(
+        rows.value(0).as_struct().column(0).as_string::<i32>().iter().collect::<Vec<_>>(),
+        [Some("a"), Some("")]
+    );
+    assert!(rows.value(1).is_empty());
+    let mut projected =
+        DecoderBuilder::new(shape.into()).with_projection(vec![index, 0, index]).build_batch_decoder().unwrap();
+    let batch = projected.decode(&Records::from_payloads(payloads).unwrap()).unwrap();
+    assert_eq!((batch.num_columns(), batch.column(0).len()), (3, 2));
+    assert_eq!(batch.column(0), batch.column(2));
+    // Only the second record.
+    let batch =
+        projected.decode_where(&Records::from_payloads(payloads).unwrap(), &BooleanArray::from(vec![false, true]));
+    assert_eq!(batch.unwrap().num_rows(), 1);
+}
+
+#[test]
+fn a_field_that_the_descriptor_does_not_define_is_an_error_or_counted() {
+    // Point {x: 0, field 9: 1}, in Shape.points.
+    let payload: &[u8] = b"\x2a\x0b\x09\0\0\0\0\0\0\0\0\x48\x01";
+    let error = decode(schema("Shape"), &[payload]).unwrap_err();
+    let message =
+        "record 0 (byte 0): found field 9 in a message tfarrow.test.Point, whose descriptor does not define it";
+    assert_eq!(error.to_string(), message);
+    assert_eq!(error.remedies(), [Remedy::NewerDescriptor, Remedy::AllowLossy]);
+    let mut lax = DecoderBuilder::new(schema("Shape").into()).build_batch_decoder().unwrap();
+    lax.decode(&Records::from_payloads([payload, payload]).unwrap()).unwrap();
+    assert_eq!(lax.foreign_fields(), Some((9, 2)));
+}
+
+#[test]
+fn values_that_do_not_fit_are_errors_with_the_path_of_the_field() {
+    let text = |payload: &[u8]| decode(schema("Shape"), &[payload]).unwrap_err().to_string();
+    // Shape.scalars.a_string = ff; Shape.time = {nanos: -1}.
+    assert_eq!(
+        text(b"\x12\x03\x72\x01\xff"),
+        "record 0 (byte 0): field scalars.a_string: expected UTF-8 text, found other bytes"
+    );
+    assert_eq!(
+        text(b"\x72\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        "record 0 (byte 0): field time: expected a time that 64 bits of nanoseconds hold, found 0 seconds and -1 \
+         nanoseconds"
+    );
+    assert_eq!(
+        text(b"\x12\x03\x72\x05a"),
+        "record 0 (byte 0): not a message tfarrow.test.Scalars: a field extends past the end of its message"
+    );
+}
+
+#[test]
+fn limits_bound_the_elements_of_a_record() {
+    // 100 empty points take three elements each.
+    let points = [0x2a, 0].repeat(100);
+    let with = |values| {
+        let limits = Limits { values, ..Limits::default() };
+        let decoder = DecoderBuilder::new(schema("Shape").into()).with_limits(limits).build_batch_decoder();
+        decoder.unwrap().decode(&Records::from_payloads([points.as_slice()]).unwrap())
+    };
+    assert!(with(300).is_ok());
+    let error = with(299).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Message { error: WireError::ManyValues, .. }), "{error}");
+    assert_eq!(error.remedies(), [Remedy::RaiseLimit(tfarrow_codec::Limit::Values)]);
+    let columns = MessageType::new(descriptor("Shape")).schema(&Limits { features: 20, ..Limits::default() });
+    assert!(matches!(columns.unwrap_err().kind(), ErrorKind::ManyNames { .. }));
+}
+
+#[test]
+fn values_that_a_message_cannot_have_are_not_written() {
+    let schema = schema("Shape");
+    let one: ArrayRef = std::sync::Arc::new(arrow_array::Float64Array::from(vec![Some(1.0)]));
+    let label: ArrayRef = std::sync::Arc::new(arrow_array::StringArray::from(vec![Some("a")]));
+    let encode = |names: [&str; 2], arrays: Vec<ArrayRef>| {
+        let fields: Vec<_> = names.iter().map(|name| schema.field_with_name(name).unwrap().clone()).collect();
+        let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
+        let batch = RecordBatch::try_new(schema.into(), arrays).unwrap();
+        let mut out = Vec::new();
+        let encoded = EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut out);
+        assert!(out.is_empty());
+        encoded.unwrap_err().to_string()
+    };
+    assert_eq!(
+        encode(["radius", "label"], vec![one, label]),
+        "record 0 (byte 0): field label: expected one value in a oneof, found values in radius and label"
+    );
+}
+
+/// The messages that protobuf's own library wrote, and the text of what it reads (`testdata/message/generate.py`).
+#[test]
+fn messages_of_protobuf_are_read_as_it_reads_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");
+    for (file, name, count) in [("shapes", "Shape", 3), ("legacy", "Legacy", 2)] {
+        let stream = std::fs::read(folder.join(format!("{file}.tfrecord"))).unwrap();
+        let records = Records::from_frames(stream, Limits::default()).unwrap();
+        let payloads: Vec<_> = records.iter().map(<[u8]>::to_vec).collect();
+        check(name, &payloads);
+        let text = std::fs::read_to_string(folder.join(format!("{file}.txt"))).unwrap();
+        let read = text.lines().skip(1).zip(&payloads).map(|(line, payload)| {
+            let expected = DynamicMessage::parse_text_format(descriptor(name), line).unwrap();
+            let decoded = DynamicMessage::decode(descriptor(name), payload.as_slice()).unwrap();
+            compare(&[normal(&decoded)], &[normal(&expected)]);
+        });
+        assert_eq!(read.count(), count);
+        // The bytes are the same as well, where a map has one entry.
+        let batch = decode(schema(name), &payloads.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+        let mut frames = Vec::new();
+        EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+        let again = Records::from_frames(frames, Limits::default()).unwrap();
+        assert_eq!(again.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), payloads);
+    }
+}
+
+#[test]
+fn values_that_the_columns_show() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");
+    let stream = std::fs::read(folder.join("shapes.tfrecord")).unwrap();
+    let records = Records::from_frames(stream, Limits::default()).unwrap();
+    let batch = decoder(schema("Shape")).decode(&records).unwrap();
+    let column = |name: &str| batch.column_by_name(name).unwrap();
+    let lists = column("lists").as_struct();
+    let colors = lists.column_by_name("colors").unwrap().as_list::<i32>().value(0);
+    // A number that has no name in its enum.
+    let colors: Vec<_> = colors.as_string::<i32>().iter().flatten().collect();
+    assert_eq!(colors, ["COLOR_UNSET", "GREEN", "BLUE", "99"]);
+    assert!(lists.is_null(1) && column("scalars").is_null(1));
+    // Null and the default of a wrapper are distinct.
+    let wrapped = column("wrapped").as_primitive::<Int64Type>();
+    assert_eq!((wrapped.is_valid(0), wrapped.value(0), wrapped.is_null(1)), (true, 0, true));
+    // The second level of a type within itself is columns, the third is bytes.
+    let parts = column("parts").as_list::<i32>().value(0);
+    let deeper = parts.as_struct().column_by_name("parts").unwrap().as_list::<i32>().value(0);
+    let part = DynamicMessage::decode(descriptor("Shape"), deeper.as_binary::<i32>().value(0)).unwrap();
+    assert_eq!(part.get_field_by_name("name").unwrap().as_str(), Some("part of part"));
+    let time = column("time").as_primitive::<TimestampNanosecondType>();
+    assert_eq!((time.value(0), time.value(2)), (981_173_106_789_000_001, -1));
+}
