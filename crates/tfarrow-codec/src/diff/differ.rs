@@ -75,11 +75,14 @@ pub struct Differ {
     ignored: IgnoredFeatures,
 }
 
+/// Whether a name is that of an ignored feature.
+type IsIgnored = Box<dyn Fn(&str) -> bool + Send>;
+
 /// The features that are not compared.
 #[derive(Default)]
 struct IgnoredFeatures {
     /// Whether a name is that of such a feature; `None` if all features are compared.
-    is_ignored: Option<Box<dyn Fn(&str) -> bool + Send>>,
+    is_ignored: Option<IsIgnored>,
     /// The results for the keys found so far, by map and number.
     known: [Vec<bool>; 2],
 }
