@@ -52,9 +52,16 @@ pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_order::PreserveOrder};
 pub use options::{BytesType, MetadataColumns, TfRecordOptions};
 pub use remedy::{sql_advice, sql_rewrite};
-pub use scan::{opener::TfRecordOpener, source::TfRecordSource};
+pub use scan::{
+    opener::TfRecordOpener,
+    progress::{ScanProgress, scan_progress},
+    source::TfRecordSource,
+};
 pub use schema::provenance::SchemaProvenance;
-pub use session::{SessionContextTfRecordExt, SessionOptions, column_hints::explain_missing_column, session_context};
+pub use session::{
+    SessionContextTfRecordExt, SessionOptions, column_hints::explain_missing_column, plan_statement::plan_statement,
+    session_context,
+};
 pub use statements::{QueryLimits, Statements, headings::with_headings, statements};
 pub use table::TfRecordTable;
 pub use write::output_schema::{check_names, without_views};

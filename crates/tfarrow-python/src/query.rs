@@ -15,7 +15,7 @@ use datafusion::{
 };
 use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, statements, with_headings};
+use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, plan_statement, statements};
 
 use crate::{
     capsule::import_stream,
@@ -90,7 +90,7 @@ async fn run(
 
 async fn execute(context: &SessionContext, statement: Statement) -> Result<SendableRecordBatchStream> {
     let state = context.state();
-    let plan = with_headings(state.statement_to_plan(statement).await?, &state)?;
+    let plan = plan_statement(statement, &state).await?;
     context.execute_logical_plan(plan).await?.execute_stream().await
 }
 

@@ -5,11 +5,13 @@
 //! read_tfrecord('shards/') ─▶ table_function ─┤
 //! CREATE EXTERNAL TABLE ────▶ external_table ─┘
 //! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
+//! SHOW CREATE TABLE 'x' ────▶ table_definition ─▶ url_table
 //! ```
 
 pub(crate) mod external_table;
 pub(crate) mod listing_table;
 pub(crate) mod registry;
+pub(crate) mod table_definition;
 pub(crate) mod table_function;
 pub(crate) mod text_files;
 pub(crate) mod url_table;

@@ -62,6 +62,11 @@ impl TextFiles {
         table.map_err(|error| error.context(source))
     }
 
+    /// The options of the format, named as in a statement.
+    pub(crate) fn options(&self) -> HashMap<String, String> {
+        self.format(true).options
+    }
+
     fn format(&self, by_lines: bool) -> ListingFormat {
         let mut options = HashMap::new();
         let mut set = |name: &str, value: &str| options.insert(format!("format.{name}"), value.to_owned());

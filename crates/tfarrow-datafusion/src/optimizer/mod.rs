@@ -1,7 +1,8 @@
-//! Changes to physical plans.
+//! Changes to plans: `lateral_unnest` to logical plans, and all others to physical plans.
 //!
 //! | module | change | when |
 //! |---|---|---|
+//! | `lateral_unnest` | plans joins with `UNNEST` of a list of the other side | last analyzer rule |
 //! | `input_file_name` | evaluates `input_file_name()` in the scan | first optimizer rule |
 //! | `preserve_order` | scans files as one ordered partition | optimizer rule |
 //! | `long_rows` | runs plans over long rows with smaller batches | last optimizer rule |
@@ -11,6 +12,7 @@
 pub(crate) mod cancellation;
 pub(crate) mod exchanges;
 pub(crate) mod input_file_name;
+pub(crate) mod lateral_unnest;
 pub(crate) mod long_rows;
 mod pass_through;
 pub(crate) mod preserve_order;

@@ -61,6 +61,11 @@ impl PartitionColumns {
         Ok(self)
     }
 
+    /// The columns of folders.
+    pub(crate) fn folders(&self) -> &[FieldRef] {
+        &self.folders
+    }
+
     /// The fields of all partition columns.
     pub(crate) fn fields(&self) -> Vec<FieldRef> {
         let file = self.file.then(|| Arc::new(Field::new(FILE_COLUMN, DataType::Utf8View, false)));

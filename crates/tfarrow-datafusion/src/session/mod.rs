@@ -2,6 +2,7 @@
 
 pub(crate) mod column_hints;
 mod object_stores;
+pub(crate) mod plan_statement;
 mod query_planner;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::{
     optimizer::{
         cancellation::Cancellation,
         input_file_name::InputFileName,
+        lateral_unnest::LateralUnnest,
         long_rows::{LongRows, merge_stream_bytes},
         preserve_order::PreserveOrder,
     },
@@ -105,6 +107,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_runtime_env(runtime)
         .with_catalog_list(Arc::new(catalogs))
         .with_default_features()
+        .with_analyzer_rule(Arc::new(LateralUnnest))
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))
@@ -128,6 +131,7 @@ fn enable(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()> 
     functions::all().for_each(|function| context.register_udf(function));
     let state = context.state_ref();
     let mut state = state.write();
+    datafusion_functions_json::register_all(&mut *state)?;
     state.table_factories_mut().insert("TFRECORD".to_owned(), Arc::new(TfRecordTableFactory));
     for factory in TfRecordFormatFactory::all() {
         state.register_file_format(Arc::new(factory), true)?;

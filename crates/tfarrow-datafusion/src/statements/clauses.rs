@@ -139,11 +139,6 @@ fn check_statement(statement: &Statement) -> Result<()> {
         Statement::ShowColumns { extended, full, .. } => {
             refuse_if(*extended || *full, "SHOW FULL COLUMNS", "write DESCRIBE, or query information_schema.columns")
         }
-        Statement::ShowCreate { obj_name, .. } => refuse_if(
-            obj_name.0.iter().any(|part| part.as_ident().is_some_and(|name| name.quote_style == Some('\''))),
-            &format!("SHOW CREATE of {obj_name}, which names files,"),
-            "write DESCRIBE",
-        ),
         Statement::CreateTable(table) => table.columns.iter().try_for_each(check_column),
         Statement::CreateView(view) => {
             refuse_if(view.or_alter, "CREATE OR ALTER VIEW", "write CREATE OR REPLACE VIEW")?;

@@ -7,6 +7,7 @@
 pub(crate) mod clauses;
 pub(crate) mod headings;
 pub(crate) mod home_dir;
+mod lateral_keyword;
 mod nesting_depth;
 
 use std::{convert::Infallible, ops::ControlFlow, vec};
@@ -30,6 +31,7 @@ use datafusion::{
 use crate::statements::{
     clauses::{ClauseChecker, check_copy, check_external_table},
     home_dir::HomeDir,
+    lateral_keyword::LateralKeyword,
     nesting_depth::NestingDepth,
 };
 
@@ -64,12 +66,12 @@ impl Default for QueryLimits {
 /// names of files is expanded.
 ///
 /// ```
-/// use tfarrow_datafusion::{QueryLimits, SessionOptions, session_context, statements};
+/// use tfarrow_datafusion::{QueryLimits, SessionOptions, plan_statement, session_context, statements};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> datafusion::error::Result<()> {
 /// let context = session_context(SessionOptions::default())?;
 /// for statement in statements("SELECT 1; SELECT 2", &context, QueryLimits::default())? {
-///     let plan = context.state().statement_to_plan(statement?).await?;
+///     let plan = plan_statement(statement?, &context.state()).await?;
 ///     context.execute_logical_plan(plan).await?.show().await?;
 /// }
 /// let sampled = statements("SELECT * FROM t TABLESAMPLE (10)", &context, QueryLimits::default())?.next();
@@ -146,6 +148,7 @@ impl Statements {
             self.check_depth(&mut statement)?;
             self.check_clauses(&mut statement)?;
             expand_home(&mut statement);
+            let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut LateralKeyword);
             Ok(Some(statement))
         })
     }

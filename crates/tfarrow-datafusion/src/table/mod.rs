@@ -245,6 +245,11 @@ impl TfRecordTable {
         self
     }
 
+    /// The columns of folders such as `split=train`.
+    pub(crate) fn folder_columns(&self) -> &[FieldRef] {
+        self.partitions.folders()
+    }
+
     /// The provenance of the schema.
     pub fn provenance(&self) -> &Arc<SchemaProvenance> {
         &self.provenance

@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use arrow_array::RecordBatch;
 use datafusion::{arrow::util::pretty::pretty_format_batches, error::Result, prelude::SessionContext};
 use tfarrow_codec::frame;
 use tfarrow_datafusion::{Notice, SessionOptions, session_context};
@@ -36,8 +37,12 @@ pub(crate) fn session_with_notices() -> (SessionContext, Arc<Mutex<Vec<Notice>>>
 
 /// The rows of a result, as tables show them, without the frame.
 pub(crate) async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> {
-    let batches = context.sql(query).await?.collect().await?;
-    let table = pretty_format_batches(&batches)?.to_string();
+    table_rows(&context.sql(query).await?.collect().await?)
+}
+
+/// The rows of batches, as tables show them, without the frame.
+pub(crate) fn table_rows(batches: &[RecordBatch]) -> Result<Vec<String>> {
+    let table = pretty_format_batches(batches)?.to_string();
     let cells = |line: &str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" | ");
     Ok(table.lines().filter(|line| line.starts_with('|')).skip(1).map(cells).collect())
 }

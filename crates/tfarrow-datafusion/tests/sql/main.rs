@@ -4,6 +4,7 @@
 mod cancellation;
 mod clauses;
 mod common;
+mod definitions;
 mod errors;
 mod filters;
 mod formats;
@@ -18,4 +19,5 @@ mod skip;
 mod sources;
 mod tables;
 mod unknown;
+mod unnest;
 mod writes;

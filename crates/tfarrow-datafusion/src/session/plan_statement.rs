@@ -1,0 +1,35 @@
+//! Planning of one statement.
+
+use datafusion::{error::Result, execution::SessionState, logical_expr::LogicalPlan, sql::parser::Statement};
+
+use crate::{
+    catalog::table_definition::{show_create, shown_source},
+    statements::headings::with_headings,
+};
+
+/// Plans a statement of [`statements`](crate::statements). Computed columns get names without the paths of files, and
+/// `SHOW CREATE TABLE` accepts files.
+///
+/// ```
+/// use tfarrow_datafusion::{QueryLimits, SessionOptions, plan_statement, session_context, statements};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
+/// let context = session_context(SessionOptions::default())?;
+/// let query = format!("SELECT avg(price) FROM '{testdata}/shards/'");
+/// for statement in statements(&query, &context, QueryLimits::default())? {
+///     let plan = plan_statement(statement?, &context.state()).await?;
+///     assert_eq!(plan.schema().field(0).name(), "avg(price)");
+/// }
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// A name is unknown, a type does not fit, or a file cannot be read.
+pub async fn plan_statement(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
+    let plan = match shown_source(&statement) {
+        Some(source) => show_create(source, state).await?,
+        None => state.statement_to_plan(statement).await?,
+    };
+    with_headings(plan, state)
+}

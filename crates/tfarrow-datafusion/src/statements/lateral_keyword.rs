@@ -1,0 +1,34 @@
+//! `LATERAL UNNEST(t.list)`, which is `UNNEST(t.list)`.
+
+use std::{convert::Infallible, ops::ControlFlow};
+
+use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, TableFactor, VisitorMut};
+
+/// A visitor that replaces `LATERAL UNNEST(..)`, which is parsed as the call of a table function, by `UNNEST(..)`, which
+/// DataFusion knows.
+pub(crate) struct LateralKeyword;
+
+impl VisitorMut for LateralKeyword {
+    type Break = Infallible;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let TableFactor::Function { name, args, with_ordinality, alias, .. } = factor
+            && name.to_string().eq_ignore_ascii_case("unnest")
+        {
+            let list = |arg: &FunctionArg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                _ => None,
+            };
+            if let Some(array_exprs) = args.iter().map(list).collect() {
+                *factor = TableFactor::UNNEST {
+                    alias: alias.take(),
+                    array_exprs,
+                    with_offset: false,
+                    with_offset_alias: None,
+                    with_ordinality: *with_ordinality,
+                };
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
