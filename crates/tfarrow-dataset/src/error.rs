@@ -11,6 +11,7 @@ use tfarrow_codec::{Category, Limit, RecordType, Remedy};
 use crate::{
     Compression,
     file_names::STDIN,
+    store_error::without_variant,
     system::{is_machine, is_out_of_files},
 };
 
@@ -192,7 +193,7 @@ impl Error {
             Ok(target) if error.kind() == io::ErrorKind::NotFound => {
                 io::Error::new(error.kind(), format!("is a link to {}, which does not exist", shown(&target)))
             }
-            _ => error,
+            _ => without_variant(error),
         };
         Self::new(path, ErrorKind::Io(error))
     }

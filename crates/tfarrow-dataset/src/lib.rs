@@ -50,6 +50,7 @@ mod scan;
 mod sharding;
 mod source;
 mod store;
+mod store_error;
 mod system;
 mod threads;
 mod write;

@@ -5,7 +5,7 @@ use std::{fmt, ops::Range, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{
-    StreamExt, future,
+    StreamExt, TryStreamExt, future,
     stream::{self, BoxStream},
 };
 use object_store::{
@@ -13,7 +13,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, path::Path,
 };
 
-use crate::process::PerProcess;
+use crate::{process::PerProcess, store_error::plain};
 
 type Connect = dyn Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync;
 
@@ -71,43 +71,43 @@ impl fmt::Display for StoreClient {
 #[deny(clippy::missing_trait_methods)]
 impl ObjectStore for StoreClient {
     async fn put_opts(&self, path: &Path, bytes: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.client()?.put_opts(path, bytes, options).await
+        self.client()?.put_opts(path, bytes, options).await.map_err(plain)
     }
 
     async fn put_multipart_opts(&self, path: &Path, options: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        self.client()?.put_multipart_opts(path, options).await
+        self.client()?.put_multipart_opts(path, options).await.map_err(plain)
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
-        self.client()?.get_opts(path, options).await
+        self.client()?.get_opts(path, options).await.map_err(plain)
     }
 
     async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.client()?.get_ranges(path, ranges).await
+        self.client()?.get_ranges(path, ranges).await.map_err(plain)
     }
 
     fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.client().map_or_else(failed, |client| client.delete_stream(paths))
+        self.client().map_or_else(failed, |client| client.delete_stream(paths).map_err(plain).boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.client().map_or_else(failed, |client| client.list(prefix))
+        self.client().map_or_else(failed, |client| client.list(prefix).map_err(plain).boxed())
     }
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.client().map_or_else(failed, |client| client.list_with_offset(prefix, offset))
+        self.client().map_or_else(failed, |client| client.list_with_offset(prefix, offset).map_err(plain).boxed())
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.client()?.list_with_delimiter(prefix).await
+        self.client()?.list_with_delimiter(prefix).await.map_err(plain)
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.client()?.copy_opts(from, to, options).await
+        self.client()?.copy_opts(from, to, options).await.map_err(plain)
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.client()?.rename_opts(from, to, options).await
+        self.client()?.rename_opts(from, to, options).await.map_err(plain)
     }
 }
 

@@ -17,6 +17,7 @@ use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::{AHEAD, PART, location::parse_key, runtime::runtime, wait};
+use crate::store_error::without_variant;
 
 /// Number of bytes of an object's first request: often only the first records are needed.
 const FIRST_PART: u64 = 1 << 20;
@@ -206,7 +207,7 @@ impl Read for ObjectReader {
                 return Err(io::Error::new(io::ErrorKind::NotConnected, why));
             }
             match block_on(self.parts.recv()) {
-                Some(part) => self.part = part?,
+                Some(part) => self.part = part.map_err(|error| without_variant(error.into()))?,
                 None => return Ok(0),
             }
         }
