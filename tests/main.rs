@@ -16,6 +16,7 @@ mod escapes;
 mod exact;
 mod head;
 mod output;
+mod program;
 mod recipes;
 mod render;
 mod report;

@@ -53,8 +53,9 @@ fn lines_have_one_value_each() {
 fn markdown_and_html_are_escaped_and_complete() {
     let query = "SELECT * FROM (VALUES (1, 'a|b' || chr(10) || '<i>&' || chr(27), repeat('x', 300)), (2, NULL, '')) AS t(n, s, l)";
     let long = "x".repeat(300);
-    let markdown =
-        format!("| n | s | l |\n| --: | --- | --- |\n| 1 | a\\|b<br>\\<i\\>\\&\\\\u{{1b}} | {long} |\n| 2 |  |  |\n");
+    let markdown = format!(
+        "| n | s | l |\n| --: | --- | --- |\n| 1 | a\\|b<br>\\<i\\>\\&\\\\u{{1b}} | {long} |\n| 2 | *NULL* |  |\n"
+    );
     check("markdown", query, &markdown);
     let html = format!(
         "<table>\n<thead><tr><th>n</th><th>s</th><th>l</th></tr></thead>\n<tbody>\n\

@@ -281,12 +281,18 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 #[cfg(unix)]
 impl Terminal {
     fn open(state: &std::path::Path) -> Self {
+        Self::open_with(state, &[])
+    }
+
+    /// A prompt with these variables, without styles.
+    fn open_with(state: &std::path::Path, variables: &[(&str, &str)]) -> Self {
         use std::process::{Command, Stdio};
         let size = nix::pty::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         let nix::pty::OpenptyResult { master, slave } = nix::pty::openpty(Some(&size), None).unwrap();
         let terminal = || Stdio::from(slave.try_clone().unwrap());
         let mut program = command(&["sql"]);
-        program.env("XDG_STATE_HOME", state).env("TERM", "xterm");
+        program.env("XDG_STATE_HOME", state).env("TERM", "xterm").env("NO_COLOR", "1");
+        program.envs(variables.iter().copied());
         let child = program.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
         let (pid, (alive, watched)) = (child.id().to_string(), std::sync::mpsc::channel::<()>());
         std::thread::spawn(move || {
@@ -359,8 +365,8 @@ fn a_terminal_gets_a_prompt() {
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");
     for (typed, shown) in [
-        ("SELECT label, count(*)\r AS records FROM 'testdata/shards/' GROUP BY 1;\r", "| label | records |"),
-        ("", "4 rows, 0."),
+        ("SELECT label, count(*)\r", "-> "),
+        (" AS records FROM 'testdata/shards/' GROUP BY 1;\r", "4 rows, 0."),
         ("SELECT nosuch;\r", "no column nosuch"),
         ("\\d\r", "there are no tables"),
         ("CREATE EXTERNAL TABLE t STORED AS TFRECORD LOCATION 'testdata/scalar.tfrecord';\r", "done, 0."),
@@ -389,7 +395,7 @@ fn a_terminal_gets_a_prompt() {
         terminal.types(&typed.replace("OUT", state.path().to_str().unwrap()));
         terminal.shows(shown);
         // Text that is typed before the next prompt may be lost, as in any line editor.
-        if typed.is_empty() || !shown.starts_with("| label") {
+        if shown != "-> " {
             terminal.shows("tfarrow> ");
         }
     }
@@ -402,6 +408,89 @@ fn a_terminal_gets_a_prompt() {
     let mut terminal = Terminal::open(state.path());
     terminal.shows("tfarrow> ");
     terminal.types("\u{4}");
+    terminal.ends();
+}
+
+#[cfg(unix)]
+#[test]
+fn columns_are_completed_after_from() {
+    let state = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(state.path());
+    terminal.shows("tfarrow> ");
+    for (typed, shown) in [
+        ("SELECT count(*) AS n FROM 'testdata/shards/' WHERE pric\t > 40;\r", "|    83 |"),
+        // Files that were named before have columns before FROM.
+        ("SELECT max(\"image/h\t) AS h FROM 'testdata/shards/';\r", "|     8 |"),
+    ] {
+        terminal.types(typed);
+        terminal.shows(shown);
+        terminal.shows("tfarrow> ");
+    }
+    terminal.types("\\q\r");
+    terminal.ends();
+}
+
+/// A program of the test in the variable `name`.
+#[cfg(unix)]
+fn script(folder: &std::path::Path, text: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = folder.join("program");
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[cfg(unix)]
+#[test]
+fn the_editor_of_the_user_changes_a_statement() {
+    let state = tempfile::tempdir().unwrap();
+    let editor = script(state.path(), "sed -i 's/6/5/' \"$2\"; test \"$1\" = --wait");
+    let mut terminal = Terminal::open_with(state.path(), &[("EDITOR", &format!("{editor} --wait"))]);
+    terminal.shows("tfarrow> ");
+    terminal.types("SELECT 6 *\r");
+    terminal.shows("-> ");
+    terminal.types("\\e\r");
+    terminal.shows("5");
+    terminal.types(" 7 AS answer;\r");
+    terminal.shows("|     35 |");
+    terminal.shows("tfarrow> ");
+    // Without a statement that has begun, the last one is edited.
+    terminal.types("SELECT 6 + 1 AS sum;\r");
+    terminal.shows("|     7 |");
+    terminal.types("\\e\r");
+    terminal.shows("5");
+    terminal.types("\r");
+    terminal.shows("|     6 |");
+    terminal.types("\\q\r");
+    terminal.ends();
+    let mut terminal = Terminal::open_with(state.path(), &[("EDITOR", "/nosuch/editor")]);
+    terminal.shows("tfarrow> ");
+    terminal.types("\\e\r");
+    terminal.shows("set EDITOR to the command of an editor");
+    terminal.types("\\q\r");
+    terminal.ends();
+}
+
+/// The pager is used for long output only.
+#[cfg(unix)]
+#[test]
+fn a_pager_shows_long_output() {
+    let state = tempfile::tempdir().unwrap();
+    let pager = script(state.path(), "sed 's/^/paged /'; echo $LESS");
+    let mut terminal = Terminal::open_with(state.path(), &[("TFARROW_PAGER", &pager)]);
+    terminal.shows("tfarrow> ");
+    terminal.types("SELECT 6 * 7 AS answer;\r");
+    terminal.shows("\n|     42 |");
+    terminal.shows("tfarrow> ");
+    terminal.types("SELECT value FROM range(30);\r");
+    terminal.shows("paged |    29 |");
+    terminal.shows("FRX");
+    terminal.shows("30 rows, ");
+    terminal.types("\\pager\r");
+    terminal.shows("the pager is off");
+    terminal.types("SELECT value FROM range(30);\r");
+    terminal.shows("\n|    29 |");
+    terminal.types("\\q\r");
     terminal.ends();
 }
 

@@ -23,6 +23,9 @@ pub(crate) fn command(args: &[&str]) -> Command {
         .args(args)
         .current_dir(root())
         .env_remove("CLICOLOR_FORCE")
+        // No configuration of the user, and no pager.
+        .env("TFARROW_CONFIG", "")
+        .env("TFARROW_PAGER", "")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

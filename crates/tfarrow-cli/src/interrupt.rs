@@ -8,15 +8,22 @@ use std::{
 
 use tfarrow_dataset::remove_copies;
 
+use crate::output::is_paging;
+
+/// The exit status of a program that Ctrl-C interrupted.
+const CTRL_C: u8 = 130;
+
 /// The exit status of an interrupted program: 128 plus the number of the signal.
-static STATUS: AtomicU8 = AtomicU8::new(130);
+static STATUS: AtomicU8 = AtomicU8::new(CTRL_C);
 
 /// Calls `act` at the first signal, and ends the program at the second one.
 ///
 /// The signals are caught when this returns. Where they cannot be caught, they end the program as they do by default.
 pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
-    let Ok(mut signals) = platform::signals() else { return };
+    let Ok(signals) = platform::signals() else { return };
     thread::spawn(move || {
+        // Ctrl-C is a key of a pager.
+        let mut signals = signals.filter(|status| *status != CTRL_C || !is_paging());
         let Some(status) = signals.next() else { return };
         STATUS.store(status, Ordering::Relaxed);
         act();
@@ -25,12 +32,13 @@ pub(crate) fn on_interrupt(act: impl FnOnce() + Send + 'static) {
     });
 }
 
-/// Catches Ctrl-C from now on. Each item of the iterator is one; the iterator blocks until it comes.
+/// Catches Ctrl-C from now on. Each item of the iterator is one; the iterator blocks until it comes. Ctrl-C in a pager is
+/// none.
 ///
 /// # Errors
 /// The signal handler cannot be installed.
 pub(crate) fn ctrl_c() -> io::Result<impl Iterator<Item = ()> + Send> {
-    Ok(platform::ctrl_c()?.map(drop))
+    Ok(platform::ctrl_c()?.map(drop).filter(|()| !is_paging()))
 }
 
 /// The exit status of an interrupted program.

@@ -6,10 +6,11 @@
 //! `args` defines the command line, and `commands` has one file or folder for each subcommand. `output` is the only module
 //! that writes to standard output, except that `convert` passes standard output to the library for the destination `-`.
 //! `stderr` is the only module that writes messages to standard error. `error` makes texts and exit statuses
-//! of errors, and `page` makes the page of `report`. The other crates do the work.
+//! of errors, `defaults` reads the configuration of the user, and `page` makes the page of `report`. The other crates do the work.
 
 mod args;
 mod commands;
+mod defaults;
 mod error;
 mod interrupt;
 mod output;
@@ -17,15 +18,17 @@ mod page;
 mod progress;
 pub mod render;
 mod stderr;
+mod suggestion;
 mod text;
 
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Instant};
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::{
-    args::{Cli, Command},
+    args::{Cli, Command, Global},
+    defaults::Defaults,
     error::{SUCCESS, USAGE},
 };
 
@@ -35,7 +38,7 @@ use crate::{
 /// The process should end with this status, because the handlers of signals and of panics that this installs stay
 /// installed. A signal ends the process; a first signal only cancels `sql`, `convert` and `repair`.
 pub fn run_program(args: impl IntoIterator<Item = OsString>) -> u8 {
-    error::catch_panic(|| match Cli::try_parse_from(args) {
+    error::catch_panic(|| match parse(args)? {
         Ok(cli) => run(cli),
         // Help and version are errors in clap, which would ignore a failed write.
         Err(error) if !error.use_stderr() => {
@@ -50,12 +53,40 @@ pub fn run_program(args: impl IntoIterator<Item = OsString>) -> u8 {
     .unwrap_or_else(|error| stderr::report(&error))
 }
 
+/// Parses a command line, with the defaults of the user. The outer error is one of the defaults.
+fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Result<Cli, clap::Error>> {
+    let defaults = Defaults::read()?;
+    let mut command = defaults.apply(Cli::command())?;
+    let cli = command.try_get_matches_from_mut(args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = cli.map_err(|error| error.format(&mut command));
+    if let (Ok(Cli { global: Global { verbose: true, .. }, .. }), Some(file)) = (&cli, defaults.file()) {
+        stderr::print(&text::escape(&format!("defaults of options are in {}", file.display())));
+    }
+    Ok(cli)
+}
+
 fn run(cli: Cli) -> Result<u8> {
+    let Global { quiet, verbose, no_pager } = cli.global;
+    if quiet {
+        stderr::be_quiet();
+    }
+    if no_pager {
+        output::without_pager();
+    }
+    let start = Instant::now();
+    let status = run_command(cli.command);
+    if verbose {
+        stderr::print(&format!("{:.3} s", start.elapsed().as_secs_f64()));
+    }
+    status
+}
+
+fn run_command(command: Command) -> Result<u8> {
     // The other commands clean up first.
-    if !matches!(cli.command, Command::Sql(_) | Command::Convert(_) | Command::Repair(_)) {
+    if !matches!(command, Command::Sql(_) | Command::Convert(_) | Command::Repair(_)) {
         interrupt::on_interrupt(interrupt::end);
     }
-    match cli.command {
+    match command {
         Command::Sql(args) => commands::sql::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
@@ -67,5 +98,7 @@ fn run(cli: Cli) -> Result<u8> {
         Command::Verify(args) => commands::verify::run(&args),
         Command::Repair(args) => commands::repair::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man(args) => commands::man::run(&args),
     }
 }

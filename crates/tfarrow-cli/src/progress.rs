@@ -1,13 +1,14 @@
 //! A progress bar on standard error, where that is a terminal.
 
 use std::{
+    io::{self, IsTerminal},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::count;
+use crate::{output::count, stderr};
 
 /// A bar of bytes and records, which is hidden where standard error is not a terminal.
 #[derive(Debug)]
@@ -17,13 +18,19 @@ pub(crate) struct Bar {
 }
 
 const KNOWN: &str = "{wide_bar} {decimal_bytes}/{decimal_total_bytes} {msg}{decimal_bytes_per_sec} {eta} left";
-const UNKNOWN: &str = "{spinner} {decimal_bytes} {msg}{decimal_bytes_per_sec}";
+const UNKNOWN: &str = "{spinner} {decimal_bytes} {msg}{decimal_bytes_per_sec} {elapsed}";
+
+/// Whether bars are drawn: standard error is a terminal.
+pub(crate) fn is_shown() -> bool {
+    io::stderr().is_terminal() && !stderr::is_quiet()
+}
 
 impl Bar {
     /// A bar of `total` bytes; 0 where the total is unknown.
     pub(crate) fn new(total: u64) -> Self {
         let bar = ProgressBar::no_length();
-        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        let target = if is_shown() { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+        bar.set_draw_target(target);
         let this = Self { bar, records: AtomicU64::new(0) };
         if this.is_shown() {
             this.bar.set_style(style(UNKNOWN));

@@ -1,6 +1,9 @@
 //! Messages on standard error: errors, warnings, summaries, and notes of the prompt.
 
-use std::io::{self, Write as _};
+use std::{
+    io::{self, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use tfarrow_dataset::{DamageReport, MissingShards, SkippedFiles};
 
@@ -9,8 +12,28 @@ use crate::{
     text::escape,
 };
 
-/// Prints a message of one line after the program's name.
+/// Whether only errors are printed.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Prints only errors from now on: no warnings, summaries and progress.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether only errors are printed.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a warning or a summary, in one line after the program's name.
 pub(crate) fn print(message: &str) {
+    if !is_quiet() {
+        line(message);
+    }
+}
+
+/// Prints a line after the program's name.
+fn line(message: &str) {
     note(&format!("tfarrow: {message}"));
 }
 
@@ -28,7 +51,7 @@ pub(crate) fn wrong_usage(error: &clap::Error) {
 
 /// Prints an error with advice.
 pub(crate) fn error(error: &anyhow::Error) {
-    print(&(message(&**error) + &escape(&remedy(error))));
+    line(&(message(&**error) + &escape(&remedy(error))));
 }
 
 /// Prints the error that ends a command, and returns the exit status.

@@ -6,6 +6,7 @@ use clap::Args;
 use tfarrow_codec::RecordType;
 
 use super::{
+    format::FormatArgs,
     headings::{COLUMNS, COMPARISON, OUTPUT, RESOURCES},
     reading::{Auto, DETECTED, DamageArgs},
     values::{NameList, features, named_or_auto, names, size, tolerance},
@@ -60,9 +61,8 @@ pub(crate) struct Diff {
     /// Maximum number of differing records to list
     #[arg(short = 'n', long = "records", value_name = "N", default_value_t = 10, help_heading = OUTPUT)]
     pub(crate) records: usize,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = FaultFormat::Table, help_heading = OUTPUT)]
-    pub(crate) format: FaultFormat,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs<FaultFormat>,
     /// Type of the records
     #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto", help_heading = COLUMNS)]
     pub(crate) record_type: Auto<RecordType>,

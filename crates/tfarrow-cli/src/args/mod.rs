@@ -4,12 +4,15 @@
 mod convert;
 mod count;
 mod diff;
+mod format;
+mod global;
 mod head;
 mod headings;
 mod reading;
 mod repair;
 mod report;
 mod schema;
+mod shell;
 mod sql;
 mod stats;
 mod validate;
@@ -23,11 +26,13 @@ pub(crate) use self::{
     convert::Convert,
     count::Count,
     diff::Diff,
+    global::Global,
     head::Head,
-    reading::{Auto, Bounds, DamageArgs, Looking, Reading},
+    reading::Looking,
     repair::Repair,
     report::Report,
     schema::SchemaArgs,
+    shell::{Completions, Man},
     sql::{Format, Sql},
     stats::{Stats, StatsFormat},
     validate::{Expectations, Validate, ValidateFormat},
@@ -42,6 +47,8 @@ pub(crate) struct Cli {
     /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) global: Global,
 }
 
 const AFTER: &str = "\
@@ -53,6 +60,7 @@ Examples:
 
 Sources are files, folders (recursive), globs (* ? [..] {a,b} **), shard specs (train@10), objects and folders in \
 stores (s3://bucket/train/, gs://, az://, https://) and - for standard input.
+Options have defaults in a configuration file and in variables, such as TFARROW_ON_ERROR=skip: see docs/program.md.
 Exit status: 0 success; 1 failure; 2 wrong usage; 3 completed, with records skipped, faults or differences found.";
 
 /// The commands.
@@ -80,6 +88,10 @@ pub(crate) enum Command {
     Repair(Repair),
     /// Compare two data sets record by record
     Diff(Diff),
+    /// Print a script that completes command lines in a shell
+    Completions(Completions),
+    /// Print the manual page, or write those of all commands
+    Man(Man),
 }
 
 #[cfg(test)]

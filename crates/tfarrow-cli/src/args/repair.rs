@@ -5,6 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf};
 use clap::Args;
 
 use super::{
+    format::FormatArgs,
     headings::{DAMAGE, OUTPUT, RESOURCES},
     reading::Bounds,
     verify::FaultFormat,
@@ -34,9 +35,8 @@ pub(crate) struct Repair {
     /// Write lost data to this TFRecord file; it is created only if there is any
     #[arg(long, value_name = "FILE", help_heading = DAMAGE)]
     pub(crate) quarantine: Option<PathBuf>,
-    /// Output format of the list of lost data
-    #[arg(long, value_enum, default_value_t = FaultFormat::Table, help_heading = OUTPUT)]
-    pub(crate) format: FaultFormat,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs<FaultFormat>,
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = RESOURCES)]
     pub(crate) jobs: Option<NonZeroUsize>,

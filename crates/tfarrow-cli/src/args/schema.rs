@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::{
-    headings::OUTPUT,
+    format::{FormatArgs, OutputFormat},
     reading::{Looking, Reading},
 };
 
@@ -22,9 +22,8 @@ pub(crate) struct SchemaArgs {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = SchemaFormat::Table, help_heading = OUTPUT)]
-    pub(crate) format: SchemaFormat,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs<SchemaFormat>,
     #[command(flatten)]
     pub(crate) looking: Looking,
     #[command(flatten)]
@@ -50,6 +49,11 @@ pub enum SchemaFormat {
     FeaturesJson,
     /// A schema.pbtxt, as TensorFlow Data Validation infers it
     Pbtxt,
+}
+
+impl OutputFormat for SchemaFormat {
+    const TABLE: Self = Self::Table;
+    const JSON: Self = Self::Json;
 }
 
 impl SchemaFormat {

@@ -47,6 +47,9 @@ pub(crate) struct Sql {
     /// Output format [default: that of the extension of FILE, else table]
     #[arg(long, value_enum, help_heading = OUTPUT)]
     pub(crate) format: Option<Format>,
+    /// Print JSON, as --format json does
+    #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
+    pub(crate) json: bool,
     /// Write the results to a file (- for standard output), which gets its name when all are complete
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) output: Option<PathBuf>,

@@ -2,7 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{headings::OUTPUT, reading::Looking};
+use super::{
+    format::{FormatArgs, OutputFormat},
+    reading::Looking,
+};
 
 /// Arguments of `stats`.
 #[derive(Debug, Args)]
@@ -23,9 +26,8 @@ pub(crate) struct Stats {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = StatsFormat::Table, help_heading = OUTPUT)]
-    pub(crate) format: StatsFormat,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs<StatsFormat>,
     /// Compute statistics also for each slice: the records with one value of this feature
     #[arg(long, value_name = "FEATURE")]
     pub(crate) by: Option<String>,
@@ -42,4 +44,9 @@ pub(crate) enum StatsFormat {
     Json,
     /// For TensorFlow Data Validation and Facets
     Pb,
+}
+
+impl OutputFormat for StatsFormat {
+    const TABLE: Self = Self::Table;
+    const JSON: Self = Self::Json;
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::{
+    format::{FormatArgs, OutputFormat},
     headings::{COMPARISON, OUTPUT},
     reading::Looking,
     values::share,
@@ -49,9 +50,8 @@ pub(crate) struct Validate {
     /// Environment of the schema to validate in, such as SERVING
     #[arg(long, value_name = "NAME", help_heading = COMPARISON)]
     pub(crate) environment: Option<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = ValidateFormat::Table, help_heading = OUTPUT)]
-    pub(crate) format: ValidateFormat,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs<ValidateFormat>,
     /// Write a schema that accepts the data to this file, replacing it
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) update: Option<PathBuf>,
@@ -68,4 +68,9 @@ pub(crate) enum ValidateFormat {
     Json,
     /// For TensorFlow Data Validation: a tensorflow.metadata.v0.Anomalies, without positions
     Pbtxt,
+}
+
+impl OutputFormat for ValidateFormat {
+    const TABLE: Self = Self::Table;
+    const JSON: Self = Self::Json;
 }

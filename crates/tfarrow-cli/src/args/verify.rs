@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use tfarrow_codec::RecordType;
 
 use super::{
+    format::{FormatArgs, OutputFormat},
     headings::{DAMAGE, OUTPUT},
     reading::{Auto, Bounds, DETECTED},
     values::named_or_auto,
@@ -26,9 +27,8 @@ pub(crate) struct Verify {
     /// Files, folders, globs, URLs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = FaultFormat::Table, help_heading = OUTPUT)]
-    pub(crate) format: FaultFormat,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs<FaultFormat>,
     /// Maximum number of faults to list; further ones are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = OUTPUT)]
     pub(crate) max_faults: usize,
@@ -46,4 +46,9 @@ pub(crate) enum FaultFormat {
     Table,
     /// Everything, for programs
     Json,
+}
+
+impl OutputFormat for FaultFormat {
+    const TABLE: Self = Self::Table;
+    const JSON: Self = Self::Json;
 }

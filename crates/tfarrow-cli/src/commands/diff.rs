@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Diff) -> Result<u8> {
     };
     found.other_files.iter().for_each(|other| stderr::skipped_files(&other.skipped_files, &other.missing));
     let names = [&args.left, &args.right].map(String::as_str);
-    let text = match args.format {
+    let text = match args.format.get() {
         FaultFormat::Table => text(names, &found, Screen::stdout()),
         FaultFormat::Json => output::pretty(&json(&found))?,
     };

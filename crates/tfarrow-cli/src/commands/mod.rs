@@ -1,12 +1,14 @@
 //! The subcommands, one file or folder each, from the arguments to the exit status. `inspect` and `faults` are shared by
 //! several of them.
 
+pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod diff;
 pub(crate) mod faults;
 pub(crate) mod head;
 pub(crate) mod inspect;
+pub(crate) mod man;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod schema;

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Repair) -> Result<u8> {
         ..defaults
     };
     let is_pipe = args.dest == "-";
-    if is_pipe && args.format == FaultFormat::Json {
+    if is_pipe && args.format.get() == FaultFormat::Json {
         return Err(Usage("--format json needs standard output, which takes the records".to_owned()).into());
     }
     convert::run_with(&args.dest, &options, repair, &args.sources, |Run { report, .. }| {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Repair) -> Result<u8> {
         if is_pipe {
             found.print_to_stderr();
         } else {
-            unless_closed(found.print(args.format, summary))?;
+            unless_closed(found.print(args.format.get(), summary))?;
         }
         // The first fault has just been printed.
         if found.total() > 0 {

@@ -24,7 +24,7 @@ const NON_FINITE: &str = "NaN, inf";
 
 /// Prints the statistics.
 pub(crate) fn run(args: &Stats) -> Result<u8> {
-    if args.format == StatsFormat::Pb {
+    if args.format.get() == StatsFormat::Pb {
         output::refuse_terminal()?;
     }
     let (all, report) = match &args.by {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Stats) -> Result<u8> {
             (found.all, report)
         }
     };
-    match args.format {
+    match args.format.get() {
         StatsFormat::Table => output::line(&report.text(Screen::stdout()))?,
         StatsFormat::Json => output::line(&output::pretty(&report)?)?,
         StatsFormat::Pb => output::bytes(&report.to_proto().encode_to_vec())?,

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
         file.persist()?;
     }
     let report = ValidationReport { found: &compared.found, distances: &compared.distances };
-    match args.format {
+    match args.format.get() {
         ValidateFormat::Table => output::line(&report.text(Screen::stdout()))?,
         ValidateFormat::Json => output::line(&report.json()?)?,
         // The command line requires a schema or a baseline.

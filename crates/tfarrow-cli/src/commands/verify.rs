@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Verify) -> Result<u8> {
     }
     let files = faults::names(&verified.shards);
     let found = FaultReport { files: &files, damage: &verified.found.damage };
-    unless_closed(found.print(args.format, fields(&verified, &skipped_files, &missing)))?;
+    unless_closed(found.print(args.format.get(), fields(&verified, &skipped_files, &missing)))?;
     stderr::skipped_files(&skipped_files, &missing);
     if let Some(first) = verified.without_checksums.first() {
         let files = plural(verified.without_checksums.len() as u64, "file");

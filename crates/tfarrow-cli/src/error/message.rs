@@ -9,7 +9,7 @@ use datafusion::{
 };
 
 use super::{Hinted, InvalidOption};
-use crate::text::escape;
+use crate::{suggestion::similar, text::escape};
 
 /// The error and its causes as one line. Text that a cause repeats is left out.
 pub(crate) fn message(error: &(dyn Error + 'static)) -> String {
@@ -48,7 +48,7 @@ impl Part {
             Some(error) => Self::of_datafusion(error),
             None if matches!(cause.downcast_ref(), Some(ArrowError::ExternalError(_))) => Self::Wrapper,
             None if cause.is::<Hinted>() || cause.is::<InvalidOption>() => Self::Wrapper,
-            None => Self::Text(cause.to_string()),
+            None => Self::Text(without_store(cause.to_string())),
         }
     }
 
@@ -70,6 +70,14 @@ impl Part {
             | DataFusionError::Shared(_) => Self::Wrapper,
             error => Self::Root(root_text(error)),
         }
+    }
+}
+
+/// The text of an error of an object store, without the name that the library gives to it: `Generic S3 error: `.
+fn without_store(text: String) -> String {
+    match text.strip_prefix("Generic ").and_then(|rest| rest.split_once(" error: ")) {
+        Some((_, cause)) => cause.to_owned(),
+        None => text,
     }
 }
 
@@ -148,7 +156,8 @@ fn no_column(column: &Column, known: &[Column]) -> String {
         [name] => format!("; there is {name}"),
         names => format!("; there are {}", names.join(", ")),
     };
-    format!("no column {}{there_are}", column.quoted_flat_name())
+    let hint = similar(&column.name, known.iter().map(|column| column.name.as_str()));
+    format!("no column {}{hint}{there_are}", column.quoted_flat_name())
 }
 
 fn without_backtrace(text: &str) -> String {

@@ -19,7 +19,7 @@ const BYTES: usize = 16;
 /// Number of items shown of a list.
 const ITEMS: usize = 6;
 
-/// How a null is shown. A text of these letters is in quotes.
+/// How a null is shown.
 pub(super) const NULL: &str = "NULL";
 
 /// A cell as text; `None` for a null. In `full`, values are complete, with their line breaks.
@@ -31,6 +31,12 @@ pub(super) fn cell(array: &dyn Array, row: usize, full: bool) -> io::Result<Opti
     let mut out = String::new();
     write_value(&mut out, value, (array, row), full, false).map_err(io::Error::other)?;
     Ok(Some(out))
+}
+
+/// The cells of a row, for formats that show nulls by the letters of [`NULL`]: a text of these letters is in quotes.
+pub(super) fn quoted_cells(batch: &RecordBatch, row: usize, full: bool) -> io::Result<Vec<Option<String>>> {
+    let quoted = |cell: String| if cell == NULL { format!("\"{NULL}\"") } else { cell };
+    Ok(cells(batch, row, full)?.into_iter().map(|cell| cell.map(quoted)).collect())
 }
 
 /// The cells of a row.
@@ -100,7 +106,7 @@ fn write_text(out: &mut String, text: &str, full: bool, nested: bool) {
     let text = if full && !nested { escape_except(text, &['\n']) } else { escape(text) };
     // In a list, an empty text or one with a comma would be ambiguous.
     let is_ambiguous = || text.is_empty() || text.contains([',', '"', '[', ']', '{', '}']) || text.trim() != text;
-    if text == NULL || nested && is_ambiguous() {
+    if nested && (text == NULL || is_ambiguous()) {
         out.push('"');
         out.push_str(&text.replace('"', "\\\""));
         out.push('"');

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
-    cell::{NULL, cells},
+    cell::{NULL, quoted_cells},
     rows::Rows,
     screen::{FAINT, Screen},
     sink::Out,
@@ -34,7 +34,7 @@ impl Lines {
 impl Rows for Lines {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         for row in 0..batch.num_rows() {
-            for (name, cell) in self.names.iter().zip(cells(batch, row, false)?) {
+            for (name, cell) in self.names.iter().zip(quoted_cells(batch, row, false)?) {
                 let value = cell.unwrap_or_else(|| self.screen.coloured(FAINT, NULL));
                 writeln!(self.out, "{name} = {value}")?;
             }

@@ -36,10 +36,14 @@ impl Rows for Markdown {
     }
 }
 
-/// Writes a row. A null is an empty cell.
+/// Writes a row. A null is in italics, and an empty text is an empty cell.
 fn line(out: &mut Out, cells: impl Iterator<Item = Option<String>>) -> io::Result<()> {
     for cell in cells {
-        write!(out, "| {} ", escaped(&cell.unwrap_or_default()))?;
+        match cell {
+            Some(cell) => write!(out, "| {} ", escaped(&cell))?,
+            // An empty cell is an empty text.
+            None => out.write_all(b"| *NULL* ")?,
+        }
     }
     writeln!(out, "|")
 }

@@ -12,6 +12,7 @@ mod sink;
 
 mod lines;
 mod markdown;
+mod pager;
 mod rows;
 mod screen;
 mod stdout;
@@ -26,6 +27,7 @@ use unicode_width::UnicodeWidthStr;
 
 pub(crate) use humanize::{blob, count, frequent, image_sizes, percent, plural, range, short, size};
 pub(crate) use json::{Cell, Style, pretty, write_to};
+pub(crate) use pager::{is_paging, without_pager};
 pub(crate) use rows::Rows;
 pub(crate) use screen::{BAD, GOOD, Screen, TITLE};
 pub(crate) use sink::{Out, Sink};
@@ -40,11 +42,14 @@ pub(crate) struct View {
     pub(crate) full: bool,
     /// Maximum number of rows of a table on a terminal; 0 for all.
     pub(crate) max_rows: usize,
+    /// The number of characters that a table on a terminal fits; `None` for the width of the terminal.
+    pub(crate) width: Option<usize>,
 }
 
 /// A writer of rows of this schema to a destination.
 pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View, to: &Sink) -> io::Result<Box<dyn Rows>> {
-    let (out, screen) = (to.writer(), to.screen());
+    let out = to.writer();
+    let screen = to.screen().with_width(view.width);
     let quoting = |delimiter| csv::Quoting { delimiter, escape: to.is_terminal() };
     let most = screen.width.and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
     Ok(match format {

@@ -6,6 +6,11 @@ use arrow_array::RecordBatch;
 
 /// A writer of a result, batch by batch.
 pub(crate) trait Rows: Send {
+    /// Whether rows are held until [`finish`](Self::finish), so that none of them is printed before.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
     /// Writes the rows of one batch.
     ///
     /// # Errors

@@ -38,6 +38,11 @@ impl Screen {
         Self { width, has_styles: false }
     }
 
+    /// A screen that is narrower or wider, if it has a width.
+    pub(super) fn with_width(self, width: Option<usize>) -> Self {
+        Self { width: self.width.map(|own| width.unwrap_or(own)), ..self }
+    }
+
     /// Text in a style, where the screen has styles.
     pub(crate) fn coloured(self, colour: Colour, text: &str) -> String {
         if self.has_styles { format!("{colour}{text}{colour:#}") } else { text.to_owned() }

@@ -8,7 +8,7 @@ use std::{
 
 use tfarrow_dataset::OutputFile;
 
-use super::screen::Screen;
+use super::{pager::Pager, screen::Screen};
 
 /// Bytes that are written at a time.
 const BUFFER: usize = 64 << 10;
@@ -21,6 +21,8 @@ pub(crate) type Out = BufWriter<Sink>;
 pub(crate) enum Sink {
     #[default]
     Stdout,
+    /// Standard output, or a pager where the text is longer than the screen.
+    Pager(Arc<Mutex<Pager>>),
     /// A file; `None` after it was persisted.
     File(Arc<Mutex<Option<OutputFile>>>),
 }
@@ -37,6 +39,14 @@ impl Sink {
         Ok(Self::File(Arc::new(Mutex::new(Some(OutputFile::create(path, overwrite)?)))))
     }
 
+    /// Where one result is written to: a pager, if this is standard output and a terminal.
+    pub(crate) fn paged(&self) -> Self {
+        match self {
+            Self::Stdout => Pager::of_terminal().map_or(Self::Stdout, |pager| Self::Pager(Arc::new(Mutex::new(pager)))),
+            other => other.clone(),
+        }
+    }
+
     /// A writer to it.
     pub(crate) fn writer(&self) -> Out {
         BufWriter::with_capacity(BUFFER, self.clone())
@@ -45,14 +55,29 @@ impl Sink {
     /// The screen that tables fit.
     pub(crate) fn screen(&self) -> Screen {
         match self {
-            Self::Stdout => Screen::stdout(),
+            Self::Stdout | Self::Pager(_) => Screen::stdout(),
             Self::File(_) => Screen::plain(None),
         }
     }
 
     /// Whether it is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
-        matches!(self, Self::Stdout) && io::stdout().is_terminal()
+        match self {
+            Self::Stdout => io::stdout().is_terminal(),
+            Self::Pager(_) => true,
+            Self::File(_) => false,
+        }
+    }
+
+    /// Waits until the user closes the pager, if this is one.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn show(&self) -> io::Result<()> {
+        match self {
+            Self::Pager(pager) => locked(pager).finish(),
+            Self::Stdout | Self::File(_) => Ok(()),
+        }
     }
 
     /// Gives the file its name. Standard output stays as it is.
@@ -61,20 +86,21 @@ impl Sink {
     /// The file cannot be written, or exists by now.
     pub(crate) fn persist(&self) -> tfarrow_dataset::Result<()> {
         match self {
-            Self::Stdout => Ok(()),
+            Self::Stdout | Self::Pager(_) => Ok(()),
             Self::File(file) => locked(file).take().map_or(Ok(()), OutputFile::persist),
         }
     }
 }
 
-fn locked(file: &Mutex<Option<OutputFile>>) -> MutexGuard<'_, Option<OutputFile>> {
-    file.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let file = match self {
             Self::Stdout => return io::stdout().write(bytes),
+            Self::Pager(pager) => return locked(pager).write(bytes),
             Self::File(file) => file,
         };
         let mut file = locked(file);
@@ -85,8 +111,8 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout => io::stdout().flush(),
-            // The file is written to the disk when it gets its name.
-            Self::File(_) => Ok(()),
+            // The file is written to the disk when it gets its name, and the pager is full when it ends.
+            Self::Pager(_) | Self::File(_) => Ok(()),
         }
     }
 }

@@ -13,11 +13,13 @@ pub(crate) fn stdout() -> Out {
     Sink::Stdout.writer()
 }
 
-/// Prints a text and a line feed.
+/// Prints a text and a line feed; on a terminal with a pager, if the text is longer than the screen.
 pub(crate) fn line(text: &str) -> io::Result<()> {
-    let mut out = stdout();
+    let sink = Sink::Stdout.paged();
+    let mut out = sink.writer();
     writeln!(out, "{text}")?;
-    out.flush()
+    out.flush()?;
+    sink.show()
 }
 
 /// Returns an error if standard output is a terminal, which a binary format must not be written to.

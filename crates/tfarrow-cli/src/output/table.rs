@@ -14,7 +14,7 @@ use tfarrow_convert::schema_json::type_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{
-    cell::{NULL, cells},
+    cell::{NULL, quoted_cells},
     humanize::{count, plural},
     rows::Rows,
     screen::{FAINT, Screen},
@@ -181,7 +181,7 @@ impl<W: Write> Table<W> {
             let begin = skip.min(batch.num_rows());
             skip -= begin;
             for row in begin..batch.num_rows() {
-                let cells = cells(&batch, row, self.full)?;
+                let cells = quoted_cells(&batch, row, self.full)?;
                 self.row(cells)?;
             }
         }
@@ -202,12 +202,17 @@ impl<W: Write> Table<W> {
 }
 
 impl<W: Write + Send> Rows for Table<W> {
+    /// A table with a maximum of rows holds them until the widths of all shown rows are known.
+    fn is_waiting(&self) -> bool {
+        self.most.is_some()
+    }
+
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         // Of an odd maximum, one row more is shown at the front.
         let first = self.most.map_or(usize::MAX, |most| most - most / 2);
         let direct = batch.num_rows().min(first.saturating_sub(self.rows));
         for row in 0..direct {
-            let cells = cells(batch, row, self.full)?;
+            let cells = quoted_cells(batch, row, self.full)?;
             self.row(cells)?;
         }
         if let Some(most) = self.most {

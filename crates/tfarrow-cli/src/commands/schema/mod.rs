@@ -27,7 +27,7 @@ use crate::{
 
 /// Prints the schema in the format of the command line.
 pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
-    if args.format == SchemaFormat::Pbtxt { pbtxt(args) } else { columns(args) }
+    if args.format.get() == SchemaFormat::Pbtxt { pbtxt(args) } else { columns(args) }
 }
 
 /// Prints the columns of a data set, and reports features that have none.
@@ -38,8 +38,8 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
     let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
     let found = InferredSchema::new(shards, inferred, layout, record_type)?;
-    output::line(&text(&found, args.format, &args.sources, Screen::stdout())?)?;
-    omissions(&found, args.format).iter().for_each(|why| stderr::print(why));
+    output::line(&text(&found, args.format.get(), &args.sources, Screen::stdout())?)?;
+    omissions(&found, args.format.get()).iter().for_each(|why| stderr::print(why));
     let (warnings, is_incomplete) = warnings(&found, stderr::skipped_text);
     warnings.iter().for_each(|warning| stderr::print(warning));
     Ok(if is_incomplete { FOUND } else { SUCCESS })

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use datafusion::{error::DataFusionError, logical_expr::LogicalPlan, prelude::SessionContext, sql::parser::Statement};
+use datafusion::{
+    error::DataFusionError, logical_expr::LogicalPlan, physical_plan::execute_stream, prelude::SessionContext,
+    sql::parser::Statement,
+};
 use futures::StreamExt;
-use tfarrow_datafusion::{check_names, explain_missing_column, with_headings};
+use tfarrow_datafusion::{check_names, explain_missing_column, plan_statement};
 
-use super::skip_report::SkipReport;
+use super::{query_progress::QueryProgress, skip_report::SkipReport};
 use crate::{
     args::Format,
     error::{Hinted, Usage},
@@ -19,8 +22,9 @@ use crate::{
 pub(super) struct Answers {
     context: SessionContext,
     pub(super) format: Format,
-    /// Maximum number of rows of a table on a terminal; 0 for all.
-    pub(super) max_rows: usize,
+    pub(super) view: View,
+    /// Whether a pager shows results that are longer than the terminal.
+    pub(super) pages: bool,
     /// The destination of the results.
     pub(super) sink: Sink,
     skip_report: Arc<SkipReport>,
@@ -34,10 +38,10 @@ impl Answers {
         context: SessionContext,
         format: Format,
         sink: Sink,
-        max_rows: usize,
+        view: View,
         skip_report: Arc<SkipReport>,
     ) -> Self {
-        Self { context, format, max_rows, sink, skip_report, results: 0 }
+        Self { context, format, view, pages: true, sink, skip_report, results: 0 }
     }
 
     /// The session.
@@ -66,11 +70,13 @@ impl Answers {
             }
         };
         let state = self.context.state();
-        let plan = state.statement_to_plan(statement).await.map_err(explain)?;
-        let plan = with_headings(plan, &state).map_err(explain)?;
+        let plan = plan_statement(statement, &state).await.map_err(explain)?;
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
-        let mut batches = frame.execute_stream().await.map_err(explain)?;
+        let task = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(explain)?;
+        let mut progress = Some(QueryProgress::of(Arc::clone(&plan)));
+        let mut batches = execute_stream(plan, task).map_err(explain)?;
         let schema = batches.schema();
         if schema.fields().is_empty() {
             while let Some(batch) = batches.next().await {
@@ -85,15 +91,21 @@ impl Answers {
         if matches!(self.format, Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow) {
             check_names(&schema)?;
         }
-        let view = View { full: is_plan, max_rows: self.max_rows };
-        let mut rows = output::rows(self.format, &schema, view, &self.sink)?;
+        let view = View { full: is_plan, ..self.view };
+        let sink = if self.pages { self.sink.paged() } else { self.sink.clone() };
+        let mut rows = output::rows(self.format, &schema, view, &sink)?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
             let batch = batch.map_err(explain)?;
             count += batch.num_rows() as u64;
+            if !rows.is_waiting() {
+                progress = None;
+            }
             rows.write(&batch)?;
         }
+        drop(progress);
         rows.finish()?;
+        sink.show()?;
         self.results += 1;
         Ok(Some(count))
     }

@@ -1,6 +1,8 @@
-//! Helper of the line editor: completion of keywords, names of the session and quoted paths, and the end of a statement.
+//! Helper of the line editor: completion of keywords, columns, names of the session and quoted paths, and styles.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
+
+use anstyle::{AnsiColor, Style};
 
 use datafusion::{
     common::utils::quote_identifier,
@@ -14,12 +16,16 @@ use datafusion::{
 use rustyline::{
     Context, Helper, Result,
     completion::{Completer, FilenameCompleter, Pair},
-    highlight::Highlighter,
+    highlight::{CmdKind, Highlighter},
     hint::Hinter,
-    validate::{ValidationContext, ValidationResult, Validator},
+    validate::Validator,
 };
+use tokio::runtime::Handle;
 
+use super::{file_columns::FileColumns, highlight::highlighted};
 use crate::text;
+
+const PROMPT: Style = AnsiColor::Blue.on_default();
 
 /// The keywords of the parser that consist of letters. The others are names of functions, or options of other dialects.
 fn keywords() -> impl Iterator<Item = &'static str> {
@@ -40,16 +46,21 @@ pub(super) fn table_names(context: &SessionContext) -> Vec<(String, String)> {
     names
 }
 
-/// Completes words, and decides whether a statement is complete.
+/// Completes words and styles the input.
 pub(super) struct SqlHelper {
     paths: FilenameCompleter,
+    columns: FileColumns,
     /// Names of tables, functions and options.
     names: BTreeSet<String>,
+    /// The earlier lines of the statement.
+    pub(super) begun: String,
 }
 
 impl SqlHelper {
-    pub(super) fn new(context: &SessionContext) -> Self {
-        let mut helper = Self { paths: FilenameCompleter::new(), names: BTreeSet::new() };
+    pub(super) fn new(context: &SessionContext, runtime: &Handle) -> Self {
+        let columns = FileColumns::new(context.clone(), runtime.clone());
+        let (names, begun) = Default::default();
+        let mut helper = Self { paths: FilenameCompleter::new(), columns, names, begun };
         let state = context.state();
         let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
         helper.names.extend(functions.chain(state.window_functions().keys()).cloned());
@@ -66,18 +77,22 @@ impl SqlHelper {
         self.names.extend(printable.map(|(_, name)| quote_identifier(&name).into_owned()));
     }
 
-    fn words(&self, prefix: &str) -> Vec<Pair> {
+    /// The words that begin with `prefix`, in any case: columns of the tables that `statement` names, keywords, and names of
+    /// the session.
+    fn words(&self, prefix: &str, statement: &str) -> Vec<Pair> {
+        let prefix = prefix.trim_start_matches('"');
         let lower = prefix.to_ascii_lowercase();
-        let names = self
-            .names
-            .iter()
-            .map(String::as_str)
-            .filter(|name| name.trim_start_matches('"').to_ascii_lowercase().starts_with(&lower));
+        let begins = |name: &&str| name.trim_start_matches('"').to_ascii_lowercase().starts_with(&lower);
+        let columns = self.columns.of_statement(statement);
+        let columns = columns.iter().filter(|name| is_printable(name)).map(|name| quote_identifier(name));
+        let columns: Vec<_> = columns.filter(|name| begins(&name.as_ref())).map(Cow::into_owned).collect();
+        let names = self.names.iter().map(String::as_str).filter(begins);
         let is_upper = prefix.chars().any(|c| c.is_ascii_uppercase());
         let keywords = keywords().filter(|word| word.to_ascii_lowercase().starts_with(&lower));
         let keywords = keywords.map(|word| if is_upper { word.to_owned() } else { word.to_ascii_lowercase() });
-        let all = keywords.chain(names.map(str::to_owned));
-        all.map(|word| Pair { display: word.clone(), replacement: word }).collect()
+        let is_column = |word: &String| columns.contains(word);
+        let others: Vec<_> = keywords.chain(names.map(str::to_owned)).filter(|word| !is_column(word)).collect();
+        columns.into_iter().chain(others).map(|word| Pair { display: word.clone(), replacement: word }).collect()
     }
 }
 
@@ -86,17 +101,16 @@ impl Completer for SqlHelper {
 
     fn complete(&self, line: &str, position: usize, _context: &Context<'_>) -> Result<(usize, Vec<Pair>)> {
         let before = line.get(..position).unwrap_or(line);
-        if let Some(quote) = open_quote(before) {
+        if let Some(quote) = open_quote(before, '\'') {
             let path = before.get(quote + 1..).unwrap_or_default();
             let (start, mut found) = self.paths.complete_path(path, path.len())?;
             found.retain(|pair| is_printable(&pair.display) && is_printable(&pair.replacement));
             return Ok((quote + 1 + start, found));
         }
-        let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-        let start =
-            before.char_indices().rev().take_while(|(_, c)| is_word_char(*c)).last().map_or(position, |(at, _)| at);
+        let start = open_quote(before, '"').unwrap_or_else(|| word_start(before));
         let prefix = before.get(start..).unwrap_or_default();
-        Ok((start, if prefix.is_empty() { Vec::new() } else { self.words(prefix) }))
+        let statement = format!("{}{line}", self.begun);
+        Ok((start, if prefix.is_empty() { Vec::new() } else { self.words(prefix, &statement) }))
     }
 }
 
@@ -105,32 +119,35 @@ fn is_printable(name: &str) -> bool {
     text::escape(name) == name
 }
 
-/// The position of the quote that is still open.
-fn open_quote(text: &str) -> Option<usize> {
-    let mut open = None;
-    for (at, _) in text.char_indices().filter(|(_, c)| *c == '\'') {
-        open = if open.is_some() { None } else { Some(at) };
-    }
-    open
+/// The position at which the last word of a text begins.
+fn word_start(text: &str) -> usize {
+    let is_word_char = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    text.char_indices().rev().take_while(|(_, c)| is_word_char(*c)).last().map_or(text.len(), |(at, _)| at)
 }
 
-impl Validator for SqlHelper {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult> {
-        Ok(match is_complete(context.input()) {
-            true => ValidationResult::Valid(None),
-            false => ValidationResult::Incomplete,
-        })
+/// The position of the quote that is still open, if it is `quote`. Quotes in other quotes are text.
+fn open_quote(text: &str, quote: char) -> Option<usize> {
+    let mut open: Option<(usize, char)> = None;
+    for (at, c) in text.char_indices().filter(|(_, c)| matches!(c, '\'' | '"')) {
+        open = match open {
+            None => Some((at, c)),
+            Some((_, opened)) if opened == c => None,
+            other => other,
+        };
     }
+    open.filter(|(_, opened)| *opened == quote).map(|(at, _)| at)
 }
 
-/// Whether the input is complete: a command of the prompt, or a text whose last token is a semicolon.
-fn is_complete(text: &str) -> bool {
+/// Whether an input is complete: a command of the prompt, or a text whose last token is a semicolon.
+pub(super) fn is_complete(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || text.starts_with('\\') || matches!(text, "quit" | "exit" | "help") {
         return true;
     }
     // A text that cannot be tokenized has an open quote or an error, which the parser reports.
-    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else { return open_quote(text).is_none() };
+    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, text).tokenize() else {
+        return open_quote(text, '\'').is_none() && open_quote(text, '"').is_none();
+    };
     let last = tokens.iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
     matches!(last, None | Some(Token::SemiColon))
 }
@@ -139,7 +156,24 @@ impl Hinter for SqlHelper {
     type Hint = String;
 }
 
-impl Highlighter for SqlHelper {}
+impl Highlighter for SqlHelper {
+    fn highlight<'l>(&self, line: &'l str, _position: usize) -> Cow<'l, str> {
+        match line.starts_with('\\') {
+            true => Cow::Borrowed(line),
+            false => Cow::Owned(highlighted(line)),
+        }
+    }
+
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _is_default: bool) -> Cow<'b, str> {
+        Cow::Owned(format!("{PROMPT}{prompt}{PROMPT:#}"))
+    }
+
+    fn highlight_char(&self, _line: &str, _position: usize, kind: CmdKind) -> bool {
+        kind != CmdKind::MoveCursor
+    }
+}
+
+impl Validator for SqlHelper {}
 
 impl Helper for SqlHelper {}
 
@@ -157,24 +191,27 @@ mod tests {
         }
     }
 
-    #[test]
-    fn words_are_completed_in_their_case_and_paths_in_quotes() {
-        let helper = SqlHelper::new(&SessionContext::new());
-        let words = |begun: &str| helper.words(begun).into_iter().map(|pair| pair.replacement).collect::<Vec<_>>();
+    #[tokio::test]
+    async fn words_are_completed_in_their_case_and_paths_in_quotes() {
+        let helper = SqlHelper::new(&SessionContext::new(), &Handle::current());
+        let words = |begun: &str| helper.words(begun, "").into_iter().map(|pair| pair.replacement).collect::<Vec<_>>();
         assert_eq!(words("SEL"), ["SELECT"]);
         assert!(words("arra").contains(&"array_length".to_owned()));
         assert_eq!(words("tfrec"), ["tfrecord"]);
-        assert_eq!(open_quote("FROM 'a/b"), Some(5));
-        assert_eq!(open_quote("FROM 'a/b' WHERE x = 'y"), Some(21));
-        assert_eq!(open_quote("FROM 'a/b' "), None);
+        assert_eq!(open_quote("FROM 'a/b", '\''), Some(5));
+        assert_eq!(open_quote("FROM 'a/b' WHERE x = 'y", '\''), Some(21));
+        assert_eq!(open_quote("FROM 'a/b' ", '\''), None);
+        assert_eq!(open_quote("\"it's", '"'), Some(0));
+        assert_eq!(open_quote("\"it's", '\''), None);
     }
+
     #[tokio::test]
     async fn names_with_capitals_are_completed() {
         let context = SessionContext::new();
         context.sql("CREATE VIEW \"Photos\" AS SELECT 1").await.unwrap();
-        let helper = SqlHelper::new(&context);
+        let helper = SqlHelper::new(&context, &Handle::current());
         for begun in ["pho", "Pho", "PHO"] {
-            assert!(helper.words(begun).iter().any(|pair| pair.replacement == "\"Photos\""), "{begun}");
+            assert!(helper.words(begun, "").iter().any(|pair| pair.replacement == "\"Photos\""), "{begun}");
         }
     }
 
@@ -186,8 +223,8 @@ mod tests {
         }
         let context = SessionContext::new();
         context.sql("CREATE VIEW \"p\u{1b}[31m\" AS SELECT 1").await.unwrap();
-        let helper = SqlHelper::new(&context);
-        assert!(helper.words("p").iter().all(|pair| is_printable(&pair.replacement)));
+        let helper = SqlHelper::new(&context, &Handle::current());
+        assert!(helper.words("p", "").iter().all(|pair| is_printable(&pair.replacement)));
         let line = format!("FROM '{}/p", folder.path().display());
         let history = rustyline::history::MemHistory::new();
         let (_, found) = helper.complete(&line, line.len(), &Context::new(&history)).unwrap();

@@ -1,10 +1,14 @@
 //! `tfarrow sql`: SQL over files in place, from the command line, from files, from a pipe, or from a prompt.
 
 mod answer;
-
 mod complete;
+mod external_editor;
+mod file_columns;
+mod highlight;
+mod line_editor;
 mod prompt;
 mod prompt_command;
+mod query_progress;
 mod skip_report;
 mod statements;
 
@@ -25,7 +29,7 @@ use crate::{
     args::{Format, Sql},
     error::{self, FOUND, InvalidOption, SUCCESS, Usage},
     interrupt::{self, end, on_interrupt},
-    output::{self, Sink},
+    output::{self, Sink, View},
     stderr,
 };
 
@@ -39,7 +43,8 @@ const STACK: usize = 16 << 20;
 /// Executes all statements in order; without any, starts the prompt.
 pub(crate) fn run(args: &Sql) -> Result<u8> {
     let by_extension = || args.output.as_deref().and_then(Format::of_extension);
-    let format = args.format.or_else(by_extension).unwrap_or(Format::Table);
+    let json = args.json.then_some(Format::Json);
+    let format = args.format.or(json).or_else(by_extension).unwrap_or(Format::Table);
     let file = args.output.as_deref().map(|path| Sink::of(path, args.overwrite));
     let sink = file.transpose()?.unwrap_or_default();
     if format.is_binary() && matches!(sink, Sink::Stdout) {
@@ -48,7 +53,8 @@ pub(crate) fn run(args: &Sql) -> Result<u8> {
     let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
     let context = session(args, Arc::clone(&skip_report), cancellation.clone())?;
-    let answers = Answers::new(context, format, sink, args.max_rows, Arc::clone(&skip_report));
+    let view = View { full: false, max_rows: args.max_rows, width: None };
+    let answers = Answers::new(context, format, sink, view, Arc::clone(&skip_report));
     let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {

@@ -1,14 +1,13 @@
-//! The prompt, with a line editor and a history of statements.
+//! The prompt: its commands, and the execution of its statements.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::mpsc,
     time::{Duration, Instant},
 };
 
 use anyhow::Result;
 use clap::ValueEnum;
-use rustyline::{CompletionType, Config, Editor, error::ReadlineError, history::FileHistory};
 use tfarrow_datafusion::Cancellation;
 use tokio::{
     runtime::Runtime,
@@ -17,12 +16,14 @@ use tokio::{
 
 use super::{
     answer::Answers,
-    complete::{SqlHelper, table_names},
+    complete::table_names,
+    line_editor::LineEditor,
     prompt_command::{HELP, PromptCommand},
     statements::{checked, read},
 };
 use crate::{
     args::Format,
+    error::is_closed_pipe,
     interrupt,
     output::{self, Sink},
     stderr,
@@ -31,10 +32,6 @@ use crate::{
 /// The statement of `\d`.
 const TABLES: &str = "SELECT table_name, table_type FROM information_schema.tables \
     WHERE table_schema <> 'information_schema' ORDER BY 1";
-
-const PROMPT: &str = "tfarrow> ";
-/// Number of statements in the history.
-const HISTORY_SIZE: usize = 10_000;
 
 /// Time that a cancelled query has to end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -46,49 +43,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) fn run(runtime: &Runtime, answers: Answers, cancellation: Cancellation) -> Result<()> {
     let context = answers.context().clone();
     let interrupts = watch_interrupts(cancellation)?;
-    let config = Config::builder().max_history_size(HISTORY_SIZE)?.completion_type(CompletionType::List).build();
-    let mut editor: Editor<SqlHelper, FileHistory> = Editor::with_config(config)?;
-    editor.set_helper(Some(SqlHelper::new(&context)));
-    let history = history();
-    if let Some(path) = &history {
-        // There is no file before the first use.
-        let _ = editor.load_history(path);
-    }
+    let mut editor = LineEditor::new(&context, runtime.handle())?;
     stderr::note(&format!(
         "tfarrow {}: SQL over TFRecord, Parquet and Arrow files. \\? for help.",
         env!("CARGO_PKG_VERSION")
     ));
     let mut session = Session { runtime, answers, interrupts, timing: true };
-    loop {
-        match editor.readline(PROMPT) {
-            Ok(line) if line.trim().is_empty() => {}
-            Ok(line) => {
-                let _ = editor.add_history_entry(line.as_str());
-                if let Some(path) = &history {
-                    // The prompt works without a history.
-                    let _ = editor.append_history(path);
-                }
-                if session.execute(line.trim()) == Next::Quit {
-                    return session.finish();
-                }
-                if let Some(helper) = editor.helper_mut() {
-                    helper.learn(&context);
-                }
-            }
-            Err(ReadlineError::Interrupted) => {}
-            Err(ReadlineError::Eof) => return session.finish(),
-            Err(error) => return Err(error.into()),
+    while let Some(input) = editor.read()? {
+        if session.execute(input.trim()) == Next::Quit {
+            break;
         }
+        editor.learn(&context);
     }
-}
-
-/// The file of the history, in the state folder of the user.
-fn history() -> Option<PathBuf> {
-    let folder = dirs::state_dir().or_else(dirs::data_local_dir)?.join("tfarrow");
-    std::fs::create_dir_all(&folder).ok()?;
-    let path = folder.join("history");
-    // Opening a pipe of this name would block.
-    std::fs::metadata(&path).map_or(true, |metadata| metadata.is_file()).then_some(path)
+    session.finish()
 }
 
 /// Notifies the receiver of each Ctrl-C, and then cancels the running queries.
@@ -144,11 +111,22 @@ impl Session<'_> {
             },
             PromptCommand::Rows(number) => match number.parse() {
                 Ok(rows) => {
-                    self.answers.max_rows = rows;
+                    self.answers.view.max_rows = rows;
                     stderr::note(&self.shown_rows());
                 }
                 Err(_) => stderr::note(&format!("\\rows N: {}", self.shown_rows())),
             },
+            PromptCommand::Width(number) => match number.parse() {
+                Ok(width) => {
+                    self.answers.view.width = Some(width).filter(|width| *width > 0);
+                    stderr::note(&self.shown_width());
+                }
+                Err(_) => stderr::note(&format!("\\width N: {}", self.shown_width())),
+            },
+            PromptCommand::Pager => {
+                self.answers.pages = !self.answers.pages;
+                stderr::note(if self.answers.pages { "the pager is on" } else { "the pager is off" });
+            }
             PromptCommand::Output(path) => {
                 // The results so far are complete.
                 if let Err(error) = self.finish().and_then(|()| self.set_output(path)) {
@@ -164,6 +142,8 @@ impl Session<'_> {
                 Ok(text) => self.answer(&text),
                 Err(error) => stderr::error(&error),
             },
+            // The line editor opens the editor of the user.
+            PromptCommand::Edit => {}
             PromptCommand::Unknown(word) => stderr::note(&format!("{word} is not a known command; \\? for help")),
             PromptCommand::Statements(text) => self.answer(text),
         }
@@ -194,9 +174,16 @@ impl Session<'_> {
     }
 
     fn shown_rows(&self) -> String {
-        match self.answers.max_rows {
+        match self.answers.view.max_rows {
             0 => "tables show all rows".to_owned(),
             rows => format!("tables show up to {}", output::plural(rows as u64, "row")),
+        }
+    }
+
+    fn shown_width(&self) -> String {
+        match self.answers.view.width {
+            None => "tables fit the terminal".to_owned(),
+            Some(width) => format!("tables fit {width} characters"),
         }
     }
 
@@ -242,6 +229,8 @@ impl Session<'_> {
                 }
                 Some(Ok(Ok(rows))) if self.timing => stderr::note(&timing(rows, start)),
                 Some(Ok(Ok(_))) => {}
+                // The user has closed the pager.
+                Some(Ok(Err(error))) if is_closed_pipe(&error) => return,
                 Some(Ok(Err(error))) => return stderr::error(&error),
                 Some(Err(panic)) => return stderr::print(&panic.to_string()),
             }

@@ -7,13 +7,16 @@ A statement ends with ; and may span several lines. Files are tables: SELECT * F
   \\d NAME        list the columns of a table, or of files: \\d 'shards/'
   \\i FILE        run the statements of a file
   \\o FILE        write the next results to a file; \\o completes it
+  \\e             edit the statement in $EDITOR, or the last one
   \\x             toggle one line a value, for rows of many columns
   \\format NAME   select the output format; \\format lists them
   \\rows N        show N rows of a table, half of them the last ones; 0 for all
+  \\width N       fit tables to N characters; 0 for the width of the terminal
+  \\pager         toggle the pager for results that are longer than the screen
   \\timing        toggle query timing
   \\?             show this help
   \\q             quit, as does Ctrl-D
-Ctrl-C cancels a query. Tab completes words, and paths in quotes.";
+Ctrl-C cancels a query. Tab completes words, paths in quotes, and columns after FROM.";
 
 /// An input of the prompt.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +33,12 @@ pub(super) enum PromptCommand<'a> {
     Format(&'a str),
     /// `\rows`, with a number or without.
     Rows(&'a str),
+    /// `\width`, with a number or without.
+    Width(&'a str),
+    /// `\pager`.
+    Pager,
+    /// `\e`.
+    Edit,
     /// `\d`.
     Tables,
     /// `\d` of a table.
@@ -66,6 +75,9 @@ impl<'a> PromptCommand<'a> {
             ("\\x", "") => Self::Lines,
             ("\\format", name) => Self::Format(name),
             ("\\rows", number) => Self::Rows(number),
+            ("\\width", number) => Self::Width(number),
+            ("\\pager", "") => Self::Pager,
+            ("\\e", "") => Self::Edit,
             ("\\d", "") => Self::Tables,
             ("\\d", name) => Self::Columns(name),
             ("\\i", file) if !file.is_empty() => Self::File(file.trim_matches('\'')),
@@ -85,6 +97,8 @@ mod tests {
             ("\\q", PromptCommand::Quit),
             ("exit;", PromptCommand::Quit),
             ("\\x ;", PromptCommand::Lines),
+            ("\\e", PromptCommand::Edit),
+            ("\\width 80", PromptCommand::Width("80")),
             ("\\d", PromptCommand::Tables),
             ("\\d  'a b/';", PromptCommand::Columns("'a b/'")),
             ("\\i 'a b.sql'", PromptCommand::File("a b.sql")),

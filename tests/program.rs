@@ -1,0 +1,146 @@
+//! Options of all commands, defaults of options, completion and manual pages.
+
+use std::fs;
+
+use crate::support::{command, path, tfarrow};
+
+/// Runs the program with a configuration file and variables. Returns the exit status, standard output and standard error.
+fn run(config: Option<&str>, variables: &[(&str, &str)], args: &[&str]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    let mut command = command(args);
+    if let Some(text) = config {
+        fs::write(&file, text).unwrap();
+        command.env("TFARROW_CONFIG", &file);
+    }
+    let done = command.envs(variables.iter().copied()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let place = file.display().to_string();
+    (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr).replace(&place, "FILE"))
+}
+
+const QUERY: [&str; 2] = ["sql", "SELECT 1 AS a"];
+
+#[test]
+fn defaults_come_from_a_file_and_from_variables() {
+    let csv = "a\n1\n";
+    let format = |config, variables: &[_]| run(config, variables, &QUERY).1;
+    assert_eq!(format(Some("format = 'csv'"), &[]), csv);
+    assert_eq!(format(Some("[sql]\nformat = 'csv'"), &[]), csv);
+    assert_eq!(format(None, &[("TFARROW_FORMAT", "csv")]), csv);
+    assert_eq!(format(None, &[("TFARROW_SQL_FORMAT", "csv")]), csv);
+    // A variable has precedence over the file, a command over all commands, and the command line over both.
+    assert_eq!(format(Some("format = 'json'"), &[("TFARROW_FORMAT", "csv")]), csv);
+    assert_eq!(format(Some("format = 'json'\n[sql]\nformat = 'csv'"), &[]), csv);
+    assert_eq!(format(Some("[sql]\nformat = 'csv'"), &[("TFARROW_FORMAT", "json")]), csv);
+    let (_, shown, _) = run(Some("format = 'json'"), &[], &["sql", "--format", "csv", QUERY[1]]);
+    assert_eq!(shown, csv);
+}
+
+#[test]
+fn a_default_for_all_commands_applies_where_it_is_valid() {
+    let count = ["count", "testdata/shards/"];
+    for config in ["format = 'csv'", "on-error = 'skip'", "jobs = 1", "lossy = true", "limit = ['columns=100']"] {
+        assert_eq!(run(Some(config), &[], &count), (0, "200\n".to_owned(), String::new()), "{config}");
+        let (status, shown, _) = run(Some(config), &[], &["stats", "testdata/scalar.tfrecord"]);
+        assert!(status == 0 && shown.contains("records"), "{config}: {shown}");
+    }
+    let (status, _, error) =
+        run(None, &[("TFARROW_LIMIT", "record-bytes=1,columns=7")], &["head", "testdata/scalar.tfrecord"]);
+    assert!(status == 1 && error.contains("record-bytes"), "{error}");
+    let (_, shown, _) = run(Some("[count]\nper-file = true"), &[], &count);
+    assert_eq!(shown.lines().count(), 4, "{shown}");
+}
+
+#[test]
+fn wrong_defaults_are_errors_with_their_place() {
+    for (config, variables, expected) in [
+        (
+            Some("[sql]\nformat = 'cvs'"),
+            [].as_slice(),
+            "FILE: [sql] format: cvs is not valid for --format, expected table",
+        ),
+        (Some("on_error = 'skip'"), &[], "FILE: on_error is not an option; did you mean on-error?"),
+        (Some("[squl]\nformat = 'csv'"), &[], "FILE: [squl] is not a command; did you mean sql?"),
+        (Some("[sql]\nformat = {}"), &[], "format: found {}, expected a text"),
+        (Some("format ="), &[], "FILE: "),
+        (None, &[("TFARROW_CONVERT_JOBS", "many")], "TFARROW_CONVERT_JOBS: many is not valid for --jobs"),
+        (None, &[("TFARROW_CONVERT_LOSSY", "yes")], "yes is not valid for --lossy, expected true, false"),
+        (None, &[("TFARROW_FORMAT", "cvs")], "TFARROW_FORMAT: cvs is not valid for --format"),
+        (None, &[("TFARROW_CONFIG", "/nosuch.toml")], "/nosuch.toml: No such file"),
+    ] {
+        let (status, shown, error) = run(config, variables, &QUERY);
+        assert_eq!((status, shown.as_str()), (2, ""), "{config:?} {variables:?}: {error}");
+        assert!(error.contains(expected), "{config:?} {variables:?}: {error}");
+    }
+}
+
+#[test]
+fn quiet_prints_errors_only_and_verbose_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.parquet").display().to_string();
+    let convert = ["convert", "testdata/scalar.tfrecord", &out, "--overwrite"];
+    assert!(tfarrow(&convert).stderr.contains("record"));
+    assert_eq!(tfarrow(&[&["-q"], &convert[..]].concat()).stderr, "");
+    assert_eq!(tfarrow(&[&convert[..], &["--quiet"]].concat()).stderr, "");
+    assert!(tfarrow(&["-q", "count", "nosuch"]).fails().contains("nosuch"));
+    let (_, _, error) = run(Some("jobs = 1"), &[], &["-v", "count", "testdata/shards/"]);
+    assert!(error.contains("defaults of options are in FILE") && error.contains(" s\n"), "{error}");
+    assert!(tfarrow(&["-q", "-v", "count", "testdata/shards/"]).ends(2).contains("cannot be used with"));
+}
+
+#[test]
+fn json_is_short_for_its_format() {
+    for args in [
+        vec!["sql", "SELECT 1 AS a"],
+        vec!["schema", "testdata/shards/"],
+        vec!["stats", "testdata/shards/"],
+        vec!["validate", "testdata/shards/", "--baseline", "testdata/shards/"],
+        vec!["verify", "testdata/shards/"],
+        vec!["diff", "testdata/shards/", "testdata/shards/"],
+    ] {
+        let with = |options: &[&str]| tfarrow(&[&args[..], options].concat()).stdout;
+        assert_eq!(with(&["--json"]), with(&["--format", "json"]), "{args:?}");
+        tfarrow(&[&args[..], &["--json", "--format", "json"]].concat()).ends(2);
+    }
+}
+
+#[test]
+fn shells_get_completions_and_manual_pages() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = tfarrow(&["completions", shell]).prints();
+        assert!(script.contains("partial-tail") && script.contains("row-group-rows"), "{shell}");
+    }
+    assert!(tfarrow(&["completions", "tcsh"]).ends(2).contains("bash"));
+    assert!(tfarrow(&["man"]).prints().contains(".SH SUBCOMMANDS"));
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man/man1");
+    assert_eq!(tfarrow(&["man", "-o", pages.to_str().unwrap()]).prints(), "");
+    let page = fs::read_to_string(pages.join("tfarrow-convert.1")).unwrap();
+    assert!(page.contains("row\\-group\\-rows"), "{page}");
+}
+
+#[test]
+fn help_is_grouped_by_subject() {
+    let help = tfarrow(&["convert", "--help"]).prints();
+    let headings: Vec<_> = help.lines().filter(|line| line.ends_with(':') && !line.starts_with(' ')).collect();
+    for heading in ["Columns:", "Output:", "Corrupt data:", "Resources:", "Global options:"] {
+        assert!(headings.contains(&heading), "{heading} is not in {headings:?}");
+    }
+    assert!(path("docs/program.md").exists());
+}
+
+#[test]
+fn misspelled_names_have_suggestions() {
+    for (query, expected) in [
+        ("SELECT pirce FROM 'testdata/shards/'", "no column pirce; did you mean price?"),
+        ("SELECT cuont(*) FROM 'testdata/shards/'", "Did you mean"),
+    ] {
+        let error = tfarrow(&["sql", query]).fails();
+        assert!(error.contains(expected), "{query}: {error}");
+    }
+    for (args, expected) in [(["sql", "--formt"], "'--format'"), (["sqll", "x"], "'sql'")] {
+        let error = tfarrow(&args).ends(2);
+        assert!(error.contains(expected), "{args:?}: {error}");
+    }
+}
