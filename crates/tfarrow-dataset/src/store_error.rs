@@ -23,7 +23,8 @@ pub(crate) fn without_variant(error: io::Error) -> io::Error {
         Ok(
             Error::Generic { source, .. }
             | Error::PermissionDenied { source, .. }
-            | Error::Unauthenticated { source, .. },
+            | Error::Unauthenticated { source, .. }
+            | Error::NotFound { source, .. },
         ) => io::Error::new(kind, source),
         Ok(other) => io::Error::new(kind, other),
         Err(error) => error,
@@ -71,6 +72,7 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
 /// The meaning of an error code of S3 or Azure, <https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>.
 fn of_code(code: &str, message: &str, region: Option<&str>) -> String {
     match code {
+        "NoSuchKey" | "BlobNotFound" => "there is no such object".to_owned(),
         "NoSuchBucket" => "the bucket does not exist".to_owned(),
         "ContainerNotFound" => "the container does not exist".to_owned(),
         "AccessDenied" | "AllAccessDisabled" | "AuthorizationFailure" => {

@@ -34,7 +34,7 @@ def test_sql():
 def test_version_and_help():
     assert program("--version") == (0, f"tfarrow {tfarrow.__version__}\n", "")
     status, out, err = program("--help")
-    assert status == 0 and "Usage: tfarrow <COMMAND>" in out and err == ""
+    assert status == 0 and "Usage: tfarrow [OPTIONS] <COMMAND>" in out and err == ""
 
 
 @pytest.mark.parametrize("arguments", [["nope"], ["count"], ["count", "--nope", "x"], ["schema", "x", "--layout", "nope"], []])
