@@ -5,12 +5,14 @@
 //! read_tfrecord('shards/') ─▶ table_function ─┤
 //! CREATE EXTERNAL TABLE ────▶ external_table ─┘
 //! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
+//! SUMMARIZE 'x' ───────────▶ summarize: the statistics of tfarrow-stats as rows
 //! SHOW CREATE TABLE 'x' ────▶ table_definition ─▶ url_table
 //! ```
 
 pub(crate) mod external_table;
 pub(crate) mod listing_table;
 pub(crate) mod registry;
+pub(crate) mod summarize;
 pub(crate) mod table_definition;
 pub(crate) mod table_function;
 pub(crate) mod text_files;

@@ -8,7 +8,11 @@ use std::{
 use arrow_schema::SchemaRef;
 use datafusion::{catalog::TableProvider, common::Column};
 
-use crate::{notice::OnNotice, schema::provenance::SchemaProvenance, table::TfRecordTable};
+use crate::{
+    notice::{Notice, OnNotice},
+    schema::provenance::SchemaProvenance,
+    table::TfRecordTable,
+};
 
 /// Maximum number of tables that are remembered.
 const MAX_TABLES: usize = 64;
@@ -37,6 +41,13 @@ impl TableRegistry {
     pub(crate) fn register(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
         self.remember(name, table.schema(), table.provenance());
         Arc::new(table.with_notices(self.on_notice.clone()))
+    }
+
+    /// Passes a notice to the callback of the session, if there is one.
+    pub(crate) fn notify(&self, notice: &Notice) {
+        if let Some(on_notice) = &self.on_notice {
+            on_notice(notice);
+        }
     }
 
     fn remember(&self, table: &str, schema: SchemaRef, provenance: &Arc<SchemaProvenance>) {

@@ -47,12 +47,12 @@ impl RelationPlanner for ReadTfRecord {
         let mut sources = Vec::new();
         for arg in &args.args {
             match arg {
-                FunctionArg::Unnamed(value) => sources.push(literal(value, context)?),
+                FunctionArg::Unnamed(value) => sources.push(literal(NAME, value, context)?),
                 FunctionArg::Named { name, arg: value, .. } => {
-                    options = options.with([(name.value.as_str(), literal(value, context)?.as_str())])?;
+                    options = options.with([(name.value.as_str(), literal(NAME, value, context)?.as_str())])?;
                 }
                 FunctionArg::ExprNamed { name, arg: value, .. } => {
-                    options = options.with([(name.to_string().as_str(), literal(value, context)?.as_str())])?;
+                    options = options.with([(name.to_string().as_str(), literal(NAME, value, context)?.as_str())])?;
                 }
             }
         }
@@ -66,11 +66,11 @@ impl RelationPlanner for ReadTfRecord {
     }
 }
 
-/// Evaluates an argument, which must be a constant, to text.
-fn literal(arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext) -> Result<String> {
-    let FunctionArgExpr::Expr(expr) = arg else { return plan_err!("{NAME}: found {arg}, expected a constant") };
+/// Evaluates an argument of the function `name`, which must be a constant, to text.
+pub(super) fn literal(name: &str, arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext) -> Result<String> {
+    let FunctionArgExpr::Expr(expr) = arg else { return plan_err!("{name}: found {arg}, expected a constant") };
     match context.sql_to_expr(SqlExpr::clone(expr), &DFSchema::empty())? {
         Expr::Literal(value, _) if !value.is_null() => Ok(value.to_string()),
-        _ => plan_err!("{NAME}: found {expr}, expected a constant"),
+        _ => plan_err!("{name}: found {expr}, expected a constant"),
     }
 }

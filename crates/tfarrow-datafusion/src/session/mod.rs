@@ -19,8 +19,8 @@ use datafusion::{
 
 use crate::{
     catalog::{
-        external_table::TfRecordTableFactory, registry::TableRegistry, table_function::ReadTfRecord,
-        url_table::UrlTables,
+        external_table::TfRecordTableFactory, registry::TableRegistry, summarize::SummarizeFunction,
+        table_function::ReadTfRecord, url_table::UrlTables,
     },
     functions,
     notice::OnNotice,
@@ -136,6 +136,7 @@ fn enable(context: &SessionContext, registry: Arc<TableRegistry>) -> Result<()> 
     for factory in TfRecordFormatFactory::all() {
         state.register_file_format(Arc::new(factory), true)?;
     }
+    state.register_relation_planner(Arc::new(SummarizeFunction(Arc::clone(&registry))))?;
     state.register_relation_planner(Arc::new(ReadTfRecord(registry)))
 }
 

@@ -6,10 +6,13 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, ObjectName, ObjectNamePart, TableFactor, Value, VisitorMut,
 };
 
+use super::summarize::SUMMARIZE;
+
 /// The name of the table function whose arguments without a name are sources, which are names of files.
 pub(crate) const READ_TFRECORD: &str = "read_tfrecord";
 
-/// A visitor that expands `~/` in the names of files of a statement: in FROM, and in the sources of `read_tfrecord`.
+/// A visitor that expands `~/` in the names of files of a statement: in FROM, and in the sources of
+/// `read_tfrecord` and `summarize`.
 pub(crate) struct HomeDir(String);
 
 impl HomeDir {
@@ -46,7 +49,7 @@ impl VisitorMut for HomeDir {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
         if let TableFactor::Table { name, args: Some(args), .. } = factor
-            && name.to_string().eq_ignore_ascii_case(READ_TFRECORD)
+            && [READ_TFRECORD, SUMMARIZE].iter().any(|known| name.to_string().eq_ignore_ascii_case(known))
         {
             for arg in &mut args.args {
                 if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(source))) = arg

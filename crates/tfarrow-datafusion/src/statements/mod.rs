@@ -9,6 +9,7 @@ pub(crate) mod headings;
 pub(crate) mod home_dir;
 mod lateral_keyword;
 mod nesting_depth;
+pub(crate) mod summarize;
 
 use std::{convert::Infallible, ops::ControlFlow, vec};
 
@@ -113,7 +114,7 @@ impl Iterator for Statements {
         while !self.tokens.as_slice().is_empty() {
             let tokens: Vec<_> = self.tokens.by_ref().take_while(|token| token.token != Token::SemiColon).collect();
             if tokens.iter().any(is_significant) {
-                return self.statement(tokens).transpose();
+                return summarize::expand(tokens).and_then(|tokens| self.statement(tokens)).transpose();
             }
         }
         None

@@ -17,6 +17,7 @@ mod plans;
 mod queries;
 mod skip;
 mod sources;
+mod summarize;
 mod tables;
 mod unknown;
 mod unnest;

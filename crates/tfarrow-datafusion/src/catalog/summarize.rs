@@ -1,0 +1,144 @@
+//! `SUMMARIZE 'shards/'`, which is `SELECT * FROM summarize('shards/')`: the statistics of each feature, as those of
+//! `tfarrow-stats`.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::{
+    catalog::MemTable,
+    common::plan_err,
+    datasource::provider_as_source,
+    error::Result,
+    logical_expr::{
+        LogicalPlanBuilder,
+        planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning},
+    },
+    sql::sqlparser::ast::{FunctionArg, TableFactor},
+};
+use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, resolve_filtered};
+use tfarrow_stats::{
+    ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, Statistics,
+};
+
+use crate::{
+    catalog::{registry::TableRegistry, table_function::literal},
+    error::external,
+    notice::Notice,
+    options::TfRecordOptions,
+    statements::{clauses::check_relation, summarize::SUMMARIZE},
+    table::files::spooled,
+};
+
+/// Plans calls of `summarize`, whose arguments are sources.
+#[derive(Debug)]
+pub(crate) struct SummarizeFunction(pub(crate) Arc<TableRegistry>);
+
+impl RelationPlanner for SummarizeFunction {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let TableFactor::Table { name, alias, args: Some(args), .. } = &relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        if !name.to_string().eq_ignore_ascii_case(SUMMARIZE) {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        }
+        check_relation(&relation)?;
+        let options = context.context_provider().options().extensions.get::<TfRecordOptions>().cloned();
+        let source = |arg: &FunctionArg| match arg {
+            FunctionArg::Unnamed(source) => literal(SUMMARIZE, source, context),
+            named => plan_err!("{SUMMARIZE}: found {named}, expected sources only; SET tfarrow.x sets options"),
+        };
+        let sources = args.args.iter().map(source).collect::<Result<Vec<_>>>()?;
+        if sources.is_empty() {
+            return plan_err!("{SUMMARIZE} needs a source: {SUMMARIZE}('shards/*.tfrecord')");
+        }
+        // The planner is synchronous, so that this blocks its thread while the data is read.
+        let rows = rows(&self.statistics(&sources, &options.unwrap_or_default())?)?;
+        let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+        let plan = LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build()?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+    }
+}
+
+impl SummarizeFunction {
+    /// Reads all records of the sources.
+    fn statistics(&self, sources: &[String], options: &TfRecordOptions) -> Result<DatasetStatistics> {
+        let shards = resolve_filtered(sources, FormatFilter::Any).map_err(external)?.shards;
+        let shards = spooled(shards).map_err(external)?;
+        let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
+        let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let options = InferOptions { jobs, verify, record_type, read, ..InferOptions::default() };
+        let progress = |_, _| std::ops::ControlFlow::Continue(());
+        let found = Statistics::collect(&shards, &options, &progress).map_err(external)?;
+        if !found.inferred.skipped.is_empty() {
+            self.0.notify(&Notice::Skipped(found.inferred.skipped.clone()));
+        }
+        Ok(found.summarize())
+    }
+}
+
+/// A row for each feature and kind.
+fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
+    let features = found.features.iter().flat_map(|feature| {
+        let kinds = feature.kinds.iter().map(Some);
+        // A feature without a kind has a row as well.
+        let none = feature.kinds.is_empty().then_some(None);
+        kinds.chain(none).map(move |kind| (feature, kind))
+    });
+    let rows = Rows(features.collect());
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("feature", rows.texts(|feature, _| Some(feature.name.clone()))),
+        ("kind", rows.texts(|_, kind| Some(kind?.kind.to_owned()))),
+        ("present", rows.counts(|feature, _| Some(feature.present))),
+        ("missing", rows.counts(|feature, _| Some(feature.absent()))),
+        ("values", rows.counts(|_, kind| Some(kind?.values))),
+        ("min_length", rows.counts(|_, kind| Some(kind?.lengths.min))),
+        ("max_length", rows.counts(|_, kind| Some(kind?.lengths.max))),
+        ("min", rows.floats(|numbers| numbers.min)),
+        ("median", rows.floats(|numbers| numbers.median)),
+        ("max", rows.floats(|numbers| numbers.max)),
+        ("mean", rows.floats(|numbers| numbers.mean)),
+        ("std_dev", rows.floats(|numbers| numbers.std_dev)),
+        ("zeros", rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.zeros))),
+        ("nan", rows.counts(|_, kind| Some(kind?.numbers.as_ref()?.nan))),
+        ("distinct", rows.of_strings(|strings| strings.distinct)),
+        ("is_distinct_exact", rows.exactness()),
+        ("min_bytes", rows.of_strings(|strings| strings.min_length)),
+        ("max_bytes", rows.of_strings(|strings| strings.max_length)),
+        ("most_frequent", rows.texts(|_, kind| Some(kind?.strings.as_ref()?.top.first()?.text()?.to_owned()))),
+    ];
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}
+
+/// The features, each with one of its kinds.
+struct Rows<'s>(Vec<(&'s FeatureStatistics, Option<&'s KindStatistics>)>);
+
+impl Rows<'_> {
+    fn texts(&self, of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<String>) -> ArrayRef {
+        Arc::new(self.0.iter().map(|(feature, kind)| of(feature, *kind)).collect::<StringArray>())
+    }
+
+    fn counts(&self, of: impl Fn(&FeatureStatistics, Option<&KindStatistics>) -> Option<u64>) -> ArrayRef {
+        let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        Arc::new(self.0.iter().map(|(feature, kind)| of(feature, *kind).map(count)).collect::<Int64Array>())
+    }
+
+    fn floats(&self, of: impl Fn(&NumberStatistics) -> f64) -> ArrayRef {
+        let number = |kind: &Option<&KindStatistics>| Some(of(kind.as_ref()?.numbers.as_ref()?));
+        Arc::new(self.0.iter().map(|(_, kind)| number(kind)).collect::<Float64Array>())
+    }
+
+    fn of_strings(&self, of: impl Fn(&ByteStringStatistics) -> u64) -> ArrayRef {
+        self.counts(|_, kind| Some(of(kind?.strings.as_ref()?)))
+    }
+
+    fn exactness(&self) -> ArrayRef {
+        let is_exact = |kind: &Option<&KindStatistics>| Some(kind.as_ref()?.strings.as_ref()?.is_distinct_exact);
+        Arc::new(self.0.iter().map(|(_, kind)| is_exact(kind)).collect::<BooleanArray>())
+    }
+}
