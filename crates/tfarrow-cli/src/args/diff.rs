@@ -8,8 +8,8 @@ use tfarrow_codec::RecordType;
 use super::{
     format::FormatArgs,
     headings::{COLUMNS, COMPARISON, OUTPUT, RESOURCES},
-    reading::{Auto, DETECTED, DamageArgs},
-    values::{NameList, features, named_or_auto, names, size, tolerance},
+    reading::{DETECTED, DamageArgs},
+    values::{Auto, NameList, features, named_or_auto, names, size, tolerance},
     verify::FaultFormat,
 };
 

@@ -5,8 +5,8 @@ use tfarrow_codec::RecordType;
 
 use super::{
     headings::{COLUMNS, OUTPUT},
-    reading::{Auto, Bounds, DETECTED},
-    values::named_or_auto,
+    reading::{Bounds, DETECTED},
+    values::{Auto, named_or_auto},
 };
 
 /// Arguments of `head`.

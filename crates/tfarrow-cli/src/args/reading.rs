@@ -8,11 +8,8 @@ use tfarrow_dataset::{PartialTail, ReadOptions, Sample};
 
 use super::{
     headings::{COLUMNS, DAMAGE, RESOURCES},
-    values::{limit, limits, named, named_or_auto},
+    values::{Auto, limit, limits, named, named_or_auto},
 };
-
-/// An option that may be left to the program.
-pub(crate) type Auto<T> = Option<T>;
 
 /// The help of `--record-type auto`.
 pub(super) const DETECTED: &str = "Detect the type from the records";

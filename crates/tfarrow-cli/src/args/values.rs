@@ -6,7 +6,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use tfarrow_codec::{Limit, Limits, NamedValue, UnknownName};
 use tfarrow_convert::OutputCompression;
 
-use super::reading::Auto;
+/// An option that may be left to the program.
+pub(crate) type Auto<T> = Option<T>;
 
 /// Parses an option whose values have names, and lists them in its help.
 pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedValueParser<Value = T> {

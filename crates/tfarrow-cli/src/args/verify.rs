@@ -6,8 +6,8 @@ use tfarrow_codec::RecordType;
 use super::{
     format::{FormatArgs, OutputFormat},
     headings::{DAMAGE, OUTPUT},
-    reading::{Auto, Bounds, DETECTED},
-    values::named_or_auto,
+    reading::{Bounds, DETECTED},
+    values::{Auto, named_or_auto},
 };
 
 /// Arguments of `verify`.
