@@ -8,8 +8,8 @@ use tfarrow_codec::RecordType;
 use super::{
     format::FormatArgs,
     headings::{COLUMNS, COMPARISON, OUTPUT, RESOURCES},
-    reading::{DETECTED, DamageArgs},
-    values::{Auto, NameList, features, named_or_auto, names, size, tolerance},
+    reading::DamageArgs,
+    values::{Auto, NameList, features, names, record_type, size, tolerance},
     verify::FaultFormat,
 };
 
@@ -64,7 +64,7 @@ pub(crate) struct Diff {
     #[command(flatten)]
     pub(crate) format: FormatArgs<FaultFormat>,
     /// Type of the records
-    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto", help_heading = COLUMNS)]
+    #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = COLUMNS)]
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,

@@ -5,8 +5,8 @@ use tfarrow_codec::RecordType;
 
 use super::{
     headings::{COLUMNS, OUTPUT},
-    reading::{Bounds, DETECTED},
-    values::{Auto, named_or_auto},
+    reading::Bounds,
+    values::{Auto, record_type},
 };
 
 /// Arguments of `head`.
@@ -34,7 +34,7 @@ pub(crate) struct Head {
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) full: bool,
     /// Type of the records
-    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto", help_heading = COLUMNS)]
+    #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = COLUMNS)]
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) bounds: Bounds,

@@ -8,11 +8,8 @@ use tfarrow_dataset::{PartialTail, ReadOptions, Sample};
 
 use super::{
     headings::{COLUMNS, DAMAGE, RESOURCES},
-    values::{Auto, limit, limits, named, named_or_auto},
+    values::{Auto, limit, limits, named, record_type},
 };
-
-/// The help of `--record-type auto`.
-pub(super) const DETECTED: &str = "Detect the type from the records";
 
 /// How records are read as columns.
 #[derive(Clone, Debug, Args)]
@@ -21,7 +18,7 @@ pub(crate) struct Reading {
     #[arg(long, value_parser = named::<Layout>(), default_value_t, help_heading = COLUMNS)]
     pub(crate) layout: Layout,
     /// Type of the records
-    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto", help_heading = COLUMNS)]
+    #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = COLUMNS)]
     pub(crate) record_type: Auto<RecordType>,
 }
 

@@ -3,7 +3,7 @@
 use std::{iter, str::FromStr};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use tfarrow_codec::{Limit, Limits, NamedValue, UnknownName};
+use tfarrow_codec::{Limit, Limits, NamedValue, RecordType, UnknownName};
 use tfarrow_convert::OutputCompression;
 
 /// An option that may be left to the program.
@@ -14,16 +14,15 @@ pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedV
     PossibleValuesParser::new(T::ALL.iter().copied().map(possible)).try_map(|name| name.parse())
 }
 
-/// Parses an option whose values have names, or `auto`: none of them.
-pub(super) fn named_or_auto<T: NamedValue + FromStr<Err = UnknownName>>(
-    auto: &'static str,
-) -> impl TypedValueParser<Value = Auto<T>> {
-    let auto = PossibleValue::new("auto").help(auto);
-    let values = iter::once(auto).chain(T::ALL.iter().copied().map(possible));
-    PossibleValuesParser::new(values).try_map(|name| if name == "auto" { Ok(None) } else { name.parse().map(Some) })
+/// Parses a type of records, or `auto`. Messages are left out, because the program has no option for their descriptor.
+pub(super) fn record_type() -> impl TypedValueParser<Value = Auto<RecordType>> {
+    let auto = PossibleValue::new("auto").help("Detect the type from the records");
+    let types = RecordType::ALL.iter().copied().filter(|record_type| *record_type != RecordType::Message);
+    PossibleValuesParser::new(iter::once(auto).chain(types.map(possible)))
+        .try_map(|name| if name == "auto" { Ok(None) } else { name.parse().map(Some) })
 }
 
-pub(super) fn possible<T: NamedValue>(value: T) -> PossibleValue {
+fn possible<T: NamedValue>(value: T) -> PossibleValue {
     // Scripts may write a name as SQL does.
     let alias = value.name().contains('-').then(|| value.name().replace('-', "_"));
     PossibleValue::new(value.name()).aliases(alias).help(value.help())

@@ -6,8 +6,8 @@ use tfarrow_codec::RecordType;
 use super::{
     format::{FormatArgs, OutputFormat},
     headings::{DAMAGE, OUTPUT},
-    reading::{Bounds, DETECTED},
-    values::{Auto, named_or_auto},
+    reading::Bounds,
+    values::{Auto, record_type},
 };
 
 /// Arguments of `verify`.
@@ -33,7 +33,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = OUTPUT)]
     pub(crate) max_faults: usize,
     /// Type of the records; a record that is not a message of this type is a fault (an Example is also a SequenceExample)
-    #[arg(long, value_name = "TYPE", value_parser = named_or_auto::<RecordType>(DETECTED), default_value = "auto", help_heading = DAMAGE)]
+    #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = DAMAGE)]
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
