@@ -23,3 +23,8 @@ named_values!(RecordType {
     Message = "message": "A protobuf message of another type, by its descriptor",
     Raw = "raw": "Any bytes: one binary column, `record`",
 });
+
+impl RecordType {
+    /// The types of records that are read without a description of the records.
+    pub const SELF_DESCRIBED: [Self; 3] = [Self::Example, Self::SequenceExample, Self::Raw];
+}

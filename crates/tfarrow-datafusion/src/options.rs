@@ -248,9 +248,13 @@ const SETTINGS: [Setting; 15] = [
     },
     Setting {
         name: "record_type",
-        values: || format!("auto, {}", names::<RecordType>()),
+        // There is no option for the descriptor of a message.
+        values: || format!("auto, {}", RecordType::SELF_DESCRIBED.map(RecordType::name).join(", ")),
         description: "Type of the records; auto: inferred from the sample",
-        set: |options, value| put_or_auto(&mut options.record_type, value),
+        set: |options, value| {
+            put_or_auto(&mut options.record_type, value)?;
+            options.record_type.is_none_or(|it| RecordType::SELF_DESCRIBED.contains(&it)).then_some(())
+        },
         show: |options| or_auto(options.record_type),
     },
     Setting {

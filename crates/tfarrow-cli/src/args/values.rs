@@ -17,8 +17,7 @@ pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedV
 /// Parses a type of records, or `auto`. Messages are left out, because the program has no option for their descriptor.
 pub(super) fn record_type() -> impl TypedValueParser<Value = Auto<RecordType>> {
     let auto = PossibleValue::new("auto").help("Detect the type from the records");
-    let types = RecordType::ALL.iter().copied().filter(|record_type| *record_type != RecordType::Message);
-    PossibleValuesParser::new(iter::once(auto).chain(types.map(possible)))
+    PossibleValuesParser::new(iter::once(auto).chain(RecordType::SELF_DESCRIBED.map(possible)))
         .try_map(|name| if name == "auto" { Ok(None) } else { name.parse().map(Some) })
 }
 

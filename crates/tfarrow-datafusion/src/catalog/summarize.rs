@@ -15,7 +15,7 @@ use datafusion::{
     },
     sql::sqlparser::ast::{FunctionArg, TableFactor},
 };
-use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, resolve_filtered};
+use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, Shard, resolve_filtered};
 use tfarrow_stats::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, Statistics,
 };
@@ -26,7 +26,6 @@ use crate::{
     notice::Notice,
     options::TfRecordOptions,
     statements::{clauses::check_relation, summarize::SUMMARIZE},
-    table::files::spooled,
 };
 
 /// Plans calls of `summarize`, whose arguments are sources.
@@ -66,8 +65,8 @@ impl RelationPlanner for SummarizeFunction {
 impl SummarizeFunction {
     /// Reads all records of the sources.
     fn statistics(&self, sources: &[String], options: &TfRecordOptions) -> Result<DatasetStatistics> {
-        let shards = resolve_filtered(sources, FormatFilter::Any).map_err(external)?.shards;
-        let shards = spooled(shards).map_err(external)?;
+        let mut shards = resolve_filtered(sources, FormatFilter::Any).map_err(external)?.shards;
+        shards.iter_mut().try_for_each(Shard::spool_for_scan).map_err(external)?;
         let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
         let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);

@@ -33,6 +33,15 @@ async fn the_figures_are_those_of_the_statistics() {
 }
 
 #[tokio::test]
+async fn a_conversion_has_the_figures_of_its_source() {
+    let (folder, source) = (Folder::new(), testdata("shards/"));
+    let parquet = folder.name("all.parquet");
+    answer(&format!("COPY (SELECT * FROM '{source}') TO '{parquet}'")).await.unwrap();
+    let expect = answer(&format!("SUMMARIZE '{source}'")).await.unwrap();
+    assert_eq!(answer(&format!("SUMMARIZE '{parquet}'")).await.unwrap(), expect);
+}
+
+#[tokio::test]
 async fn the_statement_is_a_query_of_the_function() {
     let source = testdata("scalar.tfrecord");
     let called = answer(&format!("SELECT * FROM summarize('{source}')")).await.unwrap();
