@@ -143,10 +143,12 @@ mod tests {
     fn names_do_not_change() {
         check::<Kind>("bytes_list, float_list, int64_list");
         check::<Layout>("auto, list");
-        check::<Limit>("record-bytes, record-features, values, key-bytes, columns, name-bytes, nesting, inflate-ratio");
+        check::<Limit>(
+            "record-bytes, record-features, values, key-bytes, columns, name-bytes, nesting, recursion, inflate-ratio",
+        );
         check::<OnConflict>("error, split");
         check::<OnError>("fail, skip");
-        check::<RecordType>("example, sequence-example, raw");
+        check::<RecordType>("example, sequence-example, message, raw");
         check::<Role>("feature, context, sequence, record, unset, exact, index, offset");
         check::<VerifyCrc>("always, on-parse-failure, never");
     }
