@@ -59,7 +59,7 @@ enum RecordInput {
     /// A Parquet or Arrow file, the encoder for its schema, and the number of rows that were read.
     Columnar {
         batches: Batches,
-        encoder: Option<Encoder>,
+        encoder: Option<Box<Encoder>>,
         rows: u64,
     },
 }
@@ -177,7 +177,7 @@ impl<'p> RecordReader<'p> {
 
 /// Encodes a batch to records. Builds the encoder if there is none yet.
 fn encode(
-    encoder: &mut Option<Encoder>,
+    encoder: &mut Option<Box<Encoder>>,
     record_type: Option<RecordType>,
     batch: &RecordBatch,
 ) -> Result<Records, tfarrow_codec::Error> {
@@ -185,7 +185,7 @@ fn encode(
         Some(encoder) => encoder,
         None => {
             let builder = record_type.into_iter().fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
-            encoder.insert(builder.build(batch.schema())?)
+            encoder.insert(Box::new(builder.build(batch.schema())?))
         }
     };
     let mut frames = Vec::new();
