@@ -59,7 +59,7 @@ fn files(folder: &TempDir) -> [PathBuf; 4] {
 
 /// The place of each record, and the number in it.
 #[derive(Default)]
-struct Ids(Vec<(u32, u64, i64)>);
+struct Ids(Vec<Seen>);
 
 impl RecordObserver for Ids {
     fn record(&mut self, record: &mut SeenRecord<'_>) {
@@ -73,11 +73,10 @@ impl RecordObserver for Ids {
     }
 }
 
-fn observe(
-    paths: &[PathBuf],
-    jobs: usize,
-    sample: Sample,
-) -> tfarrow_dataset::Result<(Inferred, Vec<(u32, u64, i64)>)> {
+/// A record that an observer has seen: its shard, its number and its id.
+type Seen = (u32, u64, i64);
+
+fn observe(paths: &[PathBuf], jobs: usize, sample: Sample) -> tfarrow_dataset::Result<(Inferred, Vec<Seen>)> {
     let options = InferOptions { jobs, sample, ..InferOptions::default() };
     let bytes = std::sync::atomic::AtomicU64::new(0);
     let progress = |more, _| {
