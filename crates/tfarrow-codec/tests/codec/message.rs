@@ -1,6 +1,6 @@
 //! Messages of any type, by their descriptors, against prost-reflect's dynamic messages.
 
-use std::{path::Path, sync::OnceLock};
+use std::{fs, path::Path, sync::OnceLock};
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch, StructArray,
@@ -26,10 +26,8 @@ const NANOS: i64 = 1_000_000_000;
 fn pool() -> &'static DescriptorPool {
     static POOL: OnceLock<DescriptorPool> = OnceLock::new();
     POOL.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");
-        let mut compiler = protox::Compiler::new([folder]).unwrap();
-        compiler.include_imports(true).open_file("shapes.proto").unwrap();
-        compiler.descriptor_pool()
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message/shapes.desc");
+        DescriptorPool::decode(fs::read(path).unwrap().as_slice()).unwrap()
     })
 }
 
