@@ -156,6 +156,7 @@ def test_diff(left, right):
 
 
 def test_diff_by_key(tmp_path):
+    pytest.importorskip("pyarrow")
     left, right = tmp_path / "a.tfrecord", tmp_path / "b.tfrecord"
     tfarrow.write({"id": np.array([1, 2, 3]), "x": np.array([1, 2, 3], "float32")}, left)
     tfarrow.write({"id": np.array([3, 1, 4]), "x": np.array([3, 1.5, 4], "float32")}, right)
