@@ -230,7 +230,7 @@ fn accepts(arg: &Arg, values: &[String]) -> bool {
         return values.iter().all(|value| matches!(value.as_str(), "true" | "false"));
     }
     let Some(option) = arg.get_long() else { return false };
-    // Other options, and groups, are not there to be referred to.
+    // The relations of the option to other options are left out, because the command has this option only.
     let alone = Arg::new("value").long(option.to_owned()).action(arg.get_action().clone());
     let alone = alone.value_parser(arg.get_value_parser().clone()).allow_hyphen_values(true);
     let line = values.iter().map(|value| format!("--{option}={value}"));

@@ -7,7 +7,7 @@ use super::headings::GLOBAL;
 /// Options of all commands.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Global {
-    /// Print errors only: no warnings, summaries and progress. The exit status says what they would
+    /// Print errors only: no warnings, summaries and progress
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
     /// Print the configuration file, and the time that the command took

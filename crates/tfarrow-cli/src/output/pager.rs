@@ -49,7 +49,7 @@ enum Shown {
     Held,
     /// A pager.
     Pager(Child),
-    /// Standard output, for want of a pager.
+    /// Standard output, because the pager cannot be started or has ended.
     Stdout,
 }
 
@@ -100,7 +100,7 @@ impl Pager {
                 HAS_TERMINAL.store(true, Ordering::Relaxed);
                 self.shown = Shown::Pager(pager);
             }
-            // The text matters more than its pager.
+            // Without the pager, the text is printed.
             Err(_) => self.shown = Shown::Stdout,
         }
         self.show(&held)
@@ -142,7 +142,7 @@ impl Write for Pager {
 /// Shows the text before an error, and waits for the pager.
 impl Drop for Pager {
     fn drop(&mut self) {
-        // A text that cannot be shown has no reader.
+        // The text cannot be shown if standard output is closed.
         let _ = self.finish();
     }
 }

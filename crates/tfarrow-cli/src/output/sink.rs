@@ -111,7 +111,7 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout => io::stdout().flush(),
-            // The file is written to the disk when it gets its name, and the pager is full when it ends.
+            // The file is written to the disk when it gets its name, and `show` ends the text of a pager.
             Self::Pager(_) | Self::File(_) => Ok(()),
         }
     }

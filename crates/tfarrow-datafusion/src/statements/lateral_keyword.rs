@@ -5,7 +5,7 @@ use std::{convert::Infallible, ops::ControlFlow};
 use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr, TableFactor, VisitorMut};
 
 /// A visitor that replaces `LATERAL UNNEST(..)`, which is parsed as the call of a table function, by `UNNEST(..)`, which
-/// DataFusion knows.
+/// DataFusion supports.
 pub(crate) struct LateralKeyword;
 
 impl VisitorMut for LateralKeyword {

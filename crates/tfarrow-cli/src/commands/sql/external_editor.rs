@@ -1,4 +1,4 @@
-//! The editor of the user, for `\\e`.
+//! The editor of the user, for `\e`.
 
 use std::{
     env,

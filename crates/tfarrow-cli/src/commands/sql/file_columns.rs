@@ -63,10 +63,10 @@ impl FileColumns {
             let table = context.table_provider(TableReference::bare(source.as_str())).await;
             let columns = table.map(|table| table.schema().fields().iter().map(|field| field.name().clone()).collect());
             match columns {
-                Ok(columns) => locked(&known).insert(source, Some(columns)),
+                Ok(columns) => drop(locked(&known).insert(source, Some(columns))),
                 // The file may exist at the next Tab.
-                Err(_) => locked(&known).remove(&source).flatten().map(Some),
-            };
+                Err(_) => drop(locked(&known).remove(&source)),
+            }
             drop(done);
         });
         // The channel is closed when the columns are known.
