@@ -14,6 +14,7 @@ mod documents;
 mod errors;
 mod escapes;
 mod exact;
+mod example_lists;
 mod head;
 mod output;
 mod program;

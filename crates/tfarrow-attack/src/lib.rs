@@ -35,11 +35,12 @@ const LIMITS: Limits = Limits {
 pub type Attack = fn(&[u8]);
 
 /// All attacks, by name.
-pub const ALL: [(&str, Attack); 10] = [
+pub const ALL: [(&str, Attack); 11] = [
     ("frame", frame),
     ("resync", resync),
     ("example", example),
     ("sequence", sequence),
+    ("example_list", example_list),
     ("infer", infer),
     ("inflate", inflate),
     ("roundtrip", roundtrip),
@@ -122,6 +123,11 @@ pub fn sequence(bytes: &[u8]) {
     decode(&framed(bytes), RecordType::SequenceExample);
 }
 
+/// Decodes the bytes as ExampleListWithContext records, with the same options as [`example`].
+pub fn example_list(bytes: &[u8]) {
+    decode(&framed(bytes), RecordType::ExampleList);
+}
+
 fn schemas(chunks: &[Records], record_type: RecordType) -> Vec<SchemaRef> {
     let mut summary = Summary::with_limits(0, LIMITS);
     if chunks.iter().any(|records| summary.observe(records, VerifyCrc::Always).is_err()) {
@@ -202,7 +208,7 @@ pub fn inflate(stored: &[u8]) {
 /// without it.
 pub fn roundtrip(bytes: &[u8]) {
     let (chunks, _) = chunks(&framed(bytes), 1 << 20);
-    for record_type in [RecordType::Example, RecordType::SequenceExample] {
+    for record_type in [RecordType::Example, RecordType::SequenceExample, RecordType::ExampleList] {
         for schema in schemas(&chunks, record_type) {
             for records in &chunks {
                 there_and_back(records, &schema, record_type);
@@ -261,7 +267,7 @@ pub fn against_oracle(bytes: &[u8]) {
 /// two.
 pub fn difference(bytes: &[u8]) {
     let (left, right) = bytes.split_at(bytes.len() / 2);
-    for record_type in [RecordType::Example, RecordType::SequenceExample] {
+    for record_type in [RecordType::Example, RecordType::SequenceExample, RecordType::ExampleList] {
         let mut differ = Differ::new(record_type, LIMITS);
         assert!(differ.compare(left, left).is_ok_and(|found| found.is_empty()));
         let (one, other) = (differ.compare(left, right), differ.compare(right, left));

@@ -11,7 +11,7 @@ use tfarrow_testkit::{config, frame, golden};
 /// [`tfarrow_attack::framed`].
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
-    let folders = ["", "corrupt", "compressed", "mixed_kinds", "wire", "wire_bad", "wire_disputed"];
+    let folders = ["", "corrupt", "compressed", "example_list", "mixed_kinds", "wire", "wire_bad", "wire_disputed"];
     let mut seeds = Vec::new();
     for folder in folders {
         for file in golden::files(&testdata.join(folder)).unwrap() {

@@ -264,6 +264,11 @@ impl Error {
         self
     }
 
+    /// Takes the kind, and the name of the feature if the error is in one.
+    pub(crate) fn into_parts(self) -> (ErrorKind, Option<Box<str>>) {
+        (self.0.kind, self.0.position.feature)
+    }
+
     /// The kind of the error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind

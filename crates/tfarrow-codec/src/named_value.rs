@@ -148,8 +148,8 @@ mod tests {
         );
         check::<OnConflict>("error, split");
         check::<OnError>("fail, skip");
-        check::<RecordType>("example, sequence-example, message, raw");
-        check::<Role>("feature, context, sequence, record, unset, exact, index, offset");
+        check::<RecordType>("example, sequence-example, example-list, message, raw");
+        check::<Role>("feature, context, sequence, examples, record, unset, exact, index, offset");
         check::<VerifyCrc>("always, on-parse-failure, never");
     }
 

@@ -11,6 +11,9 @@ pub enum RecordType {
     Example,
     /// `tf.train.SequenceExample`
     SequenceExample,
+    /// `tensorflow.serving.ExampleListWithContext` (ELWC), the record of learning to rank: an Example of the context, such
+    /// as a query, and a list of Examples, such as the documents to rank.
+    ExampleList,
     /// A protobuf message of any type, by its descriptor: [`MessageType`](crate::MessageType).
     Message,
     /// Any other payload, which is not parsed.
@@ -20,11 +23,12 @@ pub enum RecordType {
 named_values!(RecordType {
     Example = "example": "tf.train.Example",
     SequenceExample = "sequence-example": "tf.train.SequenceExample",
+    ExampleList = "example-list": "tensorflow.serving.ExampleListWithContext: context features, and a list of examples",
     Message = "message": "A protobuf message of another type, by its descriptor",
     Raw = "raw": "Any bytes: one binary column, `record`",
 });
 
 impl RecordType {
     /// The types of records that are read without a description of the records.
-    pub const SELF_DESCRIBED: [Self; 3] = [Self::Example, Self::SequenceExample, Self::Raw];
+    pub const SELF_DESCRIBED: [Self; 4] = [Self::Example, Self::SequenceExample, Self::ExampleList, Self::Raw];
 }

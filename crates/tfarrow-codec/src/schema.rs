@@ -5,6 +5,7 @@
 //! Int64                                 Scalar    Int64       lists of exactly one value
 //! List<Utf8>                            List      Utf8        lists of any length
 //! List<List<Float32>>                   Steps     Float32     a feature list: a list for each step
+//! List<Struct<..>>                      -         -           the examples of an ExampleListWithContext
 //!
 //! field metadata    tfarrow.kind = int64_list, tfarrow.role = feature, tfarrow.feature = the name, if it differs
 //! schema metadata   tfarrow.record_type = example
@@ -35,12 +36,13 @@ use crate::{Error, ErrorKind, Limit, Limits, RecordType, Result, named_values};
 /// Metadata key of a field: the kind of its feature, by its name in `feature.proto` (`bytes_list`, `float_list`,
 /// `int64_list`).
 pub const KIND: &str = "tfarrow.kind";
-/// Metadata key of a field: the role of the column (`feature`, `context`, `sequence`, `record`, `unset`, `exact`,
-/// `index`, `offset`).
+/// Metadata key of a field: the role of the column (`feature`, `context`, `sequence`, `examples`, `record`, `unset`,
+/// `exact`, `index`, `offset`).
 pub const ROLE: &str = "tfarrow.role";
 /// Metadata key of a field: the name of its feature, if the column has another.
 pub const FEATURE: &str = "tfarrow.feature";
-/// Metadata key of a schema: the type of its records (`example`, `sequence-example`, `message`, `raw`).
+/// Metadata key of a schema: the type of its records (`example`, `sequence-example`, `example-list`,
+/// `message`, `raw`).
 pub const RECORD_TYPE: &str = "tfarrow.record_type";
 /// Metadata key of a schema of [messages](RecordType::Message): the full name of their type.
 pub const MESSAGE: &str = "tfarrow.message";
@@ -49,6 +51,9 @@ pub const MESSAGE: &str = "tfarrow.message";
 pub const DESCRIPTORS: &str = "tfarrow.descriptors";
 /// Name of the only column of raw records.
 pub const RECORD_COLUMN: &str = "record";
+/// Name of the column of the examples of an [ExampleListWithContext](RecordType::ExampleList), unless a context feature
+/// has it.
+pub const EXAMPLES_COLUMN: &str = "examples";
 /// Name of the optional column of record numbers.
 pub const INDEX_COLUMN: &str = "_record";
 /// Name of the optional column of byte offsets.
@@ -99,6 +104,9 @@ pub enum Role {
     Context,
     /// A feature list of a SequenceExample.
     Sequence,
+    /// The examples of an ExampleListWithContext: a list of structs, each field of which has the role [`Feature`](Self::Feature).
+    /// Of a [`FeatureSummary`](crate::FeatureSummary), a feature of these examples.
+    Examples,
     /// The complete record, as bytes.
     Record,
     /// The names of the features that the record has without a kind.
@@ -116,6 +124,7 @@ named_values!(Role {
     Feature = "feature",
     Context = "context",
     Sequence = "sequence",
+    Examples = "examples",
     Record = "record",
     Unset = "unset",
     Exact = "exact",
@@ -124,9 +133,9 @@ named_values!(Role {
 });
 
 impl Role {
-    /// Returns whether a column of this role has values of features, and so a kind.
+    /// Returns whether a column of this role has values of features.
     pub fn is_of_features(self) -> bool {
-        matches!(self, Self::Feature | Self::Context | Self::Sequence)
+        matches!(self, Self::Feature | Self::Context | Self::Sequence | Self::Examples)
     }
 }
 
@@ -235,7 +244,8 @@ impl Column {
             Role::Sequence => shape == Shape::Steps,
             Role::Record => shape == Shape::Scalar && matches!(values, Values::Binary | Values::BinaryView),
             Role::Unset => shape == Shape::List && values == Values::Utf8,
-            Role::Exact => false,
+            // A list of structs is decoded by `ExampleListDecoder`.
+            Role::Exact | Role::Examples => false,
             Role::Index | Role::Offset => shape == Shape::Scalar && values == Values::Int64,
         };
         if !shape_fits {
@@ -314,6 +324,7 @@ pub fn feature_of(field: &Field) -> &str {
 /// Raw                Record             Record             Record          Record
 /// Example            Unset              Exact              Feature         Feature
 /// SequenceExample    Unset              Exact              Sequence        Context
+/// ExampleList        Unset              Exact              Context         Context
 /// ```
 fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
     match record_type {
@@ -324,7 +335,7 @@ fn default_role(field: &Field, shape: Shape, record_type: RecordType) -> Role {
         _ if field.name() == EXACT_COLUMN => Role::Exact,
         RecordType::Example => Role::Feature,
         RecordType::SequenceExample if shape == Shape::Steps => Role::Sequence,
-        RecordType::SequenceExample => Role::Context,
+        RecordType::SequenceExample | RecordType::ExampleList => Role::Context,
     }
 }
 
@@ -395,17 +406,56 @@ pub fn place_field(role: Role) -> Field {
     let (name, values) = match role {
         Role::Index => (INDEX_COLUMN, Values::Int64),
         Role::Offset => (OFFSET_COLUMN, Values::Int64),
-        Role::Record | Role::Feature | Role::Context | Role::Sequence | Role::Unset | Role::Exact => {
+        Role::Record | Role::Feature | Role::Context | Role::Sequence | Role::Examples | Role::Unset | Role::Exact => {
             (RAW_COLUMN, Values::Binary)
         }
     };
     Column { feature: name.to_owned(), role, shape: Shape::Scalar, values }.field(name)
 }
 
+/// Returns the field of the examples of an [ExampleListWithContext](RecordType::ExampleList), given the fields of an
+/// example. `context` has the fields of the context, one of which may have the name `examples`.
+///
+/// ```text
+/// context                     name
+/// query                       examples
+/// query, examples             examples/examples
+/// ```
+#[doc(hidden)]
+pub fn examples_field(fields: Fields, context: &[Field]) -> Field {
+    let mut name = EXAMPLES_COLUMN.to_owned();
+    while context.iter().any(|field| *field.name() == name) {
+        name.insert_str(0, "examples/");
+    }
+    let metadata = HashMap::from([(ROLE.to_owned(), Role::Examples.name().to_owned())]);
+    Field::new(name, list_of(DataType::Struct(fields)), true).with_metadata(metadata)
+}
+
+/// Returns the field of a list of examples with other fields of the examples.
+#[doc(hidden)]
+pub fn with_example_fields(field: &Field, fields: Fields) -> Field {
+    field.clone().with_data_type(list_of(DataType::Struct(fields)))
+}
+
+/// Returns the fields of an example, if `field` is the column of the examples of an
+/// [ExampleListWithContext](RecordType::ExampleList): by its metadata or, without metadata, by its type.
+#[doc(hidden)]
+pub fn fields_of_examples(field: &Field) -> Option<&Fields> {
+    let DataType::List(item) = field.data_type() else { return None };
+    let DataType::Struct(fields) = item.data_type() else { return None };
+    role_of(field).is_none_or(|role| role == Role::Examples).then_some(fields)
+}
+
 /// Returns the field of the column `_tfarrow_unset`.
 pub(crate) fn unset_field() -> Field {
     let feature = UNSET_COLUMN.to_owned();
     Column { feature, role: Role::Unset, shape: Shape::List, values: Values::Utf8 }.field(UNSET_COLUMN)
+}
+
+/// Returns whether a column has the differences between records and their canonical form: by its metadata or, without
+/// metadata, by its name.
+pub(crate) fn is_exact(field: &Field) -> bool {
+    role_of(field).map_or_else(|| field.name() == EXACT_COLUMN, |role| role == Role::Exact)
 }
 
 /// Returns the field of the column `_tfarrow_exact`.

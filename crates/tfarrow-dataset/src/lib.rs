@@ -58,7 +58,7 @@ mod write;
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
 pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
-pub use format::{payload::Payload, sniff::ShardFormat};
+pub use format::{payload::Payload, probable::ProbablePayload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};

@@ -12,15 +12,17 @@ use serde::{
 };
 use tfarrow_codec::{
     Category, DecoderBuilder, Layout, Limits, OnError, RecordType, Records, Role, Summary, VerifyCrc,
+    infer::WireMessage,
     schema::{FEATURE, role_of},
 };
 use tfarrow_columnar::{rows, stated_records};
-use tfarrow_dataset::{ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
+use tfarrow_dataset::{ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
 
 use crate::{
     args::Head,
     error::SUCCESS,
-    output::{self, Cell, Out, Style},
+    output::{self, Cell, Out, Style, WireJson},
+    stderr,
 };
 
 /// Number of records of a chunk from which their type is inferred.
@@ -30,7 +32,8 @@ const SAMPLE: usize = 1000;
 pub(crate) fn run(args: &Head) -> Result<u8> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
     let record_type = args.record_type;
-    let mut printer = Printer { out: output::stdout(), style, record_type, read: args.bounds.read(OnError::Fail) };
+    let mut printer =
+        Printer { out: output::stdout(), style, record_type, has_named: false, read: args.bounds.read(OnError::Fail) };
     let mut left = args.records;
     let shards = resolve(&args.sources)?;
     if record_type != Some(RecordType::Raw) {
@@ -60,6 +63,8 @@ struct Printer {
     style: Style,
     /// The record type of the command line.
     record_type: Option<RecordType>,
+    /// Whether the probable kind of raw records was reported.
+    has_named: bool,
     read: ReadOptions,
 }
 
@@ -72,7 +77,7 @@ impl Printer {
         {
             let count = records.len().min(*left);
             *left -= count;
-            self.chunk(records, count).with_context(|| shard.path.display().to_string())?;
+            self.chunk(records, count, shard).with_context(|| shard.path.display().to_string())?;
             self.out.flush()?;
         }
         Ok(())
@@ -119,7 +124,7 @@ impl Printer {
     }
 
     /// Prints the first `count` of these records.
-    fn chunk(&mut self, records: Records, count: usize) -> Result<()> {
+    fn chunk(&mut self, records: Records, count: usize, shard: &Shard) -> Result<()> {
         let record_type = match self.record_type {
             Some(record_type) => record_type,
             None => {
@@ -134,7 +139,31 @@ impl Printer {
                 }
             }
         };
-        self.print(records.split_at(count).0, record_type)
+        let (records, _) = records.split_at(count);
+        match (self.record_type, record_type) {
+            (None, RecordType::Raw) => self.raw(&records, shard),
+            _ => self.print(records, record_type),
+        }
+    }
+
+    /// Prints records of an unknown type: their bytes, and the fields of those that are protobuf messages. Reports what they
+    /// probably are.
+    fn raw(&mut self, records: &Records, shard: &Shard) -> Result<()> {
+        if !self.has_named && !shard.is_stream() {
+            self.has_named = true;
+            let probable = ProbablePayload::of(std::slice::from_ref(shard), &self.read)?;
+            if let Some(probable) = probable.filter(|probable| !probable.is_text) {
+                stderr::print(&format!("the records are no tf.Examples, and probably {}", probable.name));
+            }
+        }
+        let batch = decode(records, RecordType::Raw, self.read.limits)?;
+        for (row, record) in records.iter().enumerate() {
+            let record_json = Cell::new(batch.column(0).as_ref(), row, self.style);
+            let message = WireMessage::parse(record);
+            let fields = message.as_ref().map(|message| WireJson { message, style: self.style });
+            self.line(&RawRecord { record: record_json, fields })?;
+        }
+        Ok(())
     }
 
     /// Prints records: together where they have one schema, else by halves. A single record that cannot be decoded is the
@@ -179,12 +208,30 @@ struct Column<'a> {
     name: &'a str,
     role: Option<Role>,
     array: &'a ArrayRef,
+    /// The columns of the examples of a list; empty for other columns.
+    of_examples: Vec<Self>,
 }
 
 impl<'a> Column<'a> {
     fn new(field: &'a Field, array: &'a ArrayRef) -> Self {
-        Self { name: field.metadata().get(FEATURE).unwrap_or(field.name()), role: role_of(field), array }
+        let role = role_of(field);
+        let examples = array.as_list_opt::<i32>().filter(|_| role == Some(Role::Examples));
+        let examples = examples.and_then(|lists| lists.values().as_struct_opt());
+        let of_examples = examples.map_or_else(Vec::new, |examples| {
+            examples.fields().iter().zip(examples.columns()).map(|(field, array)| Self::new(field, array)).collect()
+        });
+        Self { name: field.metadata().get(FEATURE).unwrap_or(field.name()), role, array, of_examples }
     }
+}
+
+/// One record of an unknown type that can be serialized.
+#[derive(Serialize)]
+struct RawRecord<'a> {
+    /// Its bytes.
+    record: Cell<'a>,
+    /// Its fields, if it is a protobuf message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<WireJson<'a>>,
 }
 
 /// One row of a Parquet or Arrow file that can be serialized.
@@ -219,6 +266,12 @@ impl Serialize for Record<'_> {
         match self.record_type {
             RecordType::Example => self.features(Role::Feature).serialize(serializer),
             RecordType::Raw | RecordType::Message => self.features(Role::Record).serialize(serializer),
+            RecordType::ExampleList => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("context", &self.features(Role::Context))?;
+                map.serialize_entry("examples", &self.examples())?;
+                map.end()
+            }
             RecordType::SequenceExample => {
                 let mut map = serializer.serialize_map(Some(2))?;
                 map.serialize_entry("context", &self.features(Role::Context))?;
@@ -230,6 +283,20 @@ impl Serialize for Record<'_> {
 }
 
 impl<'a> Record<'a> {
+    /// The examples of the record.
+    fn examples(&self) -> Vec<Record<'_>> {
+        let Some(column) = self.columns.iter().find(|column| column.role == Some(Role::Examples)) else {
+            return Vec::new();
+        };
+        let offsets = column.array.as_list::<i32>().value_offsets();
+        let (Some(from), Some(to)) = (offsets.get(self.row), offsets.get(self.row + 1)) else { return Vec::new() };
+        let example = |row| {
+            let record_type = RecordType::Example;
+            Record { columns: &column.of_examples, row: row as usize, record_type, style: self.style }
+        };
+        (*from..*to).map(example).collect()
+    }
+
     /// The features of the record in this role, by name.
     fn features(&self, role: Role) -> BTreeMap<&'a str, Feature<'a>> {
         let mut features = BTreeMap::new();

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use tfarrow_codec::RecordType;
 use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered};
 use tfarrow_stats::Statistics;
 
@@ -52,7 +53,12 @@ pub(super) fn unreadable(inferred: &Inferred) -> Option<String> {
 pub(crate) fn warnings(inferred: &Inferred, text: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
     let (skipped, why_raw) = (skipped(inferred, text), inferred.why_raw());
     let has_lost = skipped.is_some() || (why_raw.is_some() && inferred.has_strays());
-    (skipped.into_iter().chain(why_raw).chain(losses(inferred)).collect(), has_lost)
+    let lists = (inferred.summary.record_type() == RecordType::ExampleList).then(|| {
+        "the records are ExampleListWithContext messages, whose features have no statistics: select their examples in SQL, and \
+         write these as records"
+            .to_owned()
+    });
+    (skipped.into_iter().chain(why_raw).chain(lists).chain(losses(inferred)).collect(), has_lost)
 }
 
 /// The notes about columns and values of files of other formats that records cannot hold.

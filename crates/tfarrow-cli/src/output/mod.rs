@@ -19,6 +19,7 @@ mod stdout;
 mod table;
 mod table_layout;
 mod value;
+mod wire;
 
 use std::io;
 
@@ -32,6 +33,7 @@ pub(crate) use rows::Rows;
 pub(crate) use screen::{BAD, GOOD, Screen, TITLE};
 pub(crate) use sink::{Out, Sink};
 pub(crate) use stdout::{bytes, line, nothing, refuse_terminal, stdout, styled};
+pub(crate) use wire::WireJson;
 
 use crate::args::Format;
 

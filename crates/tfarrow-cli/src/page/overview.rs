@@ -49,6 +49,7 @@ fn records_of(page: &Page<'_>) -> &'static str {
         _ if page.figures.records == 0 => "Empty data set",
         RecordType::Example => "tf.Example records",
         RecordType::SequenceExample => "tf.SequenceExample records",
+        RecordType::ExampleList => "ExampleListWithContext records",
         RecordType::Message => "Protobuf messages",
         RecordType::Raw => "Raw records, which are no tf.Example messages",
     }

@@ -9,13 +9,15 @@ use super::{
 };
 use crate::{
     Kind, Limits, RecordType, Role, WireError,
-    example::{keys::Keys, walk::Side},
+    example::{keys::Keys, list::ExampleList, walk::Side},
+    schema::EXAMPLES_COLUMN,
 };
 
 /// A difference between two records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The feature, with the role [`Sequence`](Role::Sequence) for feature lists and [`Feature`](Role::Feature) for
+    /// The feature, with the role [`Sequence`](Role::Sequence) for feature lists, [`Examples`](Role::Examples) for features
+    /// of an example in a list, whose name begins with its place such as `examples[2].`, and [`Feature`](Role::Feature) for
     /// others; `None` if the records differ outside of their features.
     pub feature: Option<(Role, String)>,
     /// The kind of the difference.
@@ -31,7 +33,7 @@ pub enum DifferenceKind {
     OnlyRight,
     /// Different kinds; `None` for a feature without a kind.
     Kinds(Option<Kind>, Option<Kind>),
-    /// Different numbers of steps of a feature list.
+    /// Different numbers of steps of a feature list, or of examples of an ExampleListWithContext.
     Steps(usize, usize),
     /// Different numbers of values of a list.
     Lengths(usize, usize),
@@ -62,8 +64,7 @@ pub enum Incomparable {
 /// Compares pairs of records. Reuse it: it learns the order of keys from the records that it reads.
 #[derive(Debug)]
 pub struct Differ {
-    /// Whether field 2 is `feature_lists`.
-    lists: bool,
+    record_type: RecordType,
     /// The keys of features and of feature lists, of both records.
     keys: [Keys; 2],
     /// The left record of the current pair.
@@ -115,9 +116,8 @@ impl Differ {
     /// Examples; compare their bytes instead.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
-        let lists = record_type == RecordType::SequenceExample;
         let (left, right, ignored) = (FoundFeatures::default(), FoundFeatures::default(), IgnoredFeatures::default());
-        Self { lists, keys: [keys(), keys()], left, right, tolerance: None, ignored }
+        Self { record_type, keys: [keys(), keys()], left, right, tolerance: None, ignored }
     }
 
     /// Sets how far two floats may differ to be equal. By default their bits must be equal.
@@ -152,8 +152,43 @@ impl Differ {
         if left == right {
             return Ok(Vec::new());
         }
-        self.left.read(left, self.lists, &mut self.keys).map_err(Incomparable::Left)?;
-        self.right.read(right, self.lists, &mut self.keys).map_err(Incomparable::Right)?;
+        match self.record_type {
+            RecordType::ExampleList => self.compare_lists(left, right),
+            _ => self.compare_features(left, right),
+        }
+    }
+
+    /// Compares two records that are `ExampleListWithContext` messages: their contexts, and their examples in order.
+    fn compare_lists(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
+        let nesting = self.keys[0].limits().nesting;
+        let left = ExampleList::parse(left, nesting).map_err(Incomparable::Left)?;
+        let right = ExampleList::parse(right, nesting).map_err(Incomparable::Right)?;
+        let contexts = [&left, &right].map(|list| list.context.as_deref().unwrap_or_default());
+        let mut differences = self.compare_features(contexts[0], contexts[1])?;
+        let counts = [&left, &right].map(|list| list.examples.len());
+        if counts[0] != counts[1] {
+            let feature = Some((Role::Examples, EXAMPLES_COLUMN.to_owned()));
+            differences.push(Difference { feature, what: DifferenceKind::Steps(counts[0], counts[1]) });
+            return Ok(differences);
+        }
+        for (index, (left, right)) in left.examples.iter().zip(&right.examples).enumerate() {
+            let found = if left == right { Vec::new() } else { self.compare_features(left, right)? };
+            differences.extend(found.into_iter().map(|Difference { feature, what }| {
+                let name = feature.map_or_else(String::new, |(_, name)| format!(".{name}"));
+                Difference { feature: Some((Role::Examples, format!("{EXAMPLES_COLUMN}[{index}]{name}"))), what }
+            }));
+        }
+        if differences.is_empty() && (left.foreign.is_some() || right.foreign.is_some()) {
+            differences.push(Difference { feature: None, what: DifferenceKind::Bytes });
+        }
+        Ok(differences)
+    }
+
+    /// Compares two records, or two Examples of records.
+    fn compare_features(&mut self, left: &[u8], right: &[u8]) -> Result<Vec<Difference>, Incomparable> {
+        let lists = self.record_type == RecordType::SequenceExample;
+        self.left.read(left, lists, &mut self.keys).map_err(Incomparable::Left)?;
+        self.right.read(right, lists, &mut self.keys).map_err(Incomparable::Right)?;
         if self.left.has_excess_names || self.right.has_excess_names {
             return Err(Incomparable::Names);
         }

@@ -1,12 +1,14 @@
 //! The key of a record: the values of some of its features.
 
+use std::borrow::Cow;
+
 use super::{
     found::FoundFeatures,
     values::{FeatureValue, List, list},
 };
 use crate::{
     Kind, Limits, RecordType, WireError,
-    example::{keys::Keys, walk::Side},
+    example::{keys::Keys, list::ExampleList, walk::Side},
 };
 
 /// The values of the key features of a record. Keys are equal if all features have the same kinds and values, floats
@@ -61,8 +63,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
 /// Reads the keys of records. Reuse it: it learns the order of keys of their maps.
 #[derive(Debug)]
 pub struct KeyReader {
-    /// Whether field 2 is `feature_lists`.
-    lists: bool,
+    record_type: RecordType,
     keys: [Keys; 2],
     /// Number of key features, which have the first numbers of the features' map.
     count: usize,
@@ -72,13 +73,12 @@ pub struct KeyReader {
 }
 
 impl KeyReader {
-    /// Creates a reader of keys of these features, which are context features of a SequenceExample.
+    /// Creates a reader of keys of these features, which are those of the context of records that have one.
     pub fn new(features: &[String], record_type: RecordType, limits: Limits) -> Self {
         let features_keys = Keys::new(features.iter().map(String::as_str), limits);
         let count = features_keys.names().len();
-        let lists = record_type == RecordType::SequenceExample;
         let keys = [features_keys, Keys::new([], limits)];
-        Self { lists, keys, count, seen: vec![false; count], found: FoundFeatures::default() }
+        Self { record_type, keys, count, seen: vec![false; count], found: FoundFeatures::default() }
     }
 
     /// Returns the key of a record; `None` if it does not have one of the features, or has one without a kind.
@@ -86,11 +86,15 @@ impl KeyReader {
     /// # Errors
     /// [`WireError`] for a record that does not parse.
     pub fn key(&mut self, record: &[u8]) -> Result<Option<RecordKey>, WireError> {
-        self.found.read(record, self.lists, &mut self.keys)?;
         let nesting = self.keys[0].limits().nesting;
+        let record = match self.record_type {
+            RecordType::ExampleList => ExampleList::parse(record, nesting)?.context.unwrap_or_default(),
+            _ => Cow::Borrowed(record),
+        };
+        self.found.read(&record, self.record_type == RecordType::SequenceExample, &mut self.keys)?;
         let (mut bytes, mut is_complete) = (Vec::new(), true);
         for (id, seen) in self.seen.iter_mut().enumerate() {
-            let message = self.found.message(Side::Features, id, record);
+            let message = self.found.message(Side::Features, id, &record);
             *seen |= message.is_some();
             let list = message.map_or(Ok(List::Unset), |message| list(message, nesting))?;
             is_complete &= write(&list, &mut bytes);

@@ -15,6 +15,13 @@ pub(super) struct Loss {
     pub(super) times: u64,
 }
 
+impl Loss {
+    /// The column, the kind of change, and the number of values.
+    pub(super) fn parts(&self) -> (&str, &str, u64) {
+        (&self.column, self.what, self.times)
+    }
+}
+
 /// Records the losses of one column in one batch.
 ///
 /// ```text

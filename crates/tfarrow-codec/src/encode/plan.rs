@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
 
 use crate::{
     Error, ErrorKind, Kind, RecordType, Remedy, Result, Rewrite, Role, Shape, Values,
-    schema::{EXACT_COLUMN, FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, role_of},
+    schema::{FEATURE, KIND, RECORD_COLUMN, RECORD_TYPE, UNSET_COLUMN, is_exact, role_of},
 };
 
 /// The plan of one column.
@@ -115,13 +115,16 @@ pub(super) struct SchemaPlan {
     pub(super) errors: Vec<Error>,
 }
 
-/// Plans all columns of a schema, for records that are no [messages](RecordType::Message). `lossy` allows losses.
+/// Plans all columns of a schema, for records that are no [messages](RecordType::Message). Of an
+/// [ExampleListWithContext](RecordType::ExampleList), only the column with differences to canonical records is planned: the
+/// others are those of Examples. `lossy` allows losses.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for raw records that are not one column.
 pub(super) fn plan(schema: &Schema, record_type: RecordType, lossy: bool) -> Result<SchemaPlan> {
     let (mut columns, mut errors) = (Vec::new(), Vec::new());
-    for (index, field) in schema.fields().iter().enumerate() {
+    let is_planned = |field: &Field| record_type != RecordType::ExampleList || is_exact(field);
+    for (index, field) in schema.fields().iter().enumerate().filter(|(_, field)| is_planned(field)) {
         match column(index, field, record_type, lossy) {
             Ok(column) => columns.push(column),
             Err(kind) => errors.push(Error::usage(kind).with_feature(field.name())),
@@ -144,6 +147,7 @@ pub(super) fn record_type_of(schema: &Schema) -> RecordType {
     match said {
         Some(record_type) => record_type,
         None if has(&[Role::Record]) => RecordType::Raw,
+        None if has(&[Role::Examples]) => RecordType::ExampleList,
         None if has(&[Role::Context, Role::Sequence]) => RecordType::SequenceExample,
         None => RecordType::Example,
     }
@@ -216,10 +220,7 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         Some(role) => role == Role::Unset,
         None => field.name() == UNSET_COLUMN,
     };
-    let exact = match role_of(field) {
-        Some(role) => role == Role::Exact,
-        None => field.name() == EXACT_COLUMN,
-    };
+    let exact = is_exact(field);
     let wrong = |what: &str| Err(ErrorKind::unsupported(format!("{what}, found {}", field.data_type())));
     match record_type {
         RecordType::Raw if shape == Shape::Scalar && bytes => Ok(Role::Record),
@@ -229,7 +230,7 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
             let reason = "this column is the whole record".to_owned();
             Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::Raw)] })
         }
-        RecordType::Example | RecordType::SequenceExample if exact => match (shape, bytes) {
+        _ if exact => match (shape, bytes) {
             (Shape::Scalar, true) => Ok(Role::Exact),
             _ => wrong("this column says in which form a record was, as binary"),
         },
@@ -239,7 +240,7 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
             _ => wrong("this column lists the names of features without a kind, as list<utf8>"),
         },
         RecordType::SequenceExample if shape == Shape::Steps => Ok(Role::Sequence),
-        RecordType::SequenceExample => Ok(Role::Context),
+        RecordType::SequenceExample | RecordType::ExampleList => Ok(Role::Context),
         RecordType::Example if shape == Shape::Steps => Err(ErrorKind::Unsupported {
             reason: "a list of lists is a feature list, which a tf.Example has not".to_owned(),
             remedies: vec![Remedy::WriteAs(RecordType::SequenceExample), rewrite(field.name(), Rewrite::Flatten)],

@@ -14,6 +14,7 @@
 //! | `Reading` (`diff.rs`) | comparison of records |
 
 pub(crate) mod keys;
+pub(crate) mod list;
 mod parse_error;
 pub(crate) mod tape;
 mod validate;

@@ -386,7 +386,7 @@ fn side_of(role: Role) -> Option<Side> {
     match role {
         Role::Feature | Role::Context => Some(Side::Features),
         Role::Sequence => Some(Side::Lists),
-        Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => None,
+        Role::Examples | Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => None,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::{
     keys::Keys,
+    list::ExampleList,
     walk::{self, Side, Visitor},
     wire,
 };
@@ -21,8 +22,9 @@ use crate::{Limits, RecordType, WireError};
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Validator {
-    /// Whether field 2 is `feature_lists`.
-    lists: bool,
+    record_type: RecordType,
+    /// Whether a record had a field that its message type does not define.
+    has_foreign: bool,
     /// The keys of features and of feature lists.
     keys: [Keys; 2],
 }
@@ -31,7 +33,7 @@ impl Validator {
     /// Creates a validator of `record_type` messages. A [`Raw`](RecordType::Raw) record is validated as an `Example`.
     pub fn new(record_type: RecordType, limits: Limits) -> Self {
         let keys = || Keys::new([], limits);
-        Self { lists: record_type == RecordType::SequenceExample, keys: [keys(), keys()] }
+        Self { record_type, has_foreign: false, keys: [keys(), keys()] }
     }
 
     /// Parses a record, including the values of all features.
@@ -39,8 +41,17 @@ impl Validator {
     /// # Errors
     /// [`WireError`] for a record that does not parse, or that exceeds a limit.
     pub fn check(&mut self, data: &[u8]) -> Result<(), WireError> {
-        let lists = self.lists;
-        walk::record(data, lists, self)
+        if self.record_type != RecordType::ExampleList {
+            return walk::record(data, self.record_type == RecordType::SequenceExample, self);
+        }
+        let list = ExampleList::parse(data, self.keys(Side::Features).limits().nesting)?;
+        self.has_foreign |= list.foreign.is_some();
+        list.parts().try_for_each(|part| walk::record(part, false, self))
+    }
+
+    /// Returns whether a record had a field that its message type does not define.
+    pub(crate) fn has_foreign(&self) -> bool {
+        self.has_foreign
     }
 }
 
@@ -61,6 +72,7 @@ impl Visitor for Validator {
     }
 
     fn foreign(&mut self, _: u32) -> wire::Result<()> {
+        self.has_foreign = true;
         Ok(())
     }
 }

@@ -24,6 +24,14 @@ pub struct Span {
 }
 
 impl Span {
+    /// The place of a message without bytes.
+    pub(crate) const EMPTY: Self = Self { start: HEADER, len: 0 };
+
+    /// The place of a message.
+    pub(crate) fn new(start: usize, len: usize) -> Self {
+        Self { start, len }
+    }
+
     /// Bytes of the payload.
     pub(crate) fn payload(self) -> Range<usize> {
         self.start..self.start + self.len

@@ -106,6 +106,12 @@ impl Records {
         Ok(Self { first, offset: None, ..records })
     }
 
+    /// Creates records of messages that are parts of other records, at `spans` of `chunk`. They have neither frames nor CRCs, so
+    /// that they can be decoded only with [`VerifyCrc::Never`].
+    pub(crate) fn of_parts(chunk: Buffer, spans: Vec<Span>) -> Self {
+        Self { chunk, spans, first: 0, offset: None }
+    }
+
     /// Creates records that are all at the same place of memory, which no stream has: many bytes of payloads in little
     /// memory, for tests of limits.
     #[cfg(test)]

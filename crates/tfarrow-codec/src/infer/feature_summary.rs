@@ -35,9 +35,10 @@ pub struct KindSummary {
 pub struct FeatureSummary {
     /// The name.
     pub name: String,
-    /// [`Role::Feature`] or, for a feature list, [`Role::Sequence`]. See [`Summary::role`](super::Summary::role).
+    /// [`Role::Feature`]; for a feature list, [`Role::Sequence`]; for a feature of the examples of an
+    /// ExampleListWithContext, [`Role::Examples`]. See [`Summary::role`](super::Summary::role).
     pub role: Role,
-    /// Number of records that have the feature, including those without a kind.
+    /// Number of records, or of examples in lists, that have the feature, including those without a kind.
     pub present: u64,
     /// Number of records, or of steps of a feature list, that have the feature without a kind.
     pub unset: u64,
@@ -112,7 +113,7 @@ impl FeatureSummary {
     pub(super) fn is_settled(&self, layout: Layout) -> bool {
         let mut kinds = self.kinds();
         match (kinds.next(), kinds.next()) {
-            (None, _) => self.role == Role::Feature,
+            (None, _) => self.role != Role::Sequence,
             (Some((Kind::Bytes, seen)), None) => layout == Layout::List || !seen.utf8 || seen.printable,
             (Some(_), second) => second.is_none(),
         }

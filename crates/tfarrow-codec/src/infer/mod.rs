@@ -38,10 +38,11 @@ mod observer;
 mod record;
 mod seen;
 mod side_summary;
+mod wire_message;
 
 use std::{cmp::Ordering, fmt};
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, SchemaRef};
 
 use self::{
     column_names::{Named, column_names},
@@ -51,10 +52,14 @@ use self::{
 pub use self::{
     feature_summary::{FeatureSummary, KindSummary},
     observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
+    wire_message::{WireField, WireFields, WireMessage, WireValue},
 };
 use crate::{
     Error, ErrorKind, Limit, Limits, RecordType, Records, Result, VerifyCrc, WireError,
-    example::keys::Keys,
+    example::{
+        Validator,
+        list::{ExampleList, is_example_list},
+    },
     frame, named_values,
     schema::{self, Kind, Layout, Role, Values},
 };
@@ -128,6 +133,12 @@ pub struct Summary {
     observer: Observer,
     /// The features and the feature lists, indexed by [`Side`](crate::example::walk::Side).
     sides: [SideSummary; 2],
+    /// The features of the examples in records that are an `ExampleListWithContext`, which have no feature lists.
+    example_sides: [SideSummary; 2],
+    /// The first record that is an `ExampleListWithContext`.
+    first_list: Option<Place>,
+    /// Number of the examples in such records.
+    listed_examples: u64,
     limits: Limits,
     /// Whether names above the limits are ignored instead of being an error.
     ignores_excess_names: bool,
@@ -141,7 +152,7 @@ impl Summary {
 
     /// Creates an empty summary with limits on the names that it keeps.
     pub fn with_limits(shard: u32, limits: Limits) -> Self {
-        let side = || SideSummary { keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 };
+        let side = |role| SideSummary::new(role, limits);
         Self {
             shard,
             records: 0,
@@ -153,7 +164,10 @@ impl Summary {
             foreign: None,
             traits: Traits::default(),
             observer: Observer::default(),
-            sides: [side(), side()],
+            sides: [side(Role::Feature), side(Role::Sequence)],
+            example_sides: [side(Role::Examples), side(Role::Sequence)],
+            first_list: None,
+            listed_examples: 0,
             limits,
             ignores_excess_names: false,
         }
@@ -248,7 +262,7 @@ impl Summary {
     fn too_many_names(&self) -> Error {
         let Limits { features: columns, name_bytes, .. } = self.limits;
         let is_full = |side: &SideSummary| side.names() >= columns;
-        let passed = if self.sides.iter().any(is_full) { Limit::Columns } else { Limit::NameBytes };
+        let passed = if self.all_sides().any(is_full) { Limit::Columns } else { Limit::NameBytes };
         Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed })
     }
 
@@ -275,7 +289,10 @@ impl Summary {
         place: Place,
         observer: &mut O,
     ) -> std::result::Result<(), WireError> {
-        self.observer.record(data, &mut self.sides, place, observer)?;
+        if is_example_list(data) && self.add_list(data, place)? {
+            return Ok(());
+        }
+        self.observer.record(data, true, &mut self.sides, place, observer)?;
         self.count(data);
         let Observer { traits, foreign, .. } = self.observer;
         self.traits.merge(traits);
@@ -284,6 +301,36 @@ impl Summary {
             self.foreign = first(self.foreign, Some((place, field)));
         }
         Ok(())
+    }
+
+    /// Adds a record that is an `ExampleListWithContext`. Returns `false`, and changes nothing, if it is none: if a part of it
+    /// is no Example, or if it has an unknown field.
+    ///
+    /// # Errors
+    /// [`WireError`] for a record that exceeds a limit; it changes nothing.
+    #[cold]
+    fn add_list(&mut self, data: &[u8], place: Place) -> std::result::Result<bool, WireError> {
+        // A record counts completely or not at all, so that all of it is checked first.
+        let mut validator = Validator::new(RecordType::ExampleList, self.limits);
+        match validator.check(data) {
+            Err(error) if error.is_limit() => return Err(error),
+            Err(_) => return Ok(false),
+            Ok(()) if validator.has_foreign() => return Ok(false),
+            Ok(()) => {}
+        }
+        let list = ExampleList::parse(data, self.limits.nesting)?;
+        let Self { observer, traits, sides, example_sides, .. } = self;
+        let mut add = |part: &[u8], sides: &mut [SideSummary; 2]| {
+            observer.record(part, false, sides, place, &mut ())?;
+            traits.overflow |= observer.traits.overflow;
+            Ok(())
+        };
+        list.context.iter().try_for_each(|context| add(context, sides))?;
+        list.examples.iter().try_for_each(|example| add(example, example_sides))?;
+        self.first_list = self.first_list.into_iter().chain([place]).min();
+        self.listed_examples += list.examples.len() as u64;
+        self.count(data);
+        Ok(true)
     }
 
     /// Adds a record that does not parse.
@@ -316,10 +363,13 @@ impl Summary {
         self.first_unparsable = first(self.first_unparsable, other.first_unparsable);
         self.foreign = first(self.foreign, other.foreign);
         self.traits.merge(other.traits);
-        for (side, other) in self.sides.iter_mut().zip(&other.sides) {
+        self.first_list = self.first_list.into_iter().chain(other.first_list).min();
+        self.listed_examples += other.listed_examples;
+        let sides = self.sides.iter_mut().chain(&mut self.example_sides);
+        for (side, other) in sides.zip(other.all_sides()) {
             for feature in &other.features {
                 let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
-                match id.and_then(|id| side.feature(id, feature.role)) {
+                match id.and_then(|id| side.feature(id)) {
                     Some(held) => held.merge(feature),
                     None => self.traits.overflow = true,
                 }
@@ -377,13 +427,27 @@ impl Summary {
         Some((unparsable, place.shard, place.parse_error(error)))
     }
 
+    /// Returns the first record that is an `ExampleListWithContext`.
+    pub fn first_list(&self) -> Option<Place> {
+        self.first_list
+    }
+
+    /// Returns the number of messages that may have a feature of this [role](Self::role): records, or the examples in them.
+    pub fn instances(&self, role: Role) -> u64 {
+        if role == Role::Examples { self.listed_examples } else { self.records }
+    }
+
     /// Returns the type of the records: Example or SequenceExample if every record parses, some feature has a value,
-    /// and no record has an unknown field; otherwise raw. Protobuf skips unknown fields, so that other messages often
-    /// parse: without the last two rules they would be Examples without features.
+    /// and no record has an unknown field; ExampleListWithContext if every record with a value is one; otherwise raw.
+    /// Protobuf skips unknown fields, so that other messages often parse: without the rules about values and unknown
+    /// fields they would be Examples without features.
     pub fn record_type(&self) -> RecordType {
         let traits = self.traits;
-        if self.first_unparsable.is_some() || !traits.has_value || self.foreign.is_some() {
+        let is_list = self.first_list.is_some();
+        if self.first_unparsable.is_some() || self.foreign.is_some() || is_list == traits.has_value {
             RecordType::Raw
+        } else if is_list {
+            if traits.has_lists { RecordType::Raw } else { RecordType::ExampleList }
         } else if traits.has_lists {
             RecordType::SequenceExample
         } else {
@@ -391,10 +455,10 @@ impl Summary {
         }
     }
 
-    /// Returns all features, ordered by name; a context feature before the feature list of its name.
+    /// Returns all features, ordered by name; of one name, a context feature before a feature list and before a feature of
+    /// examples in lists.
     pub fn features(&self) -> impl Iterator<Item = &FeatureSummary> {
-        let mut features: Vec<_> =
-            self.sides.iter().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
+        let mut features: Vec<_> = self.all_sides().flat_map(|side| &side.features).filter(|f| f.present > 0).collect();
         features.sort_by(|a, b| order(a, b));
         features.into_iter()
     }
@@ -402,14 +466,20 @@ impl Summary {
     /// Returns the role of a feature in records of this type.
     pub fn role(&self, feature: &FeatureSummary, record_type: RecordType) -> Role {
         match (feature.role, record_type) {
-            (Role::Feature, RecordType::SequenceExample) => Role::Context,
+            (Role::Feature, RecordType::SequenceExample | RecordType::ExampleList) => Role::Context,
             (role, _) => role,
         }
     }
 
-    /// Returns whether a record has a feature without a kind.
-    pub fn has_unset(&self) -> bool {
-        self.sides.iter().flat_map(|side| &side.features).any(|f| f.role == Role::Feature && f.unset > 0)
+    /// Returns the maps of records, and of examples in lists.
+    fn all_sides(&self) -> impl Iterator<Item = &SideSummary> {
+        self.sides.iter().chain(&self.example_sides)
+    }
+
+    /// Returns whether a record has a feature of this role, which is [`Role::Feature`] or [`Role::Examples`], without a
+    /// kind.
+    pub fn has_unset(&self, role: Role) -> bool {
+        self.all_sides().flat_map(|side| &side.features).any(|f| f.role == role && f.unset > 0)
     }
 
     /// Returns the first feature, by name, with several kinds.
@@ -430,6 +500,8 @@ impl Summary {
         match record_type.unwrap_or_else(|| self.record_type()) {
             // Whether all records are raw, and which one is the first that does not parse, depends on all of them.
             RecordType::Raw => record_type.is_some(),
+            // A decoder of lists does not tell which records fit.
+            RecordType::ExampleList => false,
             record_type => {
                 let mut features = self.features_of(record_type).peekable();
                 features.peek().is_some() && features.all(|feature| feature.is_settled(layout))
@@ -437,9 +509,14 @@ impl Summary {
         }
     }
 
-    /// Returns the features that records of this type have.
-    fn features_of(&self, record_type: RecordType) -> impl Iterator<Item = &FeatureSummary> {
-        self.features().filter(move |f| record_type != RecordType::Example || f.role == Role::Feature)
+    /// Returns the features that records of this type have. Raw records and messages have none.
+    pub fn features_of(&self, record_type: RecordType) -> impl Iterator<Item = &FeatureSummary> {
+        self.features().filter(move |feature| match record_type {
+            RecordType::Example => feature.role == Role::Feature,
+            RecordType::SequenceExample => feature.role != Role::Examples,
+            RecordType::ExampleList => feature.role != Role::Sequence,
+            RecordType::Message | RecordType::Raw => false,
+        })
     }
 
     /// Returns the schema of all records: columns ordered by name, then virtual columns. `record_type` overrides
@@ -472,15 +549,49 @@ impl Summary {
                 let reason = "the columns of messages follow from their descriptor, which is not given".to_owned();
                 return Err(Error::usage(ErrorKind::Descriptors(reason)));
             }
-            RecordType::Example | RecordType::SequenceExample => {}
+            RecordType::Example | RecordType::SequenceExample | RecordType::ExampleList => {}
         }
+        if on_conflict == OnConflict::Fail
+            && let Some(feature) = self.features_of(record_type).find(|feature| feature.is_mixed())
+        {
+            return Err(mixed(feature));
+        }
+        Ok(self.schema_of_features(layout, record_type, |_| true))
+    }
+
+    /// Returns the schema of the features for which `is_wanted` is true, of records that have features. A feature of several
+    /// kinds has a column for each of them.
+    #[doc(hidden)]
+    pub fn schema_of_features(
+        &self,
+        layout: Layout,
+        record_type: RecordType,
+        is_wanted: impl Fn(&FeatureSummary) -> bool,
+    ) -> SchemaRef {
+        let wanted = self.features_of(record_type).filter(|feature| is_wanted(feature));
+        let (examples, others): (Vec<_>, Vec<_>) = wanted.partition(|feature| feature.role == Role::Examples);
+        let mut fields = self.fields(others, layout, record_type);
+        if record_type == RecordType::ExampleList {
+            // Each example is decoded as a record of its own.
+            let mut of_example = self.fields(examples, layout, RecordType::Example);
+            // A struct has at least one field, since Parquet has no others.
+            let has_unset = of_example.is_empty() || self.has_unset(Role::Examples);
+            of_example.extend(has_unset.then(schema::unset_field));
+            fields.push(schema::examples_field(of_example.into(), &fields));
+        }
+        fields.extend(self.has_unset(Role::Feature).then(schema::unset_field));
+        schema::with_record_type(fields, record_type)
+    }
+
+    /// Returns the fields of the columns of features, ordered by name.
+    fn fields(&self, features: Vec<&FeatureSummary>, layout: Layout, record_type: RecordType) -> Vec<Field> {
         let mut columns = Vec::new();
-        for feature in self.features_of(record_type) {
-            if feature.is_mixed() && on_conflict == OnConflict::Fail {
-                return Err(mixed(feature));
-            }
-            let is_mixed = feature.is_mixed();
-            columns.extend(feature.columns(layout, self.role(feature, record_type)).map(|column| (column, is_mixed)));
+        for feature in features {
+            let role = match record_type {
+                RecordType::Example => Role::Feature,
+                _ => self.role(feature, record_type),
+            };
+            columns.extend(feature.columns(layout, role).map(|column| (column, feature.is_mixed())));
         }
         let named = columns.iter().map(|(column, is_mixed)| Named {
             role: column.role,
@@ -490,8 +601,7 @@ impl Summary {
         let names = column_names(named);
         let mut fields: Vec<_> = columns.iter().zip(names).map(|((column, _), name)| column.field(&name)).collect();
         fields.sort_by(|a, b| a.name().cmp(b.name()));
-        fields.extend(self.has_unset().then(schema::unset_field));
-        Ok(schema::with_record_type(fields, record_type))
+        fields
     }
 }
 

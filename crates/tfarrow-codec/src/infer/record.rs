@@ -33,7 +33,7 @@ use crate::{
         walk::{self, Numbers, Side, Visitor},
         wire,
     },
-    schema::{Kind, Role},
+    schema::Kind,
 };
 
 /// Properties of a record, or of all records of a summary, besides its features.
@@ -77,13 +77,14 @@ pub(super) struct Observer {
 
 impl Observer {
     /// Adds the features of a record to `sides`, and passes the record to `visitor` if that is
-    /// [enabled](RecordObserver::ENABLED).
+    /// [enabled](RecordObserver::ENABLED). `lists` is true if the record may have feature lists.
     ///
     /// # Errors
     /// [`WireError`] for a record that does not parse or exceeds a limit; it changes nothing.
     pub(super) fn record<O: RecordObserver>(
         &mut self,
         data: &[u8],
+        lists: bool,
         sides: &mut [SideSummary; 2],
         place: Place,
         visitor: &mut O,
@@ -96,7 +97,7 @@ impl Observer {
             side.turn += 1;
         }
         let known = sides.each_ref().map(SideSummary::names);
-        let walked = walk::record(data, true, &mut Walk::<O> { observer: self, sides, data, visitor: PhantomData });
+        let walked = walk::record(data, lists, &mut Walk::<O> { observer: self, sides, data, visitor: PhantomData });
         if walked.is_err() {
             sides.iter_mut().zip(known).for_each(|(side, known)| side.abandon(known));
             return walked;
@@ -212,12 +213,8 @@ impl<O: RecordObserver> Visitor for Walk<'_, O> {
     #[inline]
     fn feature(&mut self, side: Side, id: Option<u32>, value: Option<&[u8]>) -> wire::Result<()> {
         self.observer.traits.has_value |= value.is_some();
-        let role = match side {
-            Side::Features => Role::Feature,
-            Side::Lists => Role::Sequence,
-        };
         let summary = &mut self.sides[side as usize];
-        let Some((id, feature)) = id.and_then(|id| Some((id, summary.feature(id, role)?))) else {
+        let Some((id, feature)) = id.and_then(|id| Some((id, summary.feature(id)?))) else {
             self.observer.traits.overflow = true;
             return self.observer.check(side, value.unwrap_or_default(), summary.keys.limits());
         };

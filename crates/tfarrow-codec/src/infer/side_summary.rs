@@ -1,4 +1,4 @@
-//! The summaries of the features of one map, by the numbers of their keys.
+//! The summaries of the features of one map, or of one map in each Example of a list, by the numbers of their keys.
 //!
 //! ```text
 //! keys       a  b  c        a number for each name
@@ -7,11 +7,13 @@
 //! ```
 
 use super::FeatureSummary;
-use crate::{example::keys::Keys, schema::Role};
+use crate::{Limits, example::keys::Keys, schema::Role};
 
 /// The features of one map, or the feature lists.
 #[derive(Debug)]
 pub(super) struct SideSummary {
+    /// The role of the features.
+    pub(super) role: Role,
     pub(super) keys: Keys,
     /// The summaries of features, by the numbers of their keys.
     pub(super) features: Vec<FeatureSummary>,
@@ -22,6 +24,11 @@ pub(super) struct SideSummary {
 }
 
 impl SideSummary {
+    /// Creates the summaries of a map that no record has yet.
+    pub(super) fn new(role: Role, limits: Limits) -> Self {
+        Self { role, keys: Keys::new([], limits), features: Vec::new(), turns: Vec::new(), turn: 0 }
+    }
+
     /// Returns the number of known names.
     pub(super) fn names(&self) -> usize {
         self.keys.names().len()
@@ -37,20 +44,20 @@ impl SideSummary {
 
     /// Returns the summary of the feature with number `id`, which is created if the number is new.
     #[inline]
-    pub(super) fn feature(&mut self, id: u32, role: Role) -> Option<&mut FeatureSummary> {
+    pub(super) fn feature(&mut self, id: u32) -> Option<&mut FeatureSummary> {
         let id = id as usize;
         if self.features.len() <= id {
-            self.grow(id, role)?;
+            self.grow(id)?;
         }
         self.features.get_mut(id)
     }
 
     /// Creates the summaries of features up to number `id`.
     #[cold]
-    fn grow(&mut self, id: usize, role: Role) -> Option<()> {
+    fn grow(&mut self, id: usize) -> Option<()> {
         while self.features.len() <= id {
             let name = self.keys.names().get(self.features.len())?;
-            self.features.push(FeatureSummary::new(name.to_string(), role));
+            self.features.push(FeatureSummary::new(name.to_string(), self.role));
             self.turns.push((0, 0));
         }
         Some(())

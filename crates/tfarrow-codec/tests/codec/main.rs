@@ -13,6 +13,8 @@ mod encode;
 #[cfg(test)]
 mod exact;
 #[cfg(test)]
+mod example_list;
+#[cfg(test)]
 mod filter;
 #[cfg(test)]
 mod front_door;

@@ -172,7 +172,9 @@ impl<'c> Conversion<'c> {
         let strict = match record_type_of(&schema) {
             // A field that the descriptor does not define would be lost.
             RecordType::Message => !self.options.lossy,
-            RecordType::Example | RecordType::SequenceExample | RecordType::Raw => self.options.record_type.is_none(),
+            RecordType::Example | RecordType::SequenceExample | RecordType::ExampleList | RecordType::Raw => {
+                self.options.record_type.is_none()
+            }
         };
         // The column of raw records contains their bytes, so that it needs no exact form.
         let exact = self.options.exact && record_type_of(&schema) != RecordType::Raw;

@@ -13,9 +13,9 @@
 //!
 //! | key | value | read back |
 //! |---|---|---|
-//! | `record_type` | `example`, `sequence-example` or `raw` | yes |
+//! | `record_type` | `example`, `sequence-example`, `example-list` or `raw` | yes |
 //! | `name` | the name of the feature | yes |
-//! | `role` | `feature`, `context`, `sequence`, `record` or `unset` | yes, optional |
+//! | `role` | `feature`, `context`, `sequence`, `examples` for a feature of the examples of a list, `record` or `unset` | yes, optional |
 //! | `kind` | `int64_list`, `float_list` or `bytes_list` | yes, optional |
 //! | `arrow` | `int64`, `float32`, `binary` or `utf8`, a `list<..>` of one of these, or a `list<list<..>>` for a feature list | yes; a feature without it, or with null, has no column |
 //! | `column` | the name of the column, if it is not that of the feature | yes, optional |
@@ -23,11 +23,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use tfarrow_codec::{
     Column, FeatureSummary, Kind, KindSummary, Place, RecordType, Role, Shape, Values,
-    schema::{feature_of, raw_schema, record_type_of, role_of, with_record_type},
+    schema::{
+        ROLE, examples_field, feature_of, fields_of_examples, raw_schema, record_type_of, role_of, with_record_type,
+    },
 };
 use tfarrow_dataset::Inferred;
 
@@ -41,7 +43,7 @@ pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
     let summary = &inferred.summary;
     let columns = columns_of(schema);
     let mut features = Vec::new();
-    for feature in summary.features().filter(|_| record_type != RecordType::Raw) {
+    for feature in summary.features_of(record_type) {
         let role = summary.role(feature, record_type);
         let field = columns.get(&(feature.name.as_str(), role)).copied();
         features.push(feature_to_json(feature, role, field, inferred));
@@ -51,10 +53,12 @@ pub fn to_json(inferred: &Inferred, schema: &Schema) -> Value {
     json!({"record_type": record_type.name(), "records": summary.records(), "features": features})
 }
 
-/// The columns of a schema, by feature name and role.
+/// The columns of a schema, and the fields of the examples of a list, by feature name and role.
 pub fn columns_of(schema: &Schema) -> HashMap<(&str, Role), &Field> {
-    let columns = schema.fields().iter();
-    columns.filter_map(|field| Some(((feature_of(field), role_of(field)?), field.as_ref()))).collect()
+    let columns = schema.fields().iter().filter_map(|field| Some((role_of(field)?, field)));
+    let examples = schema.fields().iter().filter_map(|field| fields_of_examples(field)).flatten();
+    let of_examples = examples.map(|field| (Role::Examples, field));
+    columns.chain(of_examples).map(|(role, field)| ((feature_of(field), role), field.as_ref())).collect()
 }
 
 /// The JSON of a column without a feature: raw records, or names of features without a kind.
@@ -74,7 +78,7 @@ fn feature_to_json(feature: &FeatureSummary, role: Role, field: Option<&Field>, 
     put("kind", json!(feature.kind().map(Kind::name)));
     put("arrow", json!(field.map(|field| type_name(field.data_type()))));
     put("present", json!(feature.present));
-    put("missing", json!(inferred.summary.records().saturating_sub(feature.present)));
+    put("missing", json!(inferred.summary.instances(feature.role).saturating_sub(feature.present)));
     put("unset", json!(feature.unset));
     if let Some((min, max)) = feature.steps {
         put("steps", json!([min, max]));
@@ -115,8 +119,9 @@ fn place_to_json(place: Place, inferred: &Inferred) -> Value {
 /// JSON that is not as the documentation of this module describes.
 pub fn from_json(json: &Value) -> Result<SchemaRef> {
     let name = text(json, "record_type", "the schema")?;
-    let record_type = RecordType::from_name(name)
-        .ok_or_else(|| invalid(format!("record_type: expected example, sequence-example or raw, found {name:?}")))?;
+    let record_type = RecordType::from_name(name).ok_or_else(|| {
+        invalid(format!("record_type: expected example, sequence-example, example-list or raw, found {name:?}"))
+    })?;
     let features = json.get("features").and_then(Value::as_array);
     let features = features.ok_or_else(|| invalid("expected a list `features`"))?;
     let mut fields: Vec<Field> = Vec::new();
@@ -138,7 +143,21 @@ pub fn from_json(json: &Value) -> Result<SchemaRef> {
         RecordType::Raw => Ok(raw_schema(Values::Binary)),
         RecordType::Message => Err(invalid("record_type: the columns of messages follow from their descriptors")),
         RecordType::Example | RecordType::SequenceExample => Ok(with_record_type(fields, record_type)),
+        RecordType::ExampleList => Ok(with_record_type(with_examples(fields), record_type)),
     }
+}
+
+/// The fields of the context, and the list of examples with the other fields.
+fn with_examples(fields: Vec<Field>) -> Vec<Field> {
+    let of_examples = |field: &Field| role_of(field) == Some(Role::Examples);
+    let (examples, mut fields): (Vec<_>, Vec<_>) = fields.into_iter().partition(of_examples);
+    let as_feature = |field: Field| {
+        let mut metadata = field.metadata().clone();
+        metadata.insert(ROLE.to_owned(), Role::Feature.name().to_owned());
+        field.with_metadata(metadata)
+    };
+    fields.push(examples_field(examples.into_iter().map(as_feature).collect(), &fields));
+    fields
 }
 
 /// The column of a feature; `None` if it has no column.
@@ -169,7 +188,10 @@ fn field_from_json(json: &Value, record_type: RecordType) -> Result<Option<Field
     }
     let column = json.get("column").and_then(Value::as_str).unwrap_or(feature);
     let field = Column { feature: feature.to_owned(), role, shape, values }.field(column);
-    Column::try_new(&field, record_type).map_err(SchemaJsonError::Column)?;
+    // The examples of a list are decoded as records of their own.
+    if role != Role::Examples {
+        Column::try_new(&field, record_type).map_err(SchemaJsonError::Column)?;
+    }
     Ok(Some(field))
 }
 
@@ -179,7 +201,7 @@ fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordTy
             (RecordType::Raw | RecordType::Message, _) => Role::Record,
             (RecordType::Example, _) => Role::Feature,
             (RecordType::SequenceExample, Shape::Steps) => Role::Sequence,
-            (RecordType::SequenceExample, _) => Role::Context,
+            (RecordType::SequenceExample | RecordType::ExampleList, _) => Role::Context,
         });
     };
     let roles: &[Role] = match record_type {
@@ -187,6 +209,7 @@ fn role_from_json(json: &Value, place: &str, shape: Shape, record_type: RecordTy
         RecordType::Message => &[],
         RecordType::Example => &[Role::Feature, Role::Unset],
         RecordType::SequenceExample => &[Role::Context, Role::Sequence, Role::Unset],
+        RecordType::ExampleList => &[Role::Context, Role::Examples, Role::Unset],
     };
     let role = roles.iter().find(|role| role.name() == name).copied();
     role.ok_or_else(|| invalid(format!("{place}: {} records have no role {name:?}", record_type.name())))
@@ -208,6 +231,15 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Float32 => "float32".to_owned(),
         DataType::Binary | DataType::BinaryView => "binary".to_owned(),
         DataType::Utf8 | DataType::Utf8View => "utf8".to_owned(),
+        DataType::Struct(fields) => {
+            // Names are from data, and may have control characters.
+            let field = |field: &FieldRef| format!("{}: {}", field.name().escape_debug(), type_name(field.data_type()));
+            let fields: Vec<_> = fields.iter().map(field).collect();
+            format!("struct<{}>", fields.join(", "))
+        }
+        other if other.is_numeric() || matches!(other, DataType::Boolean | DataType::Date32 | DataType::Null) => {
+            other.to_string().to_lowercase()
+        }
         other => other.to_string(),
     }
 }

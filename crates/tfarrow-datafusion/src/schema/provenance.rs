@@ -65,11 +65,17 @@ impl SchemaProvenance {
         let Some(seen) = &self.seen else { return 0 };
         let summary = &seen.summary;
         let bytes = match role_of(field) {
-            Some(Role::Record) => summary.bytes(),
+            // Those of the context are few beside them.
+            Some(Role::Record | Role::Examples) => summary.bytes(),
             role => {
                 let name = field.metadata().get(FEATURE).unwrap_or(field.name());
                 let is_sequence = role == Some(Role::Sequence);
-                let features = features(seen, name).filter(|feature| (feature.role == Role::Sequence) == is_sequence);
+                let is_of_column = |feature: &&FeatureSummary| match feature.role {
+                    Role::Sequence => is_sequence,
+                    Role::Examples => false,
+                    _ => !is_sequence,
+                };
+                let features = features(seen, name).filter(is_of_column);
                 let kinds = features.flat_map(FeatureSummary::kinds);
                 kinds.map(|(_, seen)| seen.bytes + seen.values * VALUE_BYTES).sum()
             }
@@ -84,10 +90,10 @@ impl SchemaProvenance {
         match role_of(field) {
             None | Some(Role::Feature | Role::Context) => {}
             Some(Role::Index | Role::Offset) => return Some(1),
-            Some(Role::Sequence | Role::Record | Role::Unset | Role::Exact) => return None,
+            Some(Role::Sequence | Role::Examples | Role::Record | Role::Unset | Role::Exact) => return None,
         }
         let name = field.metadata().get(FEATURE).unwrap_or(field.name());
-        let mut features = features(source, name).filter(|feature| feature.role != Role::Sequence);
+        let mut features = features(source, name).filter(|feature| feature.role == Role::Feature);
         let feature = features.next().filter(|_| features.next().is_none())?;
         let kind = feature.kind()?;
         let (_, seen) = feature.kinds().next()?;

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{FieldRef, Schema, SchemaRef};
+use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
@@ -28,7 +28,7 @@ use datafusion::{
 };
 use tfarrow_codec::{
     RecordType, Role,
-    schema::{role_of, with_views},
+    schema::{fields_of_examples, role_of, with_example_fields, with_views},
 };
 use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, check_one_payload, infer_with, resolve};
 
@@ -302,13 +302,20 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
     infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 
-/// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, which only
-/// conversion back to TFRecord needs.
+/// The schema that a query reads: with view arrays if `views`, and without the column `_tfarrow_unset`, also of the examples
+/// of a list, which only conversion back to TFRecord needs.
 fn visible(schema: &Schema, views: bool) -> SchemaRef {
-    let is_visible = |(index, field): (usize, &Arc<_>)| (role_of(field) != Some(Role::Unset)).then_some(index);
-    let kept: Vec<_> = schema.fields().iter().enumerate().filter_map(is_visible).collect();
-    // All indices are in range, so that the projection cannot fail.
-    with_views(&schema.project(&kept).unwrap_or_else(|_| schema.clone()), views)
+    let kept = without_unset(schema.fields()).into_iter().map(|field| match fields_of_examples(&field) {
+        Some(fields) if role_of(&field) == Some(Role::Examples) && !without_unset(fields).is_empty() => {
+            Arc::new(with_example_fields(&field, without_unset(fields).into()))
+        }
+        _ => field,
+    });
+    with_views(&Schema::new_with_metadata(kept.collect::<Vec<_>>(), schema.metadata().clone()), views)
+}
+
+fn without_unset(fields: &Fields) -> Vec<FieldRef> {
+    fields.iter().filter(|field| role_of(field) != Some(Role::Unset)).cloned().collect()
 }
 
 #[async_trait]

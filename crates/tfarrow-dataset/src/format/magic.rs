@@ -94,6 +94,11 @@ pub(crate) fn looks_like(head: &[u8], size: Option<u64>, path: &Path) -> String 
     })
 }
 
+/// Returns the name of the format that `head` is the start of, by its magic number.
+pub(crate) fn name(head: &[u8]) -> Option<&'static str> {
+    magic(head).map(|(name, _)| name)
+}
+
 fn magic(head: &[u8]) -> Option<(&'static str, &'static str)> {
     MAGICS.iter().find(|(magic, ..)| head.starts_with(magic)).map(|&(_, name, step)| (name, step))
 }

@@ -18,6 +18,8 @@ pub enum Payload {
     Unknown,
     /// `tf.Example` or `tf.SequenceExample` messages.
     Examples,
+    /// `ExampleListWithContext` messages.
+    ExampleLists,
     /// TensorBoard events: `tf.Event` messages.
     Events,
     /// Other records.
@@ -54,10 +56,11 @@ impl Payload {
             return Some(Self::Unknown);
         }
         let is_odd = summary.unparsable() > 0 || summary.foreign().is_some();
-        Some(match (summary.examples() > 0, is_odd) {
-            (true, _) => Self::Examples,
-            (false, true) => Self::Other,
-            (false, false) => Self::Unknown,
+        Some(match (summary.examples() > 0, summary.first_list().is_some(), is_odd) {
+            (true, _, _) => Self::Examples,
+            (false, true, _) => Self::ExampleLists,
+            (false, false, true) => Self::Other,
+            (false, false, false) => Self::Unknown,
         })
     }
 
@@ -65,7 +68,7 @@ impl Payload {
     ///
     /// ```text
     /// 0a features   0a entry   0a key   12 value      as TensorFlow writes a map: Examples
-    /// 0a features   ...                               Unknown
+    /// 0a features   ...                               Unknown, such as an ExampleListWithContext
     /// ...                                             Other
     /// ```
     fn of_prefix(data: &[u8], length: u64) -> Self {
@@ -84,6 +87,7 @@ impl Payload {
         match self {
             Self::Unknown => "unknown records",
             Self::Examples => "tf.Example records",
+            Self::ExampleLists => "ExampleListWithContext records",
             Self::Events => "TensorBoard events",
             Self::Other => "other records",
         }

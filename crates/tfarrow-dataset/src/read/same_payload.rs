@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Payload, ReadOptions, Result, Shard, ShardReader, 
 /// # Errors
 /// [`ErrorKind::MixedRecords`], with the number of files of each kind, and one file of each.
 pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
-    let known = [Payload::Examples, Payload::Events, Payload::Other];
+    let known = [Payload::Examples, Payload::ExampleLists, Payload::Events, Payload::Other];
     let kinds: Vec<_> = known.into_iter().filter_map(|payload| describe(shards, payload)).collect();
     let is_other = |shard: &&Shard| shard.payload() == Payload::Other;
     // A long record whose first bytes are damaged also counts as another kind, until its CRC is checked.

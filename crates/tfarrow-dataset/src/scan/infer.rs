@@ -66,13 +66,8 @@ impl Inferred {
     /// [`ErrorKind::MixedKinds`] for the first such feature, by name, with the first place of each kind.
     pub fn check_kinds(&self, record_type: Option<RecordType>, is_wanted: &dyn Fn(Role, &str) -> bool) -> Result<()> {
         let record_type = record_type.unwrap_or_else(|| self.summary.record_type());
-        let has_columns = |feature: &&FeatureSummary| match record_type {
-            RecordType::Example => feature.role == Role::Feature,
-            RecordType::SequenceExample => true,
-            RecordType::Message | RecordType::Raw => false,
-        };
         let is_wanted = |feature: &&FeatureSummary| is_wanted(self.summary.role(feature, record_type), &feature.name);
-        let mut features = self.summary.features().filter(has_columns).filter(is_wanted);
+        let mut features = self.summary.features_of(record_type).filter(is_wanted);
         match features.find(|feature| feature.is_mixed()) {
             None => Ok(()),
             Some(feature) => Err(Error::general(ErrorKind::MixedKinds {
@@ -93,7 +88,12 @@ impl Inferred {
             let (place, field) = summary.foreign()?;
             Some(format!("{} has a field {field} that is none of a tf.Example's", place_in(place, &self.names)))
         };
-        let why = self.unreadable().or_else(foreign).unwrap_or_else(|| "no record has a feature".to_owned());
+        let mixed = || {
+            let place = place_in(summary.first_list()?, &self.names);
+            Some(format!("{place} is an ExampleListWithContext, and other records are none"))
+        };
+        let why =
+            self.unreadable().or_else(foreign).or_else(mixed).unwrap_or_else(|| "no record has a feature".to_owned());
         Some(format!("{why}, so all records are taken as they are"))
     }
 

@@ -36,6 +36,7 @@ pub(crate) fn schema(
     let options = ReadingOptions::of(options)?;
     let (shards, inferred) = inferred(py, &sources, &options, progress)?;
     let found = InferredSchema::new(shards, inferred, options.table.layout, options.table.record_type);
+    let found = found.and_then(|found| found.with_probable_payload(&options.read()));
     let found = found.map_err(|error| failed(py, error))?;
     warn_all(py, &schema_warnings(&found))?;
     let sources = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();

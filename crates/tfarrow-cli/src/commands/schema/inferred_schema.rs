@@ -1,11 +1,8 @@
 //! The inferred schema, with the shards and the summary that it was inferred from.
 
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{
-    Column, FeatureSummary, Layout, Place, RecordType, Role, Shape, Values,
-    schema::{UNSET_COLUMN, record_type_of, with_record_type},
-};
-use tfarrow_dataset::{Error, Inferred, Sampled, Shard};
+use tfarrow_codec::{FeatureSummary, Layout, Place, RecordType, Role, schema::record_type_of};
+use tfarrow_dataset::{Error, Inferred, ProbablePayload, ReadOptions, Sampled, Shard, ShardFormat};
 
 use crate::{output::count, text::escape};
 
@@ -17,6 +14,8 @@ pub struct InferredSchema {
     schema: SchemaRef,
     /// The record type that the caller states.
     stated_type: Option<RecordType>,
+    /// The probable kind of raw records.
+    probable: Option<ProbablePayload>,
 }
 
 impl InferredSchema {
@@ -32,7 +31,24 @@ impl InferredSchema {
         record_type: Option<RecordType>,
     ) -> Result<Self, Error> {
         let schema = unmixed_schema(&inferred, layout, record_type)?;
-        Ok(Self { shards, inferred, schema, stated_type: record_type })
+        Ok(Self { shards, inferred, schema, stated_type: record_type, probable: None })
+    }
+
+    /// Reads the first records, if the records are raw and the caller does not state this, and decides what they probably are.
+    ///
+    /// # Errors
+    /// A shard that cannot be read.
+    pub fn with_probable_payload(mut self, read: &ReadOptions) -> Result<Self, Error> {
+        let is_tfrecord = self.shards.iter().all(|shard| shard.format == ShardFormat::TfRecord);
+        if self.record_type() == RecordType::Raw && self.stated_type.is_none() && is_tfrecord {
+            self.probable = ProbablePayload::of(&self.shards, read)?;
+        }
+        Ok(self)
+    }
+
+    /// The probable kind of raw records.
+    pub fn probable(&self) -> Option<&ProbablePayload> {
+        self.probable.as_ref()
     }
 
     /// The shards of the data set.
@@ -64,8 +80,7 @@ impl InferredSchema {
     pub(super) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, Role)> {
         let record_type = self.record_type();
         let summary = &self.inferred.summary;
-        let all = summary.features().filter(move |_| record_type != RecordType::Raw);
-        all.map(move |feature| (feature, summary.role(feature, record_type)))
+        summary.features_of(record_type).map(move |feature| (feature, summary.role(feature, record_type)))
     }
 
     /// The numbers of records and shards, in one line.
@@ -74,6 +89,7 @@ impl InferredSchema {
         let what = match self.record_type() {
             RecordType::Example => "tf.Example",
             RecordType::SequenceExample => "tf.SequenceExample",
+            RecordType::ExampleList => "ExampleListWithContext",
             RecordType::Message => "message",
             RecordType::Raw => "raw",
         };
@@ -101,17 +117,8 @@ impl InferredSchema {
 fn unmixed_schema(inferred: &Inferred, layout: Layout, record_type: Option<RecordType>) -> Result<SchemaRef, Error> {
     let summary = &inferred.summary;
     let record_type = record_type.unwrap_or_else(|| summary.record_type());
-    if record_type == RecordType::Raw || summary.conflict().is_none() {
-        return inferred.schema(layout, Some(record_type));
+    match record_type {
+        RecordType::Message | RecordType::Raw => inferred.schema(layout, Some(record_type)),
+        _ => Ok(summary.schema_of_features(layout, record_type, |feature| !feature.is_mixed())),
     }
-    let fits = |feature: &&FeatureSummary| record_type == RecordType::SequenceExample || feature.role == Role::Feature;
-    let column = |feature: &FeatureSummary| feature.column(layout, summary.role(feature, record_type));
-    let columns = summary.features().filter(fits).filter_map(column);
-    let mut fields: Vec<_> = columns.map(|column| column.field(&column.feature)).collect();
-    if summary.has_unset() {
-        let (role, shape, values) = (Role::Unset, Shape::List, Values::Utf8);
-        let unset = Column { feature: UNSET_COLUMN.to_owned(), role, shape, values };
-        fields.push(unset.field(UNSET_COLUMN));
-    }
-    Ok(with_record_type(fields, record_type))
 }

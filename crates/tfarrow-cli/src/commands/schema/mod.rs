@@ -9,6 +9,7 @@ mod sql;
 mod table;
 
 use anyhow::Result;
+use serde_json::json;
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, RecordType, Role};
 use tfarrow_columnar::infer_with;
 use tfarrow_convert::schema_json::{to_json, type_name};
@@ -37,7 +38,7 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
     let options = InferOptions { record_type, ..inspect::options(&args.looking) };
     let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
-    let found = InferredSchema::new(shards, inferred, layout, record_type)?;
+    let found = InferredSchema::new(shards, inferred, layout, record_type)?.with_probable_payload(&options.read)?;
     output::line(&text(&found, args.format.get(), &args.sources, Screen::stdout())?)?;
     omissions(&found, args.format.get()).iter().for_each(|why| stderr::print(why));
     let (warnings, is_incomplete) = warnings(&found, stderr::skipped_text);
@@ -69,7 +70,7 @@ fn pbtxt(args: &SchemaArgs) -> Result<u8> {
 pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[String], screen: Screen) -> Result<String> {
     Ok(match format {
         SchemaFormat::Table => table::text(found, screen),
-        SchemaFormat::Json => output::pretty(&to_json(found.inferred(), found.schema()))?,
+        SchemaFormat::Json => output::pretty(&json(found))?,
         SchemaFormat::Arrow => arrow(found),
         SchemaFormat::Python => python::spec(found),
         SchemaFormat::Rust => rust::function(found),
@@ -88,6 +89,20 @@ pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[Stri
             return Err(Usage(why.to_owned()).into());
         }
     })
+}
+
+/// The schema as JSON, with the probable kind of raw records.
+fn json(found: &InferredSchema) -> serde_json::Value {
+    let mut json = to_json(found.inferred(), found.schema());
+    if let Some(probable) = found.probable() {
+        let fields = probable.fields.iter().flat_map(|fields| &fields.fields);
+        let fields = fields.map(|(path, field)| {
+            json!({"path": path, "present": field.present, "values": field.values, "kinds": field.kinds})
+        });
+        json["probable"] =
+            json!({"name": probable.name, "records": probable.records, "fields": fields.collect::<Vec<_>>()});
+    }
+    json
 }
 
 fn features_json(found: &InferredSchema) -> Result<String> {

@@ -31,6 +31,16 @@ pub(super) fn spec(found: &InferredSchema) -> String {
             dictionary(&mut out, "features", found, Role::Feature);
             write!(out, "\n\n# tf.io.parse_single_example(record, features)")
         }
+        RecordType::ExampleList => {
+            dictionary(&mut out, "context_features", found, Role::Context);
+            out.push('\n');
+            dictionary(&mut out, "example_features", found, Role::Examples);
+            write!(
+                out,
+                "\n\n# tfr.data.parse_from_example_list(records, context_feature_spec=context_features, \
+                 example_feature_spec=example_features)"
+            )
+        }
         RecordType::SequenceExample => {
             dictionary(&mut out, "context_features", found, Role::Context);
             out.push('\n');
@@ -43,7 +53,7 @@ pub(super) fn spec(found: &InferredSchema) -> String {
 
 fn dictionary(out: &mut String, name: &str, found: &InferredSchema, wanted: Role) {
     let _ = write!(out, "\n{name} = {{\n");
-    let records = found.inferred().summary.records();
+    let records = found.inferred().summary.instances(wanted);
     for (feature, role) in found.features().filter(|(_, role)| *role == wanted) {
         let key = string(&feature.name);
         let _ = match Spec::of(feature, role, records) {

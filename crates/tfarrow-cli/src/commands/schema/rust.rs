@@ -38,10 +38,14 @@ fn constructor(field: &Field) -> String {
     format!("Field::new({:?}, {}, {})", field.name(), data_type(field.data_type()), field.is_nullable())
 }
 
-/// A type as a Rust expression. Lists are the only nested types of the codec.
+/// A type as a Rust expression.
 fn data_type(data_type: &DataType) -> String {
     match data_type {
         DataType::List(item) => format!("DataType::List({}.into())", constructor(item)),
+        DataType::Struct(fields) => {
+            let fields: Vec<_> = fields.iter().map(|field| constructor(field)).collect();
+            format!("DataType::Struct(vec![{}].into())", fields.join(", "))
+        }
         other => format!("DataType::{other:?}"),
     }
 }

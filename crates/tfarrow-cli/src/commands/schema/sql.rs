@@ -17,7 +17,8 @@ pub(super) fn statement(found: &InferredSchema, name: &str, sources: &[String]) 
     let name = identifier(&name.replace(is_control, "_"));
     let mut out = format!("CREATE EXTERNAL TABLE {name} -- {}\n", escape(&found.headline()));
     let record_type = found.record_type();
-    if record_type != RecordType::Raw {
+    // The columns of structs follow from the records.
+    if !matches!(record_type, RecordType::Raw | RecordType::ExampleList) {
         columns(&mut out, found);
     }
     let location = match sources {

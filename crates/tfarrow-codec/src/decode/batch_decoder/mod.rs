@@ -8,11 +8,13 @@
 //!         ─▶ RecordBatch, without the skipped rows
 //! ```
 //!
-//! Messages of a type that a descriptor gives are not walked to the tape: their arrays are built from the wire, all
-//! columns together (`column/message/`).
+//! Records with messages inside are not walked to the tape: their arrays are built all together, those of messages of any
+//! type from the wire (`column/message/`), those of an `ExampleListWithContext` from its Examples (`example_list.rs`).
 //!
 //! *Rows* are the records that a filter keeps; without a filter, all of them. A *lane* is the set of slots of one
 //! feature on the tape: columns that read the same feature share a lane.
+
+mod example_list;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -21,10 +23,11 @@ use std::{
 };
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array, new_empty_array};
-use arrow_buffer::BooleanBuffer;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_schema::{DataType, Field, SchemaRef};
 use arrow_select::{filter::filter_record_batch, take::take};
 
+use self::example_list::ExampleListDecoder;
 use super::column::{self, ColumnError, message::MessageDecoder};
 use crate::{
     Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc, WireError,
@@ -82,8 +85,8 @@ pub struct BatchDecoder {
     record_type: RecordType,
     /// The columns of the batches.
     columns: Arc<[BatchColumn]>,
-    /// The decoder of messages; `None` for Examples and raw records.
-    message: Option<MessageDecoder>,
+    /// The decoder of records with messages inside; `None` for Examples and raw records.
+    nested: Option<NestedDecoder>,
     /// The lane of each column on the tape. Columns of the same feature have the same lane.
     lanes: Vec<usize>,
     /// For each column of a feature with a column for each of its kinds: the kinds that have a column. Indexed by
@@ -112,8 +115,51 @@ pub struct BatchDecoder {
 enum BatchColumn {
     /// A feature, or a column made of the record as a whole.
     Of(Column),
-    /// The column of a message with this index among those that the [`MessageDecoder`] makes.
-    Field(usize),
+    /// The column with this index among those that the [`NestedDecoder`] makes.
+    Nested(usize),
+}
+
+/// The decoder of records with messages inside.
+#[derive(Debug)]
+enum NestedDecoder {
+    /// Messages of any type, by their descriptor.
+    Message(MessageDecoder),
+    /// Examples in a list.
+    ExampleList(Box<ExampleListDecoder>),
+}
+
+impl NestedDecoder {
+    /// Decodes one record for each row, to an array for each column. `None` makes a row of nulls and defaults.
+    fn decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
+        match self {
+            Self::Message(decoder) => decoder.decode(records, chunk),
+            Self::ExampleList(decoder) => decoder.decode(records, chunk),
+        }
+    }
+
+    /// Checks one record.
+    fn check(&mut self, record: &[u8], chunk: &Buffer) -> column::Result<()> {
+        match self {
+            Self::Message(decoder) => decoder.check(record, chunk),
+            Self::ExampleList(decoder) => decoder.check(record, chunk),
+        }
+    }
+
+    fn foreign(&self) -> Option<(u32, u64)> {
+        match self {
+            Self::Message(decoder) => decoder.foreign(),
+            Self::ExampleList(decoder) => decoder.foreign(),
+        }
+    }
+
+    /// The decoders of Examples inside of the records.
+    fn decoders(&self) -> impl Iterator<Item = &BatchDecoder> {
+        let list = match self {
+            Self::Message(_) => None,
+            Self::ExampleList(decoder) => Some(decoder.decoders()),
+        };
+        list.into_iter().flatten()
+    }
 }
 
 impl BatchDecoder {
@@ -124,8 +170,8 @@ impl BatchDecoder {
     /// of the projection that the schema does not have.
     pub(crate) fn try_new(schema: &SchemaRef, options: DecoderOptions) -> Result<Self> {
         let record_type = schema::record_type_of(schema);
-        if record_type == RecordType::Message {
-            return Self::of_messages(schema, options);
+        if matches!(record_type, RecordType::Message | RecordType::ExampleList) {
+            return Self::of_nested(schema, record_type, options);
         }
         let all =
             schema.fields().iter().map(|field| Column::try_new(field, record_type)).collect::<Result<Vec<_>>>()?;
@@ -155,7 +201,7 @@ impl BatchDecoder {
         Ok(Self {
             record_type,
             columns: columns.into_iter().map(BatchColumn::Of).collect(),
-            message: None,
+            nested: None,
             lanes,
             split,
             first_values,
@@ -171,40 +217,60 @@ impl BatchDecoder {
         })
     }
 
-    /// Creates a decoder of messages, whose type is in the metadata of `schema`.
+    /// Creates a decoder of records with messages inside. The type of [messages](RecordType::Message) is in the metadata of
+    /// `schema`.
     ///
     /// # Errors
-    /// [`ErrorKind::Descriptors`] for metadata without a valid type, and [`ErrorKind::Unsupported`] for a column that
-    /// the message does not have.
-    fn of_messages(schema: &SchemaRef, options: DecoderOptions) -> Result<Self> {
-        let message = MessageType::of_schema(schema)?.ok_or_else(|| {
-            let reason = "the schema of messages has no message type in its metadata".to_owned();
-            Error::usage(ErrorKind::Descriptors(reason))
-        })?;
-        let DecoderOptions { projection, verify_crc, strict, on_error, limits, .. } = options;
-        let projected = match projection {
-            Some(projection) => Arc::new(schema.project(&projection)?),
-            None => Arc::clone(schema),
+    /// [`ErrorKind::Descriptors`] for messages without a valid type, and [`ErrorKind::Unsupported`] for a column that the
+    /// records are not decoded to.
+    fn of_nested(schema: &SchemaRef, record_type: RecordType, options: DecoderOptions) -> Result<Self> {
+        let wanted = options.projection.clone().unwrap_or_else(|| (0..schema.fields().len()).collect());
+        let projected = Arc::new(schema.project(&wanted)?);
+        let is_own = |field: &Field| {
+            matches!(schema::role_of(field), Some(Role::Record | Role::Index | Role::Offset | Role::Exact))
         };
-        let (mut columns, mut fields) = (Vec::new(), Vec::new());
-        for field in projected.fields() {
-            if schema::role_of(field).is_some() {
-                columns.push(BatchColumn::Of(Column::try_new(field, RecordType::Message)?));
-            } else {
-                // A column that is wanted twice is decoded once.
-                let index = fields.iter().position(|other| other == field).unwrap_or(fields.len());
-                if index == fields.len() {
-                    fields.push(Arc::clone(field));
-                }
-                columns.push(BatchColumn::Field(index));
+        let (mut columns, mut indices) = (Vec::new(), Vec::new());
+        for (field, index) in projected.fields().iter().zip(wanted) {
+            if is_own(field) {
+                columns.push(BatchColumn::Of(Column::try_new(field, record_type)?));
+                continue;
             }
+            // A column that is wanted twice is decoded once.
+            let place = indices.iter().position(|other| *other == index).unwrap_or(indices.len());
+            if place == indices.len() {
+                indices.push(index);
+            }
+            columns.push(BatchColumn::Nested(place));
         }
-        let walks = !fields.is_empty();
-        let plan = MessagePlan::new(message.descriptor(), &fields.into())?;
+        let walks = !indices.is_empty();
+        let nested = match record_type {
+            RecordType::Message => {
+                let message = MessageType::of_schema(schema)?.ok_or_else(|| {
+                    let reason = "the schema of messages has no message type in its metadata".to_owned();
+                    Error::usage(ErrorKind::Descriptors(reason))
+                })?;
+                let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
+                NestedDecoder::Message(MessageDecoder::new(
+                    MessagePlan::new(message.descriptor(), &fields)?,
+                    options.limits,
+                    options.strict,
+                ))
+            }
+            _ => {
+                // Columns about records as a whole are no part of a context.
+                let of_records = |index: &usize| !schema.fields().get(*index).is_some_and(|field| is_own(field));
+                let all: Vec<_> = (0..schema.fields().len()).filter(of_records).collect();
+                let places: Vec<_> =
+                    indices.iter().filter_map(|index| all.iter().position(|other| other == index)).collect();
+                let fields: Vec<_> = all.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
+                NestedDecoder::ExampleList(Box::new(ExampleListDecoder::try_new(&fields, &places, &options)?))
+            }
+        };
+        let DecoderOptions { verify_crc, strict, on_error, limits, .. } = options;
         Ok(Self {
-            record_type: RecordType::Message,
+            record_type,
             columns: columns.into(),
-            message: Some(MessageDecoder::new(plan, limits, strict)),
+            nested: Some(nested),
             lanes: Vec::new(),
             split: Vec::new(),
             first_values: Vec::new(),
@@ -230,25 +296,32 @@ impl BatchDecoder {
     ///
     /// A feature without a kind does not count, see [`lost_unset`](Self::lost_unset).
     pub fn unknown_features(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.tape.unknown()
+        self.tapes().flat_map(Tape::unknown)
     }
 
     /// Returns the number of times that a feature without a column was found whose name exceeds [`Limits::features`] or
     /// [`Limits::name_bytes`], so that [`unknown_features`](Self::unknown_features) does not have it.
     pub fn excess_features(&self) -> u64 {
-        self.tape.excess
+        self.tapes().map(|tape| tape.excess).sum()
     }
 
     /// Returns the number of the first skipped field that the record type does not define, and the number of such
     /// fields. `None` if there was none. A [strict](crate::DecoderBuilder::with_strict) decoder rejects the first one.
     pub fn foreign_fields(&self) -> Option<(u32, u64)> {
-        self.message.as_ref().map_or(self.tape.foreign, MessageDecoder::foreign)
+        self.nested.as_ref().map_or(self.tape.foreign, NestedDecoder::foreign)
     }
 
     /// Returns the number of features without a kind that became null, as if they were missing, because the schema has
     /// no column `_tfarrow_unset` to name them. Features that a projection leaves out are not counted.
     pub fn lost_unset(&self) -> u64 {
-        self.tape.lost_unset
+        self.tapes().map(|tape| tape.lost_unset).sum()
+    }
+
+    /// The tape, and those of the Examples inside of records.
+    fn tapes(&self) -> impl Iterator<Item = &Tape> {
+        [&self.tape]
+            .into_iter()
+            .chain(self.nested.iter().flat_map(NestedDecoder::decoders).map(|decoder| &decoder.tape))
     }
 
     /// Decodes all records to one batch, with a row for each. Without columns, only the CRCs of the records are
@@ -332,12 +405,12 @@ impl BatchDecoder {
                 }
             }
         }
-        let fields = self.message_arrays(records)?;
+        let fields = self.nested_arrays(records)?;
         let columns = Arc::clone(&self.columns);
         let array = |(index, column): (usize, &BatchColumn)| match column {
             BatchColumn::Of(column) => self.array(index, column, records),
-            // The decoder of messages makes an array for each of these.
-            BatchColumn::Field(field) => {
+            // The decoder makes an array for each of these.
+            BatchColumn::Nested(field) => {
                 Ok(fields.get(*field).map_or_else(|| new_empty_array(&DataType::Null), Arc::clone))
             }
         };
@@ -347,16 +420,16 @@ impl BatchDecoder {
         if self.bad.is_empty() { Ok(batch) } else { self.without_bad(&batch) }
     }
 
-    /// Decodes the columns of messages; none for records of another type. If errors are skipped, the rows whose message
-    /// does not parse are skipped, and the arrays are built without them.
-    fn message_arrays(&mut self, records: &Records) -> Result<Vec<ArrayRef>> {
-        let Some(mut decoder) = self.message.take().filter(|_| self.walks) else { return Ok(Vec::new()) };
-        let arrays = self.decode_messages(&mut decoder, records);
-        self.message = Some(decoder);
+    /// Decodes the columns of records with messages inside; none for other records. If errors are skipped, the rows whose
+    /// record does not parse or does not fit are skipped, and the arrays are built without them.
+    fn nested_arrays(&mut self, records: &Records) -> Result<Vec<ArrayRef>> {
+        let Some(mut decoder) = self.nested.take_if(|_| self.walks) else { return Ok(Vec::new()) };
+        let arrays = self.decode_nested(&mut decoder, records);
+        self.nested = Some(decoder);
         arrays
     }
 
-    fn decode_messages(&mut self, decoder: &mut MessageDecoder, records: &Records) -> Result<Vec<ArrayRef>> {
+    fn decode_nested(&mut self, decoder: &mut NestedDecoder, records: &Records) -> Result<Vec<ArrayRef>> {
         let count = self.rows.as_ref().map_or(records.len(), |rows| rows.len());
         let data = |row: usize| records.data(self.record_of(row)).unwrap_or_default();
         let mut messages: Vec<_> = (0..count).map(|row| (!self.bad.contains(&row)).then(|| data(row))).collect();
@@ -364,13 +437,14 @@ impl BatchDecoder {
             Ok(arrays) => return Ok(arrays),
             Err(fault) => fault,
         };
-        if self.on_error == OnError::Fail || !matches!(fault, ColumnError::Row { .. }) {
+        if self.on_error == OnError::Fail || !fault.is_of_row() {
             return Err(self.batch_error(fault, records));
         }
         // Each message is tried alone, so that many corrupt ones do not take a pass over the batch each.
         for (row, message) in messages.iter_mut().enumerate().filter(|(_, message)| message.is_some()) {
-            if let Err(ColumnError::Row { kind, .. }) = decoder.check(message.unwrap_or_default(), records.chunk()) {
-                let error = self.row_error(row, kind, records);
+            let Err(fault) = decoder.check(message.unwrap_or_default(), records.chunk()) else { continue };
+            if fault.is_of_row() {
+                let error = self.batch_error(fault.map_row(|_| row), records);
                 self.skip(row, error)?;
                 *message = None;
             }
@@ -421,7 +495,7 @@ impl BatchDecoder {
         if self.verify_crc == VerifyCrc::Always {
             records.check_crc(index)?;
         }
-        if self.message.is_some() {
+        if self.nested.is_some() {
             return Ok(());
         }
         let data = records.data(index).unwrap_or_default();
@@ -493,8 +567,10 @@ impl BatchDecoder {
             Role::Record => column::virtual_columns::record(column.values, records).and_then(|all| chosen(all, rows)),
             Role::Index => chosen(column::virtual_columns::index(records), rows),
             Role::Offset => chosen(column::virtual_columns::offset(records), rows),
-            // `Column::try_new` rejects schemas with this role.
-            Role::Exact => Err(ColumnError::Row { row: 0, kind: ErrorKind::unsupported("no column to decode to") }),
+            // `Column::try_new` rejects schemas with these roles.
+            Role::Exact | Role::Examples => {
+                Err(ColumnError::Row { row: 0, kind: ErrorKind::unsupported("no column to decode to") })
+            }
             Role::Unset => {
                 let (unset, names) = self.tape.unset().unzip();
                 column::virtual_columns::unset(unset.unwrap_or(&Default::default()), names.unwrap_or_default())
@@ -518,6 +594,10 @@ impl BatchDecoder {
     fn batch_error(&self, fault: ColumnError, records: &Records) -> Error {
         match fault {
             ColumnError::Row { row, kind } => self.row_error(row, kind, records),
+            ColumnError::Part { row, kind, feature } => {
+                let error = self.row_error(row, kind, records);
+                feature.into_iter().fold(error, |error, feature| error.with_feature(&feature))
+            }
             ColumnError::Overflow { what, found, limit } => records.overflow(what, found, limit),
             ColumnError::Arrow(error) => error.into(),
         }
@@ -536,7 +616,7 @@ fn firsts(columns: &[Column]) -> Vec<usize> {
     let first = |(index, column): (usize, &Column)| match column.role {
         Role::Feature | Role::Context => *first_of.entry((false, column.feature.clone())).or_insert(index),
         Role::Sequence => *first_of.entry((true, column.feature.clone())).or_insert(index),
-        Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => index,
+        Role::Examples | Role::Record | Role::Unset | Role::Exact | Role::Index | Role::Offset => index,
     };
     columns.iter().enumerate().map(first).collect()
 }

@@ -57,6 +57,8 @@ pub(crate) enum ColumnError {
     /// An error in the value of one row of the batch. With [`OnError::Skip`](crate::OnError::Skip) that row is left
     /// out.
     Row { row: usize, kind: ErrorKind },
+    /// An error in a message inside of the record of one row, with the feature that it is in.
+    Part { row: usize, kind: ErrorKind, feature: Option<Box<str>> },
     /// A column that is too large for Arrow's offsets in this batch. No single record causes it; a batch of fewer
     /// records may fit.
     Overflow { what: &'static str, found: u64, limit: u64 },
@@ -70,10 +72,16 @@ impl ColumnError {
         move |e| Self::Row { row, kind: ErrorKind::Wire(e) }
     }
 
+    /// Returns whether the error is in the record of one row.
+    pub(crate) fn is_of_row(&self) -> bool {
+        matches!(self, Self::Row { .. } | Self::Part { .. })
+    }
+
     /// Maps the row of the error, for instance from a step to the row of the step.
-    fn map_row(self, row: impl FnOnce(usize) -> usize) -> Self {
+    pub(crate) fn map_row(self, row: impl FnOnce(usize) -> usize) -> Self {
         match self {
             Self::Row { row: inner, kind } => Self::Row { row: row(inner), kind },
+            Self::Part { row: inner, kind, feature } => Self::Part { row: row(inner), kind, feature },
             Self::Overflow { .. } | Self::Arrow(_) => self,
         }
     }

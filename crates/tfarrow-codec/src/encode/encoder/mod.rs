@@ -1,10 +1,13 @@
 //! The encoder of batches, and its builder.
 
+mod example_list;
+
 use std::{mem, sync::Arc};
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, SchemaRef};
 
+use self::example_list::ExampleListEncoder;
 use super::{
     columns, feature,
     losses::{Ledger, Loss},
@@ -81,16 +84,21 @@ impl EncoderBuilder {
     pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
         let Self { record_type, message, lossy } = self;
         let record_type = record_type.unwrap_or_else(|| plan::record_type_of(&schema));
-        let (message, planned) = match record_type {
-            RecordType::Message => {
-                let nesting = Limits::default().nesting;
-                (Some(MessageEncoder::new(&schema, message.as_ref(), nesting)?), SchemaPlan::default())
-            }
-            record_type => (None, plan::plan(&schema, record_type, lossy)?),
-        };
+        let (mut nested, mut planned) = (None, SchemaPlan::default());
+        if record_type == RecordType::Message {
+            let nesting = Limits::default().nesting;
+            nested = Some(NestedEncoder::Message(MessageEncoder::new(&schema, message.as_ref(), nesting)?));
+        } else {
+            planned = plan::plan(&schema, record_type, lossy)?;
+        }
+        if record_type == RecordType::ExampleList {
+            let (list, errors) = ExampleListEncoder::try_new(&schema, lossy)?;
+            nested = Some(NestedEncoder::ExampleList(Box::new(list)));
+            planned.errors.extend(errors);
+        }
         let SchemaPlan { columns, errors } = planned;
         let (losses, canonical) = (Vec::new(), Vec::new());
-        Ok((Encoder { schema, record_type, columns, message, lossy, records: 0, bytes: 0, losses, canonical }, errors))
+        Ok((Encoder { schema, record_type, columns, nested, lossy, records: 0, bytes: 0, losses, canonical }, errors))
     }
 }
 
@@ -122,8 +130,8 @@ pub struct Encoder {
     record_type: RecordType,
     /// The plan of each column, in the order of the schema.
     columns: Vec<ColumnPlan>,
-    /// The encoder of messages; `None` for other record types.
-    message: Option<MessageEncoder>,
+    /// The encoder of records with messages inside; `None` for Examples and raw records.
+    nested: Option<NestedEncoder>,
     /// Whether values may change.
     lossy: bool,
     /// Number of records written so far, which is the number of the next one.
@@ -134,6 +142,15 @@ pub struct Encoder {
     losses: Vec<Loss>,
     /// The canonical records of a batch with the column `_tfarrow_exact`.
     canonical: Vec<u8>,
+}
+
+/// The encoder of records with messages inside.
+#[derive(Debug)]
+enum NestedEncoder {
+    /// Messages of any type, by their descriptor.
+    Message(MessageEncoder),
+    /// Examples in a list.
+    ExampleList(Box<ExampleListEncoder>),
 }
 
 impl Encoder {
@@ -149,7 +166,9 @@ impl Encoder {
         match self.record_type {
             RecordType::Raw => self.encode_raw(batch, out)?,
             RecordType::Message => self.encode_messages(batch, out)?,
-            RecordType::Example | RecordType::SequenceExample => self.encode_features(batch, out)?,
+            RecordType::Example | RecordType::SequenceExample | RecordType::ExampleList => {
+                self.encode_features(batch, out)?;
+            }
         }
         self.records += batch.num_rows() as u64;
         self.bytes += (out.len() - before) as u64;
@@ -171,7 +190,11 @@ impl Encoder {
     /// Returns the changes of values so far: the column, the kind of change, and the number of values. Empty unless the
     /// encoder is [lossy](EncoderBuilder::with_lossy).
     pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
-        self.losses.iter().map(|loss| (loss.column.as_str(), loss.what, loss.times))
+        let of_list = match &self.nested {
+            Some(NestedEncoder::ExampleList(list)) => Some(list.losses()),
+            Some(NestedEncoder::Message(_)) | None => None,
+        };
+        self.losses.iter().map(Loss::parts).chain(of_list.into_iter().flatten())
     }
 
     /// Checks that a batch has the names and types of the schema.
@@ -205,7 +228,7 @@ impl Encoder {
 
     /// Writes messages of the type that is given, or that the schema has in its metadata.
     fn encode_messages(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let Some(message) = &self.message else { return Ok(()) };
+        let Some(NestedEncoder::Message(message)) = &self.nested else { return Ok(()) };
         let start = out.len();
         let encoded = message.encode(batch, |record| {
             check_len(record.len() as u64)?;
@@ -268,6 +291,9 @@ impl Encoder {
     ///
     /// Columns are converted and measured first, so that an error leaves `out` unchanged.
     fn encode_canonical(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        if let Some(NestedEncoder::ExampleList(list)) = &mut self.nested {
+            return list.encode(batch, self.records, out);
+        }
         let rows = batch.num_rows();
         let (mut features, mut feature_lists) = (Message::new(1, rows), Message::new(2, rows));
         let mut unset = None;
@@ -291,7 +317,7 @@ impl Encoder {
                 }
                 Role::Unset => unset = Some((plan, array)),
                 // `plan` gives these roles to no column of features.
-                Role::Record | Role::Index | Role::Offset | Role::Exact => {}
+                Role::Record | Role::Index | Role::Offset | Role::Examples | Role::Exact => {}
             }
         }
         for (plan, parts) in lists {

@@ -1,0 +1,224 @@
+//! Decoding of `ExampleListWithContext` records: Examples inside of records.
+//!
+//! The Examples of a batch are decoded as records of their own, by a [`BatchDecoder`] for the contexts and one for the
+//! examples of all lists.
+//!
+//! ```text
+//! records     {context: c1, examples: [e1, e2]}   {context: c2, examples: [e3]}
+//! contexts    c1  c2                               one row for each record
+//! examples    e1  e2  e3                           the items of a list column with the lengths 2 and 1
+//! ```
+
+use std::{borrow::Cow, sync::Arc};
+
+use arrow_array::{ArrayRef, ListArray, StructArray, new_null_array};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+
+use super::{BatchDecoder, DecoderOptions};
+use crate::{
+    Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc,
+    decode::column::{self, ColumnError},
+    example::{list::ExampleList, tape::offset_in},
+    frame::Span,
+    schema,
+};
+
+/// Maximum number of examples times columns of a batch: each cell takes memory, also if the example has no value.
+const MOST_CELLS: u64 = 1 << 26;
+
+/// Decodes records that are `ExampleListWithContext` messages.
+#[derive(Debug)]
+pub(super) struct ExampleListDecoder {
+    /// The columns, in the order of the arrays.
+    columns: Vec<ListColumn>,
+    /// Decodes the contexts.
+    context: BatchDecoder,
+    /// Decodes the examples of all lists; `None` if no column has them.
+    examples: Option<BatchDecoder>,
+    limits: Limits,
+    strict: bool,
+    /// The first field that the message does not define, and the number of such fields.
+    foreign: Option<(u32, u64)>,
+}
+
+/// A column of these records.
+#[derive(Debug)]
+enum ListColumn {
+    /// The column of the contexts with this index.
+    Context(usize),
+    /// The list of examples, with its type.
+    Examples(DataType),
+}
+
+impl ExampleListDecoder {
+    /// Creates a decoder of the columns at the indices `wanted` of `fields`, which are those of the schema that are not about
+    /// records as a whole.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a column that Examples are not decoded to, and for a second column of examples.
+    pub(super) fn try_new(fields: &[FieldRef], wanted: &[usize], options: &DecoderOptions) -> Result<Self> {
+        let (mut columns, mut of_context, mut of_examples) = (Vec::new(), Vec::new(), None::<&Fields>);
+        for field in fields {
+            match schema::fields_of_examples(field) {
+                None => {
+                    columns.push(ListColumn::Context(of_context.len()));
+                    of_context.push(field.as_ref().clone());
+                }
+                Some(_) if of_examples.is_some() => {
+                    let reason = format!("column {:?}: a second column of the examples of a record", field.name());
+                    return Err(Error::usage(ErrorKind::unsupported(reason)));
+                }
+                Some(fields) => {
+                    columns.push(ListColumn::Examples(field.data_type().clone()));
+                    of_examples = Some(fields);
+                }
+            }
+        }
+        // A feature whose column is not wanted is known to the schema.
+        let (mut shown, mut in_context) = (Vec::new(), Vec::new());
+        for column in wanted.iter().filter_map(|index| columns.get(*index)) {
+            shown.push(match column {
+                ListColumn::Context(index) => {
+                    in_context.push(*index);
+                    ListColumn::Context(in_context.len() - 1)
+                }
+                ListColumn::Examples(data_type) => ListColumn::Examples(data_type.clone()),
+            });
+        }
+        let has_examples = shown.iter().any(|column| matches!(column, ListColumn::Examples(_)));
+        let DecoderOptions { limits, strict, .. } = *options;
+        let decoder = |fields: Vec<Field>, projection: Option<Vec<usize>>| {
+            let schema = schema::with_record_type(fields, RecordType::Example);
+            // The CRC is that of the complete record, and an error in a part of a record is one of the record.
+            let (verify_crc, on_error) = (VerifyCrc::Never, OnError::Fail);
+            let options = DecoderOptions { projection, verify_crc, strict, on_error, limits, ..Default::default() };
+            BatchDecoder::try_new(&schema, options)
+        };
+        let examples = of_examples.filter(|_| has_examples);
+        let examples =
+            examples.map(|fields| decoder(fields.iter().map(|field| field.as_ref().clone()).collect(), None));
+        let is_whole = of_context.len() == in_context.len();
+        let mut context = decoder(of_context, Some(in_context))?;
+        // Without columns of a context, its features are walked all the same, to report them as unknown.
+        context.walks |= is_whole;
+        let examples = examples.transpose()?;
+        Ok(Self { columns: shown, context, examples, limits, strict, foreign: None })
+    }
+
+    /// The decoders of the parts of a record.
+    pub(super) fn decoders(&self) -> impl Iterator<Item = &BatchDecoder> {
+        [&self.context].into_iter().chain(&self.examples)
+    }
+
+    /// Returns the number of the first field that the message does not define, and the number of such fields.
+    pub(super) fn foreign(&self) -> Option<(u32, u64)> {
+        let all = [self.foreign].into_iter().chain(self.decoders().map(BatchDecoder::foreign_fields)).flatten();
+        all.reduce(|(first, count), (_, more)| (first, count + more))
+    }
+
+    /// Checks one record.
+    ///
+    /// # Errors
+    /// The errors of [`decode`](Self::decode).
+    pub(super) fn check(&mut self, record: &[u8], chunk: &Buffer) -> column::Result<()> {
+        self.decode(&[Some(record)], chunk).map(drop)
+    }
+
+    /// Decodes one record for each row, to an array for each column. A row without a record gets nulls and an empty list.
+    /// The records are part of `chunk`, to which long values of view arrays refer.
+    ///
+    /// # Errors
+    /// A record that does not parse, does not fit the columns or exceeds a limit, with its row; and arrays that exceed
+    /// Arrow's offsets.
+    pub(super) fn decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
+        let (mut contexts, mut examples, mut offsets) = (Vec::with_capacity(records.len()), Vec::new(), vec![0]);
+        for (row, record) in records.iter().enumerate() {
+            let list = ExampleList::parse(record.unwrap_or_default(), self.limits.nesting);
+            let list = list.map_err(|error| ColumnError::Row { row, kind: ErrorKind::Wire(error) })?;
+            if let Some((field, count)) = list.foreign {
+                self.check_foreign(field).map_err(|kind| ColumnError::Row { row, kind })?;
+                self.foreign.get_or_insert((field, 0)).1 += count;
+            }
+            contexts.push(list.context.unwrap_or_default());
+            examples.extend(list.examples.into_iter().map(Cow::Borrowed));
+            self.check_count(examples.len())?;
+            offsets.push(examples.len() as i32);
+        }
+        let context = parts_of(chunk, &contexts).and_then(|parts| self.context.decode(&parts));
+        let context = context.map_err(|error| {
+            let row = error.position().record as usize;
+            part_error(error, row, "")
+        })?;
+        let items = match &mut self.examples {
+            None => None,
+            Some(decoder) => {
+                let decoded = parts_of(chunk, &examples).and_then(|parts| decoder.decode(&parts));
+                Some(decoded.map_err(|error| in_example(error, &offsets))?)
+            }
+        };
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        let array = |column: &ListColumn| match (column, &items) {
+            (ListColumn::Context(index), _) => Ok(Arc::clone(context.column(*index))),
+            (ListColumn::Examples(DataType::List(item)), Some(items)) => {
+                let items = Arc::new(StructArray::from(items.clone()));
+                let list = ListArray::try_new(Arc::clone(item), offsets.clone(), items, None);
+                Ok(Arc::new(list.map_err(ColumnError::Arrow)?) as ArrayRef)
+            }
+            // There is a decoder of examples if a column has them, and such a column is a list.
+            (ListColumn::Examples(data_type), _) => Ok(new_null_array(data_type, records.len())),
+        };
+        self.columns.iter().map(array).collect()
+    }
+
+    fn check_foreign(&self, field: u32) -> Result<(), ErrorKind> {
+        let record_type = RecordType::ExampleList.name();
+        if self.strict { Err(ErrorKind::Foreign { field, record_type }) } else { Ok(()) }
+    }
+
+    /// Checks the memory that the examples of a batch take.
+    fn check_count(&self, examples: usize) -> column::Result<()> {
+        let columns = self.examples.as_ref().map_or(1, |decoder| schema::array_count(decoder.schema().fields()).max(1));
+        column::within("examples times columns", examples.saturating_mul(columns), MOST_CELLS)
+    }
+}
+
+/// Makes the error in an example, with its number in its list. `offsets` are the ends of the lists, from 0 on.
+fn in_example(error: Error, offsets: &[i32]) -> ColumnError {
+    let example = error.position().record as usize;
+    let row = offsets.partition_point(|end| *end as usize <= example).saturating_sub(1);
+    let number = example - offsets.get(row).map_or(0, |start| *start as usize);
+    part_error(error, row, &format!("{}[{number}]", schema::EXAMPLES_COLUMN))
+}
+
+/// Makes an error of a column from one of a part of a record, whose name is added to that of the feature.
+fn part_error(error: Error, row: usize, part: &str) -> ColumnError {
+    let (kind, feature) = error.into_parts();
+    match kind {
+        ErrorKind::BatchLimit { what, found, limit, .. } => ColumnError::Overflow { what, found, limit },
+        ErrorKind::Arrow(error) => ColumnError::Arrow(error),
+        kind => {
+            let feature = match (part.is_empty(), feature) {
+                (false, Some(feature)) => Some(format!("{part}.{feature}").into()),
+                (false, None) => Some(part.into()),
+                (true, feature) => feature,
+            };
+            ColumnError::Part { row, kind, feature }
+        }
+    }
+}
+
+/// The parts of records as records of their own. A part that was concatenated is not in the chunk: all are copied then.
+///
+/// # Errors
+/// [`ErrorKind::Limit`] for a concatenated part that is too long.
+fn parts_of(chunk: &Buffer, parts: &[Cow<'_, [u8]>]) -> Result<Records> {
+    let span = |part: &Cow<'_, [u8]>| match part.is_empty() {
+        true => Some(Span::EMPTY),
+        false => Some(Span::new(offset_in(chunk, part)?, part.len())),
+    };
+    match parts.iter().map(span).collect() {
+        Some(spans) => Ok(Records::of_parts(chunk.clone(), spans)),
+        None => Records::from_payloads(parts.iter().map(|part| &**part)),
+    }
+}

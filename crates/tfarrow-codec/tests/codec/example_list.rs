@@ -1,0 +1,358 @@
+//! `ExampleListWithContext` records: their contexts and examples are those that the same Examples are as records of their
+//! own, and encoding them gives equal records.
+
+use std::fs;
+
+use arrow_array::{Array, RecordBatch, cast::AsArray};
+use arrow_schema::{DataType, SchemaRef};
+use proptest::prelude::*;
+use tfarrow_codec::{
+    DecoderBuilder, Encoder, EncoderBuilder, ErrorKind, ExactColumn, Layout, Limits, OnError, RecordType, Records,
+    Role, Summary, VerifyCrc,
+    diff::{Differ, DifferenceKind},
+    schema,
+};
+use tfarrow_testkit::{
+    arrow, config, frame, generate, golden,
+    odd_wire::{self, Choices},
+    oracle::{self, ModelRow},
+    proto::{self, KindOneof},
+};
+
+use crate::support::{WAYS, chunks, summary, testdata};
+
+/// A record: the Example of its context, if it has one, and those of its list.
+#[derive(Clone, Debug)]
+struct Model {
+    context: Option<ModelRow>,
+    examples: Vec<ModelRow>,
+}
+
+/// Generates records whose contexts and examples have one kind for each feature.
+fn models() -> impl Strategy<Value = Vec<Model>> {
+    (generate::examples(), generate::examples(), prop::collection::vec((any::<bool>(), 0..5usize), 0..12)).prop_map(
+        |(contexts, examples, counts)| {
+            let (mut contexts, mut examples) = (contexts.rows.into_iter(), examples.rows.into_iter());
+            let model = |(has_context, count): (bool, usize)| Model {
+                context: contexts.next().filter(|_| has_context),
+                examples: examples.by_ref().take(count).collect(),
+            };
+            counts.into_iter().map(model).collect()
+        },
+    )
+}
+
+/// The payload of a record, whose Examples are written by `write`.
+fn payload(model: &Model, mut write: impl FnMut(&ModelRow) -> Vec<u8>) -> Vec<u8> {
+    let mut record: Vec<u8> = model.examples.iter().flat_map(|row| proto::field(1, &write(row))).collect();
+    record.extend(model.context.iter().flat_map(|row| proto::field(2, &write(row))));
+    record
+}
+
+/// A file in TensorFlow's form.
+fn file(models: &[Model]) -> Vec<u8> {
+    frame::file(models.iter().map(|model| payload(model, oracle::example_from_row)))
+}
+
+fn schema_of(file: &[u8], (layout, views): (Layout, bool)) -> SchemaRef {
+    let schema = summary(file).unwrap().schema(layout, Some(RecordType::ExampleList)).unwrap();
+    schema::with_views(&schema, views)
+}
+
+/// All records of a file in one batch.
+fn records(file: &[u8]) -> Records {
+    Records::from_frames(file.to_vec(), Limits::default()).unwrap()
+}
+
+fn decode(file: &[u8], schema: &SchemaRef) -> RecordBatch {
+    let builder = DecoderBuilder::new(SchemaRef::clone(schema)).with_strict(true);
+    builder.build_batch_decoder().unwrap().decode(&records(file)).unwrap()
+}
+
+/// Reads a batch into the model. A context without features is none.
+fn models_of(batch: &RecordBatch) -> Vec<Model> {
+    let schema = batch.schema();
+    let of_examples = |index: &usize| schema::fields_of_examples(schema.field(*index)).is_some();
+    let (list, context): (Vec<_>, Vec<_>) = (0..batch.num_columns()).partition(of_examples);
+    let contexts = arrow::rows_from_batch(&batch.project(&context).unwrap()).unwrap();
+    let [list] = list[..] else { panic!("{list:?}") };
+    let lists = batch.column(list).as_list::<i32>();
+    let model = |(row, context): (usize, ModelRow)| Model {
+        context: Some(context).filter(|context| !context.is_empty()),
+        examples: arrow::rows_from_batch(&RecordBatch::from(lists.value(row).as_struct())).unwrap(),
+    };
+    contexts.into_iter().enumerate().map(model).collect()
+}
+
+/// The models as a batch has them: it does not tell a context without features from none.
+fn without_empty_contexts(models: &[Model]) -> Vec<Model> {
+    let context = |model: &Model| model.context.clone().filter(|context| !context.is_empty());
+    models.iter().map(|model| Model { context: context(model), examples: model.examples.clone() }).collect()
+}
+
+fn shown(models: &[Model]) -> String {
+    format!("{models:#?}")
+}
+
+fn encode(batch: &RecordBatch) -> (Vec<u8>, Encoder) {
+    let mut encoder = EncoderBuilder::new().build(batch.schema()).unwrap();
+    let mut frames = Vec::new();
+    encoder.encode(batch, &mut frames).unwrap();
+    (frames, encoder)
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn every_layout_decodes_every_record(models in models()) {
+        let file = file(&models);
+        for way in WAYS {
+            let batch = decode(&file, &schema_of(&file, way));
+            batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+            prop_assert_eq!(shown(&models_of(&batch)), shown(&without_empty_contexts(&models)), "{:?}", way);
+        }
+    }
+
+    #[test]
+    fn every_form_of_the_wire_decodes_to_the_same_batch(models in models(), tape in odd_wire::tapes()) {
+        let usual = file(&models);
+        let schema = schema_of(&usual, (Layout::Auto, false));
+        let mut choices = Choices::new(&tape);
+        let odd = frame::file(models.iter().map(|model| payload(model, |row| odd_wire::record(row, false, &mut choices))));
+        let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
+        prop_assert_eq!(batch, decode(&usual, &schema));
+    }
+
+    #[test]
+    fn encoding_gives_equal_records(models in models()) {
+        let file = file(&models);
+        let batch = decode(&file, &schema_of(&file, (Layout::Auto, false)));
+        let (encoded, _) = encode(&batch);
+        let mut differ = Differ::new(RecordType::ExampleList, Limits::default());
+        let (left, right) = (frame::read(&file).unwrap(), frame::read(&encoded).unwrap());
+        prop_assert_eq!(left.len(), right.len());
+        for (left, right) in left.iter().zip(right) {
+            prop_assert_eq!(differ.compare(left, right), Ok(vec![]));
+        }
+        // The second time, the bytes are equal.
+        let (again, _) = encode(&decode(&encoded, &batch.schema()));
+        prop_assert!(again == encoded);
+    }
+
+    #[test]
+    fn the_exact_form_restores_the_bytes(models in models(), tape in odd_wire::tapes()) {
+        let usual = file(&models);
+        let schema = schema_of(&usual, (Layout::Auto, false));
+        let mut choices = Choices::new(&tape);
+        let odd = frame::file(models.iter().map(|model| payload(model, |row| odd_wire::record(row, false, &mut choices))));
+        let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
+        let batch = ExactColumn::new(schema).unwrap().add(&batch, &records(&odd), |row| row).unwrap();
+        prop_assert!(encode(&batch).0 == odd);
+    }
+
+    #[test]
+    fn summaries_of_parts_merge_to_that_of_the_whole(models in models(), cut in 0..12usize) {
+        let cut = cut.min(models.len());
+        let whole = summary(&file(&models)).unwrap();
+        let (one, other) = (summary(&file(&models[..cut])).unwrap(), summary(&file(&models[cut..])).unwrap());
+        for (mut one, other) in [(&one, &other), (&other, &one)].map(|(a, b)| (copy(a), b)) {
+            one.merge(other).unwrap();
+            prop_assert_eq!(one.record_type(), whole.record_type());
+            prop_assert_eq!(one.instances(Role::Examples), whole.instances(Role::Examples));
+            let schemas = [&one, &whole].map(|summary| summary.schema(Layout::Auto, Some(RecordType::ExampleList)));
+            prop_assert_eq!(schemas[0].as_ref().unwrap(), schemas[1].as_ref().unwrap());
+        }
+    }
+
+    #[test]
+    fn corrupt_bytes_are_errors_or_records(models in models(), bit in any::<prop::sample::Index>()) {
+        let payloads: Vec<_> = models.iter().map(|model| payload(model, oracle::example_from_row)).collect();
+        let schema = schema_of(&file(&models), (Layout::Auto, false));
+        let mut bytes = payloads.concat();
+        prop_assume!(!bytes.is_empty());
+        let at = bit.index(bytes.len() * 8);
+        bytes[at / 8] ^= 1 << (at % 8);
+        let mut rest = &bytes[..];
+        let damaged: Vec<&[u8]> = payloads.iter().map(|payload| rest.split_off(..payload.len()).unwrap()).collect();
+        let all = records(&frame::file(&damaged));
+        let builder = DecoderBuilder::new(schema).with_on_error(OnError::Skip);
+        let mut decoder = builder.clone().build_batch_decoder().unwrap();
+        let batch = decoder.decode(&all).unwrap();
+        // Each record alone gives the same: a row, or an error.
+        let mut rows = 0;
+        for (index, record) in damaged.iter().enumerate() {
+            let mut alone = builder.clone().with_on_error(OnError::Fail).build_batch_decoder().unwrap();
+            if let Ok(one) = alone.decode(&records(&frame::file([record]))) {
+                prop_assert_eq!(decoder.record_of(rows), index);
+                prop_assert_eq!(&batch.slice(rows, 1), &one);
+                rows += 1;
+            }
+        }
+        prop_assert_eq!(rows, batch.num_rows());
+        prop_assert_eq!(rows + decoder.take_skipped().len(), damaged.len());
+    }
+}
+
+/// A summary of the same records.
+fn copy(summary: &Summary) -> Summary {
+    let mut copy = Summary::new(0);
+    copy.merge(summary).unwrap();
+    copy
+}
+
+fn example(features: &[(&str, KindOneof)]) -> Vec<u8> {
+    proto::example(features.iter().cloned())
+}
+
+/// A query with two documents.
+fn query() -> Vec<u8> {
+    let document = |relevance: i64, title: &str| {
+        proto::field(1, &example(&[("relevance", KindOneof::ints([relevance])), ("title", KindOneof::bytes(title))]))
+    };
+    let context = proto::field(2, &example(&[("query", KindOneof::bytes("rust arrow"))]));
+    [document(1, "a"), document(0, "b"), context].concat()
+}
+
+#[test]
+fn the_type_follows_from_the_records() {
+    let summary_of = |records: &[Vec<u8>]| summary(&frame::file(records)).unwrap();
+    let found = summary_of(&[query(), Vec::new(), query()]);
+    assert_eq!((found.record_type(), found.records()), (RecordType::ExampleList, 3));
+    assert_eq!((found.instances(Role::Context), found.instances(Role::Examples)), (3, 4));
+    let features: Vec<_> = found.features().map(|f| (f.name.as_str(), f.role, f.present)).collect();
+    let expected = [("query", Role::Feature, 2), ("relevance", Role::Examples, 4), ("title", Role::Examples, 4)];
+    assert_eq!(features, expected);
+    let schema = found.schema(Layout::Auto, None).unwrap();
+    let DataType::List(item) = schema.field(1).data_type() else { panic!("{schema:?}") };
+    assert_eq!((schema.field(0).name().as_str(), schema.field(1).name().as_str()), ("query", "examples"));
+    assert!(matches!(item.data_type(), DataType::Struct(fields) if fields.len() == 2));
+    // Records of another type beside them make the data set raw.
+    let other = example(&[("x", KindOneof::ints([1]))]);
+    for records in [[query(), other.clone()], [other, query()], [query(), b"text".to_vec()]] {
+        assert_eq!(summary_of(&records).record_type(), RecordType::Raw);
+    }
+    let foreign = [query(), proto::field(3, b"")].concat();
+    assert_eq!(summary_of(&[foreign]).record_type(), RecordType::Raw);
+}
+
+#[test]
+fn a_context_feature_may_have_the_name_of_the_list() {
+    let context = example(&[("examples", KindOneof::ints([7]))]);
+    let file = frame::file([[query(), proto::field(2, &context)].concat()]);
+    let schema = schema_of(&file, (Layout::Auto, false));
+    assert_eq!(
+        schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
+        ["examples", "query", "examples/examples"]
+    );
+    let batch = decode(&file, &schema);
+    assert_eq!(batch.column(2).as_list::<i32>().value_length(0), 2);
+    // The two pieces of the context are one.
+    assert_eq!(batch.column(1).as_string::<i32>().value(0), "rust arrow");
+}
+
+#[test]
+fn errors_name_the_example_and_its_feature() {
+    let file = frame::file([query()]);
+    let schema = schema_of(&file, (Layout::Auto, false));
+    let document = example(&[("relevance", KindOneof::bytes("no number"))]);
+    let odd = frame::file([query(), [query(), proto::field(1, &document)].concat()]);
+    let mut decoder = DecoderBuilder::new(schema.clone()).build_batch_decoder().unwrap();
+    let error = decoder.decode(&records(&odd)).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Kind { .. }), "{error}");
+    let position = error.position();
+    assert_eq!((position.record, position.feature.as_deref()), (1, Some("examples[2].relevance")));
+    assert_eq!(position.offset, file.len() as u64);
+    let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    assert_eq!(decoder.decode(&records(&odd)).unwrap().num_rows(), 1);
+    assert_eq!(decoder.take_skipped().len(), 1);
+}
+
+#[test]
+fn a_projection_reads_the_wanted_parts() {
+    let file = frame::file([query(), query()]);
+    let schema = schema_of(&file, (Layout::Auto, false));
+    for wanted in [vec![0], vec![1], vec![1, 0, 1], vec![]] {
+        let builder = DecoderBuilder::new(schema.clone()).with_projection(wanted.clone());
+        let batch = builder.build_batch_decoder().unwrap().decode(&records(&file)).unwrap();
+        assert_eq!(batch, decode(&file, &schema).project(&wanted).unwrap());
+    }
+}
+
+#[test]
+fn a_null_example_is_an_error_unless_losses_are_allowed() {
+    let file = frame::file([query()]);
+    let batch = decode(&file, &schema_of(&file, (Layout::Auto, false)));
+    let lists = batch.column(1).as_list::<i32>();
+    let items = lists.values().as_struct();
+    let nulls = arrow_buffer::NullBuffer::from(vec![true, false]);
+    let items = arrow_array::StructArray::new(items.fields().clone(), items.columns().to_vec(), Some(nulls));
+    let DataType::List(item) = lists.data_type() else { panic!("a list") };
+    let list = arrow_array::ListArray::new(item.clone(), lists.offsets().clone(), std::sync::Arc::new(items), None);
+    let batch = RecordBatch::try_new(batch.schema(), vec![batch.column(0).clone(), std::sync::Arc::new(list)]).unwrap();
+    let mut frames = Vec::new();
+    let error = EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Lossy { .. }) && frames.is_empty(), "{error}");
+    let mut encoder = EncoderBuilder::new().with_lossy(true).build(batch.schema()).unwrap();
+    encoder.encode(&batch, &mut frames).unwrap();
+    assert_eq!(encoder.losses().collect::<Vec<_>>(), [("examples", "nulls in lists dropped", 1)]);
+    assert_eq!(summary(&frames).unwrap().instances(Role::Examples), 1);
+}
+
+#[test]
+fn differences_have_the_place_of_the_example() {
+    let mut differ = Differ::new(RecordType::ExampleList, Limits::default());
+    let other = proto::field(1, &example(&[("relevance", KindOneof::ints([2])), ("title", KindOneof::bytes("a"))]));
+    let second = proto::field(1, &example(&[("relevance", KindOneof::ints([0])), ("title", KindOneof::bytes("b"))]));
+    let context = proto::field(2, &example(&[("query", KindOneof::bytes("other"))]));
+    let differences = differ.compare(&query(), &[other.clone(), second, context.clone()].concat()).unwrap();
+    let found: Vec<_> = differences.iter().map(|difference| difference.feature.clone().unwrap()).collect();
+    assert_eq!(found, [(Role::Feature, "query".to_owned()), (Role::Examples, "examples[0].relevance".to_owned())]);
+    let differences = differ.compare(&query(), &[other, context].concat()).unwrap();
+    assert_eq!(differences[1].what, DifferenceKind::Steps(2, 1));
+}
+
+/// A list with many empty examples would take memory for each column.
+#[test]
+fn the_cells_of_a_batch_have_a_limit() {
+    let names: Vec<_> = (0..1000).map(|index| format!("f{index:03}")).collect();
+    let wide = proto::example(names.iter().map(|name| (name.as_str(), KindOneof::ints([1]))));
+    let file = frame::file([proto::field(1, &wide)]);
+    let schema = schema_of(&file, (Layout::Auto, false));
+    let many = frame::file([[0x0a, 0].repeat(100_000)]);
+    let error = DecoderBuilder::new(schema).build_batch_decoder().unwrap().decode(&records(&many)).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::BatchLimit { .. }), "{error}");
+}
+
+#[test]
+fn records_are_read_in_chunks() {
+    let file = frame::file((0..100).map(|_| query()));
+    let mut summary = Summary::new(0);
+    for records in chunks(&file, 64).unwrap() {
+        summary.observe(&records, VerifyCrc::Always).unwrap();
+    }
+    assert_eq!((summary.record_type(), summary.instances(Role::Examples)), (RecordType::ExampleList, 200));
+}
+
+#[test]
+fn the_file_of_protobuf_has_the_values_of_its_library() {
+    let folder = testdata().join("example_list");
+    let file = fs::read(folder.join("queries.tfrecord")).unwrap();
+    let text = fs::read_to_string(folder.join("queries.txt")).unwrap();
+    let mut expected: Vec<Model> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some((part, example)) = line.split_once(' ') else {
+            expected.push(Model { context: None, examples: Vec::new() });
+            continue;
+        };
+        let row = golden::parse(&format!("[{example}]")).unwrap().1.remove(0);
+        let record = expected.last_mut().unwrap();
+        if part == "context" { record.context = Some(row) } else { record.examples.push(row) }
+    }
+    assert_eq!(expected.len(), 5);
+    assert_eq!(summary(&file).unwrap().record_type(), RecordType::ExampleList);
+    for way in WAYS {
+        let batch = decode(&file, &schema_of(&file, way));
+        assert_eq!(shown(&models_of(&batch)), shown(&without_empty_contexts(&expected)), "{way:?}");
+    }
+}

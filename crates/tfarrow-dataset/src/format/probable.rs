@@ -1,0 +1,290 @@
+//! The probable kind of records that are no Examples, from their first bytes and the wire of their fields.
+//!
+//! A message does not name its type. A type is probable if all fields of the records are among its fields, with the same wire
+//! types, and those that such messages always have are there.
+
+use tfarrow_codec::infer::{WireFields, WireMessage, WireValue};
+
+use super::magic;
+use crate::{ReadOptions, Result, Shard, ShardReader, images::ImageHeader};
+
+/// Maximum number of records that are looked at, and of their bytes.
+const SAMPLE_RECORDS: usize = 1_000;
+const SAMPLE_BYTES: usize = 4 << 20;
+
+/// The probable kind of records that are no Examples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbablePayload {
+    /// The kind, such as "JPEG images" or "tensorflow.TensorProto messages".
+    pub name: String,
+    /// Number of records that were looked at.
+    pub records: u64,
+    /// Whether the records are text, which can be read without a decoder.
+    pub is_text: bool,
+    /// The fields, if all of these records are protobuf messages.
+    pub fields: Option<WireFields>,
+}
+
+impl ProbablePayload {
+    /// Reads the first records of a data set, up to 1,000 or 4 MiB; `None` if they have no kind in common.
+    ///
+    /// # Errors
+    /// A shard that cannot be read. A corrupt record ends the sample.
+    pub fn of(shards: &[Shard], read: &ReadOptions) -> Result<Option<Self>> {
+        let (mut sample, mut bytes) = (Vec::new(), 0);
+        'shards: for shard in shards {
+            let mut reader = ShardReader::open(shard, read)?;
+            while let Ok(Some(records)) = reader.next() {
+                for record in records.iter() {
+                    if sample.len() >= SAMPLE_RECORDS || bytes >= SAMPLE_BYTES {
+                        break 'shards;
+                    }
+                    bytes += record.len();
+                    sample.push(record.to_vec());
+                }
+            }
+        }
+        let sample: Vec<&[u8]> = sample.iter().map(Vec::as_slice).collect();
+        Ok(Self::of_records(&sample))
+    }
+
+    /// Decides what all of these records are; `None` if they have no kind in common.
+    fn of_records(records: &[&[u8]]) -> Option<Self> {
+        let count = records.len() as u64;
+        // An empty record may be of any type.
+        let records: Vec<_> = records.iter().copied().filter(|record| !record.is_empty()).collect();
+        let first = records.first()?;
+        let of_name = |name: String| Self { name, records: count, is_text: false, fields: None };
+        if let Some(header) = ImageHeader::read(first) {
+            let format = |record: &&[u8]| ImageHeader::read(record).is_some_and(|other| other.format == header.format);
+            return records.iter().all(format).then(|| of_name(format!("{:?} images", header.format)));
+        }
+        if let Some(name) = magic::name(first) {
+            return records.iter().all(|record| magic::name(record) == Some(name)).then(|| of_name(name.to_owned()));
+        }
+        let mut fields = WireFields::default();
+        let all = |record: &&[u8]| WireMessage::parse(record).map(|message| fields.add(&message)).is_some();
+        if records.iter().all(all) {
+            let known = KNOWN.iter().find(|known| known.fits(&fields));
+            let name = known.map_or("protobuf messages".to_owned(), |known| format!("{} messages", known.name));
+            return Some(Self { name, records: count, is_text: false, fields: Some(fields) });
+        }
+        let is_text = |record: &&[u8]| std::str::from_utf8(record).is_ok_and(|text| !text.chars().any(is_binary));
+        if !records.iter().all(is_text) {
+            return None;
+        }
+        let trimmed = |record: &&[u8]| {
+            let record = record.trim_ascii();
+            matches!((record.first(), record.last()), (Some(b'{'), Some(b'}')) | (Some(b'['), Some(b']')))
+        };
+        let name = if records.iter().all(trimmed) { "JSON" } else { "text" };
+        Some(Self { is_text: true, ..of_name(name.to_owned()) })
+    }
+}
+
+fn is_binary(c: char) -> bool {
+    c.is_control() && !c.is_ascii_whitespace()
+}
+
+/// The wire of a field: the [kinds](WireValue::kind) that its values can be taken for.
+#[derive(Clone, Copy)]
+enum FieldWire {
+    /// An integer, enum or boolean.
+    Varint,
+    /// A double or an integer of eight bytes.
+    Fixed64,
+    /// Text, bytes, a message or packed numbers.
+    Len,
+    /// Numbers that are packed or not.
+    Numbers,
+}
+
+impl FieldWire {
+    fn fits(self, kind: &str) -> bool {
+        let is = |value: WireValue<'_>| value.kind() == kind;
+        let is_len = ["text", "bytes", "message"].contains(&kind);
+        match self {
+            Self::Varint => is(WireValue::Varint(0)),
+            Self::Fixed64 => is(WireValue::Fixed64(0)),
+            Self::Len => is_len,
+            Self::Numbers => true,
+        }
+    }
+}
+
+/// A type of messages that data sets have.
+struct KnownMessage {
+    name: &'static str,
+    /// The paths of the fields that such messages of a data set have: numbers from the message on.
+    required: &'static [&'static [u32]],
+    /// All fields of the message itself, by number.
+    fields: &'static [(u32, FieldWire)],
+}
+
+impl KnownMessage {
+    fn fits(&self, found: &WireFields) -> bool {
+        let wire_of = |number: u32| self.fields.iter().find(|(other, _)| *other == number).map(|(_, wire)| *wire);
+        let fits = |(path, field): (&Vec<u32>, &tfarrow_codec::infer::WireField)| match path.as_slice() {
+            [number] => wire_of(*number).is_some_and(|wire| field.kinds.keys().all(|kind| wire.fits(kind))),
+            _ => true,
+        };
+        let has = |path: &&[u32]| {
+            found.fields.get(*path).is_some_and(|field| path.len() > 1 || field.present == found.records)
+        };
+        found.fields.iter().all(fits) && self.required.iter().all(has)
+    }
+}
+
+/// The known types. Each requires fields that together are rare.
+const KNOWN: &[KnownMessage] = &[
+    // tensorflow/core/util/event.proto
+    KnownMessage {
+        name: "tensorflow.Event",
+        required: &[&[1]],
+        fields: &[
+            (1, FieldWire::Fixed64),
+            (2, FieldWire::Varint),
+            (3, FieldWire::Len),
+            (4, FieldWire::Len),
+            (5, FieldWire::Len),
+            (6, FieldWire::Len),
+            (7, FieldWire::Len),
+            (8, FieldWire::Len),
+            (9, FieldWire::Len),
+            (10, FieldWire::Len),
+        ],
+    },
+    // tensorflow/core/framework/tensor.proto
+    KnownMessage {
+        name: "tensorflow.TensorProto",
+        required: &[&[1], &[2]],
+        fields: &[
+            (1, FieldWire::Varint),
+            (2, FieldWire::Len),
+            (3, FieldWire::Varint),
+            (4, FieldWire::Len),
+            (5, FieldWire::Numbers),
+            (6, FieldWire::Numbers),
+            (7, FieldWire::Numbers),
+            (8, FieldWire::Len),
+            (9, FieldWire::Numbers),
+            (10, FieldWire::Numbers),
+            (11, FieldWire::Numbers),
+            (12, FieldWire::Numbers),
+            (13, FieldWire::Numbers),
+            (14, FieldWire::Len),
+            (15, FieldWire::Len),
+            (16, FieldWire::Numbers),
+            (17, FieldWire::Numbers),
+        ],
+    },
+    // tensorflow_metadata/proto/v0/statistics.proto
+    KnownMessage {
+        name: "tensorflow.metadata.v0.DatasetFeatureStatisticsList",
+        required: &[&[1], &[1, 2], &[1, 3]],
+        fields: &[(1, FieldWire::Len)],
+    },
+    // waymo_open_dataset/protos/scenario.proto
+    KnownMessage {
+        name: "waymo.open_dataset.Scenario",
+        required: &[&[1], &[2], &[5], &[10]],
+        fields: &[
+            (1, FieldWire::Numbers),
+            (2, FieldWire::Len),
+            (4, FieldWire::Numbers),
+            (5, FieldWire::Len),
+            (6, FieldWire::Varint),
+            (7, FieldWire::Len),
+            (8, FieldWire::Len),
+            (10, FieldWire::Varint),
+            (11, FieldWire::Len),
+            (12, FieldWire::Len),
+            (13, FieldWire::Len),
+        ],
+    },
+    // waymo_open_dataset/dataset.proto
+    KnownMessage {
+        name: "waymo.open_dataset.Frame",
+        required: &[&[1], &[2], &[3], &[4]],
+        fields: &[
+            (1, FieldWire::Len),
+            (2, FieldWire::Varint),
+            (3, FieldWire::Len),
+            (4, FieldWire::Len),
+            (5, FieldWire::Len),
+            (6, FieldWire::Len),
+            (8, FieldWire::Len),
+            (9, FieldWire::Len),
+            (10, FieldWire::Len),
+            (11, FieldWire::Len),
+        ],
+    },
+    // note_seq/protobuf/music.proto
+    KnownMessage {
+        name: "tensorflow.magenta.NoteSequence",
+        required: &[&[4], &[8]],
+        fields: &[
+            (1, FieldWire::Len),
+            (2, FieldWire::Len),
+            (3, FieldWire::Len),
+            (4, FieldWire::Varint),
+            (5, FieldWire::Len),
+            (6, FieldWire::Len),
+            (7, FieldWire::Len),
+            (8, FieldWire::Len),
+            (9, FieldWire::Fixed64),
+            (10, FieldWire::Len),
+            (11, FieldWire::Len),
+            (12, FieldWire::Len),
+            (13, FieldWire::Len),
+            (14, FieldWire::Len),
+            (15, FieldWire::Len),
+            (16, FieldWire::Len),
+            (17, FieldWire::Fixed64),
+            (18, FieldWire::Varint),
+            (19, FieldWire::Len),
+            (20, FieldWire::Len),
+            (21, FieldWire::Len),
+            (22, FieldWire::Len),
+            (23, FieldWire::Len),
+            (24, FieldWire::Len),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn name(records: &[&[u8]]) -> Option<String> {
+        ProbablePayload::of_records(records).map(|probable| probable.name)
+    }
+
+    #[test]
+    fn records_of_one_kind_have_a_name() {
+        let gif = b"GIF89a\x01\0\x01\0\0\0\0;";
+        assert_eq!(name(&[gif, gif]).as_deref(), Some("Gif images"));
+        assert_eq!(name(&[b"\x1f\x8b\x08\0\0", b"\x1f\x8b\x08\0\x01"]).as_deref(), Some("gzip"));
+        assert_eq!(name(&[b"{\"a\": 1}", b" {\"a\": 2}\n"]).as_deref(), Some("JSON"));
+        assert_eq!(name(&["grün".as_bytes(), b"a line"]).as_deref(), Some("text"));
+        // dtype: 1, tensor_shape: {dim: {size: 1}}, float_val: 1
+        let tensor = b"\x08\x01\x12\x04\x12\x02\x08\x01\x2d\0\0\x80\x3f";
+        assert_eq!(name(&[tensor]).as_deref(), Some("tensorflow.TensorProto messages"));
+        assert_eq!(name(&[b"\x0a\x03abc", b"\x0a\x01b"]).as_deref(), Some("protobuf messages"));
+        // datasets: {num_examples: 7, features: {}}
+        let name_of_statistics = "tensorflow.metadata.v0.DatasetFeatureStatisticsList messages";
+        assert_eq!(name(&[b"\x0a\x04\x10\x07\x1a\0"]).as_deref(), Some(name_of_statistics));
+        assert_eq!(name(&[b"\xff\xfe\xfd", b"text"]), None);
+        // Empty records are of any type.
+        assert_eq!(name(&[b"", b"\x0a\x03abc", b""]).as_deref(), Some("protobuf messages"));
+        assert_eq!(name(&[b"", b""]), None);
+        assert_eq!(name(&[]), None);
+    }
+
+    #[test]
+    fn messages_have_their_fields() {
+        let fields = ProbablePayload::of_records(&[b"\x0a\x03abc\x12\x02\x08\x07"]).unwrap().fields.unwrap();
+        assert_eq!(fields.fields.keys().cloned().collect::<Vec<_>>(), [vec![1], vec![2], vec![2, 1]]);
+    }
+}
