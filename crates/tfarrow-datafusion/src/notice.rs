@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tfarrow_dataset::DamageReport;
+use tfarrow_dataset::{DamageReport, RowLosses};
 
 use crate::{remedy::SAMPLE_ALL, schema::provenance::SchemaProvenance};
 
@@ -53,6 +53,9 @@ pub enum Notice {
     /// in a query: [`DamageReport::merge`] adds them up. Its faults have the shard number 0; their errors have the
     /// paths.
     Skipped(DamageReport),
+    /// Columns of a query, or of a file of another format, that `SUMMARIZE` leaves out because no record can hold them, and
+    /// values that it changes.
+    Losses(RowLosses),
 }
 
 impl fmt::Display for Notice {
@@ -60,6 +63,7 @@ impl fmt::Display for Notice {
         match self {
             Self::UnknownFeatures(unknown) => unknown.fmt(f),
             Self::Skipped(skipped) => skipped.fmt(f),
+            Self::Losses(losses) => f.write_str(&losses.notes().join("; ")),
         }
     }
 }

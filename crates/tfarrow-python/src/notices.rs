@@ -27,6 +27,7 @@ impl Notices {
         let mut gathered = self.gathered();
         match notice {
             Notice::Skipped(skipped) => gathered.skipped.merge(skipped.clone()),
+            Notice::Losses(losses) => gathered.others.extend(losses.notes()),
             Notice::UnknownFeatures(unknown) => gathered.others.push(match (&unknown.sample, wording) {
                 (Some(sample), Wording::Arguments) => {
                     let remedy = "sample=\"all\" infers it from all records";

@@ -1,6 +1,7 @@
 //! Summary statistics of TFRecord data sets, and schemas, validation and drift as in TensorFlow Data Validation (TFDV).
 //!
 //! - [`Statistics::collect`] reads a data set once, on all threads, without a schema.
+//! - [`RowStatistics`] accumulates those of rows in memory.
 //! - [`Statistics::summarize`] computes the [`DatasetStatistics`] that reports print;
 //!   [`DatasetStatistics::to_proto`] converts them to the message that TFDV and Facets read.
 //! - [`Statistics::infer_schema`] infers a `tensorflow.metadata.v0.Schema`; [`schema_to_text`] writes a `schema.pbtxt`.
@@ -39,6 +40,7 @@ pub use alerts::{Alert, AlertKind, alerts};
 pub use collect::{
     Statistics,
     formats::ValueFormat,
+    rows::RowStatistics,
     slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedStatistics},
 };
 pub use comparison::{Comparison, Expected};

@@ -6,6 +6,7 @@
 //! CREATE EXTERNAL TABLE ────▶ external_table ─┘
 //! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
 //! SUMMARIZE 'x' ───────────▶ summarize: the statistics of tfarrow-stats as rows
+//! SUMMARIZE SELECT .. ──────▶ summarize ─▶ summary_table
 //! SHOW CREATE TABLE 'x' ────▶ table_definition ─▶ url_table
 //! ```
 
@@ -13,6 +14,7 @@ pub(crate) mod external_table;
 pub(crate) mod listing_table;
 pub(crate) mod registry;
 pub(crate) mod summarize;
+mod summary_table;
 pub(crate) mod table_definition;
 pub(crate) mod table_function;
 pub(crate) mod text_files;

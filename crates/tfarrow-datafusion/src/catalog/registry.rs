@@ -7,6 +7,7 @@ use std::{
 
 use arrow_schema::SchemaRef;
 use datafusion::{catalog::TableProvider, common::Column};
+use tfarrow_dataset::RowLosses;
 
 use crate::{
     notice::{Notice, OnNotice},
@@ -47,6 +48,13 @@ impl TableRegistry {
     pub(crate) fn notify(&self, notice: &Notice) {
         if let Some(on_notice) = &self.on_notice {
             on_notice(notice);
+        }
+    }
+
+    /// Passes the notice of columns and values that statistics leave out or change, if there are any.
+    pub(crate) fn notify_losses(&self, losses: &RowLosses) {
+        if *losses != RowLosses::default() {
+            self.notify(&Notice::Losses(losses.clone()));
         }
     }
 

@@ -1,5 +1,5 @@
 //! `SUMMARIZE 'shards/'`, which is `SELECT * FROM summarize('shards/')`: the statistics of each feature, as those of
-//! `tfarrow-stats`.
+//! `tfarrow-stats`. The argument may also be a query.
 
 use std::sync::Arc;
 
@@ -10,25 +10,26 @@ use datafusion::{
     datasource::provider_as_source,
     error::Result,
     logical_expr::{
-        LogicalPlanBuilder,
+        LogicalPlan, LogicalPlanBuilder,
         planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning},
     },
-    sql::sqlparser::ast::{FunctionArg, TableFactor},
+    sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, Query, TableFactor},
 };
+use tfarrow_codec::Limits;
 use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, Shard, resolve_filtered};
 use tfarrow_stats::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, Statistics,
 };
 
 use crate::{
-    catalog::{registry::TableRegistry, table_function::literal},
+    catalog::{registry::TableRegistry, summary_table::SummaryTable, table_function::literal},
     error::external,
     notice::Notice,
     options::TfRecordOptions,
     statements::{clauses::check_relation, summarize::SUMMARIZE},
 };
 
-/// Plans calls of `summarize`, whose arguments are sources.
+/// Plans calls of `summarize`, whose arguments are sources, or one query.
 #[derive(Debug)]
 pub(crate) struct SummarizeFunction(pub(crate) Arc<TableRegistry>);
 
@@ -45,10 +46,18 @@ impl RelationPlanner for SummarizeFunction {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
         check_relation(&relation)?;
+        if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = args.args.as_slice()
+            && let Some(query) = query_of(argument)
+        {
+            let query =
+                TableFactor::Derived { lateral: false, subquery: Box::new(query.clone()), alias: None, sample: None };
+            let plan = self.of_query(context.plan(query)?, context)?;
+            return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))));
+        }
         let options = context.context_provider().options().extensions.get::<TfRecordOptions>().cloned();
         let source = |arg: &FunctionArg| match arg {
             FunctionArg::Unnamed(source) => literal(SUMMARIZE, source, context),
-            named => plan_err!("{SUMMARIZE}: found {named}, expected sources only; SET tfarrow.x sets options"),
+            named => plan_err!("{SUMMARIZE}: found {named}, expected sources or one query; SET tfarrow.x sets options"),
         };
         let sources = args.args.iter().map(source).collect::<Result<Vec<_>>>()?;
         if sources.is_empty() {
@@ -62,7 +71,25 @@ impl RelationPlanner for SummarizeFunction {
     }
 }
 
+/// The query that an argument is, with or without further parentheses.
+fn query_of(argument: &SqlExpr) -> Option<&Query> {
+    match argument {
+        SqlExpr::Subquery(query) => Some(query),
+        SqlExpr::Nested(inner) => query_of(inner),
+        _ => None,
+    }
+}
+
 impl SummarizeFunction {
+    /// The plan of the statistics of a query.
+    fn of_query(&self, plan: LogicalPlan, context: &dyn RelationPlannerContext) -> Result<LogicalPlan> {
+        let options = context.context_provider().options().extensions.get::<TfRecordOptions>();
+        let limits = options.map_or_else(Limits::default, |options| options.limits);
+        let schema = rows(&DatasetStatistics::default())?.schema();
+        let table = SummaryTable { plan, schema, rows, limits, registry: Arc::clone(&self.0) };
+        LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build()
+    }
+
     /// Reads all records of the sources.
     fn statistics(&self, sources: &[String], options: &TfRecordOptions) -> Result<DatasetStatistics> {
         let mut shards = resolve_filtered(sources, FormatFilter::Any).map_err(external)?.shards;
@@ -76,6 +103,7 @@ impl SummarizeFunction {
         if !found.inferred.skipped.is_empty() {
             self.0.notify(&Notice::Skipped(found.inferred.skipped.clone()));
         }
+        self.0.notify_losses(&found.inferred.losses);
         Ok(found.summarize())
     }
 }

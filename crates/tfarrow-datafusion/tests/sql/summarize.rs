@@ -52,14 +52,60 @@ async fn the_statement_is_a_query_of_the_function() {
 }
 
 #[tokio::test]
+async fn a_query_has_the_figures_of_its_result_as_a_file() {
+    let source = testdata("shards/");
+    let expect = answer(&format!("SUMMARIZE '{source}'")).await.unwrap();
+    for query in [
+        format!("SUMMARIZE SELECT * FROM '{source}'"),
+        format!("SUMMARIZE (SELECT * FROM '{source}')"),
+        format!("SUMMARIZE read_tfrecord('{source}')"),
+        format!("SUMMARIZE WITH t AS (SELECT * FROM '{source}') SELECT * FROM t"),
+        format!("SUMMARIZE FROM '{source}'"),
+    ] {
+        assert_eq!(answer(&query).await.unwrap(), expect, "{query}");
+    }
+    for two in ["(SELECT 1 AS a) UNION ALL (SELECT 2)", "((SELECT 1 AS a UNION ALL SELECT 2))"] {
+        let rows = answer(&format!("SUMMARIZE {two}")).await.unwrap();
+        assert!(rows[0].starts_with("a | int64_list | 2 | 0 | 2 |"), "{two}: {rows:?}");
+    }
+    let rows = answer("SUMMARIZE VALUES (1), (2)").await.unwrap();
+    assert!(rows[0].starts_with("column1 | int64_list | 2 |"), "{rows:?}");
+    let half = format!("SUMMARIZE SELECT label * 2 AS twice FROM '{source}' WHERE label = 1");
+    let half = answer(&half).await.unwrap();
+    assert_eq!(half.len(), 1);
+    assert!(half[0].starts_with("twice | int64_list | "), "{half:?}");
+    let projected = format!("SELECT feature, max FROM summarize((SELECT label FROM '{source}')) WHERE present > 0");
+    check(answer(&projected).await, ["label | 3.0"]);
+    check(answer("SELECT feature, present FROM summarize((SELECT 1 AS a WHERE false))").await, []);
+}
+
+#[tokio::test]
+async fn columns_that_no_record_can_hold_are_a_notice() {
+    let notices = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let gathered = std::sync::Arc::clone(&notices);
+    let on_notice: tfarrow_datafusion::OnNotice = std::sync::Arc::new(move |notice: &tfarrow_datafusion::Notice| {
+        gathered.lock().unwrap().push(notice.to_string())
+    });
+    let options = tfarrow_datafusion::SessionOptions { on_notice: Some(on_notice), ..Default::default() };
+    let context = tfarrow_datafusion::session_context(options).unwrap();
+    let query = "SELECT feature FROM summarize((SELECT 1 AS a, named_struct('b', 2) AS s))";
+    let rows = context.sql(query).await.unwrap().collect().await.unwrap();
+    check(table_rows(&rows), ["a"]);
+    let notices = notices.lock().unwrap();
+    assert!(matches!(&notices[..], [notice] if notice.contains("left out") && notice.contains('s')), "{notices:?}");
+}
+
+#[tokio::test]
 async fn other_arguments_are_errors() {
     for (text, expect) in [
-        ("SUMMARIZE SELECT 1", "SUMMARIZE takes names of files"),
         ("SUMMARIZE", "SUMMARIZE takes names of files"),
-        ("SUMMARIZE t", "SUMMARIZE takes names of files"),
+        ("SUMMARIZE 1", "SUMMARIZE takes names of files"),
+        ("SUMMARIZE nosuch", "nosuch"),
+        ("SUMMARIZE SELECT nosuch", "nosuch"),
+        ("SELECT * FROM summarize((SELECT 1), 'x')", "expected a constant"),
         ("SUMMARIZE 'nosuch/'", "nosuch"),
         ("SELECT * FROM summarize()", "needs a source"),
-        ("SELECT * FROM summarize(layout => 'list')", "expected sources only"),
+        ("SELECT * FROM summarize(layout => 'list')", "expected sources or one query"),
     ] {
         let error = answer(text).await.unwrap_err().to_string();
         assert!(error.contains(expect), "{text}: {error}");

@@ -11,6 +11,7 @@ pub(crate) mod feature;
 pub(crate) mod formats;
 pub(crate) mod images;
 pub(crate) mod numbers;
+pub(crate) mod rows;
 pub(crate) mod sample;
 pub(crate) mod slices;
 mod sum;

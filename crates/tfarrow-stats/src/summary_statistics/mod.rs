@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The statistics of a data set, or of a slice of one.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct DatasetStatistics {
     /// Number of records.
     pub records: u64,

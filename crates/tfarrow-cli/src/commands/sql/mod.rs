@@ -148,7 +148,7 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
     let tables = tables.with(given).map_err(InvalidOption)?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
-        Notice::UnknownFeatures(unknown) => stderr::print(&unknown.to_string()),
+        Notice::UnknownFeatures(_) | Notice::Losses(_) => stderr::print(&notice.to_string()),
     };
     Ok(session_context(SessionOptions {
         tables,

@@ -1,0 +1,188 @@
+//! The statistics of a query as a table, for `SUMMARIZE SELECT ..` and `SUMMARIZE t`.
+//!
+//! ```text
+//! SummaryTable ─ scan ─▶ SummarizeExec    a row for each feature and kind
+//!                          └ the plan of the query, in one partition
+//! ```
+
+use std::{fmt, sync::Arc};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use async_trait::async_trait;
+use datafusion::{
+    catalog::{Session, TableProvider},
+    common::{internal_err, tree_node::TreeNodeRecursion},
+    error::Result,
+    execution::{SendableRecordBatchStream, TaskContext},
+    logical_expr::{Expr, LogicalPlan, TableType},
+    physical_expr::EquivalenceProperties,
+    physical_expr::expressions::Column,
+    physical_plan::{
+        DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+        execution_plan::{Boundedness, CardinalityEffect, EmissionType},
+        projection::ProjectionExec,
+        stream::RecordBatchStreamAdapter,
+    },
+};
+use futures::{StreamExt, stream};
+use tfarrow_codec::Limits;
+use tfarrow_stats::{DatasetStatistics, RowStatistics};
+
+use crate::{catalog::registry::TableRegistry, error::external};
+
+/// Makes the rows of the table from statistics.
+pub(super) type SummaryRows = fn(&DatasetStatistics) -> Result<RecordBatch>;
+
+/// The statistics of the rows of a query.
+pub(super) struct SummaryTable {
+    /// The query.
+    pub(super) plan: LogicalPlan,
+    /// The schema of `rows`.
+    pub(super) schema: SchemaRef,
+    pub(super) rows: SummaryRows,
+    pub(super) limits: Limits,
+    /// Receives the notice of columns that are left out.
+    pub(super) registry: Arc<TableRegistry>,
+}
+
+impl fmt::Debug for SummaryTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SummaryTable").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for SummaryTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = state.create_physical_plan(&self.plan).await?;
+        let all: Arc<dyn ExecutionPlan> = Arc::new(SummarizeExec::new(
+            input,
+            Summarized { rows: self.rows, limits: self.limits, registry: Arc::clone(&self.registry) },
+            Arc::clone(&self.schema),
+        ));
+        let Some(projection) = projection else { return Ok(all) };
+        let fields = projection.iter().filter_map(|index| Some((*index, self.schema.fields().get(*index)?)));
+        let columns = fields.map(|(index, field)| {
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), index));
+            (column, field.name().clone())
+        });
+        Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), all)?))
+    }
+}
+
+/// The work of a [`SummarizeExec`].
+#[derive(Clone)]
+struct Summarized {
+    rows: SummaryRows,
+    limits: Limits,
+    registry: Arc<TableRegistry>,
+}
+
+/// An operator that reads all rows of its input, and returns their statistics.
+struct SummarizeExec {
+    input: Arc<dyn ExecutionPlan>,
+    work: Summarized,
+    properties: Arc<PlanProperties>,
+}
+
+impl SummarizeExec {
+    fn new(input: Arc<dyn ExecutionPlan>, work: Summarized, schema: SchemaRef) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Self { input, work, properties: Arc::new(properties) }
+    }
+}
+
+impl fmt::Debug for SummarizeExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SummarizeExec").field("input", &self.input).finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for SummarizeExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::TreeRender => Ok(()),
+            DisplayFormatType::Default | DisplayFormatType::Verbose => f.write_str("SummarizeExec"),
+        }
+    }
+}
+
+impl ExecutionPlan for SummarizeExec {
+    fn name(&self) -> &'static str {
+        "SummarizeExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Unknown
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        match <[_; 1]>::try_from(children) {
+            Ok([input]) => Ok(Arc::new(Self::new(input, self.work.clone(), self.schema()))),
+            Err(children) => internal_err!("SummarizeExec has one input, found {}", children.len()),
+        }
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let (work, schema) = (self.work.clone(), self.schema());
+        let rows = stream::once(async move { work.of(input).await });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+impl Summarized {
+    /// Reads all rows.
+    async fn of(self, mut input: SendableRecordBatchStream) -> Result<RecordBatch> {
+        let mut statistics = RowStatistics::new(input.schema(), self.limits).map_err(external)?;
+        while let Some(batch) = input.next().await {
+            statistics.add(&batch?).map_err(external)?;
+        }
+        let found = statistics.finish();
+        self.registry.notify_losses(&found.inferred.losses);
+        (self.rows)(&found.summarize())
+    }
+}
