@@ -18,6 +18,8 @@ mod example_lists;
 mod head;
 mod output;
 mod program;
+#[cfg(unix)]
+mod prompt;
 mod recipes;
 mod render;
 mod report;

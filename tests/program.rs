@@ -60,8 +60,8 @@ fn wrong_defaults_are_errors_with_their_place() {
             [].as_slice(),
             "FILE: [sql] format: cvs is not valid for --format, expected table",
         ),
-        (Some("on_error = 'skip'"), &[], "FILE: on_error is not an option; did you mean on-error?"),
-        (Some("[squl]\nformat = 'csv'"), &[], "FILE: [squl] is not a command; did you mean sql?"),
+        (Some("on_error = 'skip'"), &[], "FILE: on_error is not an option (did you mean on-error?)"),
+        (Some("[squl]\nformat = 'csv'"), &[], "FILE: [squl] is not a command (did you mean sql?)"),
         (Some("[sql]\nformat = {}"), &[], "format: found {}, expected a text"),
         (Some("format ="), &[], "FILE: "),
         (None, &[("TFARROW_CONVERT_JOBS", "many")], "TFARROW_CONVERT_JOBS: many is not valid for --jobs"),
@@ -133,7 +133,7 @@ fn help_is_grouped_by_subject() {
 #[test]
 fn misspelled_names_have_suggestions() {
     for (query, expected) in [
-        ("SELECT pirce FROM 'testdata/shards/'", "no column pirce; did you mean price?"),
+        ("SELECT pirce FROM 'testdata/shards/'", "no column pirce (did you mean price?)"),
         ("SELECT cuont(*) FROM 'testdata/shards/'", "Did you mean"),
     ] {
         let error = tfarrow(&["sql", query]).fails();

@@ -8,7 +8,7 @@ pub(crate) fn similar<T: AsRef<str>>(name: &str, known: impl IntoIterator<Item =
     let distance = |known: &T| strsim::osa_distance(&name, &known.as_ref().to_lowercase());
     let near = known.into_iter().map(|known| (distance(&known), known)).filter(|(distance, _)| *distance <= most);
     let nearest = near.min_by_key(|(distance, _)| *distance);
-    nearest.map_or_else(String::new, |(_, known)| format!("; did you mean {}?", known.as_ref()))
+    nearest.map_or_else(String::new, |(_, known)| format!(" (did you mean {}?)", known.as_ref()))
 }
 
 #[cfg(test)]
@@ -18,9 +18,9 @@ mod tests {
     #[test]
     fn the_nearest_name_is_suggested() {
         let similar = |name| similar(name, ["price", "city", "image/height", "label"]);
-        assert_eq!(similar("pirce"), "; did you mean price?");
-        assert_eq!(similar("Citty"), "; did you mean city?");
-        assert_eq!(similar("image_height"), "; did you mean image/height?");
+        assert_eq!(similar("pirce"), " (did you mean price?)");
+        assert_eq!(similar("Citty"), " (did you mean city?)");
+        assert_eq!(similar("image_height"), " (did you mean image/height?)");
         assert_eq!(similar("nosuch"), "");
         assert_eq!(similar(""), "");
     }

@@ -59,7 +59,7 @@ impl Column {
     fn new(name: &str, type_name: Option<String>, is_number: bool) -> Self {
         let name = escape(name);
         let header = name.width().max(type_name.as_deref().map_or(0, UnicodeWidthStr::width));
-        Self { name, type_name, need: Need { header, values: 0, is_number } }
+        Self { name, type_name, need: Need { header, values: 0, first: 0, is_number } }
     }
 }
 
@@ -106,6 +106,7 @@ impl<W: Write> Table<W> {
             for (column, cell) in self.columns.iter_mut().zip(row) {
                 let widest = cell.as_deref().unwrap_or(NULL).lines().map(UnicodeWidthStr::width).max();
                 column.need.values = column.need.values.max(widest.unwrap_or_default());
+                column.need.first = column.need.first.max(cell.as_deref().map_or(0, first_number));
             }
         }
         let needs: Vec<_> = self.columns.iter().map(|column| column.need).collect();
@@ -238,6 +239,14 @@ impl<W: Write + Send> Rows for Table<W> {
     }
 }
 
+/// The width of the beginning of a list of numbers that [`cut`] leaves, with its mark, where the first number is shown; 0 for
+/// other text.
+fn first_number(text: &str) -> usize {
+    let numbers = text.trim_start_matches('[');
+    let is_number = text.starts_with('[') && numbers.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    if is_number { text.find([',', ']']).map_or(0, |end| text.width().min(end + 2)) } else { 0 }
+}
+
 /// `text` padded or truncated to a width.
 fn padded(text: &str, width: usize, to_right: bool) -> String {
     let own = text.width();
@@ -296,6 +305,10 @@ mod tests {
         check("[-0.32542, 0.77]", 9, "[…       ");
         check("[-0.32542, 0.77]", 14, "[-0.32542, …  ");
         check("version 1 of it", 10, "version 1…");
+        for (text, width) in [("[-0.32542, 0.77]", 11), ("[1]", 3), ("[[1, 2]]", 5), ("[a, b]", 0), ("-1", 0)] {
+            assert_eq!(first_number(text), width, "{text}");
+        }
+        check("[-0.32542, 0.77]", 11, "[-0.32542,…");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 /// The least width to which text is narrowed.
 const NARROWEST: usize = 10;
+/// The width up to which a column is not narrowed to show the first number of each of its lists.
+const MOST_FIRST: usize = 24;
 /// Characters beside the text of a column: a space on either side, and a line.
 const BORDER: usize = 3;
 /// The width of the column that stands for those left out.
@@ -14,6 +16,8 @@ pub(super) struct Need {
     pub(super) header: usize,
     /// The width of its widest value.
     pub(super) values: usize,
+    /// The width of the widest beginning of a list of numbers: the first one, and the mark of those that are left out.
+    pub(super) first: usize,
     /// Whether its values are numbers, which are never truncated.
     pub(super) is_number: bool,
 }
@@ -24,7 +28,7 @@ impl Need {
     }
 
     fn least(self) -> usize {
-        let values = if self.is_number { self.values } else { 0 };
+        let values = if self.is_number { self.values } else { self.first.min(MOST_FIRST) };
         values.max(self.full().min(NARROWEST))
     }
 }
@@ -109,7 +113,7 @@ mod tests {
     use super::*;
 
     fn texts(widths: &[usize]) -> Vec<Need> {
-        widths.iter().map(|width| Need { header: 1, values: *width, is_number: false }).collect()
+        widths.iter().map(|width| Need { header: 1, values: *width, first: 0, is_number: false }).collect()
     }
 
     fn widths(columns: &[usize], room: usize) -> Vec<usize> {
@@ -136,7 +140,7 @@ mod tests {
 
     #[test]
     fn numbers_are_not_narrowed() {
-        let number = Need { header: 30, values: 20, is_number: true };
+        let number = Need { header: 30, values: 20, first: 0, is_number: true };
         let layout = TableLayout::of(&[number, texts(&[50])[0]], Some(40));
         assert_eq!((layout.front, layout.hidden), (vec![20, 13], 0));
     }
@@ -144,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn tables_fit(columns in vec((0_usize..40, 0_usize..40, any::<bool>()), 1..12), room in 0_usize..200) {
-            let need = |(header, values, is_number)| Need { header, values, is_number };
+            let need = |(header, values, is_number)| Need { header, values, first: 0, is_number };
             let needs: Vec<_> = columns.into_iter().map(need).collect();
             let TableLayout { front, back, hidden } = TableLayout::of(&needs, Some(room));
             assert_eq!(front.len() + back.len() + hidden, needs.len());
