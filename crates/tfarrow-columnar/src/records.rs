@@ -19,6 +19,7 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
 use arrow_schema::{Schema, SchemaRef};
 use tfarrow_codec::{
     Encoder, EncoderBuilder, Limits, RecordType, Records,
@@ -111,7 +112,7 @@ struct FileState {
 impl RowShard for RecordFile {
     fn take(&self) -> Option<RowPart> {
         let group = self.0.groups.take()?;
-        Some(Box::new(Part { file: Arc::clone(&self.0), group, encoder: None, has_failed: false }))
+        Some(Box::new(Part { file: Arc::clone(&self.0), group, encoder: None, frames: None, has_failed: false }))
     }
 }
 
@@ -230,6 +231,8 @@ struct Part {
     file: Arc<FileState>,
     group: Arc<RowGroup>,
     encoder: Option<Encoder>,
+    /// The memory of the frames of the last records, which is filled again if nothing else holds it.
+    frames: Option<Buffer>,
     has_failed: bool,
 }
 
@@ -251,9 +254,13 @@ impl Part {
                 self.encoder.insert(encoder)
             }
         };
-        let mut frames = Vec::new();
+        // Fresh memory for each batch would take longer to get than to fill.
+        let mut frames = self.frames.take().and_then(|frames| frames.into_vec().ok()).unwrap_or_default();
+        frames.clear();
         encoder.set_next(first);
         encoder.encode(batch, &mut frames)?;
+        let frames = Buffer::from_vec(frames);
+        self.frames = Some(frames.clone());
         Records::from_rows(frames, first)
     }
 }

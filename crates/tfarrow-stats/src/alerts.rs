@@ -3,6 +3,8 @@
 //! The rules are those of profilers such as ydata-profiling, with thresholds for training data. An alert is a hint; anomalies
 //! ([`Anomaly`](crate::Anomaly)) are violations of a schema.
 
+use tfarrow_codec::Kind;
+
 use crate::{
     collect::formats::ValueFormat,
     profile::RecordProfile,
@@ -19,7 +21,7 @@ const MOSTLY_ZEROS: f64 = 0.9;
 const IMBALANCED: f64 = 0.95;
 /// Magnitude of the skewness from which numbers are skewed; an exponential distribution has 2.
 const SKEWED: f64 = 4.0;
-/// Smallest number of texts from which it is remarkable that no two are equal.
+/// Smallest number of values from which it is remarkable that no two are equal.
 const MIN_UNIQUE: u64 = 10;
 /// Magnitude of a correlation from which features are correlated.
 const CORRELATED: f64 = 0.95;
@@ -55,7 +57,8 @@ pub enum AlertKind {
     Skewed,
     /// The magnitude of the correlation with another feature is at least 0.95; the value is the coefficient.
     Correlated,
-    /// No two texts are equal, as in identifiers; the value is their number.
+    /// No two texts are equal, or no two integers in a sample, of which each record has one, as in identifiers; the value is
+    /// their number.
     Unique,
 }
 
@@ -124,6 +127,11 @@ fn of_feature(feature: &FeatureStatistics) -> Vec<Finding> {
 
 fn of_kind(kind: &KindStatistics) -> Vec<Finding> {
     let mut found = kind.numbers.as_ref().map(of_numbers).unwrap_or_default();
+    // Floats that are measured differ as well.
+    let is_one_integer = kind.kind_of == Kind::Int64 && (kind.lengths.min, kind.lengths.max) == (1, 1);
+    let unique =
+        kind.numbers.as_ref().filter(|numbers| is_one_integer && numbers.are_distinct && numbers.count >= MIN_UNIQUE);
+    found.extend(unique.map(|numbers| (AlertKind::Unique, Some(numbers.count as f64))));
     found.extend(kind.strings.as_ref().map(of_strings).unwrap_or_default());
     found
 }
@@ -215,6 +223,7 @@ mod tests {
             histogram: Vec::new(),
             quantiles: Vec::new(),
             sampled: None,
+            are_distinct: false,
         };
         change(&mut numbers);
         Some(numbers)
@@ -258,6 +267,11 @@ mod tests {
         assert_eq!(of(|numbers| numbers.zeros = 90), [(AlertKind::MostlyZeros, Some(0.9))]);
         assert_eq!(of(|numbers| numbers.min = 2.0), [(AlertKind::Constant, Some(2.0))]);
         assert_eq!(of(|numbers| numbers.skewness = -4.5), [(AlertKind::Skewed, Some(-4.5))]);
+        // Integers that differ are identifiers; floats that differ are measured.
+        assert_eq!(of(|numbers| numbers.are_distinct = true), []);
+        let kind = kind(numbers(|numbers| numbers.are_distinct = true), None);
+        let integers = KindStatistics { kind: Kind::Int64.name(), kind_of: Kind::Int64, ..kind };
+        assert_eq!(found(feature("x", 100, vec![integers])), [(AlertKind::Unique, Some(100.0))]);
     }
 
     #[test]

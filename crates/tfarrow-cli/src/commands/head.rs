@@ -77,7 +77,7 @@ impl Printer {
         {
             let count = records.len().min(*left);
             *left -= count;
-            self.chunk(records, count, shard).with_context(|| shard.path.display().to_string())?;
+            self.chunk(records, count).with_context(|| shard.path.display().to_string())?;
             self.out.flush()?;
         }
         Ok(())
@@ -95,7 +95,11 @@ impl Printer {
         {
             let count = records.len().min(*left);
             *left -= count;
-            self.print(records.split_at(count).0, record_type).with_context(|| shard.path.display().to_string())?;
+            let printed = match (self.record_type, record_type) {
+                (None, RecordType::Raw) => self.raw(&records, count),
+                _ => self.print(records.split_at(count).0, record_type),
+            };
+            printed.with_context(|| shard.path.display().to_string())?;
         }
         Ok(())
     }
@@ -124,7 +128,7 @@ impl Printer {
     }
 
     /// Prints the first `count` of these records.
-    fn chunk(&mut self, records: Records, count: usize, shard: &Shard) -> Result<()> {
+    fn chunk(&mut self, records: Records, count: usize) -> Result<()> {
         let record_type = match self.record_type {
             Some(record_type) => record_type,
             None => {
@@ -139,25 +143,25 @@ impl Printer {
                 }
             }
         };
-        let (records, _) = records.split_at(count);
         match (self.record_type, record_type) {
-            (None, RecordType::Raw) => self.raw(&records, shard),
-            _ => self.print(records, record_type),
+            (None, RecordType::Raw) => self.raw(&records, count),
+            _ => self.print(records.split_at(count).0, record_type),
         }
     }
 
-    /// Prints records of an unknown type: their bytes, and the fields of those that are protobuf messages. Reports what they
-    /// probably are.
-    fn raw(&mut self, records: &Records, shard: &Shard) -> Result<()> {
-        if !self.has_named && !shard.is_stream() {
+    /// Prints the first `count` records of an unknown type: their bytes, and the fields of those that are protobuf messages.
+    /// Reports what they probably are.
+    fn raw(&mut self, records: &Records, count: usize) -> Result<()> {
+        if !self.has_named {
             self.has_named = true;
-            let probable = ProbablePayload::of(std::slice::from_ref(shard), &self.read)?;
-            if let Some(probable) = probable.filter(|probable| !probable.is_text) {
+            let sample: Vec<_> = records.iter().take(SAMPLE).collect();
+            if let Some(probable) = ProbablePayload::of_records(&sample).filter(|probable| !probable.is_text) {
                 stderr::print(&format!("the records are no tf.Examples, and probably {}", probable.name));
             }
         }
-        let batch = decode(records, RecordType::Raw, self.read.limits)?;
-        for (row, record) in records.iter().enumerate() {
+        let (shown, _) = records.clone().split_at(count);
+        let batch = decode(&shown, RecordType::Raw, self.read.limits)?;
+        for (row, record) in shown.iter().enumerate() {
             let record_json = Cell::new(batch.column(0).as_ref(), row, self.style);
             let message = WireMessage::parse(record);
             let fields = message.as_ref().map(|message| WireJson { message, style: self.style });

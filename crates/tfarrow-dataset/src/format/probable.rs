@@ -49,7 +49,7 @@ impl ProbablePayload {
     }
 
     /// Decides what all of these records are; `None` if they have no kind in common.
-    fn of_records(records: &[&[u8]]) -> Option<Self> {
+    pub fn of_records(records: &[&[u8]]) -> Option<Self> {
         let count = records.len() as u64;
         // An empty record may be of any type.
         let records: Vec<_> = records.iter().copied().filter(|record| !record.is_empty()).collect();

@@ -131,6 +131,9 @@ pub struct NumberStatistics {
     pub quantiles: Vec<HistogramBucket>,
     /// Size of the sample that the median, the deciles and the histograms are of; `None` if they are of all values.
     pub sampled: Option<u64>,
+    /// Whether no two values of this sample are equal.
+    #[serde(skip)]
+    pub(crate) are_distinct: bool,
 }
 
 /// The statistics of byte strings.

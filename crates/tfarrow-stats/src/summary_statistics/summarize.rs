@@ -115,7 +115,15 @@ pub(crate) fn numbers<T: Number>(numbers: &NumberAccumulator<T>) -> NumberStatis
         histogram: quantiles.equal_widths(BUCKETS),
         quantiles: quantiles.equal_counts(BUCKETS),
         sampled: sampled(&numbers.sample),
+        are_distinct: are_distinct(&numbers.sample),
     }
+}
+
+/// Returns whether no two values of a sample are equal.
+fn are_distinct<T: Number>(sample: &ValueSample<T>) -> bool {
+    let mut values: Vec<T> = sample.values().copied().collect();
+    values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
+    values.windows(2).all(|pair| matches!(pair, [one, other] if one < other))
 }
 
 /// Returns the quantiles of numbers.
