@@ -1,6 +1,6 @@
 //! Batches of rows, and their columns as memory that numpy reads without a copy.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, GenericListArray, OffsetSizeTrait, RecordBatch,
@@ -112,6 +112,7 @@ impl RawBatch {
 /// ("bytes", is_text, data, offsets, valid)       bytes of row i: data[offsets[i]:offsets[i + 1]]
 /// ("list", offsets, valid, parts)                items of row i: offsets[i] to offsets[i + 1] of the parts
 /// ("fixed", rows, width, valid, parts)           items of row i: i * width to (i + 1) * width of the parts
+/// ("struct", rows, names, valid, [parts, ..])    a field for each name
 /// ```
 ///
 /// `values`, `data`, `offsets` and `valid` are arrays of numpy. Offsets are int64 and begin at 0. `valid` has a bool for each
@@ -137,6 +138,18 @@ fn parts<'py>(py: Python<'py>, array: &ArrayRef, is_writable: bool) -> PyResult<
             let (list, width) = (array.as_fixed_size_list(), *width as usize);
             let items = list.values().slice(list.value_offset(0) as usize, list.len() * width);
             tuple(py, (intern!(py, "fixed"), list.len(), width, valid, parts(py, &items, is_writable)?))
+        }
+        DataType::Struct(_) => {
+            let structs = array.as_struct();
+            let fields = structs.columns().iter().map(|field| parts(py, field, is_writable));
+            let fields = fields.collect::<PyResult<Vec<_>>>()?;
+            tuple(py, (intern!(py, "struct"), structs.len(), structs.column_names(), valid, fields))
+        }
+        DataType::Map(_, _) => {
+            let map = array.as_map();
+            let (offsets, from, to) = rebased(py, map.offsets())?;
+            let entries: ArrayRef = Arc::new(map.entries().slice(from, to - from));
+            tuple(py, (intern!(py, "list"), offsets, valid, parts(py, &entries, is_writable)?))
         }
         other => match dtype(other) {
             Some(dtype) => {

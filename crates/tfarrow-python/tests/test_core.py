@@ -589,3 +589,33 @@ def test_everything_public_has_a_docstring():
     assert set(tfarrow.__all__) <= set(dir(tfarrow))
     with pytest.raises(AttributeError):
         tfarrow.nope
+
+
+def test_examples_of_a_list_are_structs(tmp_path):
+    queries = str(TESTDATA / "example_list" / "queries.tfrecord")
+    first = {
+        "query": "rust arrow",
+        "tokens": [17, 4],
+        "examples": [
+            {"relevance": [2], "scores": [0.5, -0.25], "title": "Arrow in Rust"},
+            {"relevance": [0], "scores": [0.125], "title": "Bows"},
+        ],
+    }
+    rows = tfarrow.head(queries, 5)
+    assert rows[0] == first
+    assert [len(row["examples"]) for row in rows] == [2, 0, 2, 0, 3]
+    assert rows[2]["examples"][0] == {"relevance": None, "scores": None, "title": None}
+    examples = next(tfarrow.scan(queries).batches(5))["examples"]
+    assert examples.offsets.tolist() == [0, 2, 2, 4, 4, 7]
+    assert examples.values["title"][1] == "Bows"
+    assert [example["relevance"].tolist() for example in examples[0]] == [[2], [0]]
+    assert pickle.loads(pickle.dumps(examples.values)).tolist() == examples.values.tolist()
+    copy = str(tmp_path / "copy.tfrecord")
+    tfarrow.write(tfarrow.scan(queries), copy)
+    assert tfarrow.count(copy) == 5
+    # Numbers of which some rows have none, maps and missing structs of a query.
+    query = "SELECT named_struct('a', CASE WHEN value = 1 THEN 7 END, 'b', value) AS s FROM range(2)"
+    assert tfarrow.sql(query).to_pylist() == [{"s": {"a": None, "b": 0}}, {"s": {"a": 7, "b": 1}}]
+    assert tfarrow.sql("SELECT MAP {'x': 1, 'y': 2} AS m").to_pylist() == [
+        {"m": [{"key": "x", "value": 1}, {"key": "y", "value": 2}]}
+    ]

@@ -24,7 +24,7 @@ from types import ModuleType as _ModuleType
 
 from . import errors
 from ._batch import Batch
-from ._columns import BytesColumn, Ragged
+from ._columns import BytesColumn, Ragged, StructColumn
 from ._jobs import (
     Page,
     Report,
@@ -56,6 +56,7 @@ __all__ = [
     "Scan",
     "Schema",
     "Statistics",
+    "StructColumn",
     "Validation",
     "__version__",
     "convert",

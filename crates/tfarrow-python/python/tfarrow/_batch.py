@@ -6,7 +6,7 @@ from collections.abc import Iterator, KeysView, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _tfarrow
-from ._columns import BytesColumn, Ragged, column
+from ._columns import BytesColumn, Ragged, StructColumn, column
 from .errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class Batch:
     - an ndarray of shape ``(rows, length)`` for lists of numbers of one length;
     - a :class:`BytesColumn` for bytes and texts;
     - a :class:`Ragged` for other lists, and for numbers that some rows do not have. ``fill`` of
-      :meth:`Scan.batches` makes arrays of these if they are numbers.
+      :meth:`Scan.batches` makes arrays of these if they are numbers;
+    - a :class:`StructColumn` for structs, and a :class:`Ragged` of one for lists of structs.
 
     Numbers have the dtype of their Arrow type: int64 and float32 for features. The values of numbers without nulls, of bytes
     and of texts are not copied; offsets are copied to int64.
@@ -61,14 +62,14 @@ class Batch:
         if len(self._places) < len(names):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
             raise UsageError(f"two columns of the result have the name {twice!r}: give them other names with AS in the query")
-        self._read: dict[str, np.ndarray | BytesColumn | Ragged] = {}
+        self._read: dict[str, np.ndarray | BytesColumn | Ragged | StructColumn] = {}
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
         return self._raw.num_rows
 
-    def __getitem__(self, name: str) -> np.ndarray | BytesColumn | Ragged:
+    def __getitem__(self, name: str) -> np.ndarray | BytesColumn | Ragged | StructColumn:
         found = self._read.get(name)
         if found is None:
             found = self._read[name] = self._column(name)
@@ -90,11 +91,11 @@ class Batch:
         """The names of the columns."""
         return self._places.keys()
 
-    def values(self) -> Iterator[np.ndarray | BytesColumn | Ragged]:
+    def values(self) -> Iterator[np.ndarray | BytesColumn | Ragged | StructColumn]:
         """The values of the columns."""
         return map(self.__getitem__, self)
 
-    def items(self) -> Iterator[tuple[str, np.ndarray | BytesColumn | Ragged]]:
+    def items(self) -> Iterator[tuple[str, np.ndarray | BytesColumn | Ragged | StructColumn]]:
         """The names and the values of the columns."""
         return zip(self, self.values(), strict=True)
 
@@ -102,7 +103,7 @@ class Batch:
         """The values of a column, or ``default`` if there is none of this name."""
         return self[name] if name in self else default
 
-    def _column(self, name: str) -> np.ndarray | BytesColumn | Ragged:
+    def _column(self, name: str) -> np.ndarray | BytesColumn | Ragged | StructColumn:
         fill = self._fill if self._fills is None else self._fills.get(name)
         parts = self._raw.parts(self._places[name])
         if self._lengths is None:
@@ -122,11 +123,11 @@ class Batch:
             )
         return found
 
-    def to_numpy(self) -> dict[str, np.ndarray | BytesColumn | Ragged]:
+    def to_numpy(self) -> dict[str, np.ndarray | BytesColumn | Ragged | StructColumn]:
         """All columns, as ``batch[name]`` returns them."""
         return {name: self[name] for name in self._places}
 
-    def to_torch(self) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
+    def to_torch(self) -> dict[str, torch.Tensor | BytesColumn | Ragged | StructColumn]:
         """All columns, with a tensor for each array, without a copy. The values, offsets and ``valid`` of ragged columns are
         tensors; bytes and texts remain a :class:`BytesColumn`."""
         from ._extras import need
@@ -192,4 +193,7 @@ def _tensor(torch: Any, values: Any) -> Any:
     if isinstance(values, Ragged):
         valid = None if values.valid is None else torch.from_numpy(np.array(values.valid))
         return Ragged(_tensor(torch, values.values), torch.from_numpy(values.offsets), valid)
+    if isinstance(values, StructColumn):
+        fields = {name: _tensor(torch, field) for name, field in values.fields.items()}
+        return StructColumn(fields, len(values), values.valid, values._singles)
     return values

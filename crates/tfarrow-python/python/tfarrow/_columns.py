@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["BytesColumn", "Ragged", "column"]
+__all__ = ["BytesColumn", "Ragged", "StructColumn", "column"]
 
 
 class _Rows:
@@ -83,8 +83,8 @@ class Ragged(_Rows):
     """Lists of different lengths, or values that some rows do not have.
 
     Attributes:
-        values: the items of all rows, one after the other: an ndarray, a :class:`BytesColumn`, or a :class:`Ragged` for
-            lists of lists.
+        values: the items of all rows, one after the other: an ndarray, a :class:`BytesColumn`, a :class:`Ragged` for lists of
+            lists, or a :class:`StructColumn` for the examples of an ExampleListWithContext.
         offsets: where each row begins in ``values``: ``int64`` of shape ``(rows + 1,)``.
         valid: whether each row has a list: ``bool`` of shape ``(rows,)``; None if each has. A row without one has no items.
 
@@ -143,6 +143,77 @@ class Ragged(_Rows):
         return f"Ragged({len(self)} rows, {len(self.values)} values)"
 
 
+class StructColumn:
+    """Structs, one for each row, such as the examples of all lists of a batch.
+
+    Attributes:
+        fields: the column of each field, by name: an ndarray, a :class:`BytesColumn`, a :class:`Ragged`, or structs in turn.
+        valid: whether each row has a struct: ``bool`` of shape ``(rows,)``; None if each has.
+
+    ``structs["name"]`` is a field, ``structs[i]`` a dict of the values of a row, or None, and ``structs[a:b]`` a list of these.
+
+    >>> batch = next(tfarrow.scan("testdata/example_list/queries.tfrecord").batches(2))
+    >>> examples = batch["examples"].values
+    >>> examples["title"].tolist()
+    ['Arrow in Rust', 'Bows']
+    >>> examples[1]["relevance"]
+    array([0])
+    """
+
+    __slots__ = ("_rows", "_singles", "fields", "valid")
+
+    def __init__(
+        self, fields: dict[str, Any], rows: int, valid: np.ndarray | None = None, singles: frozenset[str] = frozenset()
+    ):
+        self.fields, self.valid = fields, valid
+        # Numbers of which some rows have none are ragged columns of one value or none.
+        self._rows, self._singles = rows, singles
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            return self.fields[index]
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = range(len(self))[index]
+        if self.valid is not None and not self.valid[row]:
+            return None
+        return {name: self._value(name, column[row]) for name, column in self.fields.items()}
+
+    def _value(self, name: str, value: Any) -> Any:
+        if name not in self._singles:
+            return value
+        return None if value is None or len(value) == 0 else value[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (StructColumn, (self.fields, self._rows, self.valid, self._singles))
+
+    def tolist(self) -> list[dict[str, Any] | None]:
+        """Copies the rows to dicts; None where a row has none."""
+        return [None if row is None else _item(row) for row in self]
+
+    def __repr__(self) -> str:
+        return f"StructColumn({len(self)} rows: {', '.join(self.fields)})"
+
+
+def _structs(rows: int, names: list[str], valid: np.ndarray | None, fields: list[tuple[Any, ...]]) -> StructColumn:
+    def values(parts: tuple[Any, ...]) -> Any:
+        return column(parts, 1 if parts[0] == "numbers" and parts[-1] is None else None)
+
+    columns = {name: values(parts) for name, parts in zip(names, fields, strict=True)}
+    singles = frozenset(
+        name
+        for name, parts in zip(names, fields, strict=True)
+        if parts[0] == "numbers" and isinstance(columns[name], Ragged)
+    )
+    return StructColumn(columns, rows, valid, singles)
+
+
 def _plain(row: Any) -> list[Any]:
     """The items of a row of a ragged column, which are an ndarray or a list, as a list of plain values and lists."""
     if hasattr(row, "tolist"):
@@ -154,10 +225,16 @@ def _plain(row: Any) -> list[Any]:
 def _item(item: Any) -> Any:
     if isinstance(item, memoryview):
         return bytes(item)
-    return item if item is None or isinstance(item, str) else _plain(item)
+    if isinstance(item, dict):
+        return {name: _item(value) for name, value in item.items()}
+    if item is None or isinstance(item, str):
+        return item
+    return item.item() if getattr(item, "ndim", None) == 0 else _plain(item)
 
 
-def column(parts: tuple[Any, ...], length: int | None, fill: Any = None) -> np.ndarray | BytesColumn | Ragged:
+def column(
+    parts: tuple[Any, ...], length: int | None, fill: Any = None
+) -> np.ndarray | BytesColumn | Ragged | StructColumn:
     """The column of its parts (see ``RawBatch.parts``).
 
     Args:
@@ -174,6 +251,8 @@ def column(parts: tuple[Any, ...], length: int | None, fill: Any = None) -> np.n
         case ("list", offsets, valid, items):
             # Items cannot be missing: a record has no place for that.
             return _lists(column(items, 1), offsets, valid, length, fill)
+        case ("struct", rows, names, valid, fields):
+            return _structs(rows, names, valid, fields)
     raise TypeError(f"unknown parts: {parts[0]}")
 
 

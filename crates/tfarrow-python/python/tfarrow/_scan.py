@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import torch
 
-    from ._columns import BytesColumn, Ragged
+    from ._columns import BytesColumn, Ragged, StructColumn
 
     Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -125,7 +125,7 @@ class Rows:
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
-    def to_numpy(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, np.ndarray | BytesColumn | Ragged]:
+    def to_numpy(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, np.ndarray | BytesColumn | Ragged | StructColumn]:
         """Reads all rows into arrays, in the forms of :class:`Batch`. ``fill`` is that of :meth:`batches`.
 
         >>> tfarrow.scan("testdata/shards/").to_numpy()["embedding"].shape
@@ -133,7 +133,7 @@ class Rows:
         """
         return self._whole(fill).to_numpy()
 
-    def to_torch(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, torch.Tensor | BytesColumn | Ragged]:
+    def to_torch(self, *, fill: Any | Mapping[str, Any] = None) -> dict[str, torch.Tensor | BytesColumn | Ragged | StructColumn]:
         """Reads all rows into tensors, in the forms of :meth:`Batch.to_torch`."""
         return self._whole(fill).to_torch()
 
