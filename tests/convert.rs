@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::support::{command, path, tfarrow, tfarrow_reads};
@@ -396,4 +397,172 @@ fn lossy_values_are_refused_without_the_lossy_option() {
     let stderr = tfarrow(&["convert", text(&parquet), text(&out), "--lossy"]).ends(3);
     assert!(stderr.contains("x") && stderr.contains("1 time"), "{stderr}");
     assert_eq!(records(text(&out)), "{\"x\":[0.1],\"y\":[1]}\n");
+}
+
+/// Runs a command that must succeed, and returns its standard output as JSON.
+#[track_caller]
+fn json(args: &[&str]) -> Value {
+    let run = tfarrow(args);
+    let found = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"));
+    run.ends(0);
+    found
+}
+
+fn size(path: &Path) -> u64 {
+    path.metadata().unwrap().len()
+}
+
+#[test]
+fn the_summary_as_json_has_files_records_and_bytes() {
+    let folder = tempdir().unwrap();
+    let out = folder.path().join("out");
+    let found = json(&["convert", "testdata/shards/", text(&out), "--json"]);
+    let (mut sources, outputs) = (listing(&path("testdata/shards")), listing(&out));
+    sources.retain(|name| name.ends_with(".tfrecord"));
+    let total = |folder: &Path, names: &[String]| names.iter().map(|name| size(&folder.join(name))).sum::<u64>();
+    let expected = serde_json::json!({
+        "dest": text(&out),
+        "shards": 4,
+        "files": 4,
+        "records": 200,
+        "bytes_in": total(&path("testdata/shards"), &sources),
+        "bytes_out": total(&out, &outputs),
+        "lossy_changes": {},
+        "skipped": {"records": 0, "ranges": 0, "bytes": 0},
+    });
+    assert_eq!(found, expected);
+    let second = folder.path().join("b.parquet");
+    let corrupt = ["convert", "testdata/corrupt/data.tfrecord", text(&second), "--json"];
+    let run = tfarrow(&[&corrupt[..], &["--on-error", "skip"]].concat());
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&found["records"], &found["skipped"]["records"]), (&2.into(), &1.into()));
+    run.ends(3);
+    // An error is a message, and not JSON.
+    assert_eq!(tfarrow(&corrupt).stdout, "");
+    let stderr = tfarrow(&["convert", "testdata/scalar.tfrecord", "-", "--to", "parquet", "--json"]).ends(2);
+    assert!(stderr.contains("--json needs standard output"), "{stderr}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_names_what_the_conversion_writes() {
+    let cases: &[&[&str]] = &[
+        &["testdata/shards/"],
+        &["testdata/shards/", "--to", "arrow", "--columns", "city,image/*"],
+        &["testdata/shards/", "--to", "tfrecord", "--compression", "gzip"],
+        &["testdata/shards/", "--to", "tfrecord", "--exclude", "city"],
+        &["testdata/shards/", "--shards", "3"],
+        &["testdata/{tfds,shards}/*-00000-of-*", "--layout", "list", "--exact"],
+        &["testdata/sequence.tfrecord", "--row-group-rows", "1"],
+    ];
+    for args in cases {
+        let folder = tempdir().unwrap();
+        let out = folder.path().join("new/out");
+        let (source, options) = args.split_first().unwrap();
+        let args = [&["convert", *source, text(&out)], options].concat();
+        let plan = json(&[&args[..], &["--dry-run", "--json"]].concat());
+        assert_eq!(listing(folder.path()), [""; 0], "{args:?}");
+        tfarrow(&[&args[..], &["--dry-run"]].concat()).prints();
+        assert_eq!(listing(folder.path()), [""; 0], "{args:?}");
+        let done = json(&[&args[..], &["--json"]].concat());
+        for field in ["dest", "shards", "files", "bytes_in"] {
+            assert_eq!(plan[field], done[field], "{args:?} {field}");
+        }
+        let jobs = plan["jobs"].as_array().unwrap();
+        let outputs = jobs.iter().flat_map(|job| job["outputs"].as_array().unwrap());
+        let mut outputs: Vec<_> = outputs.map(|output| output.as_str().unwrap().to_owned()).collect();
+        outputs.sort();
+        let written: Vec<_> = listing(&out).into_iter().map(|name| text(&out.join(name)).to_owned()).collect();
+        assert_eq!(outputs, written, "{args:?}");
+        if plan["to"] == "tfrecord" && plan["columns"].is_null() {
+            continue;
+        }
+        let planned = plan["columns"].as_array().unwrap();
+        let planned: Vec<_> = planned.iter().map(|column| column["name"].as_str().unwrap()).collect();
+        assert_eq!(planned, columns(&out), "{args:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_sources_sizes_and_columns() {
+    let folder = tempdir().unwrap();
+    let out = folder.path().join("all.parquet");
+    let shown = tfarrow(&["convert", "testdata/shards/", text(&out), "--dry-run"]).prints();
+    let first = "testdata/shards/train-00000-of-00004.tfrecord and 3 more";
+    assert!(shown.contains(text(&out)) && shown.contains(first), "{shown}");
+    assert!(shown.contains("label") && shown.contains("list<float32>"), "{shown}");
+    let summary = "would convert 4 files (59 kB) to 1 Parquet file, compression zstd; the columns are those of all 200 records; \
+                   nothing was written\n";
+    assert!(shown.ends_with(summary), "{shown}");
+    let plan = json(&["convert", "testdata/shards/", text(&out), "--dry-run", "--json"]);
+    let sources = plan["jobs"][0]["sources"].as_array().unwrap();
+    for source in sources {
+        assert_eq!(source["bytes"], size(&path(source["path"].as_str().unwrap())));
+    }
+    assert_eq!((sources.len(), &plan["inferred_from"], &plan["is_sampled"]), (4, &200.into(), &false.into()));
+    let cut = json(&["convert", "testdata/shards/", text(folder.path()), "--shard-size", "5kB", "--dry-run", "--json"]);
+    assert!(cut["files"].is_null());
+    let glob = cut["jobs"][0]["outputs"][0].as_str().unwrap();
+    tfarrow(&["convert", "testdata/shards/", text(folder.path()), "--shard-size", "5kB"]).ends(0);
+    assert_eq!(tfarrow(&["count", glob]).prints(), "200\n");
+    // Nothing is written to standard output but the plan.
+    let piped = json(&["convert", "testdata/scalar.tfrecord", "-", "--dry-run", "--json"]);
+    assert_eq!((&piped["files"], &piped["jobs"][0]["outputs"][0]), (&0.into(), &"-".into()));
+}
+
+#[test]
+fn a_dry_run_finds_the_errors_of_the_conversion() {
+    let folder = tempdir().unwrap();
+    let (out, lossy) = (folder.path().join("a.parquet"), folder.path().join("lossy.parquet"));
+    std::fs::write(&out, "precious").unwrap();
+    tfarrow(&["sql", &format!("COPY (SELECT DATE '2026-11-26' AS x) TO '{}' STORED AS PARQUET", text(&lossy))])
+        .prints();
+    let (back, other) = (folder.path().join("back.tfrecord"), folder.path().join("b.parquet"));
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["testdata/scalar.tfrecord", text(&out)], 2, "--overwrite"),
+        (&["testdata/scalar.tfrecord", text(&back), "--compression", "zstd"], 2, "tfrecord has no compression"),
+        (&["testdata/scalar.tfrecord", text(&other), "--columns", "no"], 2, "no column \"no\""),
+        (&["testdata/mixed_kinds/", text(&other)], 1, "two kinds"),
+        (&[text(&lossy), text(&back)], 2, "--lossy"),
+        (&["testdata/no.tfrecord", text(&back)], 1, "testdata/no.tfrecord"),
+    ];
+    for (args, status, expected) in cases {
+        let (real, dry) = ([&["convert"], *args].concat(), [&["convert", "--dry-run"], *args].concat());
+        let (real, dry) = (tfarrow(&real), tfarrow(&dry));
+        assert_eq!((dry.status, &dry.stderr), (real.status, &real.stderr), "{args:?}");
+        assert!(dry.status == Some(*status) && dry.stdout.is_empty() && dry.stderr.contains(expected), "{dry:?}");
+    }
+    assert_eq!(listing(folder.path()), ["a.parquet", "lossy.parquet"]);
+    let plan = json(&["convert", "--dry-run", "testdata/scalar.tfrecord", text(&out), "--overwrite", "--json"]);
+    assert_eq!(plan["replaced"], serde_json::json!([text(&out)]));
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");
+    // The journal of an interrupted run.
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    let journal = folder.path().join("out/.tfarrow-convert.journal");
+    std::fs::write(&journal, "{\"conversion\":\"{}\"}\n").unwrap();
+    let out = folder.path().join("out");
+    let run = tfarrow(&["convert", "--dry-run", "testdata/scalar.tfrecord", text(&out)]);
+    assert!(run.ends(2).contains("was interrupted"));
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), "{\"conversion\":\"{}\"}\n");
+    json(&["convert", "--dry-run", "testdata/scalar.tfrecord", text(&out), "--overwrite", "--json"]);
+    tfarrow(&["convert", "--dry-run", "--resume", "testdata/scalar.tfrecord", text(&out)]).ends(2);
+}
+
+#[test]
+fn bloom_filters_and_the_page_index_are_options() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| text(&folder.path().join(name)).to_owned();
+    convert(&["testdata/shards/", &place("plain.parquet")]);
+    convert(&["testdata/shards/", &place("filter.parquet"), "--bloom-filter", "label,c*"]);
+    convert(&["testdata/shards/", &place("no-index.parquet"), "--no-page-index"]);
+    let sizes = ["plain", "filter", "no-index"].map(|name| size(Path::new(&place(&format!("{name}.parquet")))));
+    assert!(sizes[1] > sizes[0] && sizes[2] < sizes[0], "{sizes:?}");
+    for name in ["plain", "filter", "no-index"] {
+        assert!(tfarrow(&["verify", &place(&format!("{name}.parquet"))]).ends(0).contains("no faults"));
+        assert_eq!(records(&place(&format!("{name}.parquet"))), records("testdata/shards/"));
+    }
+    let stderr = tfarrow(&["convert", "testdata/shards/", &place("b.parquet"), "--bloom-filter", "lable"]).ends(2);
+    assert!(stderr.contains("(did you mean \"label\"?)"), "{stderr}");
+    let stderr = tfarrow(&["convert", "testdata/shards/", &place("b.arrow"), "--bloom-filter", "label"]).ends(2);
+    assert!(stderr.contains("only Parquet files have Bloom filters"), "{stderr}");
+    assert!(!Path::new(&place("b.parquet")).exists() && !Path::new(&place("b.arrow")).exists());
 }

@@ -61,3 +61,21 @@ fn on_error_skip_counts_the_records_after_damage() {
     // Valid files have the same count with and without `--on-error skip`.
     assert_eq!(tfarrow(&["count", "--on-error", "skip", "testdata/shards"]).prints(), "200\n");
 }
+
+#[test]
+fn counts_as_json() {
+    let found: serde_json::Value =
+        serde_json::from_str(&tfarrow(&["count", "testdata/tfds", "--json"]).prints()).unwrap();
+    let shards = ["00000", "00001"].map(|number| format!("testdata/tfds/mnist-train.tfrecord-{number}-of-00002"));
+    let bytes: u64 = shards.iter().map(|shard| crate::support::path(shard).metadata().unwrap().len()).sum();
+    let skipped = serde_json::json!({"records": 0, "ranges": 0, "bytes": 0});
+    let mut expected = serde_json::json!({"files": 2, "records": 10, "bytes": bytes, "skipped": skipped});
+    assert_eq!(found, expected);
+    expected["per_file"] = shards.iter().map(|shard| serde_json::json!({"file": shard, "records": 5})).collect();
+    let found = tfarrow(&["count", "testdata/tfds", "--per-file", "--json"]).prints();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&found).unwrap(), expected);
+    let run = tfarrow(&["count", "testdata/corrupt/length_crc.tfrecord", "--json", "--on-error", "skip"]);
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found["skipped"]["ranges"], 1, "{found}");
+    run.ends(3);
+}

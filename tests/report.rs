@@ -34,6 +34,28 @@ fn a_report_page_is_one_file() {
 }
 
 #[test]
+fn the_summary_as_json_has_the_figures_of_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let args = ["report", "testdata/shards/", "-o", page.to_str().unwrap(), "--json"];
+    let found: serde_json::Value = serde_json::from_str(&tfarrow(&args).prints()).unwrap();
+    let expected = serde_json::json!({
+        "output": page.to_str().unwrap(),
+        "bytes": fs::metadata(&page).unwrap().len(),
+        "files": 4,
+        "records": 200,
+        "features": 8,
+        "anomalies": null,
+        "skipped": {"records": 0, "ranges": 0, "bytes": 0},
+    });
+    assert_eq!(found, expected);
+    let against = tfarrow(&[&args[..], &["--baseline", "testdata/shards/"]].concat()).prints();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&against).unwrap()["anomalies"], 0);
+    let stderr = tfarrow(&["report", "testdata/shards/", "-o", "-", "--json"]).ends(2);
+    assert!(stderr.contains("--json needs standard output"), "{stderr}");
+}
+
+#[test]
 fn a_file_that_is_not_a_report_page_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data.tfrecord");

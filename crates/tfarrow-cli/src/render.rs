@@ -12,13 +12,14 @@
 //! | `validate` | [`validation_text`], [`validation_json`] | [`record_warnings`] |
 //! | `report` | [`report_page`] | [`record_warnings`] |
 //! | `verify` | [`verify_text`], [`verify_json`] | |
+//! | `convert` | [`conversion_json`], [`plan_text`], [`plan_json`] | |
 //! | `repair` | [`faults_text`], [`faults_summary`] | |
 //! | `diff` | [`diff_text`], [`diff_json`] | |
 
 use std::{error::Error, path::Path};
 
 use anyhow::Result;
-use tfarrow_convert::{DataSetDiff, VerifiedDataSet};
+use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff, VerifiedDataSet};
 use tfarrow_dataset::{DamageReport, Inferred, MissingShards, Shard, SkippedFiles};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, RecordProfile, Validation, proto::Schema};
 
@@ -27,7 +28,7 @@ pub use crate::{
     commands::{schema::InferredSchema, stats::StatisticsReport},
 };
 use crate::{
-    commands::{diff, faults::FaultReport, inspect, report, schema, stats, validate, verify},
+    commands::{convert, diff, dry_run, faults::FaultReport, inspect, report, schema, stats, validate, verify},
     error,
     output::{self, Screen},
     page,
@@ -142,6 +143,27 @@ pub fn verify_text(verified: &VerifiedDataSet) -> String {
 /// Returns the number of faults by kind, such as `3 faults (2 data, 1 length)`.
 pub fn faults_summary(damage: &DamageReport) -> String {
     FaultReport { files: &[], damage }.summary()
+}
+
+/// Returns the summary of a conversion to `dest` as JSON.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn conversion_json(dest: &Path, report: &ConvertReport) -> Result<String> {
+    Ok(output::pretty(&convert::json(dest, report))?)
+}
+
+/// Returns the plan of a conversion as tables.
+pub fn plan_text(plan: &ConversionPlan, width: Option<usize>) -> String {
+    dry_run::text(plan, Screen::plain(width))
+}
+
+/// Returns the plan of a conversion to `dest` as JSON.
+///
+/// # Errors
+/// A failure of the JSON writer, of which no case is known.
+pub fn plan_json(dest: &Path, plan: &ConversionPlan) -> Result<String> {
+    Ok(output::pretty(&dry_run::json(dest, plan))?)
 }
 
 /// Returns the first differences of two data sets, the number of differences of each feature, and a summary.

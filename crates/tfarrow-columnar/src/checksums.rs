@@ -10,8 +10,8 @@
 //! ```
 //!
 //! - The first hash is of the bytes before and after all parts, with the digit 0 in place of each digit of this hash.
-//! - Each further hash is of one part: a row group of Parquet, or a batch of Arrow with the dictionaries before it. A part
-//!   begins at the end of the part before it.
+//! - Each further hash is of one part: a row group of Parquet with the Bloom filters after it, or a batch of Arrow with the
+//!   dictionaries before it. A part begins at the end of the part before it.
 //!
 //! A program that rewrites a file may copy its metadata to other rows, and a corrupt footer may lose the entry. [`MARK`]
 //! therefore shows that the file has checksums, in a place that readers of the format ignore.
@@ -255,11 +255,12 @@ fn parquet_footer(mut file: &File) -> io::Result<u64> {
     Ok(end.saturating_sub(u32::from_le_bytes(len).into()))
 }
 
-/// The offset of the end of a row group.
+/// The offset of the end of a row group, with the Bloom filters after its columns.
 fn end_of(group: &RowGroupMetaData) -> u64 {
-    let ends = group.columns().iter().map(|column| {
-        let (start, len) = column.byte_range();
-        start.saturating_add(len)
+    let ends = group.columns().iter().flat_map(|column| {
+        let filter = column.bloom_filter_offset().zip(column.bloom_filter_length());
+        let filter = filter.map(|(start, len)| (start.max(0) as u64, len.max(0) as u64));
+        [Some(column.byte_range()), filter].into_iter().flatten().map(|(start, len)| start.saturating_add(len))
     });
     ends.max().unwrap_or_default()
 }

@@ -11,7 +11,7 @@
 //!
 //! | module | contains |
 //! |---|---|
-//! | `convert`, `repair`, `diff`, `verify`, `count` | the operations; `convert/speculative.rs` saves the pass that infers columns |
+//! | `convert`, `dry_run`, `repair`, `diff`, `verify`, `count` | the operations; `convert/speculative.rs` saves the pass that infers columns |
 //! | `plan` | format and names of outputs, checks before anything is written, the jobs of a conversion |
 //! | `input` | shards as units; `tfarrow-columnar` reads Parquet and Arrow files |
 //! | `worker` | conversion of units to pieces; the scheduler of jobs; the pairs of input and output formats |
@@ -34,6 +34,7 @@ mod count;
 mod damage;
 mod diff;
 mod differs;
+mod dry_run;
 mod error;
 mod formats;
 mod input;
@@ -52,9 +53,11 @@ mod worker;
 pub use convert::{ConvertReport, convert};
 pub use count::{Counted, count};
 pub use diff::{DataSetDiff, DiffOptions, KeyReport, OtherFiles, RecordDifference, RecordPosition, diff};
+pub use dry_run::{ConversionPlan, dry_run};
 pub use error::{Error, NotASchema, Result, SchemaJsonError};
 pub use options::{ConvertOptions, OutputCompression, Reshard, Target};
 pub use output::OutputStream;
+pub use plan::planned::{PlannedJob, PlannedOutputs, PlannedSource};
 pub use progress::Progress;
 pub use repair::repair;
 pub use schema::{json as schema_json, read_schema};

@@ -206,6 +206,10 @@ pub struct ConvertOptions {
     pub row_group_rows: usize,
     /// Maximum encoded bytes of a Parquet row group, and maximum bytes of its records. A worker holds both in memory.
     pub row_group_bytes: usize,
+    /// The names of the columns with a Bloom filter in each row group of Parquet outputs, as `columns` has them. By default none.
+    pub bloom_filters: Vec<String>,
+    /// Whether Parquet outputs have a page index: the range of the values of each page, and its place.
+    pub page_index: bool,
     /// The output stream for the destination `-`. By default there is none, and that destination is an error.
     pub stream: Option<OutputStream>,
 }
@@ -234,6 +238,8 @@ impl Default for ConvertOptions {
             resume: false,
             row_group_rows: 1 << 20,
             row_group_bytes: 64 << 20,
+            bloom_filters: Vec::new(),
+            page_index: true,
             stream: None,
         }
     }

@@ -33,6 +33,8 @@ pub fn repair<S: AsRef<OsStr>>(
         read: ReadOptions { on_error: OnError::Skip, ..options.read },
         columns: Vec::new(),
         exclude: Vec::new(),
+        bloom_filters: Vec::new(),
+        page_index: true,
         ..options.clone()
     };
     convert_resolved(found, dest, &options, progress)

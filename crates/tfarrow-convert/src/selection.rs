@@ -6,7 +6,7 @@
 //! --exclude 'image/*'             label
 //! ```
 
-use arrow_schema::Schema;
+use arrow_schema::{Field, Schema};
 use tfarrow_codec::{
     Role,
     schema::{feature_of, role_of},
@@ -45,42 +45,27 @@ impl ColumnSelection {
     /// # Errors
     /// The message for a name that no column has, and if no column is left.
     pub(crate) fn select(&self, schema: &Schema) -> Result<Vec<usize>, String> {
-        let fields: Vec<_> = schema
-            .fields()
-            .iter()
-            .map(|field| (Names { column: field.name(), feature: feature_of(field) }, role_of(field)))
-            .collect();
-        let find = |pattern: &NamePattern| {
-            let matching = |name: for<'n> fn(&Names<'n>) -> &'n str| {
-                let found = fields.iter().enumerate().filter(move |(_, (names, _))| pattern.matches(name(names)));
-                found.map(|(index, _)| index).collect::<Vec<_>>()
-            };
-            // A context feature and a feature list may have one name, and the column of the feature list another.
-            let found = [matching(|names| names.column), matching(|names| names.feature)];
-            let found = found.into_iter().find(|found| !found.is_empty());
-            let known = || fields.iter().map(|(names, _)| names.column).collect::<Vec<_>>();
-            found.ok_or_else(|| no_such_name("column", pattern.text(), &known()))
-        };
+        let fields: Vec<_> = schema.fields().iter().map(|field| (field.name().as_str(), role_of(field))).collect();
         let mut selected: Vec<usize> = Vec::new();
-        let exact = fields.iter().find(|(_, role)| *role == Some(Role::Exact)).map(|(names, _)| names.column);
+        let exact = fields.iter().find(|(_, role)| *role == Some(Role::Exact)).map(|(name, _)| *name);
         for pattern in &self.columns {
             if exact == Some(pattern.text()) {
                 return Err(format!("the column {:?} cannot be selected: it needs all features", pattern.text()));
             }
-            let more = find(pattern)?;
+            let more = columns_of(pattern, schema)?;
             selected.extend(more.into_iter().filter(|index| !selected.contains(index)).collect::<Vec<_>>());
         }
         if self.columns.is_empty() {
             selected.extend(0..fields.len());
         }
         for pattern in &self.exclude {
-            let excluded = find(pattern)?;
+            let excluded = columns_of(pattern, schema)?;
             selected.retain(|index| !excluded.contains(index));
         }
         let is_named = |column: &str| self.columns.iter().any(|pattern| pattern.text() == column);
         selected.retain(|index| match fields.get(*index) {
             None | Some((_, Some(Role::Exact))) => false,
-            Some((names, Some(Role::Unset))) => is_named(names.column),
+            Some((name, Some(Role::Unset))) => is_named(name),
             Some(_) => true,
         });
         if selected.is_empty() { Err("no column is left".to_owned()) } else { Ok(selected) }
@@ -93,15 +78,47 @@ impl ColumnSelection {
     }
 }
 
-/// The name of a column, and that of its feature.
-struct Names<'s> {
-    column: &'s str,
-    feature: &'s str,
+/// The indices of the columns of `schema` that a pattern matches by their names, or if there are none, by the names of their
+/// features.
+///
+/// # Errors
+/// The message that there is none.
+fn columns_of(pattern: &NamePattern, schema: &Schema) -> Result<Vec<usize>, String> {
+    let matching = |name: for<'f> fn(&'f Field) -> &'f str| {
+        let found = schema.fields().iter().enumerate().filter(move |(_, field)| pattern.matches(name(field)));
+        found.map(|(index, _)| index).collect::<Vec<_>>()
+    };
+    // A context feature and a feature list may have one name, and the column of the feature list another.
+    let found = [matching(|field| field.name().as_str()), matching(feature_of)];
+    let found = found.into_iter().find(|found| !found.is_empty());
+    let known = || schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>();
+    found.ok_or_else(|| no_such_name("column", pattern.text(), &known()))
+}
+
+/// The indices of the columns of `schema` with a Bloom filter, in ascending order. A glob does not match the virtual columns,
+/// whose values nobody searches.
+///
+/// # Errors
+/// The message for a name that no column has.
+pub(crate) fn columns_with_bloom_filter(patterns: &[NamePattern], schema: &Schema) -> Result<Vec<usize>, String> {
+    let mut selected = Vec::new();
+    for pattern in patterns {
+        let is_data = |index: &usize| {
+            let field = schema.fields().get(*index);
+            field.is_some_and(|field| {
+                !matches!(role_of(field), Some(Role::Exact | Role::Unset)) || field.name() == pattern.text()
+            })
+        };
+        selected.extend(columns_of(pattern, schema)?.into_iter().filter(is_data));
+    }
+    selected.sort_unstable();
+    selected.dedup();
+    Ok(selected)
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow_schema::{DataType, Field};
+    use arrow_schema::DataType;
     use tfarrow_codec::schema::{EXACT_COLUMN, FEATURE, ROLE, UNSET_COLUMN};
 
     use super::*;

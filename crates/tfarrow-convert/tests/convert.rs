@@ -19,6 +19,8 @@ use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 
 #[path = "convert/merge.rs"]
 mod merge;
+#[path = "convert/parquet_indexes.rs"]
+mod parquet_indexes;
 
 /// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
 fn frames(first: i64, count: i64) -> Vec<u8> {

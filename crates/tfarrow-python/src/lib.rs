@@ -79,7 +79,7 @@ mod _tfarrow {
         capsule::Memory,
         jobs::{
             RawReport,
-            convert::{convert, repair},
+            convert::{convert, plan_conversion, repair},
             count::count,
             diff::diff,
             schema::{RawSchema, schema},

@@ -251,6 +251,25 @@ def test_convert_options(tmp_path):
     assert all(data[:2] == b"\x1f\x8b" for data in folder_bytes(tmp_path / "e").values())
 
 
+def test_convert_dry_run_bloom_filter_and_page_index(tmp_path):
+    plan = tfarrow.convert("testdata/shards", tmp_path / "out", dry_run=True)
+    assert not (tmp_path / "out").exists()
+    assert plan["files"] == 4 and plan["dry_run"] and "nothing was written" in str(plan)
+    done = tfarrow.convert("testdata/shards", tmp_path / "out")
+    outputs = {output for job in plan["jobs"] for output in job["outputs"]}
+    assert outputs == {str(path) for path in (tmp_path / "out").iterdir()}
+    assert all(plan[name] == done[name] for name in ["dest", "shards", "files", "bytes_in"])
+    sizes = {}
+    for name, options in {"plain": {}, "filter": {"bloom_filter": ["label", "c*"]}, "no_index": {"page_index": False}}.items():
+        sizes[name] = tfarrow.convert("testdata/shards", tmp_path / f"{name}.parquet", **options)["bytes_out"]
+        assert tfarrow.verify(tmp_path / f"{name}.parquet").ok
+    assert sizes["no_index"] < sizes["plain"] < sizes["filter"]
+    for wrong in [{"bloom_filter": ["lable"]}, {"bloom_filter": 1}, {"bloom_filter": "label", "to": "arrow"}, {"resume": True}]:
+        with pytest.raises(errors.UsageError):
+            tfarrow.convert("testdata/shards", tmp_path / "wrong", dry_run=True, **wrong)
+    assert not (tmp_path / "wrong").exists()
+
+
 def test_repair(tmp_path):
     with pytest.warns(errors.TfarrowWarning, match="skipped 1 record"):
         found = tfarrow.repair("testdata/corrupt/data.tfrecord", tmp_path / "a.tfrecord", quarantine=tmp_path / "lost.tfrecord")

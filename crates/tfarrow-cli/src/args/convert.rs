@@ -8,6 +8,7 @@ use tfarrow_convert::{OutputCompression, Target};
 use tfarrow_dataset::Sample;
 
 use super::{
+    format::SummaryArgs,
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
     reading::{DamageArgs, Reading},
     values::{NameList, compressions, named, names, size},
@@ -27,6 +28,8 @@ Examples:
   tfarrow convert a.tfrecord.gz a.parquet --layout list
   tfarrow convert shards/ all.parquet --compression zstd:9
   tfarrow convert shards/ labels.parquet --columns label,image/filename
+  tfarrow convert shards/ parquet/ --bloom-filter id
+  tfarrow convert shards/ parquet/ --dry-run
   tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
 pub(crate) struct Convert {
@@ -83,10 +86,21 @@ pub(crate) struct Convert {
     /// Maximum number of rows in a Parquet row group
     #[arg(long, value_name = "ROWS", help_heading = OUTPUT)]
     pub(crate) row_group_rows: Option<NonZeroUsize>,
+    /// Write a Bloom filter of each row group for these columns of a Parquet output: names or globs (repeatable)
+    #[arg(long, value_name = "NAME[,..]", value_parser = names, help_heading = OUTPUT)]
+    pub(crate) bloom_filter: Vec<NameList>,
+    /// Write no page index, which has the range of the values of each page, to a Parquet output
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) no_page_index: bool,
     /// Resume this conversion: outputs of an interrupted run that are complete are kept; after a complete run, outputs are
     /// compared with the output of the conversion, and nothing is written
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) resume: bool,
+    /// Print which outputs would be written from which sources, and their columns, and write nothing
+    #[arg(long, conflicts_with = "resume", help_heading = OUTPUT)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
     /// With --on-error skip, write corrupt data to this TFRecord file; it is created only if there is any

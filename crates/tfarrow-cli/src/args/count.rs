@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::reading::DamageArgs;
+use super::{format::SummaryArgs, reading::DamageArgs};
 
 /// Arguments of `count`.
 #[derive(Debug, Args)]
@@ -12,7 +12,8 @@ With --on-error skip, counting continues after a corrupt length, and the exit st
 
 Examples:
   tfarrow count shards/
-  tfarrow count --per-file 'shards/*.tfrecord'")]
+  tfarrow count --per-file 'shards/*.tfrecord'
+  tfarrow count --per-file shards/ --json")]
 pub(crate) struct Count {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
@@ -20,6 +21,8 @@ pub(crate) struct Count {
     /// Print a line for each file: its number of records, a tab, its path
     #[arg(long)]
     pub(crate) per_file: bool,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
 }

@@ -23,6 +23,14 @@ pub(crate) struct FormatArgs<F: OutputFormat> {
     json: bool,
 }
 
+/// The form of the summary of a command that writes files.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct SummaryArgs {
+    /// Print a summary as JSON
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) json: bool,
+}
+
 impl<F: OutputFormat> FormatArgs<F> {
     /// The format that was chosen.
     pub(crate) fn get(&self) -> F {

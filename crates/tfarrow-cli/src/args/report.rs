@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{headings::OUTPUT, reading::Looking, validate::Expectations};
+use super::{format::SummaryArgs, headings::OUTPUT, reading::Looking, validate::Expectations};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -31,6 +31,8 @@ pub(crate) struct Report {
     /// Number of example records, a random sample with a fixed seed
     #[arg(long, value_name = "N", default_value_t = 24, help_heading = OUTPUT)]
     pub(crate) examples: usize,
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) looking: Looking,
 }

@@ -8,13 +8,15 @@ use std::{
 };
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
 
 use crate::{
     args::{Convert, NameList},
-    error::{FOUND, SUCCESS, USAGE, Usage},
+    commands::{dry_run, inspect::skipped_json},
+    error::{FOUND, SUCCESS, USAGE, Usage, unless_closed},
     interrupt::{self, on_interrupt},
-    output::{plural, size},
+    output::{self, plural, size},
     progress::Bar,
     stderr,
     text::escape,
@@ -25,9 +27,51 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Converts, and prints a summary.
 pub(crate) fn run(args: &Convert) -> Result<u8> {
+    if args.dry_run {
+        return plan(args);
+    }
+    if args.summary.json && args.dest == "-" {
+        return Err(Usage("--json needs standard output, which takes the output".to_owned()).into());
+    }
     run_with(&args.dest, &options(args)?, convert, &args.sources, |run| {
+        if args.summary.json {
+            let summary = output::pretty(&json(Path::new(&args.dest), &run.report))?;
+            unless_closed(output::line(&summary).map_err(Into::into))?;
+        }
         run.report_skipped();
         Ok(run.status())
+    })
+}
+
+/// Prints the plan of the conversion.
+fn plan(args: &Convert) -> Result<u8> {
+    let (options, progress) = (options(args)?, Progress::default());
+    let plan = match watched(&progress, || {
+        tfarrow_convert::dry_run(&args.sources, Path::new(&args.dest), &options, &progress)
+    }) {
+        Err(error) if error.is_usage() => {
+            stderr::error(&error.into());
+            return Ok(USAGE);
+        }
+        plan => plan?,
+    };
+    unless_closed(dry_run::print(&args.dest, &plan, args.summary.json))?;
+    stderr::skipped_files(&plan.skipped_files, &plan.missing);
+    Ok(SUCCESS)
+}
+
+/// The summary of a conversion to `dest`.
+pub(crate) fn json(dest: &Path, report: &ConvertReport) -> Value {
+    let changes = report.lossy_changes.iter().map(|(change, times)| (change.clone(), json!(times)));
+    json!({
+        "dest": dest.to_string_lossy(),
+        "shards": report.shards,
+        "files": report.files,
+        "records": report.records,
+        "bytes_in": report.bytes_in,
+        "bytes_out": report.bytes_out,
+        "lossy_changes": changes.collect::<serde_json::Map<_, _>>(),
+        "skipped": skipped_json(&report.damage),
     })
 }
 
@@ -94,6 +138,8 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         overwrite: args.overwrite,
         verify_crc: args.verify_crc,
         row_group_rows: args.row_group_rows.map_or(defaults.row_group_rows, usize::from),
+        bloom_filters: NameList::join(&args.bloom_filter),
+        page_index: !args.no_page_index,
         exact: args.exact,
         on_conflict: args.on_conflict,
         read: args.damage.read(),
@@ -104,10 +150,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
 }
 
 /// Converts with a progress bar.
-fn watched(
-    progress: &Progress,
-    convert: impl FnOnce() -> tfarrow_convert::Result<ConvertReport>,
-) -> tfarrow_convert::Result<ConvertReport> {
+fn watched<T>(progress: &Progress, convert: impl FnOnce() -> tfarrow_convert::Result<T>) -> tfarrow_convert::Result<T> {
     let bar = Bar::new(0);
     std::thread::scope(|scope| {
         let (done, ended) = std::sync::mpsc::channel::<()>();

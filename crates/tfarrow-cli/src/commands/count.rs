@@ -1,12 +1,13 @@
 //! `tfarrow count`: the number of records.
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use tfarrow_convert::{Counted, count};
-use tfarrow_dataset::{FormatFilter, Resolved, Shard, resolve_filtered};
+use tfarrow_dataset::{DamageReport, FormatFilter, Resolved, Shard, resolve_filtered};
 
 use crate::{
     args::Count,
-    commands::inspect::{cores, observer},
+    commands::inspect::{cores, observer, skipped_json},
     error::{FOUND, SUCCESS},
     output,
     progress::Bar,
@@ -22,7 +23,9 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
     let counted = count(&shards, &args.damage.read(), cores(), &observer(&progress));
     drop(progress);
     let Counted { records, damage } = counted?;
-    if args.per_file {
+    if args.summary.json {
+        output::line(&output::pretty(&json(&shards, &records, &damage, args.per_file))?)?;
+    } else if args.per_file {
         let line = |(shard, count): (&Shard, &u64)| format!("{count}\t{}", text::escape(&shard.path.to_string_lossy()));
         let lines: Vec<_> = shards.iter().zip(&records).map(line).collect();
         output::line(&lines.join("\n"))?;
@@ -34,4 +37,19 @@ pub(crate) fn run(args: &Count) -> Result<u8> {
     }
     stderr::skipped_records(&damage);
     Ok(FOUND)
+}
+
+/// The number of records, with `per_file` also of each file.
+fn json(shards: &[Shard], records: &[u64], damage: &DamageReport, per_file: bool) -> Value {
+    let of_file = |(shard, count): (&Shard, &u64)| json!({"file": shard.path.to_string_lossy(), "records": count});
+    let mut found = json!({
+        "files": shards.len(),
+        "records": records.iter().sum::<u64>(),
+        "bytes": shards.iter().map(|shard| shard.size).sum::<u64>(),
+        "skipped": skipped_json(damage),
+    });
+    if per_file && let Value::Object(fields) = &mut found {
+        fields.insert("per_file".to_owned(), shards.iter().zip(records).map(of_file).collect());
+    }
+    found
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use tfarrow_codec::RecordType;
 use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered};
 use tfarrow_stats::Statistics;
@@ -40,6 +41,11 @@ pub(super) fn options(looking: &Looking) -> InferOptions {
 /// The report of skipped records, worded by `text`; `None` if there are none.
 pub(super) fn skipped(inferred: &Inferred, text: fn(&DamageReport) -> String) -> Option<String> {
     (!inferred.skipped.is_empty()).then(|| text(&inferred.skipped))
+}
+
+/// The numbers of skipped records, ranges and bytes as JSON.
+pub(super) fn skipped_json(skipped: &DamageReport) -> Value {
+    json!({"records": skipped.records, "ranges": skipped.ranges, "bytes": skipped.bytes})
 }
 
 /// The number of records that do not parse as the stated record type, and the first one; `None` if all parse.

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod diff;
+pub(crate) mod dry_run;
 pub(crate) mod faults;
 pub(crate) mod head;
 pub(crate) mod inspect;

@@ -7,13 +7,14 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use serde_json::json;
 use tfarrow_dataset::{DamageReport, OutputFile, Shard};
 use tfarrow_stats::{Comparison, RecordProfile, RecordProfiler, Statistics};
 
 use crate::{
     args::Report,
     commands::{
-        inspect,
+        inspect::{self, skipped_json},
         validate::{Compared, compare, exit_status},
     },
     error::Usage,
@@ -25,6 +26,9 @@ use crate::{
 /// Writes the page, and prints a summary.
 pub(crate) fn run(args: &Report) -> Result<u8> {
     let to_stdout = args.output == Path::new("-");
+    if to_stdout && args.summary.json {
+        return Err(Usage("--json needs standard output, which takes the page".to_owned()).into());
+    }
     if !to_stdout {
         refuse_other_file(&args.output)?;
     }
@@ -39,13 +43,54 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
         let mut file = OutputFile::create(&args.output, true)?;
         file.write_all(html.as_bytes()).with_context(|| args.output.display().to_string())?;
         file.persist()?;
-        let anomalies = compared.anomalies().map(|found| format!(", {} anomalies", count(found.len() as u64)));
-        let summary = &compared.found.statistics.inferred.summary;
-        let (records, features) = (count(summary.records()), count(summary.features().count() as u64));
-        let name = text::escape(&args.output.display().to_string());
-        output::line(&format!("{name}: {records} records, {features} features{}", anomalies.unwrap_or_default()))?;
+        let inferred = &compared.found.statistics.inferred;
+        let figures = Figures {
+            page: &args.output,
+            bytes: html.len(),
+            files: shards.len(),
+            records: inferred.summary.records(),
+            features: inferred.summary.features().count(),
+            anomalies: compared.anomalies().map(<[_]>::len),
+            skipped: &inferred.skipped,
+        };
+        output::line(&if args.summary.json { figures.json()? } else { figures.text() })?;
     }
     Ok(exit_status(&compared, false))
+}
+
+/// The summary of a report.
+struct Figures<'r> {
+    page: &'r Path,
+    /// The size of the page.
+    bytes: usize,
+    /// The numbers of files, records and features of the data set.
+    files: usize,
+    records: u64,
+    features: usize,
+    /// The number of anomalies; `None` without a schema or a baseline.
+    anomalies: Option<usize>,
+    skipped: &'r DamageReport,
+}
+
+impl Figures<'_> {
+    fn text(&self) -> String {
+        let (records, features) = (count(self.records), count(self.features as u64));
+        let anomalies = self.anomalies.map_or(String::new(), |found| format!(", {} anomalies", count(found as u64)));
+        let name = text::escape(&self.page.display().to_string());
+        format!("{name}: {records} records, {features} features{anomalies}")
+    }
+
+    fn json(&self) -> Result<String> {
+        Ok(output::pretty(&json!({
+            "output": self.page.to_string_lossy(),
+            "bytes": self.bytes,
+            "files": self.files,
+            "records": self.records,
+            "features": self.features,
+            "anomalies": self.anomalies,
+            "skipped": skipped_json(self.skipped),
+        }))?)
+    }
 }
 
 /// The page of the data set of these shards. `skipped` words the report of skipped records.

@@ -22,7 +22,7 @@ use tfarrow_dataset::{
 };
 
 use crate::{
-    ConvertOptions, Error, Progress, Result, Target,
+    ConvertOptions, Error, OutputCompression, Progress, Result, Target,
     damage::{DamageLog, quarantine::Earlier},
     journal::Journal,
     output::Destination,
@@ -78,10 +78,18 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
+    convert_resolved(find(sources, dest)?, dest, options, progress)
+}
+
+/// Finds the shards of the sources, without the outputs of an earlier conversion to `dest`.
+///
+/// # Errors
+/// Sources that do not exist or have no shards.
+pub(crate) fn find<S: AsRef<OsStr>>(sources: &[S], dest: &Path) -> Result<Resolved> {
     let mut found = resolve_filtered(sources, FormatFilter::All)?;
     let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
     exclude_outputs(&mut found, dest, &is_named);
-    convert_resolved(found, dest, options, progress)
+    Ok(found)
 }
 
 /// Converts shards that were resolved.
@@ -91,23 +99,7 @@ pub(crate) fn convert_resolved(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    // A pipe can be read only once. It is copied to a temporary file, unless the columns are given and the conversion reads
-    // it once. The copy also shows the type of its records.
-    if options.schema.is_none() || options.reshard.is_some() {
-        shards.iter_mut().try_for_each(Shard::spool)?;
-    }
-    shards.iter_mut().filter(|shard| shard.is_remote()).try_for_each(Shard::spool_columnar)?;
-    one_kind(&shards)?;
-    check_options(&shards, options)?;
-    let selects = ColumnSelection::of(options)?.is_some();
-    let plan = Plan::new(&shards, dest, options)?;
-    read_heads(&mut shards)?;
-    let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(options);
-    if (plan.target != Target::TfRecord || selects) && !is_stated {
-        check_one_payload(&shards)?;
-    }
-    let compression = plan.compression(options)?;
-    plan::check_no_source(&shards, options.quarantine.as_deref())?;
+    let (plan, compression) = prepare(&mut shards, dest, options)?;
     let journal = journal(&plan, options)?;
     let earlier = match (options.overwrite, options.resume) {
         (true, _) => Earlier::Replaced,
@@ -131,8 +123,38 @@ pub(crate) fn convert_resolved(
     outcome
 }
 
-/// Opens the journal, if the outputs are local files.
-fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
+/// Makes the shards readable and plans their outputs. Checks the options before anything is written.
+///
+/// # Errors
+/// Shards that cannot be read, and options that contradict the shards or each other.
+pub(crate) fn prepare(
+    shards: &mut [Shard],
+    dest: &Path,
+    options: &ConvertOptions,
+) -> Result<(Plan, OutputCompression)> {
+    // A pipe can be read only once. It is copied to a temporary file, unless the columns are given and the conversion reads
+    // it once. The copy also shows the type of its records.
+    if options.schema.is_none() || options.reshard.is_some() {
+        shards.iter_mut().try_for_each(Shard::spool)?;
+    }
+    shards.iter_mut().filter(|shard| shard.is_remote()).try_for_each(Shard::spool_columnar)?;
+    one_kind(shards)?;
+    check_options(shards, options)?;
+    let selects = ColumnSelection::of(options)?.is_some();
+    let plan = Plan::new(shards, dest, options)?;
+    read_heads(shards)?;
+    let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(options);
+    if (plan.target != Target::TfRecord || selects) && !is_stated {
+        check_one_payload(shards)?;
+    }
+    let compression = plan.compression(options)?;
+    check_parquet_options(plan.target, options)?;
+    plan::check_no_source(shards, options.quarantine.as_deref())?;
+    Ok((plan, compression))
+}
+
+/// The path of the journal, if the outputs are local files.
+pub(crate) fn journal_of(plan: &Plan) -> Option<PathBuf> {
     let path = match &plan.place {
         OutputPlace::Folder(folder) => Some(folder.join(format!("{UNFINISHED}convert.journal"))),
         OutputPlace::One(Destination::File(path), _) => path.file_name().map(|name| {
@@ -143,7 +165,12 @@ fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
         }),
         OutputPlace::One(Destination::Stream, _) => None,
     };
-    match path.filter(|path| !path.to_str().is_some_and(is_remote)) {
+    path.filter(|path| !path.to_str().is_some_and(is_remote))
+}
+
+/// Opens the journal, if the outputs are local files.
+fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
+    match journal_of(plan) {
         Some(path) => {
             Journal::open(&path, &fingerprint(plan.target, options), options.resume, options.overwrite).map(Some)
         }
@@ -221,6 +248,17 @@ fn check_options(shards: &[Shard], options: &ConvertOptions) -> Result<()> {
     }
 }
 
+/// Checks that no option of Parquet outputs would be ignored.
+fn check_parquet_options(target: Target, options: &ConvertOptions) -> Result<()> {
+    let of_parquet = [(!options.bloom_filters.is_empty(), "Bloom filters"), (!options.page_index, "a page index")];
+    match of_parquet.iter().find(|(is_set, _)| *is_set) {
+        Some((_, what)) if target != Target::Parquet => {
+            Err(Error::Usage(format!("only Parquet files have {what}, and the output format is {}", target.name())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether the columns are those of messages of a type that a descriptor gives.
 fn reads_messages(options: &ConvertOptions) -> bool {
     options.schema.as_ref().is_some_and(|schema| record_type_of(schema) == RecordType::Message)
@@ -231,8 +269,7 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
     let Conversion { shards, options, progress, .. } = conversion;
     let bytes_in = shards.iter().map(|shard| shard.size).sum();
     progress.restart(bytes_in);
-    let infers = conversion.decodes() && options.schema.is_none();
-    let (totals, inferred) = match infers {
+    let (totals, inferred) = match infers(conversion) {
         true => infer_and_convert(conversion, bytes_in).map(|(totals, inferred)| (totals, Some(inferred)))?,
         false => (conversion.convert(None)?, None),
     };
@@ -253,6 +290,30 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
         kept_outputs: Vec::new(),
         new_folders: Vec::new(),
     })
+}
+
+/// The columns that a conversion would begin with: of a sample if that is safe, else of the records of the options; `None` if it
+/// infers none.
+///
+/// # Errors
+/// As [`Conversion::infer`].
+pub(crate) fn infer_columns(conversion: &Conversion<'_>) -> Result<Option<Inferred>> {
+    let Conversion { shards, options, progress, .. } = conversion;
+    if !infers(conversion) {
+        return Ok(None);
+    }
+    if options.sample == Sample::All
+        && let Some(inferred) = speculative::columns(conversion)
+    {
+        return Ok(Some(inferred));
+    }
+    progress.restart(shards.iter().map(|shard| shard.size).sum());
+    conversion.infer(options.sample, &|bytes| progress.add_bytes(bytes)).map(Some)
+}
+
+/// Whether the columns are inferred.
+fn infers(conversion: &Conversion<'_>) -> bool {
+    conversion.decodes() && conversion.options.schema.is_none()
 }
 
 /// Converts in one pass with the columns of a sample if that is safe, else in two passes.

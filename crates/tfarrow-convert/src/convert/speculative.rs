@@ -15,15 +15,17 @@ use crate::{Reshard, Result, journal::Journal, output::Destination, plan::setup:
 /// # Errors
 /// As [`Conversion::convert`], except for a record that does not fit the sample.
 pub(crate) fn run(conversion: &Conversion<'_>) -> Result<Option<(JobTotals, Inferred)>> {
-    if !is_possible(conversion) {
-        return Ok(None);
-    }
-    let Some(inferred) = sample(conversion) else { return Ok(None) };
+    let Some(inferred) = columns(conversion) else { return Ok(None) };
     match conversion.convert(Some(&inferred)) {
         // If the sample was the complete data set, the columns are certain, and the error is the record's.
         Err(error) if error.is_misfit() && inferred.sampled.is_some() => Ok(None),
         result => result.map(|totals| Some((totals, inferred))),
     }
+}
+
+/// The columns of a sample; `None` if a conversion with them is not safe.
+pub(crate) fn columns(conversion: &Conversion<'_>) -> Option<Inferred> {
+    if is_possible(conversion) { sample(conversion) } else { None }
 }
 
 /// Infers the columns from a sample; `None` if a misfit would not prove them wrong. The pass over all records reports

@@ -140,6 +140,22 @@ impl Journal {
         Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, resume, new_folders })
     }
 
+    /// Checks that `path` is not the journal of an interrupted conversion. Writes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if it is, and I/O errors.
+    pub(crate) fn check(path: &Path) -> Result<()> {
+        // Opening a pipe or a device could block. A conversion reports them.
+        if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(());
+        }
+        let contents = File::open(path).and_then(|mut file| JournalContents::read(&mut file));
+        match contents.map_err(|e| Error::io(path, e))?.fingerprint {
+            Some(_) => Err(Error::Interrupted { folder: folder_of(path).to_owned(), is_other: false }),
+            None => Ok(()),
+        }
+    }
+
     /// Records that an output is started. Returns the path for its unfinished file, in the folder of the output.
     ///
     /// # Errors

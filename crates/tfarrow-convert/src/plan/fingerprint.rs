@@ -28,6 +28,8 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         read,
         row_group_rows,
         row_group_bytes,
+        bloom_filters,
+        page_index,
         to: _,
         jobs: _,
         overwrite: _,
@@ -61,6 +63,8 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         "limits": limits_value(read.limits),
         "row_group_rows": row_group_rows,
         "row_group_bytes": row_group_bytes,
+        "bloom_filters": bloom_filters,
+        "page_index": page_index,
     })
     .to_string()
 }
@@ -105,6 +109,7 @@ mod tests {
             verify_crc: VerifyCrc::OnParseFailure,
             on_conflict: OnConflict::Split,
             read: ReadOptions { partial_tail: PartialTail::Ignore, ..ReadOptions::default() },
+            bloom_filters: vec!["id".to_owned()],
             ..ConvertOptions::default()
         };
         let text = fingerprint(Target::Parquet, &options);
@@ -122,7 +127,8 @@ mod tests {
         );
         assert_eq!(first, expected);
         assert!(limits.contains(r#""record-bytes":2147483647"#), "{limits}");
-        assert!(limits.ends_with(r#"},"row_group_rows":1048576,"row_group_bytes":67108864}"#), "{limits}");
+        let rest = r#"},"row_group_rows":1048576,"row_group_bytes":67108864,"bloom_filters":["id"],"page_index":true}"#;
+        assert!(limits.ends_with(rest), "{limits}");
     }
 
     #[test]

@@ -14,7 +14,12 @@ use tfarrow_codec::{
 use tfarrow_columnar::count as count_rows;
 use tfarrow_dataset::{CompleteFile, Inferred, ReadOptions, Shard, ShardFormat, count, file_names};
 
-use super::{OutputPlace, origin::OriginalShard, setup::Conversion};
+use super::{
+    OutputPlace,
+    origin::OriginalShard,
+    planned::{PlannedJob, PlannedOutputs, PlannedSource},
+    setup::Conversion,
+};
 use crate::{
     ConvertOptions, Error, OutputCompression, Reshard, Result, Target,
     formats::{
@@ -25,7 +30,9 @@ use crate::{
     },
     input::{UnitReader, UnitSize},
     journal::{self, CompletedOutput, Journal},
+    names::NamePattern,
     output::{ClosedOutput, Destination, OutputOptions},
+    selection::columns_with_bloom_filter,
     worker::{
         DecodeConfig,
         job::{self, CommitMode, Job, JobTotals, Naming, RouteJob},
@@ -87,22 +94,44 @@ impl<'c> Conversion<'c> {
 
     fn jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<Box<dyn Job + '_>>> {
         let decoding = self.decode_config(inferred)?;
-        match self.options.reshard {
-            Some(reshard) => {
-                Ok(vec![self.job(decoding.as_ref(), self.reshard_spec(reshard, decoding.as_ref(), inferred)?)?])
-            }
-            None => {
-                let job = |(shards, output): (Range<usize>, &Destination)| {
-                    let original = self.original(shards.clone());
-                    let (schema, columns) = self.columns(decoding.as_ref(), shards.clone())?;
-                    let schema = file_schema(schema.as_ref(), &original);
-                    let compression = original.resolve(self.compression);
-                    let spec = self.output_spec(shards, (schema, compression), output)?;
-                    self.job(decoding.as_ref(), JobSpec { columns, ..spec })
-                };
-                self.shards_of_outputs().zip(&self.outputs).map(job).collect()
-            }
+        let specs = self.specs(decoding.as_ref(), inferred)?;
+        specs.into_iter().map(|spec| self.job(decoding.as_ref(), spec)).collect()
+    }
+
+    /// The jobs of a dry run. Checks that the output format can hold the columns.
+    ///
+    /// # Errors
+    /// Columns that the output format cannot hold.
+    pub(crate) fn planned_jobs(&self, inferred: Option<&Inferred>) -> Result<Vec<PlannedJob>> {
+        let decoding = self.decode_config(inferred)?;
+        let is_copy = self.plan.target == Target::TfRecord && self.reads_tfrecord() && decoding.is_none();
+        let planned = |spec: JobSpec<'c>| {
+            let source = |(_, shard): &(usize, Shard)| PlannedSource { path: shard.path.clone(), bytes: shard.size };
+            let planned = PlannedJob {
+                sources: spec.shards.iter().map(source).collect(),
+                outputs: PlannedOutputs::of(&spec.naming),
+                compression: spec.compression,
+                columns: (!is_copy).then(|| Arc::clone(&spec.schema)),
+            };
+            self.job(decoding.as_ref(), spec).map(|_| planned)
+        };
+        self.specs(decoding.as_ref(), inferred)?.into_iter().map(planned).collect()
+    }
+
+    /// The shards and outputs of the jobs.
+    fn specs(&self, decoding: Option<&DecodeConfig>, inferred: Option<&Inferred>) -> Result<Vec<JobSpec<'c>>> {
+        if let Some(reshard) = self.options.reshard {
+            return Ok(vec![self.reshard_spec(reshard, decoding, inferred)?]);
         }
+        let spec = |(shards, output): (Range<usize>, &Destination)| {
+            let original = self.original(shards.clone());
+            let (schema, columns) = self.columns(decoding, shards.clone())?;
+            let schema = file_schema(schema.as_ref(), &original);
+            let compression = original.resolve(self.compression);
+            let spec = self.output_spec(shards, (schema, compression), output)?;
+            Ok::<_, Error>(JobSpec { columns, ..spec })
+        };
+        self.shards_of_outputs().zip(&self.outputs).map(spec).collect()
     }
 
     /// The numbers of the shards of each output.
@@ -206,11 +235,17 @@ impl<'c> Conversion<'c> {
         match self.plan.target {
             Target::Parquet => {
                 let (group_rows, group_bytes) = self.row_group();
-                self.job_of_rows(
-                    decoding,
-                    ParquetFileFormat { schema, compression, level, group_rows, group_bytes },
-                    spec,
-                )
+                let (bloom_filters, page_index) = (self.bloom_filters(decoding, &spec)?, self.options.page_index);
+                let format = ParquetFileFormat {
+                    schema,
+                    compression,
+                    level,
+                    group_rows,
+                    group_bytes,
+                    bloom_filters,
+                    page_index,
+                };
+                self.job_of_rows(decoding, format, spec)
             }
             Target::Arrow => self.job_of_rows(decoding, ArrowFileFormat { schema, compression, level }, spec),
             Target::TfRecord => {
@@ -223,6 +258,16 @@ impl<'c> Conversion<'c> {
                 self.job_of_rows(decoding, format, spec)
             }
         }
+    }
+
+    /// The indices of the columns with a Bloom filter.
+    fn bloom_filters(&self, decoding: Option<&DecodeConfig>, spec: &JobSpec<'_>) -> Result<Vec<usize>> {
+        let patterns = NamePattern::all(&self.options.bloom_filters)?;
+        columns_with_bloom_filter(&patterns, &spec.schema).map_err(|message| {
+            // The columns of TFRecord are those of the data set, and not of one file.
+            let path = spec.shards.first().filter(|_| decoding.is_none()).map(|(_, shard)| shard.path.clone());
+            Error::Selection { path, message, sampled: decoding.is_some_and(|decoding| decoding.sampled) }
+        })
     }
 
     fn job_of_rows<F>(&self, decoding: Option<&DecodeConfig>, format: F, spec: JobSpec<'c>) -> Result<Box<dyn Job + '_>>

@@ -21,6 +21,7 @@ use crate::{
 pub(crate) mod fingerprint;
 mod jobs;
 mod origin;
+pub(crate) mod planned;
 pub(crate) mod setup;
 
 /// The format and the place of the outputs.

@@ -495,7 +495,10 @@ def convert(
     overwrite: bool = False,
     verify_crc: Literal["always", "on-parse-failure", "never"] | None = None,
     row_group_rows: int | None = None,
+    bloom_filter: Sequence[str] | None = None,
+    page_index: bool = True,
     resume: bool = False,
+    dry_run: bool = False,
     on_error: Literal["fail", "skip"] | None = None,
     partial_tail: Literal["fail", "ignore"] | None = None,
     quarantine: str | os.PathLike[str] | None = None,
@@ -522,18 +525,22 @@ def convert(
         lossy: allow changes such as float64 to float32, and warn of them.
         overwrite: replace outputs that exist.
         row_group_rows: maximum number of rows of a Parquet row group.
+        bloom_filter: the columns of a Parquet output that get a Bloom filter for each row group: names or globs.
+        page_index: write the range of the values of each page of a Parquet output.
         resume: continue an interrupted conversion.
+        dry_run: write nothing, and return which outputs would be written from which sources, with their columns.
         quarantine: with ``on_error="skip"``, a TFRecord file for what was skipped.
         progress: as of :func:`schema`.
 
     Returns:
         A report with ``dest``, ``shards`` (files that were read), ``files`` (that were written), ``records``, ``bytes_in``,
-        ``bytes_out``, ``lossy_changes`` and ``skipped``.
+        ``bytes_out``, ``lossy_changes`` and ``skipped``; with ``dry_run`` one with ``jobs`` (their ``sources`` and
+        ``outputs``), ``columns``, ``files``, ``bytes_in`` and ``replaced``.
 
     Raises:
         ExistsError: an output exists, or an interrupted conversion is to be resumed.
         DataError: records fit no common columns, or a column cannot be written.
-        UsageError: there is no column of a name in ``columns`` or ``exclude``.
+        UsageError: there is no column of a name in ``columns``, ``exclude`` or ``bloom_filter``.
 
     Warns:
         TfarrowWarning: records or files were skipped, or values were changed (``lossy``).
@@ -542,15 +549,18 @@ def convert(
     200
     >>> tfarrow.convert("testdata/shards/", "cities.parquet", columns=["city"])["files"]
     1
+    >>> tfarrow.convert("testdata/shards/", "labels.parquet", columns=["label"], dry_run=True)["columns"]
+    [{'name': 'label', 'type': 'int64'}]
     """
     options = _given(
         to=to, layout=layout, compression=compression, schema=schema, columns=columns, exclude=exclude, sample=sample,
         shards=shards, shard_size=shard_size, exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
-        row_group_rows=row_group_rows, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
+        row_group_rows=row_group_rows, bloom_filter=bloom_filter, page_index=page_index, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
         limits=limits, threads=threads,
     )
+    run = _tfarrow.plan_conversion if dry_run else _tfarrow.convert
     with progress_of(progress, "convert") as report_progress:
-        return Report(_tfarrow.convert(paths(source), dest, options, report_progress))
+        return Report(run(paths(source), dest, options, report_progress))
 
 
 def repair(

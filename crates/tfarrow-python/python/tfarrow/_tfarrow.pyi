@@ -24,6 +24,7 @@ __all__ = [
     "convert",
     "count",
     "diff",
+    "plan_conversion",
     "repair",
     "report",
     "run_program",
@@ -211,6 +212,9 @@ def verify(
 
 def convert(sources: Sequence[_Path], dest: _Path, options: _Options, progress: _Progress = None) -> RawReport:
     """Converts a data set."""
+
+def plan_conversion(sources: Sequence[_Path], dest: _Path, options: _Options, progress: _Progress = None) -> RawReport:
+    """Plans a conversion, and writes nothing."""
 
 def repair(sources: Sequence[_Path], dest: _Path, options: _Options, progress: _Progress = None) -> RawReport:
     """Copies the valid records of TFRecord files."""

@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
-use serde_json::json;
-use tfarrow_cli::render::faults_summary;
+use tfarrow_cli::render::{conversion_json, faults_summary, plan_json, plan_text};
 use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
 use tfarrow_convert::{
-    ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources,
+    ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources, dry_run,
     read_schema, repair as repair_sources,
 };
 use tfarrow_dataset::PartialTail;
@@ -33,6 +32,24 @@ pub(crate) fn convert(
 ) -> PyResult<RawReport> {
     let (options, counters) = (convert_options(options)?, Progress::default());
     run(py, &dest, &counters, progress, || convert_sources(&sources, &dest, &options, &counters))
+}
+
+/// Plans a conversion, and writes nothing. `options` are those of [`convert`].
+#[pyfunction]
+#[pyo3(signature = (sources, dest, options, progress=None))]
+pub(crate) fn plan_conversion(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    dest: PathBuf,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RawReport> {
+    let (options, counters) = (convert_options(options)?, Progress::default());
+    let plan = watch(py, &counters, progress, || dry_run(&sources, &dest, &options, &counters))?;
+    let plan = plan.map_err(|error| failed(py, error))?;
+    warn_files(py, &plan.skipped_files, &plan.missing)?;
+    let json = plan_json(&dest, &plan).map_err(|error| failed(py, error))?;
+    Ok(RawReport::new(move |width| plan_text(&plan, width), json))
 }
 
 /// Copies the valid records of TFRecord files.
@@ -108,6 +125,8 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
         "quarantine" => options.quarantine = Some(value.extract()?),
         "resume" => options.resume = value.extract()?,
         "row_group_rows" => options.row_group_rows = number()?,
+        "bloom_filter" => options.bloom_filters = names(name, value)?,
+        "page_index" => options.page_index = value.extract()?,
         other => return Err(usage(py, &format!("there is no option {other:?}"))),
     }
     Ok(())
@@ -121,21 +140,10 @@ fn reported(py: Python<'_>, dest: &Path, report: ConvertReport) -> PyResult<RawR
     warn_all(py, &warnings)?;
     warn_files(py, &report.skipped_files, &report.missing)?;
     warn(py, damage, &[])?;
-    let changes: serde_json::Map<_, _> =
-        lossy_changes.iter().map(|(change, times)| (change.clone(), json!(times))).collect();
-    let json = json!({
-        "dest": dest.to_string_lossy(),
-        "shards": shards,
-        "files": files,
-        "records": records,
-        "bytes_in": bytes_in,
-        "bytes_out": bytes_out,
-        "lossy_changes": changes,
-        "skipped": {"records": damage.records, "ranges": damage.ranges, "bytes": damage.bytes},
-    });
+    let json = conversion_json(dest, &report).map_err(|error| failed(py, error))?;
     let text = format!(
         "{records} records: read {bytes_in} bytes in {shards} files, wrote {bytes_out} bytes in {files} files: {}",
         if damage.is_empty() { "nothing skipped".to_owned() } else { faults_summary(damage) },
     );
-    Ok(RawReport::new(move |_| text.clone(), json.to_string()))
+    Ok(RawReport::new(move |_| text.clone(), json))
 }

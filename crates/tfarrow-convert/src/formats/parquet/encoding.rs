@@ -137,7 +137,7 @@ fn sized(value: &[u8]) -> (&[u8], usize) {
 }
 
 /// The values of an array, or of all its lists.
-fn leaf(array: &ArrayRef) -> ArrayRef {
+pub(crate) fn leaf(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::List(_) => {
             let lists = array.as_list::<i32>();

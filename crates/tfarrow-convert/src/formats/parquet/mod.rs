@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Field, SchemaRef};
 use parquet::{
     arrow::{
@@ -24,7 +24,7 @@ use parquet::{
         properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterPropertiesPtr},
         writer::SerializedFileWriter,
     },
-    schema::types::{ColumnPath, TypePtr},
+    schema::types::{ColumnPath, SchemaDescriptor, TypePtr},
 };
 use tfarrow_codec::{Role, schema::role_of};
 use tfarrow_columnar::checksums::{self, ChecksumWriter};
@@ -37,6 +37,13 @@ use crate::{Error, OutputCompression, Result, output::Output};
 /// number is the last of them.
 const FIRST_ROWS_BYTES: usize = 8 << 20;
 
+/// Maximum columns with a Bloom filter. Each takes up to 16 MiB per worker before it is reduced to the size that its values need.
+const MAX_BLOOM_FILTERS: usize = 64;
+/// The probability that a Bloom filter does not exclude a value that its row group does not have. That of DuckDB and Spark.
+const BLOOM_FILTER_FPP: f64 = 0.01;
+/// The fewest encoded bytes that a distinct value is expected to take.
+const DISTINCT_BYTES: usize = 8;
+
 /// Parquet files with this schema, which includes the metadata of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct ParquetFileFormat {
@@ -48,6 +55,10 @@ pub(crate) struct ParquetFileFormat {
     pub(crate) group_rows: usize,
     /// Encoded bytes at which a row group ends.
     pub(crate) group_bytes: usize,
+    /// The indices of the columns with a Bloom filter, in ascending order.
+    pub(crate) bloom_filters: Vec<usize>,
+    /// Whether the file has a page index.
+    pub(crate) page_index: bool,
 }
 
 impl FileFormat for ParquetFileFormat {
@@ -69,13 +80,14 @@ impl RowFormat for ParquetFileFormat {
     type Encoder<'f> = RowGroupEncoder<'f>;
 
     fn encoder(&self) -> Result<RowGroupEncoder<'_>> {
+        self.check_bloom_filters()?;
         Ok(RowGroupEncoder { format: self, group: RowGroup::new(self) })
     }
 }
 
 impl ParquetFileFormat {
     fn begin(&self, output: Output) -> Result<InnerWriter, ParquetError> {
-        let (root, properties) = self.properties(&HashMap::new())?;
+        let (root, properties) = self.properties(&[])?;
         let mut writer = SerializedFileWriter::new(ChecksumWriter::new(output), root, properties)?;
         writer.write_all(checksums::MARK)?;
         writer.flush()?;
@@ -85,7 +97,7 @@ impl ParquetFileFormat {
 
     /// The column writers of a row group that begins with `first_rows`, which determine the encodings.
     fn column_writers(&self, first_rows: &[RecordBatch]) -> Result<Vec<ArrowColumnWriter>, ParquetError> {
-        let (root, properties) = self.properties(&self.encodings(first_rows))?;
+        let (root, properties) = self.properties(first_rows)?;
         // Column writers can be created only from a file writer, which is otherwise not used.
         let writer = SerializedFileWriter::new(Vec::new(), root, properties)?;
         ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&self.schema)).create_column_writers(0)
@@ -113,11 +125,56 @@ impl ParquetFileFormat {
         fields.iter().enumerate().map(|(column, field)| (field.name().as_str(), choose(column, field))).collect()
     }
 
-    /// The Parquet schema and the writer properties. Columns without an encoding get a dictionary.
-    fn properties(
+    /// Checks the number of Bloom filters.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there are too many.
+    fn check_bloom_filters(&self) -> Result<()> {
+        match self.bloom_filters.len() {
+            0..=MAX_BLOOM_FILTERS => Ok(()),
+            count => Err(Error::Usage(format!(
+                "{count} columns would have a Bloom filter, each of which takes memory for the values of a row group; name at \
+                 most {MAX_BLOOM_FILTERS}"
+            ))),
+        }
+    }
+
+    /// The maximum number of distinct values in a row group of this column. The values in each of the first rows are an
+    /// estimate of those in all rows.
+    fn max_distinct(&self, first_rows: &[RecordBatch], column: usize) -> u64 {
+        let rows: usize = first_rows.iter().map(RecordBatch::num_rows).sum();
+        let arrays = first_rows.iter().filter_map(|batch| batch.columns().get(column));
+        let values: usize = arrays.map(|array| encoding::leaf(array).len()).sum();
+        let per_row = values.div_ceil(rows.max(1)).max(1);
+        let values = per_row.saturating_mul(self.group_rows).min(self.group_bytes / DISTINCT_BYTES);
+        values.max(1) as u64
+    }
+
+    /// Adds the Bloom filters. Their number of distinct values is a maximum: the writer makes a filter as small as its values
+    /// allow. Booleans have none, since a row group usually has both of them.
+    fn with_bloom_filters(
         &self,
-        encodings: &HashMap<&str, ColumnEncoding>,
-    ) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
+        columns: &SchemaDescriptor,
+        first_rows: &[RecordBatch],
+        properties: WriterPropertiesBuilder,
+    ) -> WriterPropertiesBuilder {
+        let leaves =
+            columns.columns().iter().enumerate().map(|(leaf, column)| (columns.get_column_root_idx(leaf), column));
+        let with_filter = leaves.filter(|(root, column)| {
+            self.bloom_filters.binary_search(root).is_ok() && column.physical_type() != PhysicalType::BOOLEAN
+        });
+        with_filter.fold(properties, |properties, (root, column)| {
+            let path = column.path();
+            properties
+                .set_column_bloom_filter_enabled(path.clone(), true)
+                .set_column_bloom_filter_fpp(path.clone(), BLOOM_FILTER_FPP)
+                .set_column_bloom_filter_max_ndv(path.clone(), self.max_distinct(first_rows, root))
+        })
+    }
+
+    /// The Parquet schema and the writer properties of row groups that begin with `first_rows`.
+    fn properties(&self, first_rows: &[RecordBatch]) -> Result<(TypePtr, WriterPropertiesPtr), ParquetError> {
+        let encodings = self.encodings(first_rows);
         let columns = ArrowSchemaConverter::new().convert(&self.schema)?;
         let mut properties = WriterProperties::builder();
         for column in columns.columns() {
@@ -138,10 +195,13 @@ impl ParquetFileFormat {
         let properties = exact.fold(properties, |builder, field| {
             builder.set_column_encoding(ColumnPath::from(field.name().as_str()), Encoding::DELTA_LENGTH_BYTE_ARRAY)
         });
-        let mut properties = properties
+        let statistics = if self.page_index { EnabledStatistics::Page } else { EnabledStatistics::Chunk };
+        let mut properties = self
+            .with_bloom_filters(&columns, first_rows, properties)
             .set_compression(self.parquet_compression()?)
             .set_created_by(format!("{}{}", checksums::CREATED_BY, env!("CARGO_PKG_VERSION")))
-            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_statistics_enabled(statistics)
+            .set_offset_index_disabled(!self.page_index)
             .set_max_row_group_row_count(Some(self.group_rows))
             .build();
         add_encoded_arrow_schema_to_metadata(&self.schema, &mut properties);
@@ -320,6 +380,8 @@ mod tests {
             level: None,
             group_rows: 1000,
             group_bytes: 1 << 20,
+            bloom_filters: Vec::new(),
+            page_index: true,
         };
         let batches = [batch];
         let encodings = format.encodings(&batches);
