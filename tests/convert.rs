@@ -428,6 +428,7 @@ fn the_summary_as_json_has_files_records_and_bytes() {
         "bytes_in": total(&path("testdata/shards"), &sources),
         "bytes_out": total(&out, &outputs),
         "lossy_changes": {},
+        "rounded": {},
         "skipped": {"records": 0, "ranges": 0, "bytes": 0},
     });
     assert_eq!(found, expected);

@@ -33,4 +33,5 @@ mod sql;
 mod stats;
 #[cfg(unix)]
 mod terminal;
+mod text;
 mod validate;

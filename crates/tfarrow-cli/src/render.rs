@@ -12,7 +12,7 @@
 //! | `validate` | [`validation_text`], [`validation_json`] | [`record_warnings`] |
 //! | `report` | [`report_page`] | [`record_warnings`] |
 //! | `verify` | [`verify_text`], [`verify_json`] | |
-//! | `convert` | [`conversion_json`], [`plan_text`], [`plan_json`] | |
+//! | `convert` | [`conversion_json`], [`plan_text`], [`plan_json`] | [`rounded_text`] |
 //! | `repair` | [`faults_text`], [`faults_summary`] | |
 //! | `diff` | [`diff_text`], [`diff_json`] | |
 
@@ -151,6 +151,11 @@ pub fn faults_summary(damage: &DamageReport) -> String {
 /// A failure of the JSON writer, of which no case is known.
 pub fn conversion_json(dest: &Path, report: &ConvertReport) -> Result<String> {
     Ok(output::pretty(&convert::json(dest, report))?)
+}
+
+/// Returns the note about floats of text that a conversion rounded; empty if there are none.
+pub fn rounded_text(report: &ConvertReport) -> String {
+    convert::rounded_text(&report.rounded)
 }
 
 /// Returns the plan of a conversion as tables.

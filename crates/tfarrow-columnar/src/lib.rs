@@ -1,9 +1,10 @@
-//! Parquet and Arrow IPC files as sources of rows, with the checksums that tfarrow writes into them.
+//! Parquet, Arrow IPC, CSV and JSON files as sources of rows, with the checksums that tfarrow writes into the first two.
 //!
 //! ```text
 //! Parquet ─▶ ParquetFile ─▶ row_group_rows ─┬▶ parquet_lists: lists of numbers ──────────┬▶ batches
 //!            metadata                       └▶ the reader of the parquet crate: the rest ─┘
 //! Arrow ───▶ arrow_reader ───────────────────────────────────────────────────────────────▶ batches
+//! CSV, JSON ▶ text_types: a pass for the types ─▶ text_rows ─────────────────────────────▶ batches
 //!
 //! batches ─▶ records: encoded as a conversion to TFRecord does ─▶ infer: the scan of tfarrow-dataset
 //! ```
@@ -15,6 +16,7 @@
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
+//! | `text_file`, `text_types`, `text_rows`, `text_reader` | CSV and JSON: the columns by all rows, the rows, and the text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
 //!
@@ -31,6 +33,10 @@ mod parquet_lists;
 mod parquet_rows;
 mod records;
 mod rows;
+mod text_file;
+mod text_reader;
+mod text_rows;
+mod text_types;
 mod unreadable;
 
 pub use arrow_file::{arrow_batch, arrow_reader};
@@ -39,4 +45,4 @@ pub use infer::{infer_observed, infer_with};
 pub use parquet_file::ParquetFile;
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
 pub use records::stated_records;
-pub use rows::{Batches, count, rows, rows_of, schema, schema_within};
+pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within};

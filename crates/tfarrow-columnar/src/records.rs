@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each thread takes a row group of its own while there are some, and then helps with one that is open. Threads of the same row
-//! group take turns to read a batch, and encode and observe at the same time. An Arrow file counts as one row group.
+//! group take turns to read a batch, and encode and observe at the same time. Arrow, CSV and JSON files count as one row group.
 
 use std::{
     iter, mem,
@@ -34,12 +34,13 @@ use crate::{
     parquet_file::ParquetFile,
     parquet_rows::{BATCH_ROWS, row_group_rows},
     rows::{Batches, schema_within},
+    text_file::TextFile,
 };
 
 /// Maximum bytes of the arrays that are encoded at once.
 const ENCODE_BYTES: usize = 4 << 20;
 
-/// Opens Parquet and Arrow files of a data set as records, and gathers their losses.
+/// Opens the files of other formats of a data set as records, and gathers their losses.
 pub(crate) struct RowFiles {
     /// The type of the records of files that state none.
     record_type: Option<RecordType>,
@@ -119,6 +120,8 @@ impl RowShard for RecordFile {
 /// The row groups of a file: those that no thread has taken, and those that are being read.
 struct RowGroups {
     parquet: Option<ParquetFile>,
+    /// Whether batches are small already, and `total` and `read` are numbers of rows. They are not for Arrow.
+    counts_rows: bool,
     state: Mutex<GroupState>,
     /// The size of the file in bytes, its number of rows or batches, and how many of these were read.
     size: u64,
@@ -154,6 +157,7 @@ impl RowGroups {
     fn open(shard: &Shard) -> Result<Self> {
         let new = |parquet, state, total| Self {
             parquet,
+            counts_rows: shard.format != ShardFormat::Arrow,
             state: Mutex::new(state),
             size: shard.size,
             total,
@@ -164,10 +168,16 @@ impl RowGroups {
             let (untaken, total) = (0..file.groups().len(), file.rows());
             return Ok(new(Some(file), GroupState { untaken, open: Vec::new() }, total));
         }
-        let (count, batches) = arrow_batches(shard, None)?;
-        let rows = GroupRows::Open { batches: Box::new(batches), pending: None, row: 0 };
+        let (total, batches): (_, Batches) = if shard.format.is_text() {
+            let file = TextFile::open(shard)?;
+            (file.row_count, Box::new(file.rows()?))
+        } else {
+            let (count, batches) = arrow_batches(shard, None)?;
+            (count as u64, Box::new(batches))
+        };
+        let rows = GroupRows::Open { batches, pending: None, row: 0 };
         let open = vec![Arc::new(RowGroup { number: 0, rows: Mutex::new(rows) })];
-        Ok(new(None, GroupState { untaken: 0..0, open }, count as u64))
+        Ok(new(None, GroupState { untaken: 0..0, open }, total))
     }
 
     /// Takes a row group of its own for a thread, or one that is open.
@@ -203,10 +213,10 @@ impl RowGroups {
             return Ok(None);
         };
         let first = *row;
-        let (batch, rest) = if self.parquet.is_some() { (batch?, None) } else { split(batch?) };
+        let (batch, rest) = if self.counts_rows { (batch?, None) } else { split(batch?) };
         *row += batch.num_rows() as u64;
         *pending = rest;
-        let read = if self.parquet.is_some() { batch.num_rows() as u64 } else { u64::from(is_new) };
+        let read = if self.counts_rows { batch.num_rows() as u64 } else { u64::from(is_new) };
         Ok(Some((first, batch, self.bytes_of(read))))
     }
 

@@ -11,12 +11,14 @@ use crate::{
     arrow_file::{arrow_batches, arrow_reader},
     parquet_file::ParquetFile,
     parquet_rows::row_group_rows,
+    text_file::TextFile,
+    unreadable::unreadable_arrow,
 };
 
 /// The batches of a file, which end after the first error.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// Reads the rows of a Parquet or Arrow file in batches of bounded size.
+/// Reads the rows of a file in batches of bounded size.
 ///
 /// # Errors
 /// A file that cannot be opened, or whose footer is corrupt. Corrupt rows are errors of the iterator.
@@ -24,30 +26,56 @@ pub fn rows(shard: &Shard) -> Result<Batches> {
     rows_of(shard, None)
 }
 
-/// Reads the rows of a Parquet or Arrow file, as [`rows`] does, with the columns of these indices, which are in ascending order,
+/// Reads the first rows of a file. The types of the columns of a CSV or JSON file are those of its first `count` rows, so that
+/// no more of the file is read, and further rows may be errors of the iterator.
+///
+/// # Errors
+/// As [`rows`].
+pub fn first_rows(shard: &Shard, count: u64) -> Result<Batches> {
+    if shard.format.is_text() { Ok(Box::new(TextFile::open_first(shard, count)?.rows()?)) } else { rows(shard) }
+}
+
+/// Reads the rows of a file, as [`rows`] does, with the columns of these indices, which are in ascending order,
 /// or with all columns.
 ///
 /// # Errors
 /// As [`rows`].
 pub fn rows_of(shard: &Shard, columns: Option<Arc<[usize]>>) -> Result<Batches> {
-    if shard.format != ShardFormat::Parquet {
-        return Ok(Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?.1));
-    }
-    let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
-    let groups = 0..file.groups().len();
-    Ok(Box::new(row_group_rows(shard, &file, groups)?))
+    Ok(match shard.format {
+        ShardFormat::Parquet => {
+            let file = ParquetFile::open(&shard.path, shard.local_path())?.with_columns(columns);
+            let groups = 0..file.groups().len();
+            Box::new(row_group_rows(shard, &file, groups)?)
+        }
+        ShardFormat::Csv | ShardFormat::Json => {
+            let (batches, path) = (TextFile::open(shard)?.rows()?, shard.path.clone());
+            let project = move |batch: RecordBatch| match &columns {
+                Some(columns) => batch.project(columns).map_err(|e| unreadable_arrow(&path, e)),
+                None => Ok(batch),
+            };
+            Box::new(batches.map(move |batch| batch.and_then(&project)))
+        }
+        ShardFormat::Arrow | ShardFormat::TfRecord => {
+            Box::new(arrow_batches(shard, columns.map(|columns| columns.to_vec()))?.1)
+        }
+    })
 }
 
-/// The number of rows of a Parquet or Arrow file. The values are not read.
+/// The number of rows of a file. The values of Parquet and Arrow files are not read.
 ///
 /// # Errors
 /// A file that cannot be read.
 pub fn count(shard: &Shard) -> Result<u64> {
-    if shard.format != ShardFormat::Parquet {
-        return arrow_batches(shard, Some(Vec::new()))?.1.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64));
+    match shard.format {
+        ShardFormat::Parquet => {
+            let file = ParquetFile::open(&shard.path, shard.local_path())?;
+            Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
+        }
+        ShardFormat::Csv | ShardFormat::Json => Ok(TextFile::open(shard)?.row_count),
+        ShardFormat::Arrow | ShardFormat::TfRecord => {
+            arrow_batches(shard, Some(Vec::new()))?.1.try_fold(0, |sum, batch| Ok(sum + batch?.num_rows() as u64))
+        }
     }
-    let file = ParquetFile::open(&shard.path, shard.local_path())?;
-    Ok(file.metadata.metadata().file_metadata().num_rows().try_into().unwrap_or(0))
 }
 
 /// The schema of the file `local` if it is Parquet or Arrow. Errors have the path `path`.
@@ -57,16 +85,19 @@ pub fn schema(contents: Option<ShardFormat>, path: &Path, local: &Path) -> Resul
             ParquetFile::open(path, local).map(|file| Some(Arc::clone(file.metadata.schema())))
         }
         Some(ShardFormat::Arrow) => arrow_reader(path, local, None).map(|(reader, _)| Some(reader.schema())),
-        Some(ShardFormat::TfRecord) | None => Ok(None),
+        Some(ShardFormat::TfRecord | ShardFormat::Csv | ShardFormat::Json) | None => Ok(None),
     }
 }
 
-/// The schema of a shard if it is Parquet or Arrow. Checks its number of columns, each of which takes memory per batch.
+/// The schema of a shard if it is not TFRecord. Checks its number of columns, each of which takes memory per batch.
 ///
 /// # Errors
 /// A file that cannot be read, or has more columns than `limits` allow.
 pub fn schema_within(shard: &Shard, limits: &Limits) -> Result<Option<SchemaRef>> {
-    let schema = schema(Some(shard.format), &shard.path, shard.local_path())?;
+    let schema = match shard.format.is_text() {
+        true => Some(TextFile::open(shard)?.schema),
+        false => schema(Some(shard.format), &shard.path, shard.local_path())?,
+    };
     let checked = schema.as_ref().map_or(Ok(()), |schema| check_columns(schema, limits));
     checked.map_err(|e| Error::codec(&shard.path, e))?;
     Ok(schema)

@@ -1,4 +1,4 @@
-//! The number of records of a data set of TFRecord, Parquet and Arrow files.
+//! The number of records of a data set of files of any format.
 
 use tfarrow_codec::OnError;
 use tfarrow_columnar::count as count_rows;
@@ -39,7 +39,9 @@ fn count_shard(shard: &Shard, read: &ReadOptions) -> Result<(u64, DamageReport)>
     match (shard.format, read.on_error) {
         (ShardFormat::TfRecord, OnError::Skip) => count_valid(shard, read),
         (ShardFormat::TfRecord, OnError::Fail) => Ok((tfarrow_dataset::count(shard, read)?, DamageReport::default())),
-        (ShardFormat::Parquet | ShardFormat::Arrow, _) => Ok((count_rows(shard)?, DamageReport::default())),
+        (ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json, _) => {
+            Ok((count_rows(shard)?, DamageReport::default()))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{fs::File, path::PathBuf};
 
 use tfarrow_codec::RecordType;
-use tfarrow_columnar::{ParquetFile, arrow_batch, arrow_reader, row_group_rows};
+use tfarrow_columnar::{ParquetFile, arrow_batch, arrow_reader, row_group_rows, rows};
 use tfarrow_dataset::{
     DamageReport, Fault, OnProgress, ReadOptions, Shard, ShardFormat, Verified, check_one_payload, try_map,
 };
@@ -85,6 +85,7 @@ fn verify(shard: &Shard, number: usize, max_faults: usize) -> Result<VerifiedFil
     let read = match shard.format {
         ShardFormat::Parquet => file.parquet(shard, number),
         ShardFormat::Arrow => file.arrow(shard, number),
+        ShardFormat::Csv | ShardFormat::Json => file.text(shard),
         ShardFormat::TfRecord => return Err(Error::Usage(format!("{}: is TFRecord", shard.path.display()))),
     };
     if let Err(error) = read {
@@ -123,6 +124,13 @@ impl VerifiedFile {
             }
         }
         Ok(())
+    }
+
+    fn text(&mut self, shard: &Shard) -> tfarrow_dataset::Result<()> {
+        rows(shard)?.try_for_each(|batch| {
+            self.records += batch?.num_rows() as u64;
+            Ok(())
+        })
     }
 
     /// Adds the error as a fault of the file, unless the machine failed.

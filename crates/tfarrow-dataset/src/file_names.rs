@@ -22,8 +22,8 @@ pub(crate) const STDIN: &str = "-";
 
 /// Extensions of TFRecord files, before the ending of a compression.
 const TFRECORD: &[&str] = &[".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record"];
-/// Extensions of Parquet and Arrow files.
-const COLUMNAR: &[&str] = &[".parquet", ".arrow"];
+/// Extensions of files of other formats, before the ending of a compression.
+const OTHERS: &[&str] = &[".parquet", ".arrow", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"];
 /// Extensions of files that are usually next to shards, and no shards.
 const SIDECARS: &[&str] = &["json", "txt", "index"];
 
@@ -37,6 +37,7 @@ const SIDECARS: &[&str] = &["json", "txt", "index"];
 /// let output = |name| output_name(Path::new(name), "parquet");
 /// assert_eq!(output("a/train-00000-of-00004.tfrecord.gz"), Path::new("a/train-00000-of-00004.parquet"));
 /// assert_eq!(output("mnist-train.tfrecord-00000-of-00001"), Path::new("mnist-train-00000-of-00001.parquet"));
+/// assert_eq!(output("a/table.csv.gz"), Path::new("a/table.parquet"));
 /// ```
 pub fn output_name(name: &Path, extension: &str) -> PathBuf {
     let mut output = stem(file_name(name));
@@ -150,7 +151,7 @@ fn stem(name: &[u8]) -> Vec<u8> {
 fn strip_suffixes(name: &[u8]) -> &[u8] {
     let (name, _) = Compression::of_name_bytes(name);
     let (name, stripped) = strip(name, TFRECORD);
-    if stripped { name } else { strip(name, COLUMNAR).0 }
+    if stripped { name } else { strip(name, OTHERS).0 }
 }
 
 /// Returns `name` without the one of `endings` that it has, and whether it has one.

@@ -292,6 +292,19 @@ def test_lossy_conversions_warn(tmp_path):
     assert sum(found["lossy_changes"].values()) == 1
 
 
+def test_text_files(tmp_path):
+    (tmp_path / "x.csv").write_text("id,price\n1,0.1\n2,0.5\n")
+    with pytest.warns(errors.TfarrowWarning, match="float32"):
+        found = tfarrow.convert(tmp_path / "x.csv", tmp_path / "x.tfrecord")
+    assert list(found["rounded"].values()) == [1] and found["records"] == 2 and not found["lossy_changes"]
+    assert tfarrow.diff(tmp_path / "x.csv", tmp_path / "x.tfrecord").ok
+    assert tfarrow.count(tmp_path / "x.csv") == 2
+    (tmp_path / "x.jsonl").write_text('{"id": 1}\n{"id": [1]}\n')
+    with pytest.raises(errors.TfarrowError, match="line 2 .row 1.: field .id.: found a list"):
+        tfarrow.convert(tmp_path / "x.jsonl", tmp_path / "y.tfrecord")
+    assert not (tmp_path / "y.tfrecord").exists()
+
+
 # -------------------------------------------------------------------------------------------------------------- progress
 
 PROGRESS = {

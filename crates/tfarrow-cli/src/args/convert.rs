@@ -20,12 +20,14 @@ use super::{
 DEST is a folder, which gets one output per source file, or one file (or -), which gets the records of all of them in their \
 order; either may be in a store (s3://bucket/parquet/, gs://, az://). A file has a known extension. A name with any other \
 extension is refused unless it ends with a slash or is a folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
-Each output gets its name only when it is complete.
+Each output gets its name only when it is complete. \
+SRC may also be CSV (.csv, .tsv) or JSON with one object a line (.json, .jsonl, .ndjson), also with .gz.
 
 Examples:
   tfarrow convert shards/ parquet/
   tfarrow convert parquet/ back/ --to tfrecord
   tfarrow convert a.tfrecord.gz a.parquet --layout list
+  tfarrow convert table.csv table.tfrecord
   tfarrow convert shards/ all.parquet --compression zstd:9
   tfarrow convert shards/ labels.parquet --columns label,image/filename
   tfarrow convert shards/ parquet/ --bloom-filter id

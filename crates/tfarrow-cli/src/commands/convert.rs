@@ -10,6 +10,7 @@ use std::{
 use anyhow::Result;
 use serde_json::{Value, json};
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
+use tfarrow_dataset::RowLosses;
 
 use crate::{
     args::{Convert, NameList},
@@ -62,7 +63,9 @@ fn plan(args: &Convert) -> Result<u8> {
 
 /// The summary of a conversion to `dest`.
 pub(crate) fn json(dest: &Path, report: &ConvertReport) -> Value {
-    let changes = report.lossy_changes.iter().map(|(change, times)| (change.clone(), json!(times)));
+    let counts = |changes: &[(String, u64)]| {
+        changes.iter().map(|(change, times)| (change.clone(), json!(times))).collect::<serde_json::Map<_, _>>()
+    };
     json!({
         "dest": dest.to_string_lossy(),
         "shards": report.shards,
@@ -70,7 +73,8 @@ pub(crate) fn json(dest: &Path, report: &ConvertReport) -> Value {
         "records": report.records,
         "bytes_in": report.bytes_in,
         "bytes_out": report.bytes_out,
-        "lossy_changes": changes.collect::<serde_json::Map<_, _>>(),
+        "lossy_changes": counts(&report.lossy_changes),
+        "rounded": counts(&report.rounded),
         "skipped": skipped_json(&report.damage),
     })
 }
@@ -181,6 +185,9 @@ fn print_summary(report: &ConvertReport, took: Duration) {
     for (what, times) in lossy_changes {
         stderr::print(&format!("{what}: {}", plural(*times, "time")));
     }
+    if !report.rounded.is_empty() {
+        stderr::print(&escape(&rounded_text(&report.rounded)));
+    }
     why_raw.iter().for_each(|why| stderr::print(why));
     if let (folders @ 1.., Some(deepest)) = (report.new_folders.len(), report.new_folders.last()) {
         let (count, deepest) = (plural(folders as u64, "folder"), deepest.display());
@@ -192,6 +199,12 @@ fn print_summary(report: &ConvertReport, took: Duration) {
         let why = "of the interrupted run has a source that is not among these, and is kept";
         stderr::print(&escape(&format!("{count} {why}, such as {first}")));
     }
+}
+
+/// The columns of text whose floats were rounded, in one line.
+pub(crate) fn rounded_text(rounded: &[(String, u64)]) -> String {
+    let losses = RowLosses { changed: rounded.iter().cloned().collect(), ..RowLosses::default() };
+    losses.notes().join("; ")
 }
 
 impl Run {

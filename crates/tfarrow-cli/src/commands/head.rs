@@ -15,7 +15,7 @@ use tfarrow_codec::{
     infer::WireMessage,
     schema::{FEATURE, role_of},
 };
-use tfarrow_columnar::{rows, stated_records};
+use tfarrow_columnar::{first_rows, stated_records};
 use tfarrow_dataset::{ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
 
 use crate::{
@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
         let printed = match shard.format {
             ShardFormat::TfRecord => printer.records(&shard, &mut left),
             ShardFormat::Parquet | ShardFormat::Arrow => printer.converted(&shard, &mut left),
+            ShardFormat::Csv | ShardFormat::Json => printer.rows(&shard, &mut left),
         };
         // The records before an error are printed as well.
         printer.out.flush()?;
@@ -104,9 +105,9 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints the first rows of a Parquet or Arrow file, at most `left`, without their null values.
+    /// Prints the first rows of a file of another format than TFRecord, at most `left`, without their null values.
     fn rows(&mut self, shard: &Shard, left: &mut usize) -> Result<()> {
-        let mut batches = rows(shard)?;
+        let mut batches = first_rows(shard, *left as u64)?;
         while *left > 0
             && let Some(batch) = batches.next().transpose()?
         {

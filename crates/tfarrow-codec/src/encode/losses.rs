@@ -22,23 +22,32 @@ impl Loss {
     }
 }
 
+/// The changes of values that are allowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AllowedLosses {
+    /// All changes.
+    pub(super) all: bool,
+    /// Floats of 64 bits become those of 32 bits.
+    pub(super) rounding: bool,
+}
+
 /// Records the losses of one column in one batch.
 ///
 /// ```text
-/// lossy = false    refuse: error           count: nothing to count
-/// lossy = true     refuse: Ok              count: added to Encoder::losses
+/// not allowed    refuse: error           count: nothing to count
+/// allowed        refuse: Ok              count: added to Encoder::losses
 /// ```
 pub(super) struct Ledger<'a> {
     plan: &'a ColumnPlan,
-    lossy: bool,
+    allowed: AllowedLosses,
     /// Number of the first record of the batch.
     first: u64,
     losses: &'a mut Vec<Loss>,
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn new(plan: &'a ColumnPlan, lossy: bool, first: u64, losses: &'a mut Vec<Loss>) -> Self {
-        Self { plan, lossy, first, losses }
+    pub(super) fn new(plan: &'a ColumnPlan, allowed: AllowedLosses, first: u64, losses: &'a mut Vec<Loss>) -> Self {
+        Self { plan, allowed, first, losses }
     }
 
     /// Returns an error for row `row` of the batch, unless losses are allowed. `found` describes the value, and
@@ -55,11 +64,19 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// [`ErrorKind::Lossy`] with the number of the record.
     pub(super) fn refuse_type(&self, row: usize, found: impl Display, to: &[DataType]) -> Result<()> {
-        if self.lossy {
+        if self.allowed.all {
             return Ok(());
         }
         let casts = to.iter().map(|to| Rewrite::Cast(self.plan.shape.data_type(to.clone())));
         self.refuse_with(row, found, casts.collect())
+    }
+
+    /// Returns an error as [`refuse_type`](Self::refuse_type) does, for a float that is rounded to one of 32 bits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Lossy`] with the number of the record, unless rounding is allowed.
+    pub(super) fn refuse_rounding(&self, row: usize, found: impl Display) -> Result<()> {
+        if self.allowed.rounding { Ok(()) } else { self.refuse_type(row, found, &[DataType::Float32]) }
     }
 
     /// Returns an error as [`refuse`](Self::refuse) does, for a column that has the type null.
@@ -71,7 +88,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn refuse_with(&self, row: usize, found: impl Display, rewrites: Vec<Rewrite>) -> Result<()> {
-        if self.lossy {
+        if self.allowed.all {
             return Ok(());
         }
         let record = self.first + row as u64;

@@ -17,7 +17,7 @@
 //! Decimals are parsed from their digits instead of being cast, and `uint64` is reinterpreted: both are rules of
 //! `EncoderBuilder::with_lossy`, which Arrow's casts do not have.
 
-use std::{fmt::Display, sync::Arc};
+use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryViewArray, FixedSizeBinaryArray, Float32Array, Int64Array,
@@ -156,15 +156,9 @@ fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> ArrayR
 fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: u64| i64::try_from(value).is_err();
     let found = |value| format!("{value}, past the end of int64");
-    check(
-        array,
-        changes,
-        found,
-        &[DataType::Utf8, DataType::Float32],
-        "uint64 past int64 written as negative int64 of the same bits",
-        row_of,
-        ledger,
-    )?;
+    let refuse =
+        |ledger: &Ledger<'_>, row, value| ledger.refuse_type(row, found(value), &[DataType::Utf8, DataType::Float32]);
+    check(array, changes, refuse, "uint64 past int64 written as negative int64 of the same bits", row_of, ledger)?;
     Ok(Arc::new(array.unary::<_, Int64Type>(|value| value as i64)))
 }
 
@@ -176,21 +170,21 @@ fn uint64(array: &PrimitiveArray<UInt64Type>, row_of: RowOf<'_>, ledger: &mut Le
 fn float64(array: &PrimitiveArray<Float64Type>, row_of: RowOf<'_>, ledger: &mut Ledger<'_>) -> Result<ArrayRef> {
     let changes = |value: f64| f64::from(value as f32) != value && !value.is_nan();
     let found = |value| format!("{value:?}, which float32 cannot hold exactly");
-    check(array, changes, found, &[DataType::Float32], "float64 rounded to float32", row_of, ledger)?;
+    let refuse = |ledger: &Ledger<'_>, row, value| ledger.refuse_rounding(row, found(value));
+    check(array, changes, refuse, "float64 rounded to float32", row_of, ledger)?;
     Ok(Arc::new(array.unary::<_, Float32Type>(|value| value as f32)))
 }
 
-/// Checks all values, and reports those that change with their rows. `found` describes a value, `to` has the types
-/// that hold it or round it on request, and `what` describes the change.
+/// Checks all values, and reports those that change with their rows. `refuse` makes the error of a row and its value, unless
+/// the change is allowed, and `what` describes the change.
 ///
 /// ```text
 /// values [1.5, 0.1, null]     changes: 0.1 (float32 holds 0.100000001..), so that its row is reported
 /// ```
-fn check<T: ArrowPrimitiveType, D: Display>(
+fn check<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     changes: impl Fn(T::Native) -> bool,
-    found: impl Fn(T::Native) -> D,
-    to: &[DataType],
+    refuse: impl Fn(&Ledger<'_>, usize, T::Native) -> Result<()>,
     what: &'static str,
     row_of: RowOf<'_>,
     ledger: &mut Ledger<'_>,
@@ -204,7 +198,7 @@ fn check<T: ArrowPrimitiveType, D: Display>(
             && array.is_valid(index)
             && let Some(row) = row_of(index)
         {
-            ledger.refuse_type(row, found(*value), to)?;
+            refuse(ledger, row, *value)?;
             times += 1;
         }
     }

@@ -445,7 +445,15 @@ fn doubles_that_are_not_exact_are_rejected_or_rounded() {
     let cast = rewrite(Rewrite::Cast(DataType::Float32));
     assert_eq!(refused(column(), message).remedies(), [cast, Remedy::AllowLossy]);
     let canonical = array(Float32Array::from(vec![Some(0.5), Some(0.1), None, Some(f32::INFINITY)]));
-    lossy(column(), canonical, "float64 rounded to float32", 2);
+    lossy(column(), Arc::clone(&canonical), "float64 rounded to float32", 2);
+    // Rounding may be the only change that is allowed.
+    let rounding = EncoderBuilder::new().with_rounding(true);
+    let (rounded, encoder) = encode_with(rounding.clone(), &plain(&[("x", column())])).unwrap();
+    assert_eq!(rounded, encode_with(EncoderBuilder::new(), &plain(&[("x", canonical)])).unwrap().0);
+    assert_eq!(encoder.losses().collect::<Vec<_>>(), [("x", "float64 rounded to float32", 2)]);
+    let large = array(UInt64Array::from(vec![u64::MAX]));
+    let message = "feature \"x\": row 0 has 18446744073709551615, past the end of int64";
+    refused_with(rounding, &plain(&[("x", large)]), message);
 }
 
 #[test]

@@ -48,6 +48,9 @@ pub struct ConvertReport {
     pub bytes_out: u64,
     /// Values and features that were changed or left out, and how often.
     pub lossy_changes: Vec<(String, u64)>,
+    /// Floats of text that were rounded to those of 32 bits, and how often. With [`ConvertOptions::lossy`], they are among the
+    /// lossy changes.
+    pub rounded: Vec<(String, u64)>,
     /// Why the records were converted as raw records, if the record type was inferred.
     pub why_raw: Option<String>,
     /// Whether that is because a few records do not parse, while most of them have features.
@@ -86,7 +89,7 @@ pub fn convert<S: AsRef<OsStr>>(
 /// # Errors
 /// Sources that do not exist or have no shards.
 pub(crate) fn find<S: AsRef<OsStr>>(sources: &[S], dest: &Path) -> Result<Resolved> {
-    let mut found = resolve_filtered(sources, FormatFilter::All)?;
+    let mut found = resolve_filtered(sources, FormatFilter::Convertible)?;
     let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
     exclude_outputs(&mut found, dest, &is_named);
     Ok(found)
@@ -274,13 +277,18 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
         false => (conversion.convert(None)?, None),
     };
     let inferred = inferred.filter(|_| options.record_type.is_none());
+    let changes = totals.lossy_changes.into_iter().collect();
+    // Where losses are not allowed, floats are the only values of text that change.
+    let rounds = !options.lossy && shards.iter().all(|shard| shard.format.is_text());
+    let (lossy_changes, rounded) = if rounds { (Vec::new(), changes) } else { (changes, Vec::new()) };
     Ok(ConvertReport {
         shards: shards.len() as u64,
         files: totals.files,
         records: totals.records,
         bytes_in,
         bytes_out: totals.bytes,
-        lossy_changes: totals.lossy_changes.into_iter().collect(),
+        lossy_changes,
+        rounded,
         why_raw: inferred.as_ref().and_then(Inferred::why_raw),
         has_strays: inferred.is_some_and(|inferred| inferred.has_strays()),
         sources: shards.iter().map(|shard| shard.path.to_string_lossy().into_owned()).collect(),

@@ -59,6 +59,7 @@ enum RecordInput {
     /// A Parquet or Arrow file, the encoder for its schema, and the number of rows that were read.
     Columnar {
         batches: Batches,
+        builder: EncoderBuilder,
         encoder: Option<Box<Encoder>>,
         rows: u64,
     },
@@ -93,8 +94,11 @@ impl<'p> RecordReader<'p> {
     fn open(&self, shard: &Shard) -> Result<RecordInput> {
         Ok(match shard.format {
             ShardFormat::TfRecord => RecordInput::TfRecord(Box::new(ShardReader::open(shard, &self.read)?)),
-            ShardFormat::Parquet | ShardFormat::Arrow => {
-                RecordInput::Columnar { batches: rows_of(shard)?, encoder: None, rows: 0 }
+            ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => {
+                let builder = self.encode_as.into_iter().fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
+                // The digits of a text are no choice of float64.
+                let builder = builder.with_rounding(shard.format.is_text());
+                RecordInput::Columnar { batches: rows_of(shard)?, builder, encoder: None, rows: 0 }
             }
         })
     }
@@ -122,9 +126,9 @@ impl<'p> RecordReader<'p> {
                         return Ok(Some(CheckedRecords { path, records, faulty, first, is_tfrecord: true }));
                     }
                 }
-                RecordInput::Columnar { batches, encoder, rows } => {
+                RecordInput::Columnar { batches, builder, encoder, rows } => {
                     if let Some(batch) = batches.next().transpose()? {
-                        let records = encode(encoder, self.encode_as, &batch).map_err(|e| Error::codec(&path, e))?;
+                        let records = encode(encoder, builder, &batch).map_err(|e| Error::codec(&path, e))?;
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
                         return Ok(Some(CheckedRecords {
@@ -178,15 +182,12 @@ impl<'p> RecordReader<'p> {
 /// Encodes a batch to records. Builds the encoder if there is none yet.
 fn encode(
     encoder: &mut Option<Box<Encoder>>,
-    record_type: Option<RecordType>,
+    builder: &EncoderBuilder,
     batch: &RecordBatch,
 ) -> Result<Records, tfarrow_codec::Error> {
     let encoder = match encoder {
         Some(encoder) => encoder,
-        None => {
-            let builder = record_type.into_iter().fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
-            encoder.insert(Box::new(builder.build(batch.schema())?))
-        }
+        None => encoder.insert(Box::new(builder.clone().build(batch.schema())?)),
     };
     let mut frames = Vec::new();
     encoder.encode(batch, &mut frames)?;

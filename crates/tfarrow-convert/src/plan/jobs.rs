@@ -254,7 +254,7 @@ impl<'c> Conversion<'c> {
                     let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
                     return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
                 }
-                let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(), schema };
+                let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(&spec), schema };
                 self.job_of_rows(decoding, format, spec)
             }
         }
@@ -313,8 +313,10 @@ impl<'c> Conversion<'c> {
         Box::new(job)
     }
 
-    fn encoder_builder(&self) -> EncoderBuilder {
-        let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
+    fn encoder_builder(&self, spec: &JobSpec<'_>) -> EncoderBuilder {
+        // The digits of a text are no choice of float64, and records have no other floats than float32.
+        let is_text = spec.shards.iter().all(|(_, shard)| shard.format.is_text());
+        let builder = EncoderBuilder::new().with_lossy(self.options.lossy).with_rounding(is_text);
         self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
     }
 
@@ -442,7 +444,7 @@ impl<'c> Conversion<'c> {
     fn count(&self) -> Result<u64> {
         let rows = |shard: &Shard| match shard.format {
             ShardFormat::TfRecord => Ok(count(shard, &self.options.read)?),
-            ShardFormat::Parquet | ShardFormat::Arrow => Ok(count_rows(shard)?),
+            ShardFormat::Parquet | ShardFormat::Arrow | ShardFormat::Csv | ShardFormat::Json => Ok(count_rows(shard)?),
         };
         self.shards.iter().map(rows).sum()
     }

@@ -105,6 +105,10 @@ impl UrlTables {
             }
             ShardFormat::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
             ShardFormat::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,
+            ShardFormat::Csv | ShardFormat::Json => match TextFiles::of_shards(&shards) {
+                Some(files) => files.table(source, &shards, &state).await,
+                None => plan_err!("{source}: text files of one table need the same extension"),
+            },
         }
     }
 }

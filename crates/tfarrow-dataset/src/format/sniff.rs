@@ -1,4 +1,5 @@
-//! The format of a file, recognized by its first bytes; if these are damaged, by its last bytes or its name.
+//! The format of a file, recognized by its first bytes; if these are damaged, by its last bytes or its name. Text is recognized
+//! by its name only.
 
 use std::{
     fmt,
@@ -53,6 +54,10 @@ pub enum ShardFormat {
     Parquet,
     /// An Arrow IPC file.
     Arrow,
+    /// CSV or TSV with a header.
+    Csv,
+    /// JSON, with one object a line.
+    Json,
 }
 
 impl ShardFormat {
@@ -99,6 +104,25 @@ impl ShardFormat {
             "parquet" => Some(Self::Parquet),
             "arrow" => Some(Self::Arrow),
             _ => None,
+        }
+    }
+
+    /// Recognizes CSV and JSON by the extension of a file, which may be followed by that of gzip. The content of a text shows
+    /// no format.
+    pub(crate) fn text_of_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        match name.strip_suffix(".gz").unwrap_or(&name).rsplit_once('.')?.1 {
+            "csv" | "tsv" => Some(Self::Csv),
+            "json" | "jsonl" | "ndjson" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    /// Returns whether files of the format are text.
+    pub fn is_text(self) -> bool {
+        match self {
+            Self::Csv | Self::Json => true,
+            Self::TfRecord | Self::Parquet | Self::Arrow => false,
         }
     }
 
@@ -151,6 +175,8 @@ impl ShardFormat {
             Self::TfRecord => "TFRecord",
             Self::Parquet => "Parquet",
             Self::Arrow => "Arrow",
+            Self::Csv => "CSV",
+            Self::Json => "JSON",
         }
     }
 }

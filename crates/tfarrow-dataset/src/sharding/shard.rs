@@ -5,9 +5,10 @@ use std::{
     io::{self, BufRead, Read},
     path::{Path, PathBuf},
     process,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
+use arrow_schema::SchemaRef;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{
@@ -62,13 +63,16 @@ pub struct Shard {
     spool: Option<Arc<TempCopy>>,
     /// The object, for a shard in a store.
     object: Option<Object>,
+    /// The columns and the number of rows of a CSV or JSON file, once they were inferred. Clones share them.
+    text_columns: Arc<OnceLock<(SchemaRef, u64)>>,
 }
 
 impl Shard {
     /// Creates a shard that is a file.
     pub fn file(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat) -> Self {
         let head = HeadInfo::default();
-        Self { path, name, size, format, head, stream: false, spool: None, object: None }
+        let text_columns = Arc::default();
+        Self { path, name, size, format, head, stream: false, spool: None, object: None, text_columns }
     }
 
     /// Creates a shard that can be read only once: standard input, a pipe, a device.
@@ -99,6 +103,20 @@ impl Shard {
     /// The kind of the records, as far as the first bytes were read and determine it.
     pub fn payload(&self) -> Payload {
         self.head.payload
+    }
+
+    /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this shard or a clone of it, or
+    /// the result of `infer`, which reads the file.
+    ///
+    /// # Errors
+    /// Those of `infer`.
+    #[doc(hidden)]
+    pub fn text_columns(&self, infer: impl FnOnce() -> Result<(SchemaRef, u64)>) -> Result<(SchemaRef, u64)> {
+        match self.text_columns.get() {
+            Some(known) => Ok(known.clone()),
+            // If two threads infer at the same time, the results are equal.
+            None => infer().map(|inferred| self.text_columns.get_or_init(|| inferred).clone()),
+        }
     }
 
     /// The object whose first bytes were not read, if the shard is one.
@@ -144,8 +162,8 @@ impl Shard {
         if self.is_stream() || self.needs_local_copy() { self.copy() } else { Ok(()) }
     }
 
-    /// Copies the shard to a temporary file as [`spool`](Self::spool) does, and also if it is Parquet or Arrow in a store, which
-    /// cannot be read from start to end.
+    /// Copies the shard to a temporary file as [`spool`](Self::spool) does, and also if it is of another format than TFRecord in a
+    /// store, which cannot be read from start to end once.
     ///
     /// # Errors
     /// An I/O error.
@@ -161,7 +179,7 @@ impl Shard {
         lock(COPIES.get(Mutex::default)).push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
-        let by_name = || ShardFormat::of_name(&self.path);
+        let by_name = || ShardFormat::of_name(&self.path).or_else(|| ShardFormat::text_of_name(&self.path));
         let (format, head) = ShardFormat::sniff_head(&copy)?;
         self.format = format.or_else(by_name).unwrap_or(ShardFormat::TfRecord);
         self.head = head;

@@ -40,7 +40,7 @@ pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter)
     }
     match ShardFormat::sniff_head(path) {
         Ok((format, head)) => {
-            let format = format.unwrap_or(ShardFormat::TfRecord);
+            let format = format.or_else(|| ShardFormat::text_of_name(path)).unwrap_or(ShardFormat::TfRecord);
             Ok(Shard::file(path.to_owned(), name, metadata.len(), format).with_head(head))
         }
         Err(error) if filter == FormatFilter::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
@@ -112,7 +112,7 @@ struct Search {
     files: u64,
     /// Number of these files that match the glob.
     matches: u64,
-    /// Set if a file that matches the glob has another format than TFRecord.
+    /// Set if a file that matches the glob is Parquet or Arrow.
     names_others: bool,
 }
 
@@ -209,7 +209,8 @@ impl Search {
             }
             Err(error) => return Err(error),
         };
-        self.names_others |= found_by == FoundBy::Glob && format != ShardFormat::TfRecord;
+        let is_other = matches!(format, ShardFormat::Parquet | ShardFormat::Arrow);
+        self.names_others |= found_by == FoundBy::Glob && is_other;
         if self.filter.accepts(format) {
             let name = self.name(&path);
             self.resolved.shards.push(Shard::file(path, name, size, format).with_head(head));
@@ -273,6 +274,7 @@ fn sniff(path: &Path, size: u64, found_by: FoundBy, filter: FormatFilter) -> Res
         (_, 0) => Ok((ShardFormat::of_name(path).or(tfrecord.filter(|_| is_named)), HeadInfo::default())),
         _ => {
             let (known, head) = ShardFormat::sniff_head(path)?;
+            let known = known.or_else(|| filter.text(path, found_by == FoundBy::Glob));
             let is_tfrecord = known.is_none()
                 && !is_sidecar(path)
                 && (found_by == FoundBy::Glob || is_named || ShardFormat::has_record_after_damage(path)?);

@@ -143,7 +143,8 @@ async fn sniff_filtered(
 fn named_object(location: &Location<'_>, object: Object, filter: FormatFilter) -> io::Result<Shard> {
     let client = object.clone();
     let (format, head) = wait(async move { sniff_filtered(&client, filter).await })??;
-    let format = format.unwrap_or(ShardFormat::TfRecord);
+    let by_name = || ShardFormat::text_of_name(Path::new(object.key.as_ref()));
+    let format = format.or_else(by_name).unwrap_or(ShardFormat::TfRecord);
     let name = object.key.filename().unwrap_or("records").into();
     let path = PathBuf::from(location.url(object.key.as_ref()));
     Ok(Shard::remote(path, name, object.size, format, object).with_head(head))
@@ -198,6 +199,7 @@ fn select(
     let sniffed: Vec<_> = wait(stream::iter(objects).map(sniff).buffered(OBJECTS_AT_ONCE).try_collect())??;
     for (name, object, format, head) in sniffed {
         let path = PathBuf::from(location.url(object.key.as_ref()));
+        let format = format.or_else(|| filter.text(&name, by_glob));
         match format.or((by_glob && !is_sidecar(&name)).then_some(ShardFormat::TfRecord)) {
             None if is_sidecar(&name) => found.skipped_files.by_name += 1,
             None => found.skipped_files.other(path),

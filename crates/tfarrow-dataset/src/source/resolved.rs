@@ -1,20 +1,22 @@
 //! The shards that sources name, and the formats that are searched for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{
-    Error, ErrorKind, Payload, Result, Shard, ShardFormat, SkippedFiles, format::payload::is_named_events,
-    sharding::missing::MissingShards,
+    Error, ErrorKind, Payload, Result, Shard, ShardFormat, SkippedFiles, file_names::is_sidecar,
+    format::payload::is_named_events, sharding::missing::MissingShards,
 };
 
 /// The formats that are searched for in folders and globs. A file that is named itself is read whatever its format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatFilter {
-    /// In each source TFRecord, or Parquet and Arrow if there is no TFRecord.
+    /// In each source TFRecord, or Parquet and Arrow if there is no TFRecord, or CSV and JSON if there is none of these.
     #[default]
     Any,
     /// TFRecord, Parquet and Arrow.
     All,
+    /// TFRecord, Parquet and Arrow, or CSV and JSON if there is none of these.
+    Convertible,
     /// TFRecord only.
     TfRecord,
     /// Parquet and Arrow.
@@ -29,20 +31,38 @@ impl FormatFilter {
     /// Returns whether files of this format are searched for.
     pub(super) fn accepts(self, format: ShardFormat) -> bool {
         match self {
-            Self::Any | Self::All | Self::Files | Self::ToVerify => true,
+            Self::Any | Self::Convertible | Self::Files => true,
+            Self::All | Self::ToVerify => !format.is_text(),
             Self::TfRecord => format == ShardFormat::TfRecord,
-            Self::Columnar => format != ShardFormat::TfRecord,
+            Self::Columnar => matches!(format, ShardFormat::Parquet | ShardFormat::Arrow),
         }
+    }
+
+    /// Returns the format of a text file in a folder or glob; `None` if text is not searched for. JSON files are often next to
+    /// shards, and no shards, so that they are read only if a glob names them.
+    pub(super) fn text(self, path: &Path, by_glob: bool) -> Option<ShardFormat> {
+        let format = ShardFormat::text_of_name(path).filter(|format| self.accepts(*format))?;
+        (by_glob || !is_sidecar(path)).then_some(format)
     }
 
     /// Removes shards that are probably not meant:
     /// - With [`Any`](Self::Any), Parquet and Arrow files if there are TFRecord files, because they may be copies of the
     ///   same data. They are kept if a glob names them, that is if `is_named`.
-    /// - With [`Any`](Self::Any) and [`All`](Self::All), TFRecord files if all of them are empty, and there are others.
+    /// - With [`Any`](Self::Any), [`All`](Self::All) and [`Convertible`](Self::Convertible), TFRecord files if all of them are
+    ///   empty, and there are others.
+    /// - Text, if there are other files.
     pub(super) fn prefer(self, found: &mut Resolved, is_named: bool) {
+        if found.shards.iter().any(|shard| !shard.format.is_text() && shard.size > 0) {
+            for shard in found.shards.extract_if(.., |shard| shard.format.is_text()) {
+                match is_sidecar(&shard.path) {
+                    true => found.skipped_files.by_name += 1,
+                    false => found.skipped_files.unwanted(shard.path),
+                }
+            }
+        }
         let is_tfrecord = |shard: &Shard| shard.format == ShardFormat::TfRecord;
         let has_records = found.shards.iter().any(|shard| is_tfrecord(shard) && shard.size > 0);
-        if !matches!(self, Self::Any | Self::All) || found.shards.iter().all(is_tfrecord) {
+        if !matches!(self, Self::Any | Self::All | Self::Convertible) || found.shards.iter().all(is_tfrecord) {
             return;
         }
         if !has_records {
@@ -57,7 +77,8 @@ impl FormatFilter {
     /// The name of the formats in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Any | Self::All | Self::ToVerify => "TFRecord, Parquet or Arrow",
+            Self::Any | Self::Convertible => "TFRecord, Parquet, Arrow, CSV or JSON",
+            Self::All | Self::ToVerify => "TFRecord, Parquet or Arrow",
             Self::TfRecord => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
             Self::Files => "one that is not empty",

@@ -124,6 +124,34 @@ fn columnar_files_are_found_without_tfrecord_files_or_if_they_are_requested() {
 }
 
 #[test]
+fn text_is_found_by_its_name_without_files_of_other_formats() {
+    let names =
+        ["c/a.csv text", "c/b.TSV text", "c/d.jsonl text", "c/e.ndjson text", "c/info.json text", "c/f.txt text"];
+    let mixed = ["t/a", "t/b.csv text", "t/info.json text", "p/a.parquet parquet", "p/b.csv text", "e/a.csv empty"];
+    let folder = folder(&[&names[..], &mixed].concat());
+    let formats = |name: &str, wanted| -> Vec<_> {
+        let found = resolve_filtered(&[folder.path().join(name)], wanted).unwrap();
+        found.shards.iter().map(|shard| shard.format).collect()
+    };
+    use ShardFormat::{Csv, Json, Parquet, TfRecord};
+    for wanted in [FormatFilter::Any, FormatFilter::Convertible] {
+        assert_eq!(formats("c", wanted), [Csv, Csv, Json, Json]);
+        assert_eq!(formats("c/*.json", wanted), [Json]);
+        assert_eq!(formats("c/info.json", wanted), [Json]);
+        assert_eq!(formats("t", wanted), [TfRecord]);
+        assert_eq!(formats("t/*", wanted), [TfRecord]);
+        assert_eq!(formats("p", wanted), [Parquet]);
+        assert!(resolve_filtered(&[folder.path().join("e")], wanted).is_err());
+    }
+    for wanted in [FormatFilter::All, FormatFilter::TfRecord, FormatFilter::Columnar] {
+        assert!(resolve_filtered(&[folder.path().join("c")], wanted).is_err(), "{wanted:?}");
+    }
+    let found = resolve_filtered(&[folder.path().join("t")], FormatFilter::Any).unwrap();
+    let skipped = found.skipped_files.to_string();
+    assert!(skipped.starts_with("skipped: 1 for the name, 1 of a format that was not asked for"), "{skipped}");
+}
+
+#[test]
 fn an_empty_file_is_a_shard_without_records() {
     let folder =
         folder(&["t/a.tfrecord", "t/b-00000-of-00001 empty", "t/c empty", "p/a.tfrecord empty", "p/b parquet"]);
@@ -222,24 +250,25 @@ fn files_of_unknown_format_that_match_a_glob_are_not_skipped() {
 
 #[test]
 fn errors_of_sources_without_shards_name_the_place_and_the_skipped_files() {
-    let folder = folder(&["d/_x", "d/y text", "d/z empty", "e/f/.keep", "g/a", "g/b", "g/c.json text"]);
+    let folder = folder(&["d/_x", "d/y text", "d/z empty", "e/f/.keep", "g/a", "g/b", "g/c.txt text"]);
     refused(
         &folder,
         "d",
-        "F/d: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; skipped: 1 for the name, 1 \
-         empty, 1 of no known format (such as F/d/y, which starts like text)",
+        "F/d: nothing to read: no TFRecord, Parquet, Arrow, CSV or JSON file in this folder or below it; \
+         skipped: 1 for the name, 1 empty, 1 of no known format (such as F/d/y, which starts like text)",
     );
     refused(
         &folder,
         "e",
-        "F/e: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; skipped: 1 for the name",
+        "F/e: nothing to read: no TFRecord, Parquet, Arrow, CSV or JSON file in this folder or below it; skipped: 1 for \
+         the name",
     );
     refused(&folder, "g/*.tf", "F/g/*.tf: nothing to read: none of 3 files in F/g matches");
     refused(
         &folder,
-        "g/*.json",
-        "F/g/*.json: nothing to read: of 1 files that match in F/g, none is TFRecord, Parquet or Arrow; skipped: 1 for \
-         the name",
+        "g/*.txt",
+        "F/g/*.txt: nothing to read: of 1 files that match in F/g, none is TFRecord, Parquet, Arrow, CSV or JSON; \
+         skipped: 1 for the name",
     );
     refused(&folder, "h/*.tf", "F/h/*.tf: nothing to read: F/h is not a folder");
     let error = refused(&folder, "h", "F/h: No such file or directory (os error 2)");
@@ -321,8 +350,8 @@ fn pipes_are_read_once_and_only_if_they_are_named() {
     refused(
         &folder,
         "",
-        "F/: nothing to read: no TFRecord, Parquet or Arrow file in this folder or below it; skipped: 1 of no known \
-         format (such as F/pipe)",
+        "F/: nothing to read: no TFRecord, Parquet, Arrow, CSV or JSON file in this folder or below it; skipped: 1 of no \
+         known format (such as F/pipe)",
     );
 
     let mut shard = resolve(&[&pipe]).unwrap().remove(0);

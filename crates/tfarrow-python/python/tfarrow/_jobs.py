@@ -509,7 +509,7 @@ def convert(
     """Converts TFRecord to Parquet or Arrow files, and back, without loss.
 
     Args:
-        source: as of :func:`scan`, or Parquet or Arrow files.
+        source: as of :func:`scan`, or Parquet, Arrow, CSV or JSON files.
         dest: a folder, or one file with a known extension, which gets the records of all sources in their order. Files have
             their names when they are complete.
         to: the format; by the extension of ``dest`` or Parquet by default.
@@ -534,7 +534,7 @@ def convert(
 
     Returns:
         A report with ``dest``, ``shards`` (files that were read), ``files`` (that were written), ``records``, ``bytes_in``,
-        ``bytes_out``, ``lossy_changes`` and ``skipped``; with ``dry_run`` one with ``jobs`` (their ``sources`` and
+        ``bytes_out``, ``lossy_changes``, ``rounded`` (floats of text files) and ``skipped``; with ``dry_run`` one with ``jobs`` (their ``sources`` and
         ``outputs``), ``columns``, ``files``, ``bytes_in`` and ``replaced``.
 
     Raises:

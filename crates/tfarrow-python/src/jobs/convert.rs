@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::{prelude::*, types::PyDict};
-use tfarrow_cli::render::{conversion_json, faults_summary, plan_json, plan_text};
+use tfarrow_cli::render::{conversion_json, faults_summary, plan_json, plan_text, rounded_text};
 use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
 use tfarrow_convert::{
     ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources, dry_run,
@@ -136,7 +136,8 @@ fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> Py
 fn reported(py: Python<'_>, dest: &Path, report: ConvertReport) -> PyResult<RawReport> {
     let ConvertReport { shards, files, records, bytes_in, bytes_out, lossy_changes, why_raw, damage, .. } = &report;
     let lossy = lossy_changes.iter().map(|(change, times)| format!("{change}: {times} times"));
-    let warnings: Vec<_> = lossy.chain(why_raw.iter().cloned()).collect();
+    let rounded = Some(rounded_text(&report)).filter(|text| !text.is_empty());
+    let warnings: Vec<_> = lossy.chain(rounded).chain(why_raw.iter().cloned()).collect();
     warn_all(py, &warnings)?;
     warn_files(py, &report.skipped_files, &report.missing)?;
     warn(py, damage, &[])?;

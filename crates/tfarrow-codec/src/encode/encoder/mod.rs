@@ -10,7 +10,7 @@ use arrow_schema::{Field, SchemaRef};
 use self::example_list::ExampleListEncoder;
 use super::{
     columns, feature,
-    losses::{Ledger, Loss},
+    losses::{AllowedLosses, Ledger, Loss},
     message::MessageEncoder,
     plan::{self, ColumnPlan, SchemaPlan},
     record::{self, Message},
@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Limits, MOST_RECORD_BYTES, MessageType, RecordType
 pub struct EncoderBuilder {
     record_type: Option<RecordType>,
     message: Option<MessageType>,
-    lossy: bool,
+    allowed: AllowedLosses,
 }
 
 impl EncoderBuilder {
@@ -61,7 +61,15 @@ impl EncoderBuilder {
     /// | null in a column of raw records | an empty record |
     /// | value in `_tfarrow_exact` that belongs to another record | nothing: the record has its canonical form |
     pub fn with_lossy(mut self, lossy: bool) -> Self {
-        self.lossy = lossy;
+        self.allowed.all = lossy;
+        self
+    }
+
+    /// Sets whether floats of 64 bits are rounded to those of 32 bits, which are the only ones that a record has, where no
+    /// other change is allowed: for values that were written with digits, such as 0.1. [`Encoder::losses`] counts the values
+    /// that change. By default such values are errors.
+    pub fn with_rounding(mut self, rounding: bool) -> Self {
+        self.allowed.rounding = rounding;
         self
     }
 
@@ -82,23 +90,23 @@ impl EncoderBuilder {
     /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns that are not those of a
     /// message.
     pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
-        let Self { record_type, message, lossy } = self;
+        let Self { record_type, message, allowed } = self;
         let record_type = record_type.unwrap_or_else(|| plan::record_type_of(&schema));
         let (mut nested, mut planned) = (None, SchemaPlan::default());
         if record_type == RecordType::Message {
             let nesting = Limits::default().nesting;
             nested = Some(NestedEncoder::Message(MessageEncoder::new(&schema, message.as_ref(), nesting)?));
         } else {
-            planned = plan::plan(&schema, record_type, lossy)?;
+            planned = plan::plan(&schema, record_type, allowed.all)?;
         }
         if record_type == RecordType::ExampleList {
-            let (list, errors) = ExampleListEncoder::try_new(&schema, lossy)?;
+            let (list, errors) = ExampleListEncoder::try_new(&schema, allowed.all)?;
             nested = Some(NestedEncoder::ExampleList(Box::new(list)));
             planned.errors.extend(errors);
         }
         let SchemaPlan { columns, errors } = planned;
         let (losses, canonical) = (Vec::new(), Vec::new());
-        Ok((Encoder { schema, record_type, columns, nested, lossy, records: 0, bytes: 0, losses, canonical }, errors))
+        Ok((Encoder { schema, record_type, columns, nested, allowed, records: 0, bytes: 0, losses, canonical }, errors))
     }
 }
 
@@ -132,8 +140,8 @@ pub struct Encoder {
     columns: Vec<ColumnPlan>,
     /// The encoder of records with messages inside; `None` for Examples and raw records.
     nested: Option<NestedEncoder>,
-    /// Whether values may change.
-    lossy: bool,
+    /// The changes of values that are no errors.
+    allowed: AllowedLosses,
     /// Number of records written so far, which is the number of the next one.
     records: u64,
     /// Number of bytes written so far, which is the offset of the next frame.
@@ -217,7 +225,7 @@ impl Encoder {
     /// Writes the values of one column of bytes as records.
     fn encode_raw(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let Some(plan) = self.columns.first() else { return Ok(()) };
-        let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
+        let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
         let array = columns::records(plan, batch.column(plan.index), &mut ledger)?;
         let payload = columns::bytes_of(&array, plan.leaf.values());
         let lens: Vec<_> = (0..array.len()).map(|row| payload(row).len() as u64).collect();
@@ -257,7 +265,7 @@ impl Encoder {
 
     /// Writes records in their original form, given their canonical form and the differences.
     fn restore(&mut self, plan: &ColumnPlan, batch: &RecordBatch, canonical: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
+        let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
         let array = columns::converted(plan, batch.column(plan.index), &mut ledger)?;
         let difference = columns::bytes_of(&array, plan.leaf.values());
         let start = out.len();
@@ -299,7 +307,7 @@ impl Encoder {
         let mut unset = None;
         let mut lists: Vec<(&ColumnPlan, Vec<_>)> = Vec::new();
         for plan in &self.columns {
-            let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
+            let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
             let array = batch.column(plan.index);
             match plan.role {
                 Role::Feature | Role::Context => {
@@ -321,12 +329,12 @@ impl Encoder {
             }
         }
         for (plan, parts) in lists {
-            let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
+            let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
             columns::check_joins(&parts, rows, &mut ledger)?;
             feature_lists.push(plan, Some(feature::feature_list(&plan.feature, parts)));
         }
         if let Some((plan, array)) = unset {
-            let mut ledger = Ledger::new(plan, self.lossy, self.records, &mut self.losses);
+            let mut ledger = Ledger::new(plan, self.allowed, self.records, &mut self.losses);
             features.push(plan, columns::unset(plan, array, &features, &mut ledger)?);
         }
         let messages = [features, feature_lists];

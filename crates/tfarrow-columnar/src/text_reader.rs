@@ -1,0 +1,54 @@
+//! The text of a CSV or JSON file: decompressed, and without a byte order mark.
+
+use std::{
+    fs::File,
+    io::{self, Chain, Cursor, Read},
+};
+
+use flate2::read::MultiGzDecoder;
+use tfarrow_dataset::{Error, Result, Shard};
+
+/// The magic number of gzip, and the byte order mark of UTF-8.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
+/// Reads a text file.
+pub(crate) struct TextReader {
+    text: Chain<Cursor<Vec<u8>>, Box<dyn Read + Send>>,
+}
+
+impl TextReader {
+    /// Opens a file, which may be compressed with gzip.
+    ///
+    /// # Errors
+    /// A file that cannot be opened or read.
+    pub(crate) fn open(shard: &Shard) -> Result<Self> {
+        let opened = File::open(shard.local_path()).and_then(Self::of_file);
+        opened.map_err(|e| Error::io(&shard.path, e))
+    }
+
+    fn of_file(file: File) -> io::Result<Self> {
+        let (head, file) = begin(file, GZIP.len())?;
+        let is_gzip = head == GZIP;
+        let file = Cursor::new(head).chain(file);
+        let text: Box<dyn Read + Send> = if is_gzip { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+        let (mut head, text) = begin(text, BYTE_ORDER_MARK.len())?;
+        if head == BYTE_ORDER_MARK {
+            head.clear();
+        }
+        Ok(Self { text: Cursor::new(head).chain(text) })
+    }
+}
+
+impl Read for TextReader {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.text.read(to)
+    }
+}
+
+/// Reads the first `count` bytes, or all if there are fewer. Returns them and the rest.
+fn begin<R: Read>(mut reader: R, count: usize) -> io::Result<(Vec<u8>, R)> {
+    let mut head = Vec::new();
+    reader.by_ref().take(count as u64).read_to_end(&mut head)?;
+    Ok((head, reader))
+}

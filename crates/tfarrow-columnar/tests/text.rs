@@ -1,0 +1,267 @@
+//! CSV and JSON files: the types of columns, the rows, and the places of errors.
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
+
+use std::{fs, io::Write, path::Path, sync::Arc};
+
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    types::{Float64Type, Int64Type},
+};
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat_batches;
+use flate2::{Compression, write::GzEncoder};
+use tfarrow_columnar::{count, first_rows, rows, rows_of, schema_within};
+use tfarrow_dataset::{Shard, resolve};
+
+fn shard(folder: &Path, name: &str, bytes: &[u8]) -> Shard {
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    resolve(&[&path]).unwrap().into_iter().next().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn table(columns: &[(&str, ArrayRef)]) -> RecordBatch {
+    let fields = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    RecordBatch::try_new(schema, columns.iter().map(|(_, array)| Arc::clone(array)).collect()).unwrap()
+}
+
+fn read(shard: &Shard) -> RecordBatch {
+    let schema = schema_within(shard, &Default::default()).unwrap().unwrap();
+    let batches: Vec<_> = rows(shard).unwrap().map(Result::unwrap).collect();
+    concat_batches(&schema, &batches).unwrap()
+}
+
+/// Checks the rows of a text, plain, with a byte order mark, with line ends of Windows, and compressed.
+#[track_caller]
+fn check(name: &str, text: &str, expected: &[(&str, ArrayRef)]) {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = table(expected);
+    let mark = ["\u{feff}", text].concat();
+    for (name, bytes) in [
+        (name.to_owned(), text.as_bytes().to_vec()),
+        (format!("mark.{name}"), mark.as_bytes().to_vec()),
+        (format!("{name}.gz"), gzip(text.as_bytes())),
+        (format!("mark.{name}.GZ"), gzip(mark.as_bytes())),
+        (format!("no-end.{name}"), text.trim_end_matches('\n').as_bytes().to_vec()),
+    ] {
+        let shard = shard(folder.path(), &name, &bytes);
+        assert_eq!(read(&shard), expected, "{name}");
+        assert_eq!(count(&shard).unwrap(), expected.num_rows() as u64);
+    }
+}
+
+/// Checks the error of a file.
+#[track_caller]
+fn check_error(name: &str, bytes: &[u8], expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let shard = shard(folder.path(), name, bytes);
+    let found = rows(&shard).and_then(|batches| batches.collect::<Result<Vec<_>, _>>()).unwrap_err().to_string();
+    let found = found.strip_prefix(&format!("{}: ", shard.path.display())).unwrap().to_owned();
+    assert!(found.starts_with(expected), "{found}");
+}
+
+fn ints(values: &[Option<i64>]) -> ArrayRef {
+    Arc::new(Int64Array::from(values.to_vec()))
+}
+
+fn floats(values: &[Option<f64>]) -> ArrayRef {
+    Arc::new(Float64Array::from(values.to_vec()))
+}
+
+fn texts(values: &[Option<&str>]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+#[test]
+fn the_types_of_csv_are_those_of_all_rows() {
+    let text = "id,price,is_new,city,when,none,mixed\n\
+                1,0.1,true,Oslo,2026-11-26,,1\n\
+                -2,3,FALSE,\"a \"\"quoted\"\" text\",2026-11-26T01:02:03,\"\",true\n\
+                ,1e-3,,Köln,,,\n";
+    check(
+        "a.csv",
+        text,
+        &[
+            ("id", ints(&[Some(1), Some(-2), None])),
+            ("price", floats(&[Some(0.1), Some(3.0), Some(0.001)])),
+            ("is_new", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]))),
+            ("city", texts(&[Some("Oslo"), Some("a \"quoted\" text"), Some("Köln")])),
+            ("when", texts(&[Some("2026-11-26"), Some("2026-11-26T01:02:03"), None])),
+            ("none", texts(&[None, None, None])),
+            ("mixed", texts(&[Some("1"), Some("true"), None])),
+        ],
+    );
+    let numbers = "a,b,c\nNaN,9223372036854775807,9223372036854775808\n-inf,-9223372036854775808,1\n1,0,2\n";
+    let folder = tempfile::tempdir().unwrap();
+    let found = read(&shard(folder.path(), "a.csv", numbers.as_bytes()));
+    let types: Vec<_> = found.schema().fields().iter().map(|field| field.data_type().clone()).collect();
+    assert_eq!(types, [DataType::Float64, DataType::Int64, DataType::Float64]);
+    assert_eq!(found.column(1), &ints(&[Some(i64::MAX), Some(i64::MIN), Some(0)]));
+}
+
+#[test]
+fn fields_of_csv_have_delimiters_and_line_feeds_in_quotes() {
+    let lines = "a,b\r\n\"x\r\ny\",1\r\n\"p,q\",2\r\n";
+    check("a.csv", lines, &[("a", texts(&[Some("x\r\ny"), Some("p,q")])), ("b", ints(&[Some(1), Some(2)]))]);
+    check("a.tsv", "a\tb\nx,y\t1\n", &[("a", texts(&[Some("x,y")])), ("b", ints(&[Some(1)]))]);
+    check("A.CSV", "a,b\n", &[("a", texts(&[])), ("b", texts(&[]))]);
+    // A quote within a field is a character.
+    check(
+        "a.csv",
+        "a,b\n5\" pipe,1\n6\" pipe,2\n",
+        &[("a", texts(&[Some("5\" pipe"), Some("6\" pipe")])), ("b", ints(&[Some(1), Some(2)]))],
+    );
+}
+
+#[test]
+fn a_late_value_of_another_type_changes_the_type_of_its_column() {
+    let mut csv = "n,t,e\n".to_owned();
+    let mut json = String::new();
+    for row in 0..50_000 {
+        csv.push_str(&format!("{row},{row},\n"));
+        json.push_str(&format!("{{\"n\": {row}, \"t\": {row}}}\n"));
+    }
+    csv.push_str("1.5,late,7\n");
+    json.push_str("{\"n\": 1.5, \"t\": \"late\", \"e\": 7}\n");
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = (0..50_000).map(f64::from).chain([1.5]);
+    let words = (0..50_000).map(|row| row.to_string()).chain(["late".to_owned()]);
+    let expected = table(&[
+        ("n", Arc::new(Float64Array::from_iter_values(numbers))),
+        ("t", Arc::new(StringArray::from_iter_values(words))),
+        ("e", Arc::new((0..=50_000).map(|row| (row == 50_000).then_some(7)).collect::<Int64Array>())),
+    ]);
+    for (name, text) in [("a.csv", &csv), ("a.jsonl", &json)] {
+        let shard = shard(folder.path(), name, text.as_bytes());
+        assert!(read(&shard) == expected, "{name}");
+        // The first rows alone have other types.
+        let first = first_rows(&shard, 5).unwrap().next().unwrap().unwrap();
+        assert_eq!(*first.schema().field(0).data_type(), DataType::Int64, "{name}");
+    }
+}
+
+#[test]
+fn json_has_lists_objects_and_missing_fields() {
+    let text = "{\"a\": 1, \"l\": [1, 2], \"f\": [1, 2.5], \"t\": \"é\\n\", \"b\": true}\n\n\
+                {\"l\": [], \"x\": {\"y\": 1}, \"a\": null, \"n\": null, \"e\": []}\n\
+                  {\"a\": -3, \"t\": 7, \"l\": null, \"b\": false}  \n";
+    let lists = |values: Vec<Option<Vec<Option<i64>>>>| -> ArrayRef {
+        Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(values))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let found = read(&shard(folder.path(), "a.json", text.as_bytes()));
+    let column = |name: &str| Arc::clone(found.column_by_name(name).unwrap());
+    assert_eq!(&column("a"), &ints(&[Some(1), None, Some(-3)]));
+    assert_eq!(&column("l"), &lists(vec![Some(vec![Some(1), Some(2)]), Some(vec![]), None]));
+    let decimals = ListArray::from_iter_primitive::<Float64Type, _, _>([Some(vec![Some(1.0), Some(2.5)]), None, None]);
+    assert_eq!(&column("f"), &(Arc::new(decimals) as ArrayRef));
+    assert_eq!(&column("t"), &texts(&[Some("é\n"), None, Some("7")]));
+    assert_eq!(&column("n"), &texts(&[None, None, None]));
+    let x = column("x");
+    assert_eq!(x.as_any().downcast_ref::<StructArray>().unwrap().column(0), &ints(&[None, Some(1), None]));
+    assert_eq!(found.schema().field_with_name("e").unwrap().data_type(), &DataType::new_list(DataType::Utf8, true));
+    for name in ["a.json", "a.jsonl", "a.ndjson", "a.JSONL"] {
+        check(name, "{\"a\": 1}\n{\"a\": 2}\n", &[("a", ints(&[Some(1), Some(2)]))]);
+    }
+    let empty = shard(folder.path(), "empty.jsonl", b"");
+    assert_eq!((read(&empty).num_rows(), count(&empty).unwrap()), (0, 0));
+}
+
+#[test]
+fn errors_of_csv_have_the_line() {
+    check_error("a.csv", b"", "the file is empty; the first line of a CSV file has the names of the columns");
+    check_error("a.csv", b"a,b,a\n1,2,3\n", "line 1: columns 1 and 3 have the name \"a\"; rename one of them");
+    let short = "line 5 (row 2): found 1 fields, expected 2 as in the header; put quotes around a field that contains";
+    check_error("a.csv", b"a,b\n\"x\ny\",1\nz,2\nlast\n", short);
+    check_error("a.csv", b"a,b\r\n\"x\r\ny\",1\r\nz,2\r\nlast\r\n", short);
+    check_error("a.csv.gz", &gzip(b"a,b\n\"x\ny\",1\nz,2\nlast\n"), short);
+    let long = "line 2 (row 0): found 3 fields, expected 2 as in the header";
+    check_error("a.csv", b"a,b\n1,2,3\n", long);
+    check_error(
+        "a.csv",
+        b"a,b\nx,1\ny,\xff\n",
+        "line 3 (row 1): field 2 is not UTF-8; convert the file, such as with iconv",
+    );
+    // Beyond the first batch.
+    let mut csv = b"a,b\n".to_vec();
+    (0..30_000).for_each(|row| csv.extend_from_slice(format!("{row},x\n").as_bytes()));
+    csv.extend_from_slice(b"1,2,3\n");
+    check_error("a.csv", &csv, "line 30002 (row 30000): found 3 fields");
+    let wide = (0..=100_000).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+    let folder = tempfile::tempdir().unwrap();
+    let error = rows(&shard(folder.path(), "wide.csv", wide.as_bytes())).err().unwrap().to_string();
+    assert!(error.contains("the header has 100001 columns"), "{error}");
+}
+
+#[test]
+fn errors_of_json_have_the_line_and_the_field() {
+    let lines = "expected one object a line; jq -c .[] writes the items of an array so, and jq -c . other objects";
+    check_error("a.json", b"{\"a\": 1}\n\n[1, 2]\n", &format!("line 3 (row 1): found a list, {lines}"));
+    check_error(
+        "a.json",
+        b"[\n{\"a\": 1},\n{\"a\": 2}\n]\n",
+        &format!("line 1 (row 0): found a part of a value that has several lines, {lines}"),
+    );
+    check_error("a.json", b"{\n  \"a\": 1\n}\n", "line 1 (row 0): found a part of a value that has several lines");
+    check_error("a.json", b"{\"a\": 1}\n7\n", "line 2 (row 1): found an integer, ");
+    check_error("a.json", b"{\"a\": 1} {\"a\": 2}\n", "line 1 (row 0): not JSON: trailing characters at column 10; ");
+    check_error("a.json", b"{\"a\": \"\xff\"}\n", "line 1 (row 0): not JSON: ");
+    let form =
+        "expected an integer as in earlier rows; a field has values of one form, so that one value is a list too: [1]";
+    check_error("a.json", b"{\"a\": 1}\n{\"a\": [1]}\n", &format!("line 2 (row 1): field \"a\": found a list, {form}"));
+    let list = "line 2 (row 1): field \"x.a\": found a text, expected a list as in earlier rows";
+    check_error("a.json", b"{\"x\": {\"a\": [1]}}\n{\"x\": {\"a\": \"t\"}}\n", list);
+    let deep = [vec![b'['; 200], vec![b']'; 200]].concat();
+    check_error(
+        "a.json",
+        &[b"{\"a\":", &deep[..], b"}"].concat(),
+        "line 1 (row 0): not JSON: recursion limit exceeded",
+    );
+    let keys = (0..=100_000).map(|i| format!("\"{i}\":1")).collect::<Vec<_>>().join(",");
+    check_error("a.json", format!("{{{keys}}}\n").as_bytes(), "line 1 (row 0): found more than ");
+}
+
+#[test]
+fn batches_of_long_rows_are_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = "x\n".repeat(100_000);
+    let csv = format!("a,b\n{}", format!("\"{value}\",1\n").repeat(100));
+    let json = serde_json::json!({"a": value, "b": 1}).to_string() + "\n";
+    for (name, text) in [("a.csv", csv.into_bytes()), ("a.jsonl", json.repeat(100).into_bytes())] {
+        let batches: Vec<_> = rows(&shard(folder.path(), name, &text)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 100, "{name}");
+        assert!(batches.iter().all(|batch| batch.num_rows() <= 25), "{name}");
+        let first = batches[0].column(0).as_any().downcast_ref::<StringArray>().unwrap();
+        assert!(first.iter().all(|found| found == Some(value.as_str())), "{name}");
+    }
+}
+
+#[test]
+fn columns_are_chosen_by_their_indices() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.csv", "a,b,c\n1,x,2\n"), ("a.jsonl", "{\"a\": 1, \"b\": \"x\", \"c\": 2}\n")] {
+        let shard = shard(folder.path(), name, text.as_bytes());
+        let batch = rows_of(&shard, Some([0, 2].into())).unwrap().next().unwrap().unwrap();
+        assert_eq!(batch, table(&[("a", ints(&[Some(1)])), ("c", ints(&[Some(2)]))]), "{name}");
+    }
+}
+
+/// The file is read once for its columns, which clones of the shard share.
+#[test]
+fn the_columns_are_inferred_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let shard = shard(folder.path(), "a.csv", b"a\n1\n2\n");
+    let clone = shard.clone();
+    assert_eq!(count(&shard).unwrap(), 2);
+    fs::write(&shard.path, "a\nx\n").unwrap();
+    assert_eq!(count(&clone).unwrap(), 2);
+    // The new value does not fit the columns.
+    let error = rows(&clone).unwrap().next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("line 2 (row 0): ") && error.contains("'x'"), "{error}");
+}
