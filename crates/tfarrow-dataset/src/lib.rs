@@ -58,13 +58,14 @@ mod write;
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
 pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
-pub use format::{payload::Payload, probable::ProbablePayload, sniff::ShardFormat};
+pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
 pub use read::{
     batch_reader::ShardBatchReader,
     count::count,
+    probable::ProbablePayload,
     same_payload::check_one_payload,
     shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},
     shared_reader::{SharedReader, Taken},

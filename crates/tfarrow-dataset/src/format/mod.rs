@@ -13,6 +13,5 @@ mod input;
 pub(crate) mod magic;
 mod members;
 pub(crate) mod payload;
-pub(crate) mod probable;
 pub(crate) mod sniff;
 pub(crate) mod stream;

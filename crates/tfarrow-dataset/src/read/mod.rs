@@ -2,6 +2,7 @@
 
 pub(crate) mod batch_reader;
 pub(crate) mod count;
+pub(crate) mod probable;
 pub(crate) mod same_payload;
 pub(crate) mod shard_reader;
 pub(crate) mod shared_reader;

@@ -5,8 +5,8 @@
 
 use tfarrow_codec::infer::{WireFields, WireMessage, WireValue};
 
-use super::magic;
-use crate::{ReadOptions, Result, Shard, ShardReader, images::ImageHeader};
+use super::shard_reader::{ReadOptions, ShardReader};
+use crate::{Result, Shard, format::magic, images::ImageHeader};
 
 /// Maximum number of records that are looked at, and of their bytes.
 const SAMPLE_RECORDS: usize = 1_000;
