@@ -16,6 +16,7 @@ mod escapes;
 mod exact;
 mod example_lists;
 mod head;
+mod messages;
 mod output;
 mod program;
 #[cfg(unix)]

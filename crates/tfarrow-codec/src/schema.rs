@@ -501,7 +501,8 @@ fn with_view(field: &Field, views: bool) -> Field {
     }
 }
 
-/// Returns a type with or without view types, also in lists, maps and structs.
+/// Returns a type with or without view types, also in lists, structs and the values of maps. Keys of maps have none, because
+/// Arrow's and DataFusion's functions look up keys of plain types.
 fn view_type(data_type: &DataType, views: bool) -> DataType {
     match data_type {
         DataType::Binary | DataType::BinaryView if views => DataType::BinaryView,
@@ -512,7 +513,13 @@ fn view_type(data_type: &DataType, views: bool) -> DataType {
             DataType::List(Arc::new(item.as_ref().clone().with_data_type(view_type(item.data_type(), views))))
         }
         DataType::Map(entries, sorted) => {
-            let entries = entries.as_ref().clone().with_data_type(view_type(entries.data_type(), views));
+            let parts: Fields = match entries.data_type() {
+                DataType::Struct(parts) => {
+                    parts.iter().zip([false, views]).map(|(part, views)| with_view(part, views)).collect()
+                }
+                _ => return data_type.clone(),
+            };
+            let entries = entries.as_ref().clone().with_data_type(DataType::Struct(parts));
             DataType::Map(Arc::new(entries), *sorted)
         }
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| with_view(field, views)).collect()),

@@ -71,8 +71,8 @@ impl OpenRows for RowFiles {
     }
 }
 
-/// The records of a file that states their type, in order, and this type; `None` for another file. Values are changed where
-/// they must be.
+/// The records of a file that states their type, in order, and this type; `None` for another file, and for one of messages,
+/// which its rows show in full. Values are changed where they must be.
 ///
 /// # Errors
 /// A file that cannot be opened. Rows that cannot be read are errors of the iterator.
@@ -80,7 +80,8 @@ pub fn stated_records(
     shard: &Shard,
     limits: &Limits,
 ) -> Result<Option<(RecordType, impl Iterator<Item = Result<Records>>)>> {
-    let Some(schema) = schema_within(shard, limits)?.filter(|schema| states_type(schema)) else { return Ok(None) };
+    let is_of_features = |schema: &SchemaRef| states_type(schema) && record_type_of(schema) != RecordType::Message;
+    let Some(schema) = schema_within(shard, limits)?.filter(is_of_features) else { return Ok(None) };
     let files = RowFiles { record_type: None, limits: *limits, losses: Arc::default() };
     let Some(file) = files.open(shard)? else { return Ok(None) };
     let parts = iter::from_fn(move || file.take()).flatten();

@@ -11,11 +11,9 @@ use tfarrow_codec::{
     Role,
     schema::{feature_of, role_of},
 };
+use tfarrow_dataset::no_such_name;
 
-use crate::{
-    ConvertOptions, Result,
-    names::{NamePattern, no_such_name},
-};
+use crate::{ConvertOptions, Result, names::NamePattern};
 
 /// A choice of columns.
 #[derive(Clone, Debug)]

@@ -1,9 +1,13 @@
-//! Notices of a scan besides its rows: features without a column, each name once, and skipped records.
+//! Notices of a scan besides its rows: features without a column, each name once, a field that messages do not define, and
+//! skipped records.
 
 use std::{
     collections::BTreeSet,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tfarrow_dataset::{DamageReport, RowLosses};
@@ -49,6 +53,8 @@ impl fmt::Display for UnknownFeatures {
 pub enum Notice {
     /// Features have no column.
     UnknownFeatures(UnknownFeatures),
+    /// A field of messages that their type does not define, by its number. Such fields are skipped.
+    UnknownField(u32),
     /// Records skipped since the last notice. A scan sends one before it returns the rows after them, and thus several
     /// in a query: [`DamageReport::merge`] adds them up. Its faults have the shard number 0; their errors have the
     /// paths.
@@ -62,6 +68,12 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownFeatures(unknown) => unknown.fmt(f),
+            Self::UnknownField(field) => {
+                write!(
+                    f,
+                    "the messages have fields that their type does not define, such as field {field}: they are skipped"
+                )
+            }
             Self::Skipped(skipped) => skipped.fmt(f),
             Self::Losses(losses) => f.write_str(&losses.notes().join("; ")),
         }
@@ -71,17 +83,20 @@ impl fmt::Display for Notice {
 /// A callback for notices. Threads of a scan call it, several at the same time.
 pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime of the table.
+/// Sends the notices of the scans of a table. Each unknown feature is reported once in the lifetime of the table, and one
+/// unknown field.
 #[derive(Default)]
 pub(crate) struct NoticeSender {
     on_notice: Option<OnNotice>,
     /// Unknown features that have been reported.
     reported: Mutex<BTreeSet<String>>,
+    /// Whether a field has been reported that the type of the messages does not define.
+    has_unknown_field: AtomicBool,
 }
 
 impl NoticeSender {
     pub(crate) fn new(on_notice: Option<OnNotice>) -> Self {
-        Self { on_notice, reported: Mutex::default() }
+        Self { on_notice, ..Self::default() }
     }
 
     /// Reports the features among `names` that have not been reported yet.
@@ -93,6 +108,14 @@ impl NoticeSender {
         if !names.is_empty() {
             let sample = provenance.sample().map(|sample| sample.to_string());
             send(&Notice::UnknownFeatures(UnknownFeatures { names, sample }));
+        }
+    }
+
+    /// Reports a field that the type of the messages does not define, unless one was reported.
+    pub(crate) fn send_unknown_field(&self, field: u32) {
+        let Some(send) = &self.on_notice else { return };
+        if !self.has_unknown_field.swap(true, Ordering::Relaxed) {
+            send(&Notice::UnknownField(field));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Options of TFRecord tables and files, with the same names in SQL (`SET tfarrow.layout = 'list'`) and in Rust.
 
-use std::{any::Any, fmt, num::NonZeroUsize, str::FromStr};
+use std::{any::Any, fmt, num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 use datafusion::{
     common::{
@@ -11,10 +11,12 @@ use datafusion::{
     execution::config::SessionConfig,
 };
 use tfarrow_codec::{
-    Layout, Limits, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc, named_values,
+    Layout, Limits, MessageType, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc, named_values,
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
-use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
+use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample, load_message};
+
+use crate::error::external;
 
 /// The prefix of the names of the options in SQL.
 const PREFIX: &str = "tfarrow";
@@ -30,6 +32,8 @@ const MAX_SHARDS: usize = 1000;
 /// |---|---|---|
 /// | `layout` | `auto`, `list` | `auto` |
 /// | `record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
+/// | `proto` | a file of message definitions: a `FileDescriptorSet`, or a `.proto` source | none |
+/// | `message` | the name of a message in that file | none |
 /// | `on_conflict` | `error`, `split` | `error` |
 /// | `sample_records` | a number, `all` | `1000` |
 /// | `verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
@@ -62,6 +66,10 @@ pub struct TfRecordOptions {
     pub layout: Layout,
     /// Type of the records; `None`: inferred from the sample.
     pub record_type: Option<RecordType>,
+    /// The file that defines the type of the records, if they are messages of another type.
+    pub proto: Option<PathBuf>,
+    /// The name of the type of the records in `proto`.
+    pub message: Option<String>,
     /// How to handle a feature with more than one kind.
     pub on_conflict: OnConflict,
     /// Records that the schema is inferred from.
@@ -190,6 +198,8 @@ impl Default for TfRecordOptions {
         Self {
             layout: Layout::Auto,
             record_type: None,
+            proto: None,
+            message: None,
             on_conflict: OnConflict::Fail,
             sample: Sample::Records(SAMPLE_RECORDS),
             verify_crc: VerifyCrc::Always,
@@ -214,6 +224,22 @@ impl TfRecordOptions {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
+    /// Loads the type of the records that `proto` and `message` give; `None` if they are not set.
+    ///
+    /// # Errors
+    /// The options are incomplete or contradict the record type, or the file does not define the message.
+    pub(crate) fn message_type(&self) -> Result<Option<MessageType>> {
+        match (&self.proto, &self.message) {
+            (None, None) => Ok(None),
+            (Some(_), None) => config_err!("tfarrow.proto needs tfarrow.message, the name of a message in the file"),
+            (None, Some(_)) => config_err!("tfarrow.message needs tfarrow.proto, the file that defines the message"),
+            (Some(_), Some(_)) if self.record_type.is_some() => {
+                config_err!("tfarrow.record_type and tfarrow.message are set, and each states the type of the records")
+            }
+            (Some(proto), Some(message)) => load_message(proto, message).map(Some).map_err(external),
+        }
+    }
+
     /// Overrides options by those of a statement, whose names are `layout` or `tfarrow.layout`.
     ///
     /// # Errors
@@ -232,13 +258,13 @@ struct Setting {
     name: &'static str,
     values: fn() -> String,
     description: &'static str,
-    /// Sets the option to a value in lower case; `None` for an invalid value.
+    /// Sets the option to a value; `None` for an invalid value.
     set: fn(&mut TfRecordOptions, &str) -> Option<()>,
     show: fn(&TfRecordOptions) -> String,
 }
 
 /// All options, in the order of `SHOW ALL`.
-const SETTINGS: [Setting; 15] = [
+const SETTINGS: [Setting; 17] = [
     Setting {
         name: "layout",
         values: names::<Layout>,
@@ -248,7 +274,7 @@ const SETTINGS: [Setting; 15] = [
     },
     Setting {
         name: "record_type",
-        // There is no option for the descriptor of a message.
+        // The options `proto` and `message` name the type of messages.
         values: || format!("auto, {}", RecordType::SELF_DESCRIBED.map(RecordType::name).join(", ")),
         description: "Type of the records; auto: inferred from the sample",
         set: |options, value| {
@@ -256,6 +282,20 @@ const SETTINGS: [Setting; 15] = [
             options.record_type.is_none_or(|it| RecordType::SELF_DESCRIBED.contains(&it)).then_some(())
         },
         show: |options| or_auto(options.record_type),
+    },
+    Setting {
+        name: "proto",
+        values: || "the name of a file".to_owned(),
+        description: "File that defines the type of the records: a FileDescriptorSet, or a .proto source",
+        set: |options, value| put_text(&mut options.proto, value),
+        show: |options| options.proto.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+    },
+    Setting {
+        name: "message",
+        values: || "the name of a message".to_owned(),
+        description: "Type of the records: the name of a message that the file of the option proto defines",
+        set: |options, value| put_text(&mut options.message, value),
+        show: |options| options.message.clone().unwrap_or_default(),
     },
     Setting {
         name: "on_conflict",
@@ -368,11 +408,18 @@ fn snake(name: &str) -> String {
 }
 
 fn put<T: FromStr>(option: &mut T, value: &str) -> Option<()> {
-    *option = value.parse().ok()?;
+    *option = value.to_ascii_lowercase().parse().ok()?;
+    Some(())
+}
+
+/// Sets an option to a text, whose case matters; an empty text unsets it.
+fn put_text<T: for<'t> From<&'t str>>(option: &mut Option<T>, value: &str) -> Option<()> {
+    *option = (!value.is_empty()).then(|| value.into());
     Some(())
 }
 
 fn put_or_auto<T: FromStr>(option: &mut Option<T>, value: &str) -> Option<()> {
+    let value = value.to_ascii_lowercase();
     *option = if value == "auto" { None } else { Some(value.parse().ok()?) };
     Some(())
 }
@@ -388,7 +435,7 @@ impl Setting {
     /// An invalid value; the message lists the valid ones.
     fn apply(&self, options: &mut TfRecordOptions, value: &str) -> Result<()> {
         let mut changed = options.clone();
-        let Some(()) = (self.set)(&mut changed, &value.trim().to_ascii_lowercase()) else {
+        let Some(()) = (self.set)(&mut changed, value.trim()) else {
             return config_err!("tfarrow.{}: found {value:?}, expected one of: {}", self.name, (self.values)());
         };
         *options = changed;
@@ -459,6 +506,9 @@ mod tests {
         check("layout", "LIST", Ok("list"));
         check("record_type", "sequence_example", Ok("sequence-example"));
         check("record_type", "auto", Ok("auto"));
+        check("proto", "Defs/Scenario.desc", Ok("Defs/Scenario.desc"));
+        check("message", "waymo.open_dataset.Scenario", Ok("waymo.open_dataset.Scenario"));
+        check("message", "", Ok(""));
         check("on_conflict", "Split", Ok("split"));
         check("sample_records", "10_000", Ok("10000"));
         check("sample_records", "all", Ok("all"));
@@ -484,7 +534,7 @@ mod tests {
                      a number of records, all";
         check("sample_records", "0", Err(error));
         let error = "Invalid or Unsupported Configuration: there is no option tfarrow.layuot; there are: layout, \
-                     record_type, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
+                     record_type, proto, message, on_conflict, sample_records, verify_crc, on_error, partial_tail, \
                      bytes_type, metadata_columns, pushdown_filters, preserve_order, compression, shards, overwrite, \
                      lossy";
         check("layuot", "list", Err(error));

@@ -21,7 +21,7 @@ fn words(remedy: &Remedy) -> Option<String> {
         Remedy::ReadAs(RecordType::Raw) => "SET tfarrow.record_type = 'raw' reads the records as they are".to_owned(),
         Remedy::ReadAs(record_type) => format!("SET tfarrow.record_type = '{record_type}' reads them as such"),
         Remedy::StateRecordType => "SET tfarrow.record_type = 'sequence-example' or 'raw' states their type".to_owned(),
-        Remedy::NewerDescriptor => "a newer descriptor may define the field".to_owned(),
+        Remedy::NewerDescriptor => "OPTIONS (proto 'FILE') with a newer file may define the field".to_owned(),
         Remedy::SampleAll => format!("{SAMPLE_ALL} infers the columns from all records"),
         Remedy::WidenToList => "SET tfarrow.layout = 'list' or a declared list reads it".to_owned(),
         Remedy::WidenToBinary => "SET tfarrow.layout = 'list' or a declared binary column reads it".to_owned(),

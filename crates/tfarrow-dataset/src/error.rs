@@ -95,6 +95,8 @@ pub enum ErrorKind {
     },
     /// The shards contain several kinds of records. The message has the names of files.
     MixedRecords(String),
+    /// A file does not define the wanted message. Contains the reason.
+    Descriptors(String),
     /// The caller stopped the operation.
     Stopped,
     /// The arguments of the caller are invalid.
@@ -237,6 +239,7 @@ impl Error {
             | ErrorKind::NoShards { .. }
             | ErrorKind::Glob(_)
             | ErrorKind::NotAFile
+            | ErrorKind::Descriptors(_)
             | ErrorKind::Stopped
             | ErrorKind::Usage(_) => Vec::new(),
         }
@@ -322,7 +325,9 @@ impl fmt::Display for ErrorKind {
             }
             Self::Exists => f.write_str("this file exists"),
             Self::NotAFile => f.write_str("cannot be replaced by a file: it is a folder or a device"),
-            Self::MixedKinds { message, .. } | Self::MixedRecords(message) => f.write_str(message),
+            Self::MixedKinds { message, .. } | Self::MixedRecords(message) | Self::Descriptors(message) => {
+                f.write_str(message)
+            }
             Self::Stopped => f.write_str("stopped"),
             Self::Usage(message) => f.write_str(message),
         }

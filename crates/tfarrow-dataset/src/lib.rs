@@ -38,12 +38,14 @@
 
 mod compression;
 mod damage;
+mod descriptors;
 mod error;
 pub mod file_names;
 mod format;
 mod guard;
 mod images;
 mod lock;
+mod no_such_name;
 mod process;
 mod read;
 mod scan;
@@ -57,11 +59,14 @@ mod write;
 
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
+pub use descriptors::load_message;
 pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
 pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;
 pub use images::{ImageHeader, decode_image};
+#[doc(hidden)]
+pub use no_such_name::no_such_name;
 pub use read::{
     batch_reader::ShardBatchReader,
     count::count,

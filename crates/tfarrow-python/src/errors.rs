@@ -190,7 +190,7 @@ fn class_of(kind: &ErrorKind) -> &'static str {
         ErrorKind::NotTfRecord { .. } | ErrorKind::MixedKinds { .. } | ErrorKind::MixedRecords(_) => "DataError",
         ErrorKind::NoShards { .. } => "NotFoundError",
         ErrorKind::Exists | ErrorKind::NotAFile => "ExistsError",
-        ErrorKind::Glob(_) | ErrorKind::Usage(_) => "UsageError",
+        ErrorKind::Glob(_) | ErrorKind::Usage(_) | ErrorKind::Descriptors(_) => "UsageError",
         // Errors with a place have classes of their own.
         _ => "TfarrowError",
     }

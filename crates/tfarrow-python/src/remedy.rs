@@ -24,7 +24,7 @@ fn words(remedy: &Remedy) -> String {
         Remedy::ReadAs(RecordType::Raw) => "record_type=\"raw\" reads the records as they are",
         Remedy::ReadAs(record_type) => return format!("record_type=\"{record_type}\" reads them as such"),
         Remedy::StateRecordType => "record_type states what the records are",
-        Remedy::NewerDescriptor => "a newer descriptor may define the field",
+        Remedy::NewerDescriptor => "a newer proto may define the field",
         Remedy::SampleAll => "sample=\"all\" infers the columns from all records",
         Remedy::WidenToList => "layout=\"list\" or a larger sample reads it",
         Remedy::WidenToBinary => "layout=\"list\" or a larger sample reads it as bytes",

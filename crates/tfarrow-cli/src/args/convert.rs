@@ -33,7 +33,8 @@ Examples:
   tfarrow convert shards/ parquet/ --bloom-filter id
   tfarrow convert shards/ parquet/ --dry-run
   tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
-  tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip")]
+  tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip
+  tfarrow convert motion/ parquet/ --proto scenario.desc --message waymo.open_dataset.Scenario")]
 pub(crate) struct Convert {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
@@ -53,7 +54,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "N", help_heading = RESOURCES)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Take the columns from this Parquet or Arrow file, or from the JSON of `tfarrow schema --format json`
-    #[arg(long, value_name = "FILE", conflicts_with = "layout", help_heading = COLUMNS)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["layout", "message"], help_heading = COLUMNS)]
     pub(crate) schema: Option<PathBuf>,
     /// Convert only these columns, in this order: names, or globs such as 'image/*' (repeatable)
     #[arg(long, value_name = "NAME[,..]", value_parser = names, conflicts_with = "exact", help_heading = COLUMNS)]
@@ -62,7 +63,7 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "NAME[,..]", value_parser = names, conflicts_with = "exact", help_heading = COLUMNS)]
     pub(crate) exclude: Vec<NameList>,
     /// Infer the columns from a sample instead of all records
-    #[arg(long, value_name = "N|all", value_parser = Sample::from_str, conflicts_with = "schema", help_heading = COLUMNS)]
+    #[arg(long, value_name = "N|all", value_parser = Sample::from_str, conflicts_with_all = ["schema", "message"], help_heading = COLUMNS)]
     pub(crate) sample: Option<Sample>,
     /// Cut the output into N shards
     #[arg(long, value_name = "N", conflicts_with = "shard_size", help_heading = OUTPUT)]

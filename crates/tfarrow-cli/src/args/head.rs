@@ -5,7 +5,7 @@ use tfarrow_codec::RecordType;
 
 use super::{
     headings::{COLUMNS, OUTPUT},
-    reading::Bounds,
+    reading::{Bounds, MessageArgs},
     values::{Auto, record_type},
 };
 
@@ -16,13 +16,15 @@ A record is one line. Features are lists, as they are in the record; absent feat
   tf.Example            {\"label\": [3], \"city\": [\"Oslo\"]}
   tf.SequenceExample    {\"context\": {\"id\": [1]}, \"feature_lists\": {\"token\": [[\"a\"], [\"b\", \"c\"]]}}
   any other payload     {\"record\": \"text\"}
+With --proto and --message, a record is an object of the fields of the message; fields without a value are left out.
 A feature (or step) without a kind is {\"unset\": true}. Bytes are text where they are UTF-8, else \
 {\"b64\": \"..\"}; long ones are named only (\"<JPEG 112 kB>\"), and long lists and texts are cut, unless --full is given.
 
 Examples:
   tfarrow head shards/ -n 3
   tfarrow head shards/train-00000-of-00004.tfrecord --full | jq .label
-  zcat a.tfrecord.gz | tfarrow head - -n 1")]
+  zcat a.tfrecord.gz | tfarrow head - -n 1
+  tfarrow head motion.tfrecord --proto scenario.desc --message waymo.open_dataset.Scenario")]
 pub(crate) struct Head {
     /// Files, folders, globs, or - for standard input
     #[arg(value_name = "SRC", required = true)]
@@ -36,6 +38,8 @@ pub(crate) struct Head {
     /// Type of the records
     #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = COLUMNS)]
     pub(crate) record_type: Auto<RecordType>,
+    #[command(flatten)]
+    pub(crate) message: MessageArgs,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
 }

@@ -1,10 +1,10 @@
 //! Options of several commands: how records are read.
 
-use std::str::FromStr;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
-use tfarrow_codec::{Layout, Limit, Limits, OnError, RecordType};
-use tfarrow_dataset::{PartialTail, ReadOptions, Sample};
+use tfarrow_codec::{Layout, Limit, Limits, MessageType, OnError, RecordType};
+use tfarrow_dataset::{PartialTail, ReadOptions, Result, Sample, load_message};
 
 use super::{
     headings::{COLUMNS, DAMAGE, RESOURCES},
@@ -15,11 +15,35 @@ use super::{
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Reading {
     /// How features become columns
-    #[arg(long, value_parser = named::<Layout>(), default_value_t, help_heading = COLUMNS)]
+    #[arg(long, value_parser = named::<Layout>(), default_value_t, conflicts_with = "message", help_heading = COLUMNS)]
     pub(crate) layout: Layout,
     /// Type of the records
     #[arg(long, value_name = "TYPE", value_parser = record_type(), default_value = "auto", help_heading = COLUMNS)]
     pub(crate) record_type: Auto<RecordType>,
+    #[command(flatten)]
+    pub(crate) message: MessageArgs,
+}
+
+/// The type of records that are messages of any type.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MessageArgs {
+    /// File that defines the messages: a FileDescriptorSet (protoc --include_imports --descriptor_set_out), or a .proto source
+    #[arg(long, value_name = "FILE", requires = "message", help_heading = COLUMNS)]
+    pub(crate) proto: Option<PathBuf>,
+    /// Type of the records: a message that this file defines, such as waymo.open_dataset.Scenario
+    #[arg(long, value_name = "NAME", requires = "proto", conflicts_with = "record_type", help_heading = COLUMNS)]
+    pub(crate) message: Option<String>,
+}
+
+impl MessageArgs {
+    /// Loads the type of the messages; `None` if the command line does not name one.
+    ///
+    /// # Errors
+    /// The errors of [`load_message`].
+    pub(crate) fn load(&self) -> Result<Option<MessageType>> {
+        let (Some(proto), Some(message)) = (&self.proto, &self.message) else { return Ok(None) };
+        load_message(proto, message).map(Some)
+    }
 }
 
 /// How much of a data set is read, and how.

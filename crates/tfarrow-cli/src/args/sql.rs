@@ -22,7 +22,7 @@ Quote a source after FROM; folders end in a slash. Names with capitals, dots or 
 Without a query, statements are read from a prompt (\\? lists its commands) or from a pipe.
 
 Names for --option, also for SET tfarrow.NAME = VALUE, OPTIONS (NAME VALUE) and read_tfrecord('..', NAME => VALUE):
-  layout, record_type, on_conflict, sample_records, verify_crc, on_error,
+  layout, record_type, proto, message, on_conflict, sample_records, verify_crc, on_error,
   partial_tail, bytes_type, metadata_columns, pushdown_filters, preserve_order,
   and for written files compression, shards, overwrite, lossy
 

@@ -14,7 +14,7 @@ pub(super) fn named<T: NamedValue + FromStr<Err = UnknownName>>() -> impl TypedV
     PossibleValuesParser::new(T::ALL.iter().copied().map(possible)).try_map(|name| name.parse())
 }
 
-/// Parses a type of records, or `auto`. Messages are left out, because the program has no option for their descriptor.
+/// Parses a type of records, or `auto`. Messages are left out, because `--message` names their type.
 pub(super) fn record_type() -> impl TypedValueParser<Value = Auto<RecordType>> {
     let auto = PossibleValue::new("auto").help("Detect the type from the records");
     PossibleValuesParser::new(iter::once(auto).chain(RecordType::SELF_DESCRIBED.map(possible)))

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Result;
+use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
 use tfarrow_convert::{ConvertOptions, ConvertReport, Error, OutputStream, Progress, Reshard, convert, read_schema};
 use tfarrow_dataset::RowLosses;
@@ -132,7 +133,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         compression: args.compression.map(|(compression, _)| compression),
         compression_level: args.compression.and_then(|(_, level)| level),
         jobs: args.jobs.map_or(defaults.jobs, usize::from),
-        schema: args.schema.as_deref().map(read_schema).transpose()?,
+        schema: schema(args)?,
         columns: NameList::join(&args.columns),
         exclude: NameList::join(&args.exclude),
         sample: args.sample.unwrap_or(defaults.sample),
@@ -151,6 +152,14 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         resume: args.resume,
         ..defaults
     })
+}
+
+/// The columns that the command line gives: those of a schema, or those of a message.
+fn schema(args: &Convert) -> Result<Option<SchemaRef>> {
+    if let Some(message) = args.reading.message.load()? {
+        return Ok(Some(message.schema(&args.damage.read().limits)?));
+    }
+    Ok(args.schema.as_deref().map(read_schema).transpose()?)
 }
 
 /// Converts with a progress bar.

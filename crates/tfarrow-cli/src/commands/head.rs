@@ -1,11 +1,11 @@
 //! `tfarrow head`: the first records as JSON lines. Only the records shown are read, so that a large data set takes no
 //! longer.
 
-use std::{collections::BTreeMap, io::Write};
+use std::{collections::BTreeMap, io::Write, sync::Arc};
 
 use anyhow::{Context, Result};
 use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
-use arrow_schema::Field;
+use arrow_schema::{Field, SchemaRef};
 use serde::{
     Serialize, Serializer,
     ser::{SerializeMap, SerializeSeq},
@@ -32,11 +32,12 @@ const SAMPLE: usize = 1000;
 pub(crate) fn run(args: &Head) -> Result<u8> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
     let record_type = args.record_type;
-    let mut printer =
-        Printer { out: output::stdout(), style, record_type, has_named: false, read: args.bounds.read(OnError::Fail) };
+    let read = args.bounds.read(OnError::Fail);
+    let message = args.message.load()?.map(|message| message.schema(&read.limits)).transpose()?;
+    let mut printer = Printer { out: output::stdout(), style, record_type, message, has_named: false, read };
     let mut left = args.records;
     let shards = resolve(&args.sources)?;
-    if record_type != Some(RecordType::Raw) {
+    if record_type != Some(RecordType::Raw) && printer.message.is_none() {
         check_one_payload(&shards)?;
     }
     for mut shard in shards {
@@ -64,6 +65,8 @@ struct Printer {
     style: Style,
     /// The record type of the command line.
     record_type: Option<RecordType>,
+    /// The columns of the records, if they are messages of a type that the command line names.
+    message: Option<SchemaRef>,
     /// Whether the probable kind of raw records was reported.
     has_named: bool,
     read: ReadOptions,
@@ -113,11 +116,30 @@ impl Printer {
         {
             let batch = batch.slice(0, batch.num_rows().min(*left));
             *left -= batch.num_rows();
-            for row in 0..batch.num_rows() {
-                self.line(&Row { batch: &batch, row, style: self.style })?;
-            }
+            self.objects(&batch)?;
         }
         Ok(())
+    }
+
+    /// Prints an object for each row, without null values.
+    fn objects(&mut self, batch: &RecordBatch) -> Result<()> {
+        let style = self.style.without_nulls();
+        (0..batch.num_rows()).try_for_each(|row| self.line(&Row { batch, row, style }))
+    }
+
+    /// Prints messages, up to one that cannot be decoded.
+    fn messages(&mut self, records: Records, schema: &SchemaRef) -> Result<()> {
+        let decoder = DecoderBuilder::new(Arc::clone(schema)).with_limits(self.read.limits);
+        match decoder.build_batch_decoder()?.decode(&records) {
+            Ok(batch) => self.objects(&batch),
+            Err(_) if records.len() > 1 => {
+                let half = records.len() / 2;
+                let (first, second) = records.split_at(half);
+                self.messages(first, schema)?;
+                self.messages(second, schema)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<()> {
@@ -130,6 +152,9 @@ impl Printer {
 
     /// Prints the first `count` of these records.
     fn chunk(&mut self, records: Records, count: usize) -> Result<()> {
+        if let Some(schema) = self.message.clone() {
+            return self.messages(records.split_at(count).0, &schema);
+        }
         let record_type = match self.record_type {
             Some(record_type) => record_type,
             None => {

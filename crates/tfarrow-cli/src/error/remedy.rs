@@ -55,7 +55,7 @@ pub(crate) fn words(remedy: &Remedy) -> String {
         Remedy::ReadAs(RecordType::Raw) => "--record-type raw reads the records as they are",
         Remedy::ReadAs(record_type) => return format!("--record-type {record_type} reads them as such"),
         Remedy::StateRecordType => "--record-type states what the records are",
-        Remedy::NewerDescriptor => "a newer descriptor may define the field",
+        Remedy::NewerDescriptor => "a newer --proto may define the field",
         Remedy::SampleAll => "--sample all infers the columns from all records",
         Remedy::WidenToList => "a list in --schema, --layout list or a larger --sample reads it",
         Remedy::WidenToBinary => "a binary column in --schema, --layout list or a larger --sample reads it",

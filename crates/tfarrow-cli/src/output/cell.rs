@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use super::{
     humanize::{blob, count, shortened},
     json,
-    value::Value,
+    value::{self, Value},
 };
 use crate::text::{escape, escape_except};
 
@@ -82,6 +82,18 @@ fn write_value(
                 out.push_str(&escape(name));
                 out.push_str(": ");
                 write(out, column.as_ref(), row, full)?;
+            }
+            out.push('}');
+        }
+        Value::Map(map) => {
+            out.push('{');
+            if let Some((keys, values)) = value::entries(&map)? {
+                for (row, key) in keys.iter().enumerate() {
+                    out.push_str(if row > 0 { ", " } else { "" });
+                    write_text(out, key, full, true);
+                    out.push_str(": ");
+                    write(out, values.as_ref(), row, full)?;
+                }
             }
             out.push('}');
         }

@@ -55,7 +55,7 @@ impl Csv {
             Value::Float(value) if !value.is_finite() => self.line.extend(json::not_finite(value.into()).bytes()),
             Value::Double(value) if !value.is_finite() => self.line.extend(json::not_finite(value).bytes()),
             Value::Digits(value) | Value::Other(value) => text(&mut self.line, &value, self.style),
-            Value::Bytes(_) | Value::List(_) | Value::Struct(..) => {
+            Value::Bytes(_) | Value::List(_) | Value::Struct(..) | Value::Map(_) => {
                 let value = json::to_text(&Cell::new(column, row, Style::FULL))?;
                 text(&mut self.line, &value, self.style);
             }

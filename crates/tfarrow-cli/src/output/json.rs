@@ -18,7 +18,7 @@ use super::{
     humanize::{blob, shortened},
     rows::Rows,
     sink::Out,
-    value::Value,
+    value::{self, Value},
 };
 use crate::text::is_control;
 
@@ -91,13 +91,20 @@ pub(crate) struct Style {
     text: usize,
     /// Length of lists in items.
     items: usize,
+    /// Whether fields of structs that are null are shown.
+    nulls: bool,
 }
 
 impl Style {
     /// No limits.
-    pub(crate) const FULL: Self = Self { bytes: usize::MAX, text: usize::MAX - 16, items: usize::MAX };
+    pub(crate) const FULL: Self = Self { bytes: usize::MAX, text: usize::MAX - 16, items: usize::MAX, nulls: true };
     /// Limits that keep a record readable.
-    pub(crate) const SHORT: Self = Self { bytes: 64, text: 2000, items: 1000 };
+    pub(crate) const SHORT: Self = Self { bytes: 64, text: 2000, items: 1000, nulls: true };
+
+    /// Leaves out the fields of structs that are null.
+    pub(crate) fn without_nulls(self) -> Self {
+        Self { nulls: false, ..self }
+    }
 }
 
 /// A cell of an array as a value that can be serialized.
@@ -134,6 +141,7 @@ impl Serialize for Cell<'_> {
             },
             Value::List(items) => self.list(items.as_ref(), serializer),
             Value::Struct(fields, row) => self.fields(fields, row, serializer),
+            Value::Map(map) => self.map(&map, serializer),
         }
     }
 }
@@ -159,7 +167,21 @@ impl Cell<'_> {
     fn fields<S: Serializer>(&self, fields: &StructArray, row: usize, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, array) in fields.column_names().into_iter().zip(fields.columns()) {
-            map.serialize_entry(name, &Cell { array: array.as_ref(), row, style: self.style })?;
+            if self.style.nulls || !array.is_null(row) {
+                map.serialize_entry(name, &Cell { array: array.as_ref(), row, style: self.style })?;
+            }
+        }
+        map.end()
+    }
+
+    /// A map is an object, whose names are the keys as texts.
+    fn map<S: Serializer>(&self, entries: &StructArray, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = value::entries(entries).map_err(|e: ArrowError| serde::ser::Error::custom(e))?;
+        let mut map = serializer.serialize_map(None)?;
+        if let Some((keys, values)) = &entries {
+            for (row, key) in keys.iter().enumerate() {
+                map.serialize_entry(key, &Cell { array: values.as_ref(), row, style: self.style })?;
+            }
         }
         map.end()
     }

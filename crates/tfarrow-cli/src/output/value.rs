@@ -38,6 +38,8 @@ pub(super) enum Value<'a> {
     List(ArrayRef),
     /// A row of a struct array.
     Struct(&'a StructArray, usize),
+    /// A map, as an array of its entries: a key and a value.
+    Map(StructArray),
 }
 
 impl<'a> Value<'a> {
@@ -79,7 +81,7 @@ impl<'a> Value<'a> {
             DataType::ListView(_) => Self::List(array.as_list_view::<i32>().value(row)),
             DataType::LargeListView(_) => Self::List(array.as_list_view::<i64>().value(row)),
             DataType::FixedSizeList(..) => Self::List(array.as_fixed_size_list().value(row)),
-            DataType::Map(..) => Self::List(std::sync::Arc::new(array.as_map().value(row))),
+            DataType::Map(..) => Self::Map(array.as_map().value(row)),
             DataType::Struct(_) => Self::Struct(array.as_struct(), row),
             DataType::Dictionary(..) | DataType::RunEndEncoded(..) | DataType::Union(..) => {
                 return Self::of_encoded(array, row);
@@ -112,6 +114,16 @@ impl<'a> Value<'a> {
             _ => Ok(Self::Other(array_value_to_string(array, row)?))
         )
     }
+}
+
+/// The keys of the entries of a map as texts, and the array of their values; `None` for entries of another form.
+///
+/// # Errors
+/// Arrow cannot format a key.
+pub(super) fn entries(map: &StructArray) -> Result<Option<(Vec<String>, &ArrayRef)>, ArrowError> {
+    let [keys, values] = map.columns() else { return Ok(None) };
+    let texts = (0..keys.len()).map(|row| array_value_to_string(keys, row)).collect::<Result<_, _>>()?;
+    Ok(Some((texts, values)))
 }
 
 fn primitive<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {

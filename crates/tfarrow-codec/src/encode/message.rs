@@ -22,8 +22,8 @@ use crate::{
     Error, ErrorKind, Result,
     example::wire::{self, END_GROUP, LEN, put_tag, put_varint},
     message::{
-        Arity, BytesWire, ColumnOfField, FieldPlan, MessageForm, MessagePlan, MessageType, NumberType, NumberWire,
-        ValuePlan,
+        Arity, BytesWire, ColumnOfField, EnumNames, FieldPlan, MessageForm, MessagePlan, MessageType, NumberType,
+        NumberWire, ValuePlan,
     },
 };
 
@@ -38,8 +38,8 @@ pub(super) struct MessageEncoder {
     nesting: usize,
 }
 
-/// An error in one element of an array.
-pub(super) type ElementError = (usize, ErrorKind);
+/// An error of one row.
+pub(super) type RowError = (usize, ErrorKind);
 
 impl MessageEncoder {
     /// Creates an encoder of batches of `schema`, as messages of the given type, or else of the type in the metadata.
@@ -66,8 +66,8 @@ impl MessageEncoder {
         &self,
         batch: &RecordBatch,
         mut record: impl FnMut(&[u8]) -> Result<(), ErrorKind>,
-    ) -> Result<(), ElementError> {
-        let message = MessageSource::new(&self.plan, batch.columns())?;
+    ) -> Result<(), RowError> {
+        let message = MessageSource::new(&self.plan, batch.columns()).map_err(|kind| (0, kind))?;
         let mut out = Vec::new();
         for row in 0..batch.num_rows() {
             out.clear();
@@ -84,7 +84,7 @@ struct MessageSource<'a> {
     fields: Vec<FieldSource<'a>>,
 }
 
-/// The array of one field.
+/// The array of one field. The elements of a null message have any values, which are not read.
 struct FieldSource<'a> {
     field: &'a FieldPlan,
     arity: Arity,
@@ -93,6 +93,8 @@ struct FieldSource<'a> {
     nulls: Option<NullBuffer>,
     /// The ends of lists, from 0 on; `None` if an element has one value.
     offsets: Option<&'a [i32]>,
+    /// The values of lists that are null, which a repeated field cannot have.
+    item_nulls: Option<NullBuffer>,
     values: ValueSource<'a>,
 }
 
@@ -100,6 +102,8 @@ struct FieldSource<'a> {
 enum ValueSource<'a> {
     /// Numbers as integers, or as the bits of floats.
     Numbers(NumberWire, Vec<i64>),
+    /// The names of an enum.
+    Enum(&'a EnumNames, Box<dyn Fn(usize) -> &'a [u8] + 'a>),
     /// Bytes.
     Bytes(BytesWire, Box<dyn Fn(usize) -> &'a [u8] + 'a>),
     /// Messages.
@@ -107,7 +111,7 @@ enum ValueSource<'a> {
 }
 
 impl<'a> MessageSource<'a> {
-    fn new(plan: &'a MessagePlan, columns: &'a [ArrayRef]) -> Result<Self, ElementError> {
+    fn new(plan: &'a MessagePlan, columns: &'a [ArrayRef]) -> Result<Self, ErrorKind> {
         let column = |field: &'a FieldPlan| {
             let column = field.column.as_ref()?;
             Some(FieldSource::new(field, column, columns.get(column.index)?))
@@ -138,26 +142,21 @@ impl<'a> MessageSource<'a> {
 }
 
 impl<'a> FieldSource<'a> {
-    fn new(field: &'a FieldPlan, column: &'a ColumnOfField, array: &'a ArrayRef) -> Result<Self, ElementError> {
+    fn new(field: &'a FieldPlan, column: &'a ColumnOfField, array: &'a ArrayRef) -> Result<Self, ErrorKind> {
         let (offsets, values): (Option<&[i32]>, &ArrayRef) = match array.data_type() {
             DataType::List(_) => (Some(array.as_list::<i32>().value_offsets()), array.as_list::<i32>().values()),
             _ => (None, array),
         };
         let (arity, wire, nulls) = (column.arity, &column.value, array.logical_nulls());
-        let source = |offsets, values| Self { field, arity, wire, nulls: nulls.clone(), offsets, values };
+        let item_nulls = offsets.and_then(|_| values.logical_nulls());
+        let source = |offsets, values| Self { field, arity, wire, nulls, offsets, item_nulls, values };
         if let DataType::Map(..) = array.data_type() {
             let map = array.as_map();
-            let ValuePlan::Message { plan, .. } = wire else { return Err((0, internal())) };
-            let entries = MessageSource::new(plan, map.entries().columns());
-            let entries = entries.map_err(|(element, kind)| (parent(map.value_offsets(), element), kind))?;
+            let ValuePlan::Message { plan, .. } = wire else { return Err(internal()) };
+            let entries = MessageSource::new(plan, map.entries().columns())?;
             return Ok(source(Some(map.value_offsets()), ValueSource::Messages(entries, false)));
         }
-        if offsets.is_some() && values.null_count() > 0 {
-            check_items(field, offsets.unwrap_or_default(), values)?;
-        }
-        let found = ValueSource::new(field, &column.value, values);
-        let in_list = |(element, kind)| (offsets.map_or(element, |offsets| parent(offsets, element)), kind);
-        Ok(source(offsets, found.map_err(in_list)?))
+        Ok(source(offsets, ValueSource::new(&column.value, values)?))
     }
 
     /// The values of the element at `index`.
@@ -173,14 +172,15 @@ impl<'a> FieldSource<'a> {
             return Ok(());
         }
         let range = self.range(index);
+        if self.item_nulls.as_ref().is_some_and(|nulls| range.clone().any(|value| nulls.is_null(value))) {
+            return Err(self.out_of_range("values in a list", "null".to_owned()));
+        }
         match (&self.values, self.arity) {
-            (ValueSource::Numbers(wire, values), Arity::Repeated { packed: true }) if !range.is_empty() => {
+            (ValueSource::Numbers(..) | ValueSource::Enum(..), Arity::Repeated { packed: true })
+                if !range.is_empty() =>
+            {
                 put_tag(self.field.number, LEN, out);
-                let values = values.get(range).unwrap_or_default();
-                nested(out, |out| {
-                    values.iter().for_each(|value| put_number(*wire, *value, out));
-                    Ok(())
-                })
+                nested(out, |out| range.into_iter().try_for_each(|value| self.put_number(value, out)))
             }
             _ => {
                 let writes = |value: &usize| self.arity != Arity::Implicit || defaults || !self.is_default(*value);
@@ -193,9 +193,34 @@ impl<'a> FieldSource<'a> {
     fn is_default(&self, value: usize) -> bool {
         match &self.values {
             ValueSource::Numbers(_, values) => values.get(value).is_none_or(|value| *value == 0),
+            ValueSource::Enum(..) => matches!(self.enum_number(value), Ok(0)),
             ValueSource::Bytes(_, bytes) => bytes(value).is_empty(),
             ValueSource::Messages(..) => false,
         }
+    }
+
+    /// Appends a number without its tag.
+    fn put_number(&self, value: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
+        match &self.values {
+            ValueSource::Numbers(wire, values) => {
+                put_number(*wire, values.get(value).copied().unwrap_or_default(), out);
+            }
+            ValueSource::Enum(..) => put_varint(self.enum_number(value)? as u64, out),
+            ValueSource::Bytes(..) | ValueSource::Messages(..) => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the number of the name of an enum; 0 for a field of another type.
+    fn enum_number(&self, value: usize) -> Result<i64, ErrorKind> {
+        let ValueSource::Enum(names, name) = &self.values else { return Ok(0) };
+        let text = String::from_utf8_lossy(name(value));
+        let number = names.number(&text).map(i64::from);
+        number.ok_or_else(|| self.out_of_range("a name of its enum, or a number", format!("{text:?}")))
+    }
+
+    fn out_of_range(&self, expected: &'static str, found: String) -> ErrorKind {
+        ErrorKind::FieldOutOfRange { field: self.field.path.clone(), expected, found }
     }
 
     /// Appends one value with its tag.
@@ -203,9 +228,7 @@ impl<'a> FieldSource<'a> {
         let number = self.field.number;
         put_tag(number, self.wire.wire_type(), out);
         match &self.values {
-            ValueSource::Numbers(wire, values) => {
-                put_number(*wire, values.get(value).copied().unwrap_or_default(), out);
-            }
+            ValueSource::Numbers(..) | ValueSource::Enum(..) => self.put_number(value, out)?,
             ValueSource::Bytes(BytesWire::Value | BytesWire::Message, bytes) => {
                 put_varint(bytes(value).len() as u64, out);
                 out.extend_from_slice(bytes(value));
@@ -226,9 +249,10 @@ impl<'a> FieldSource<'a> {
 }
 
 impl<'a> ValueSource<'a> {
-    fn new(field: &FieldPlan, plan: &'a ValuePlan, values: &'a ArrayRef) -> Result<Self, ElementError> {
+    fn new(plan: &'a ValuePlan, values: &'a ArrayRef) -> Result<Self, ErrorKind> {
         Ok(match plan {
-            ValuePlan::Number(wire, number) => Self::Numbers(*wire, numbers(field, number, values)?),
+            ValuePlan::Number(_, NumberType::Enum(names, text)) => Self::Enum(names, bytes_of(values, Some(*text))),
+            ValuePlan::Number(wire, number) => Self::Numbers(*wire, numbers(number, values)),
             ValuePlan::Bytes(wire, of) => Self::Bytes(*wire, bytes_of(values, Some(*of))),
             ValuePlan::Message { plan, form, group } => {
                 let message = match form {
@@ -260,14 +284,14 @@ fn times_of<'a>(plan: &'a MessagePlan, times: &[i64], parts: impl Fn(i64) -> (i6
         let column = field.column.as_ref()?;
         let values = ValueSource::Numbers(NumberWire::Varint, values);
         let (arity, wire) = (column.arity, &column.value);
-        Some(FieldSource { field, arity, wire, nulls: None, offsets: None, values })
+        Some(FieldSource { field, arity, wire, nulls: None, offsets: None, item_nulls: None, values })
     };
     MessageSource { plan, fields: plan.fields.iter().zip([seconds, nanos]).filter_map(source).collect() }
 }
 
 /// Returns numbers as integers, or as the bits of floats.
-fn numbers(field: &FieldPlan, number: &NumberType, array: &ArrayRef) -> Result<Vec<i64>, ElementError> {
-    Ok(match number {
+fn numbers(number: &NumberType, array: &ArrayRef) -> Vec<i64> {
+    match number {
         NumberType::Bool => array.as_boolean().values().iter().map(i64::from).collect(),
         NumberType::Int32 => array.as_primitive::<Int32Type>().values().iter().map(|it| i64::from(*it)).collect(),
         NumberType::Int64 => array.as_primitive::<Int64Type>().values().to_vec(),
@@ -279,21 +303,9 @@ fn numbers(field: &FieldPlan, number: &NumberType, array: &ArrayRef) -> Result<V
         NumberType::Float64 => {
             array.as_primitive::<Float64Type>().values().iter().map(|it| it.to_bits() as i64).collect()
         }
-        NumberType::Enum(names, text) => {
-            let name = bytes_of(array, Some(*text));
-            let number = |element: usize| {
-                if array.is_null(element) {
-                    return Ok(0);
-                }
-                let text = String::from_utf8_lossy(name(element));
-                names.number(&text).map(i64::from).ok_or_else(|| {
-                    let (field, expected) = (field.path.clone(), "a name of its enum, or a number");
-                    (element, ErrorKind::FieldOutOfRange { field, expected, found: format!("{text:?}") })
-                })
-            };
-            (0..array.len()).map(number).collect::<Result<_, _>>()?
-        }
-    })
+        // Names are `ValueSource::Enum`.
+        NumberType::Enum(..) => Vec::new(),
+    }
 }
 
 /// Appends the length of the bytes that `write` appends, and these bytes.
@@ -331,21 +343,6 @@ fn check_fields(path: &str, mut fields: &[u8], nesting: usize) -> Result<(), Err
         })?;
     }
     Ok(())
-}
-
-/// Checks that no list has a null, which a repeated field cannot have.
-fn check_items(field: &FieldPlan, offsets: &[i32], values: &ArrayRef) -> Result<(), ElementError> {
-    let used = offsets.first().map_or(0, |start| *start as usize)..offsets.last().map_or(0, |end| *end as usize);
-    let null = used.into_iter().find(|element| values.is_null(*element));
-    null.map_or(Ok(()), |element| {
-        let (field, expected) = (field.path.clone(), "values in a list");
-        Err((parent(offsets, element), ErrorKind::FieldOutOfRange { field, expected, found: "null".to_owned() }))
-    })
-}
-
-/// Returns the list that has an element.
-fn parent(offsets: &[i32], element: usize) -> usize {
-    offsets.partition_point(|start| *start as usize <= element).saturating_sub(1)
 }
 
 fn internal() -> ErrorKind {

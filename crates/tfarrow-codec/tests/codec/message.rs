@@ -1,9 +1,13 @@
 //! Messages of any type, by their descriptors, against prost-reflect's dynamic messages.
 
-use std::{fs, path::Path, sync::OnceLock};
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, StructArray,
+    Array, ArrayRef, BooleanArray, RecordBatch, StringArray, StructArray,
     cast::AsArray,
     types::{
         DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt32Type,
@@ -439,6 +443,25 @@ fn values_that_a_message_cannot_have_are_not_written() {
 }
 
 /// The messages that protobuf's own library wrote, and the text of what it reads (`testdata/message/generate.py`).
+/// Readers of Parquet give the fields of an absent message any values.
+#[test]
+fn values_in_a_message_that_is_null_are_not_read() {
+    let batch = decode(schema("Shape"), &[b""]).unwrap();
+    let index = batch.schema().index_of("scalars").unwrap();
+    let scalars = batch.column(index).as_struct();
+    let column = |(field, array): (&Field, &ArrayRef)| match field.name().as_str() {
+        "a_color" => Arc::new(StringArray::from(vec!["no color"])) as ArrayRef,
+        _ => Arc::clone(array),
+    };
+    let arrays = fields_of(scalars).into_iter().map(column).collect();
+    let mut columns = batch.columns().to_vec();
+    columns[index] = Arc::new(StructArray::new(scalars.fields().clone(), arrays, scalars.nulls().cloned()));
+    let batch = RecordBatch::try_new(batch.schema(), columns).unwrap();
+    let mut frames = Vec::new();
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+    assert!(Records::from_frames(frames, Limits::default()).unwrap().iter().eq([b""]));
+}
+
 #[test]
 fn messages_of_protobuf_are_read_as_it_reads_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");

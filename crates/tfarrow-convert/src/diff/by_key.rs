@@ -19,6 +19,7 @@ use tfarrow_codec::{
     WireError,
     diff::{Incomparable, KeyReader, RecordKey},
 };
+use tfarrow_dataset::no_such_name;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
@@ -27,7 +28,7 @@ use super::{
     sides::{DiffSide, Sources},
     unmatched::Unmatched,
 };
-use crate::{Error, Progress, Result, names::no_such_name};
+use crate::{Error, Progress, Result};
 
 /// Bytes that a held record takes beside its key and its data.
 const HELD_BYTES: usize = 160;

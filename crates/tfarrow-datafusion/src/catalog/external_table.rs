@@ -22,17 +22,14 @@ use crate::{
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
     table::{
         files::TableFiles,
-        {TfRecordTable, infer},
+        {SAMPLE_OF_LENGTHS, TfRecordTable, infer},
     },
 };
-
-/// Records of each sampled shard that are read if the columns are declared.
-const SAMPLE_OF_DECLARED: usize = 10;
 
 /// Creates the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY (..)] LOCATION '..'
 /// [OPTIONS (..)]`.
 ///
-/// Without columns, the schema is inferred. Declared columns correspond to the parse spec of `tf.io.parse_example`:
+/// Without columns, the schema is inferred, or follows from the options `proto` and `message`. Declared columns correspond to the parse spec of `tf.io.parse_example`:
 ///
 /// | SQL | `tf.io` |
 /// |---|---|
@@ -89,6 +86,11 @@ async fn declared(
     options: TfRecordOptions,
     state: &dyn Session,
 ) -> Result<TfRecordTable> {
+    if options.message.is_some() {
+        return plan_err!(
+            "the option message defines the columns of the table; leave the columns out of the statement, or the option"
+        );
+    }
     let schema = command.schema.as_arrow();
     let partition = |name: &String| schema.field_with_name(name).cloned().map(Arc::new);
     let partitions = command.table_partition_cols.iter().map(partition).collect::<Result<Vec<FieldRef>, _>>()?;
@@ -113,7 +115,7 @@ async fn declared(
 fn first_records(shards: &[Shard], options: &TfRecordOptions) -> Result<Option<Inferred>> {
     // Corrupt records are reported by the query that reads them.
     let skip = TfRecordOptions { on_error: OnError::Skip, ..options.clone() };
-    match (!shards.is_empty()).then(|| infer(shards, &skip, Sample::Records(SAMPLE_OF_DECLARED))).transpose() {
+    match (!shards.is_empty()).then(|| infer(shards, &skip, Sample::Records(SAMPLE_OF_LENGTHS))).transpose() {
         // If the type is given, only the average length is used, which is optional.
         Err(_) if options.record_type.is_some() => Ok(None),
         sample => sample,

@@ -15,7 +15,7 @@ use datafusion::{
     },
 };
 use tfarrow_codec::{
-    Role,
+    RecordType, Role,
     schema::{FEATURE, record_type_of, role_of},
 };
 
@@ -69,7 +69,12 @@ fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
 /// The columns, location and options of a table of TFRecord files.
 fn records(table: &TfRecordTable, location: &str) -> String {
     let (schema, folders) = (table.schema(), table.folder_columns());
-    let record_type = record_type_of(&schema);
+    let options = match (record_type_of(&schema), &table.options().proto, &table.options().message) {
+        (RecordType::Message, Some(proto), Some(message)) => {
+            format!("proto {}, message {}", literal(&proto.to_string_lossy()), literal(message))
+        }
+        (record_type, ..) => format!("record_type '{}'", record_type.name()),
+    };
     let (mut columns, mut others) = (Vec::new(), Vec::new());
     for field in schema.fields() {
         let is_folder = folders.contains(field);
@@ -93,7 +98,7 @@ fn records(table: &TfRecordTable, location: &str) -> String {
         true => String::new(),
         false => format!(" PARTITIONED BY ({})", names.join(", ")),
     };
-    format!("{columns} STORED AS TFRECORD{folders} LOCATION {location} OPTIONS (record_type '{}')", record_type.name())
+    format!("{columns} STORED AS TFRECORD{folders} LOCATION {location} OPTIONS ({options})")
 }
 
 /// The format of the files of a table that is not TFRecord, and the options of the format.

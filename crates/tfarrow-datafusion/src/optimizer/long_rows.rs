@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, GenericByteViewArray, ListArray, RecordBatch, RecordBatchOptions, cast::AsArray,
-    types::ByteViewType,
+    Array, ArrayRef, GenericByteViewArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
+    cast::AsArray, types::ByteViewType,
 };
 use arrow_schema::DataType;
 use datafusion::{
@@ -145,8 +145,21 @@ fn compact_array(array: &ArrayRef) -> Result<ArrayRef> {
             let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
             Arc::new(ListArray::try_new(Arc::clone(item), offsets, compact_array(lists.values())?, nulls)?)
         }
+        DataType::Struct(_) => Arc::new(compact_fields(array.as_struct())?),
+        DataType::Map(entries, is_sorted) => {
+            let maps = array.as_map();
+            let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
+            let entries_array = compact_fields(maps.entries())?;
+            Arc::new(MapArray::try_new(Arc::clone(entries), offsets, entries_array, nulls, *is_sorted)?)
+        }
         _ => Arc::clone(array),
     })
+}
+
+fn compact_fields(structs: &StructArray) -> Result<StructArray> {
+    let columns = structs.columns().iter().map(compact_array).collect::<Result<_>>()?;
+    let nulls = structs.nulls().cloned();
+    Ok(StructArray::try_new_with_length(structs.fields().clone(), columns, nulls, structs.len())?)
 }
 
 fn compact_views<T: ByteViewType>(views: &GenericByteViewArray<T>) -> ArrayRef {

@@ -12,7 +12,9 @@ use std::{
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
-use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, OnError, Records};
+use tfarrow_codec::{
+    BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records, schema::record_type_of,
+};
 use tfarrow_dataset::{DamageReport, Error, Fault};
 
 use crate::{
@@ -32,6 +34,8 @@ pub(crate) struct Decoders {
     /// The filter that selects records, and the decoders of its columns.
     filter: Option<(Filter, DecoderPool)>,
     on_error: OnError,
+    /// Whether the records are messages of a type that a descriptor gives.
+    is_of_messages: bool,
     provenance: Arc<SchemaProvenance>,
     notices: Arc<NoticeSender>,
 }
@@ -60,8 +64,9 @@ impl Decoders {
             let filter_pool = pool(builder, filter.columns().to_vec());
             (filter, filter_pool)
         });
+        let is_of_messages = record_type_of(columns.decoded_schema()) == RecordType::Message;
         let (provenance, notices) = Default::default();
-        Self { pool: pool(builder.clone(), projection), filter, on_error, provenance, notices }
+        Self { pool: pool(builder.clone(), projection), filter, on_error, is_of_messages, provenance, notices }
     }
 
     /// Sets the provenance of the schema, for errors, and the receiver of warnings.
@@ -117,13 +122,16 @@ impl Decoders {
     }
 }
 
-/// Reports the features without a column at the end of the execution.
+/// Reports the features without a column, and a field that messages do not define, at the end of the execution.
 impl Drop for Decoders {
     fn drop(&mut self) {
         let mut names = BTreeSet::new();
         for pool in std::iter::once(&self.pool).chain(self.filter.as_ref().map(|(_, pool)| pool)) {
             for decoder in pool.lock().iter() {
                 names.extend(decoder.unknown_features().map(|(name, _)| name.to_owned()));
+                if let Some((field, _)) = decoder.foreign_fields().filter(|_| self.is_of_messages) {
+                    self.notices.send_unknown_field(field);
+                }
             }
         }
         self.notices.send_unknown(names, &self.provenance);

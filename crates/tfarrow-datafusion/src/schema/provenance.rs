@@ -83,6 +83,12 @@ impl SchemaProvenance {
         usize::try_from(bytes / summary.records().max(1)).unwrap_or(usize::MAX)
     }
 
+    /// Average bytes of a record; 0 if no records were read.
+    pub(crate) fn record_bytes(&self) -> usize {
+        let bytes = self.seen.as_ref().map_or(0, |seen| seen.summary.bytes() / seen.summary.records().max(1));
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
     /// The number of values of this column in each record of the source, if it is the same in all, and the values are
     /// numbers.
     pub(crate) fn fixed_length(&self, field: &Field) -> Option<u64> {

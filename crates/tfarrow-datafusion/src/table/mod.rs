@@ -27,8 +27,8 @@ use datafusion::{
     physical_plan::{ExecutionPlan, empty::EmptyExec},
 };
 use tfarrow_codec::{
-    RecordType, Role,
-    schema::{fields_of_examples, role_of, with_example_fields, with_views},
+    MessageType, OnError, RecordType, Role,
+    schema::{fields_of_examples, record_type_of, role_of, with_example_fields, with_views},
 };
 use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, check_one_payload, infer_with, resolve};
 
@@ -42,6 +42,9 @@ use crate::{
     table::files::{TableFiles, spooled},
     write::{format, sink::PART},
 };
+
+/// Records of each sampled shard that are read if they do not determine the columns: for their average length.
+pub(crate) const SAMPLE_OF_LENGTHS: usize = 10;
 
 /// A [`TableProvider`] over the shards of one data set, which have one schema.
 ///
@@ -101,8 +104,26 @@ impl TfRecordTable {
 
     /// The blocking version of [`infer`](Self::infer).
     pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
+        if let Some(message) = options.message_type()? {
+            return Self::messages(shards, &message, options);
+        }
         let inferred = infer(&shards, options, options.sample)?;
         Self::inferred(shards, inferred, options)
+    }
+
+    /// Creates the table of shards whose records are messages of this type. None of the shards may be a stream.
+    ///
+    /// # Errors
+    /// The message has no fields, or more columns than [`TfRecordOptions::limits`] allow.
+    pub fn messages(shards: Vec<Shard>, message: &MessageType, options: &TfRecordOptions) -> Result<Self> {
+        let schema = message.schema(&options.limits).map_err(tfarrow_dataset::Error::from).map_err(external)?;
+        let columns = Columns::decoded(with_views(&schema, options.bytes_type.is_view()));
+        let partitions = PartitionColumns::inferred(&shards, columns.schema());
+        // The average length of the records is optional, and a query reports corrupt records. No record is parsed as an Example.
+        let raw = TfRecordOptions { on_error: OnError::Skip, record_type: Some(RecordType::Raw), ..options.clone() };
+        let sample = infer(&shards, &raw, Sample::Records(SAMPLE_OF_LENGTHS)).ok();
+        let table = Self::of_columns(TableFiles::Fixed(shards), columns, partitions, options)?;
+        Ok(table.with_provenance(SchemaProvenance::declared(sample)))
     }
 
     /// Creates the table of shards whose records, or a sample of them, were inferred already. None of the shards may be a
@@ -250,6 +271,11 @@ impl TfRecordTable {
         self.partitions.folders()
     }
 
+    /// The options of the table.
+    pub(crate) fn options(&self) -> &TfRecordOptions {
+        &self.options
+    }
+
     /// The provenance of the schema.
     pub fn provenance(&self) -> &Arc<SchemaProvenance> {
         &self.provenance
@@ -280,8 +306,9 @@ impl TfRecordTable {
         let ranges = self.ranges.clone().unwrap_or_else(|| shards.iter().map(|_| all()).collect());
         let files = shards.into_iter().zip(values.into_iter().zip(ranges)).zip(keep).filter(|(_, keep)| *keep);
         let (shards, values): (Vec<_>, Vec<_>) = files.map(|(file, _)| file).unzip();
-        let is_raw = self.options.record_type == Some(RecordType::Raw);
-        let check = move || if is_raw { Ok(shards) } else { check_one_payload(&shards).map(|()| shards) };
+        let is_message = record_type_of(&self.schema) == RecordType::Message;
+        let is_stated = is_message || self.options.record_type == Some(RecordType::Raw);
+        let check = move || if is_stated { Ok(shards) } else { check_one_payload(&shards).map(|()| shards) };
         let shards = blocking(move || check().map_err(external)).await?;
         Ok(shards.iter().zip(values).map(|(shard, (values, range))| partitioned_file(shard, values, range)).collect())
     }

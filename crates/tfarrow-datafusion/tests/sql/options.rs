@@ -94,7 +94,7 @@ async fn unknown_options_and_values_are_errors() {
     let message = error(&context, "SET tfarrow.layout = 'wide'").await;
     assert!(message.contains("expected one of: auto, list"), "{message}");
     let message = error(&context, "SET tfarrow.speed = 'high'").await;
-    assert!(message.contains("there are: layout, record_type, on_conflict, sample_records"), "{message}");
+    assert!(message.contains("there are: layout, record_type, proto, message, on_conflict"), "{message}");
 }
 
 #[tokio::test]

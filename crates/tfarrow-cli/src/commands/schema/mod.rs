@@ -2,6 +2,7 @@
 
 mod features_json;
 mod inferred_schema;
+mod message;
 mod python;
 mod rust;
 mod spec;
@@ -9,11 +10,12 @@ mod sql;
 mod table;
 
 use anyhow::Result;
+use arrow_schema::{Schema, SchemaRef};
 use serde_json::json;
-use tfarrow_codec::{FeatureSummary, Kind, KindSummary, RecordType, Role};
-use tfarrow_columnar::infer_with;
+use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Limits, MessageType, RecordType, Role};
+use tfarrow_columnar::{infer_with, schema_within};
 use tfarrow_convert::schema_json::{to_json, type_name};
-use tfarrow_dataset::{DamageReport, InferOptions, ShardFormat, file_names};
+use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Shard, ShardFormat, file_names, resolve_filtered};
 use tfarrow_stats::schema_to_text;
 
 pub use self::inferred_schema::InferredSchema;
@@ -28,7 +30,27 @@ use crate::{
 
 /// Prints the schema in the format of the command line.
 pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
+    if let Some(message) = args.reading.message.load()? {
+        // The sources have to exist, and no record of them is read.
+        resolve_filtered(&args.sources, FormatFilter::Any)?;
+        let schema = message.schema(&args.looking.damage.read().limits)?;
+        return print_message(&message, &schema, args);
+    }
     if args.format.get() == SchemaFormat::Pbtxt { pbtxt(args) } else { columns(args) }
+}
+
+/// Prints the columns of messages.
+fn print_message(message: &MessageType, schema: &Schema, args: &SchemaArgs) -> Result<u8> {
+    output::line(&message::text(message, schema, args.format.get(), Screen::stdout())?)?;
+    Ok(SUCCESS)
+}
+
+/// The type and the columns of messages that were converted to Parquet or Arrow, from the metadata of the first such file;
+/// `None` for other data sets.
+fn converted_message(shards: &[Shard], limits: &Limits) -> Result<Option<(MessageType, SchemaRef)>> {
+    let Some(shard) = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord) else { return Ok(None) };
+    let Some(schema) = schema_within(shard, limits)? else { return Ok(None) };
+    Ok(MessageType::of_schema(&schema)?.map(|message| (message, schema)))
 }
 
 /// Prints the columns of a data set, and reports features that have none.
@@ -36,6 +58,9 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
     let (shards, progress) = inspect::shards(&args.sources)?;
     let (layout, record_type) = (args.reading.layout, args.reading.record_type);
     let options = InferOptions { record_type, ..inspect::options(&args.looking) };
+    if let Some((message, schema)) = converted_message(&shards, &options.read.limits)? {
+        return print_message(&message, &schema, args);
+    }
     let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
     let found = InferredSchema::new(shards, inferred, layout, record_type)?.with_probable_payload(&options.read)?;
@@ -71,7 +96,7 @@ pub(crate) fn text(found: &InferredSchema, format: SchemaFormat, sources: &[Stri
     Ok(match format {
         SchemaFormat::Table => table::text(found, screen),
         SchemaFormat::Json => output::pretty(&json(found))?,
-        SchemaFormat::Arrow => arrow(found),
+        SchemaFormat::Arrow => arrow(found.schema()),
         SchemaFormat::Python => python::spec(found),
         SchemaFormat::Rust => rust::function(found),
         SchemaFormat::Sql => {
@@ -113,12 +138,13 @@ fn features_json(found: &InferredSchema) -> Result<String> {
     Ok(output::pretty(&document)?)
 }
 
-fn arrow(found: &InferredSchema) -> String {
+/// The columns and their types, a line for each.
+fn arrow(schema: &Schema) -> String {
     let field = |field: &arrow_schema::FieldRef| {
         let null = if field.is_nullable() { "" } else { " not null" };
         format!("{}: {}{null}", escape(field.name()), type_name(field.data_type()))
     };
-    let lines: Vec<_> = found.schema().fields().iter().map(field).collect();
+    let lines: Vec<_> = schema.fields().iter().map(field).collect();
     lines.join("\n")
 }
 

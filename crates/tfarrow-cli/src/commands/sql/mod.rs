@@ -135,6 +135,8 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
     let mut tables = TfRecordOptions {
         layout: args.reading.layout,
         record_type: args.reading.record_type,
+        proto: args.reading.message.proto.clone(),
+        message: args.reading.message.message.clone(),
         verify_crc: args.verify_crc,
         on_error,
         partial_tail,
@@ -148,7 +150,9 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
     let tables = tables.with(given).map_err(InvalidOption)?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
-        Notice::UnknownFeatures(_) | Notice::Losses(_) => stderr::print(&notice.to_string()),
+        Notice::UnknownFeatures(_) | Notice::UnknownField(_) | Notice::Losses(_) => {
+            stderr::print(&notice.to_string());
+        }
     };
     Ok(session_context(SessionOptions {
         tables,

@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
-use arrow_select::take::take;
+use arrow_select::{nullif::nullif, take::take};
 
 use super::{
     Context,
@@ -284,6 +284,10 @@ fn of_nested(
     let time = |is_negative_allowed| times(field, &arrays, &level.rows, is_negative_allowed);
     Ok(match form {
         MessageForm::Struct => {
+            let arrays = match &nulls {
+                Some(nulls) => null_with(&arrays, nulls)?,
+                None => arrays,
+            };
             let array = StructArray::try_new_with_length(plan.columns.clone(), arrays, nulls, level.bodies.len());
             Arc::new(array.map_err(ColumnError::Arrow)?)
         }
@@ -299,6 +303,14 @@ fn of_nested(
         }
         MessageForm::Duration => Arc::new(DurationNanosecondArray::new(time(true)?.into(), nulls)),
     })
+}
+
+/// Makes the fields of messages that are null also null: functions that take a field out of a struct may ignore the nulls of
+/// the struct, as DataFusion's do.
+fn null_with(arrays: &[ArrayRef], nulls: &NullBuffer) -> Result<Vec<ArrayRef>> {
+    let is_null = BooleanArray::new(!nulls.inner(), None);
+    let fields = arrays.iter().map(|array| nullif(array, &is_null));
+    fields.collect::<Result<Vec<_>, _>>().map_err(ColumnError::Arrow)
 }
 
 /// Returns the nanoseconds of times that consist of seconds and nanoseconds. The nanoseconds of a time are positive;

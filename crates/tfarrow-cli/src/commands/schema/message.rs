@@ -1,0 +1,98 @@
+//! The columns of messages of a type that a descriptor gives.
+
+use anyhow::Result;
+use arrow_schema::{DataType, FieldRef, Fields, Schema};
+use serde_json::{Value, json};
+use tfarrow_codec::{MessageType, schema::array_count};
+use tfarrow_convert::schema_json::type_name;
+
+use crate::{
+    args::SchemaFormat,
+    error::Usage,
+    output::{self, Screen, plural, text_table},
+    text::escape,
+};
+
+/// The columns of a message in a format.
+///
+/// # Errors
+/// A format that describes features of Examples.
+pub(super) fn text(message: &MessageType, schema: &Schema, format: SchemaFormat, screen: Screen) -> Result<String> {
+    Ok(match format {
+        SchemaFormat::Table => table(message, schema, screen),
+        SchemaFormat::Arrow => super::arrow(schema),
+        SchemaFormat::Json => output::pretty(&json!({
+            "record_type": "message",
+            "message": message.name(),
+            "columns": columns(schema.fields()),
+        }))?,
+        SchemaFormat::Python
+        | SchemaFormat::Rust
+        | SchemaFormat::Sql
+        | SchemaFormat::FeaturesJson
+        | SchemaFormat::Pbtxt => {
+            let why =
+                "the format describes features of tf.Example records; messages have the formats table, json and arrow";
+            return Err(Usage(why.to_owned()).into());
+        }
+    })
+}
+
+/// A row for each field, with those of nested messages under their full names.
+fn table(message: &MessageType, schema: &Schema, screen: Screen) -> String {
+    let mut rows = Vec::new();
+    add_rows("", schema.fields(), &mut rows);
+    let (columns, arrays) = (schema.fields().len() as u64, array_count(schema.fields()) as u64);
+    let headline = format!("{}: {}, {arrays} with nested ones", message.name(), plural(columns, "column"));
+    format!("{headline}\n{}", text_table(&["field", "arrow", "absent"], &[false, false, false], &[], rows, screen))
+}
+
+/// Appends the name, the type and the value without a field of each column.
+fn add_rows(path: &str, fields: &Fields, rows: &mut Vec<Vec<String>>) {
+    for field in fields {
+        let name = if path.is_empty() { field.name().clone() } else { format!("{path}.{}", field.name()) };
+        let absent = match field.data_type() {
+            DataType::List(_) | DataType::Map(..) => "empty",
+            _ if field.is_nullable() => "null",
+            _ => "default",
+        };
+        let (data_type, nested) = outline(field.data_type());
+        rows.push(vec![escape(&name), data_type, absent.to_owned()]);
+        nested.into_iter().for_each(|fields| add_rows(&name, fields, rows));
+    }
+}
+
+/// The name of a type without the fields of structs, and these fields.
+fn outline(data_type: &DataType) -> (String, Option<&Fields>) {
+    match data_type {
+        DataType::Struct(fields) => ("struct".to_owned(), Some(fields)),
+        DataType::List(item) => {
+            let (name, fields) = outline(item.data_type());
+            (format!("list<{name}>"), fields)
+        }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(parts) => match &parts[..] {
+                [key, value] => {
+                    let (name, fields) = outline(value.data_type());
+                    (format!("map<{}, {name}>", type_name(key.data_type())), fields)
+                }
+                _ => (type_name(data_type), None),
+            },
+            _ => (type_name(data_type), None),
+        },
+        other => (type_name(other), None),
+    }
+}
+
+/// The columns as JSON, with those of nested messages.
+fn columns(fields: &Fields) -> Vec<Value> {
+    let column = |field: &FieldRef| {
+        let (arrow, nested) = outline(field.data_type());
+        let mut column = json!({"name": field.name(), "arrow": arrow, "nullable": field.is_nullable()});
+        if let Some(nested) = nested {
+            column["columns"] = columns(nested).into();
+        }
+        column
+    };
+    fields.iter().map(column).collect()
+}
