@@ -13,6 +13,7 @@ mod diff;
 mod documents;
 mod errors;
 mod escapes;
+mod events;
 mod exact;
 mod example_lists;
 mod head;

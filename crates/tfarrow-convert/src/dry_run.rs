@@ -51,7 +51,8 @@ pub fn dry_run<S: AsRef<OsStr>>(
         return Err(Error::Usage("a conversion that is resumed has no dry run".to_owned()));
     }
     let Resolved { mut shards, skipped_files, missing } = find(sources, dest)?;
-    let (plan, compression) = prepare(&mut shards, dest, options)?;
+    let (plan, compression, options) = prepare(&mut shards, dest, options)?;
+    let options = options.as_ref();
     if let Some(journal) = journal_of(&plan).filter(|_| !options.overwrite) {
         Journal::check(&journal)?;
     }

@@ -33,7 +33,7 @@ const MAX_SHARDS: usize = 1000;
 /// | `layout` | `auto`, `list` | `auto` |
 /// | `record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
 /// | `proto` | a file of message definitions: a `FileDescriptorSet`, or a `.proto` source | none |
-/// | `message` | the name of a message in that file | none |
+/// | `message` | the name of a message in that file, or without a file `tensorflow.Event` | none |
 /// | `on_conflict` | `error`, `split` | `error` |
 /// | `sample_records` | a number, `all` | `1000` |
 /// | `verify_crc` | `always`, `on_parse_failure`, `never` | `always` |
@@ -68,7 +68,8 @@ pub struct TfRecordOptions {
     pub record_type: Option<RecordType>,
     /// The file that defines the type of the records, if they are messages of another type.
     pub proto: Option<PathBuf>,
-    /// The name of the type of the records in `proto`.
+    /// The name of the type of the records in `proto`, or without a file `tensorflow.Event`. Without a name, TensorBoard's files
+    /// are read as a view of their values.
     pub message: Option<String>,
     /// How to handle a feature with more than one kind.
     pub on_conflict: OnConflict,
@@ -232,11 +233,10 @@ impl TfRecordOptions {
         match (&self.proto, &self.message) {
             (None, None) => Ok(None),
             (Some(_), None) => config_err!("tfarrow.proto needs tfarrow.message, the name of a message in the file"),
-            (None, Some(_)) => config_err!("tfarrow.message needs tfarrow.proto, the file that defines the message"),
-            (Some(_), Some(_)) if self.record_type.is_some() => {
+            (_, Some(_)) if self.record_type.is_some() => {
                 config_err!("tfarrow.record_type and tfarrow.message are set, and each states the type of the records")
             }
-            (Some(proto), Some(message)) => load_message(proto, message).map(Some).map_err(external),
+            (proto, Some(message)) => load_message(proto.as_deref(), message).map(Some).map_err(external),
         }
     }
 

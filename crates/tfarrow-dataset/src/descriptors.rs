@@ -1,4 +1,5 @@
-//! Message types from files: descriptor sets, as `protoc` writes them, and `.proto` sources.
+//! Message types from files: descriptor sets, as `protoc` writes them, and `.proto` sources; and the type of TensorBoard's
+//! events, which needs no file.
 
 use std::{fs, path::Path};
 
@@ -13,17 +14,31 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Maximum number of folders above a `.proto` source in which its imports are searched.
 const MAX_ROOTS: usize = 16;
 
+/// The name of the type of TensorBoard's events.
+pub const EVENT_MESSAGE: &str = "tensorflow.Event";
+
 /// The package of the well-known types, which errors do not list.
 const WELL_KNOWN: &str = "google.protobuf.";
 
 /// Finds the message `name`, such as `waymo.open_dataset.Scenario`, in a file: a `google.protobuf.FileDescriptorSet` with
 /// all imports, or a `.proto` source. The end of the name, such as `Scenario`, is sufficient if only one message has it.
+/// Without a file, finds [`EVENT_MESSAGE`].
 ///
 /// The imports of a source are searched in its folder, and then in the folders above it.
 ///
 /// # Errors
 /// The file cannot be read, or [`ErrorKind::Descriptors`]: the file is not valid, or does not have the message.
-pub fn load_message(file: &Path, name: &str) -> Result<MessageType> {
+pub fn load_message(file: Option<&Path>, name: &str) -> Result<MessageType> {
+    let Some(file) = file else {
+        return match name {
+            EVENT_MESSAGE => event_message(),
+            _ => {
+                let why =
+                    format!("only {EVENT_MESSAGE} is defined without a file: name the file that defines {name:?}");
+                Err(Error::general(ErrorKind::Descriptors(why)))
+            }
+        };
+    };
     let of_file = |reason: String| Error::new(file, ErrorKind::Descriptors(reason));
     let io = |error| Error::io(file, error);
     let size = fs::metadata(file).map_err(io)?.len();
@@ -36,6 +51,15 @@ pub fn load_message(file: &Path, name: &str) -> Result<MessageType> {
         false => read(&fs::read(file).map_err(io)?),
     };
     find(&pool.map_err(of_file)?, name).map_err(of_file)
+}
+
+/// Returns the type of TensorBoard's events, `tensorflow.Event`.
+///
+/// # Errors
+/// None: the crate contains the descriptors.
+pub fn event_message() -> Result<MessageType> {
+    let descriptors = include_bytes!(concat!(env!("OUT_DIR"), "/event.bin"));
+    Ok(MessageType::parse(descriptors, EVENT_MESSAGE)?)
 }
 
 /// Reads a descriptor set.
@@ -102,14 +126,14 @@ mod tests {
     const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/message");
 
     fn load(file: &str, name: &str) -> Result<String, String> {
-        let message = load_message(&Path::new(FOLDER).join(file), name);
+        let message = load_message(Some(&Path::new(FOLDER).join(file)), name);
         message.map(|message| message.name().to_owned()).map_err(|error| error.into_kind().to_string())
     }
 
     #[test]
     fn a_source_defines_the_same_message_as_its_descriptors() {
         let [source, set] = ["shapes.proto", "shapes.desc"].map(|file| {
-            let message = load_message(&Path::new(FOLDER).join(file), "tfarrow.test.Shape").unwrap();
+            let message = load_message(Some(&Path::new(FOLDER).join(file)), "tfarrow.test.Shape").unwrap();
             message.schema(&tfarrow_codec::Limits::default()).unwrap()
         });
         assert_eq!(source.fields(), set.fields());
@@ -141,10 +165,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty.desc");
         fs::write(&empty, b"").unwrap();
-        let error = load_message(&empty, "Shape").unwrap_err().to_string();
+        let error = load_message(Some(&empty), "Shape").unwrap_err().to_string();
         assert!(error.contains("empty.desc: no message is defined; expected"), "{error}");
         assert!(matches!(
-            load_message(&folder.path().join("none.desc"), "Shape").unwrap_err().kind(),
+            load_message(Some(&folder.path().join("none.desc")), "Shape").unwrap_err().kind(),
             ErrorKind::Io(_)
         ));
     }
@@ -155,7 +179,7 @@ mod tests {
         let check = |source: &str, expected: &str| {
             let file = folder.path().join("a.proto");
             fs::write(&file, source).unwrap();
-            let error = load_message(&file, "A").unwrap_err().to_string();
+            let error = load_message(Some(&file), "A").unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         };
         check("syntax = \"proto3\";\nmessage A { int32 }", "a.proto:2:");
@@ -165,6 +189,13 @@ mod tests {
         fs::write(folder.path().join("deep/b.proto"), "syntax = \"proto3\"; message B { int32 x = 1; }").unwrap();
         let above = folder.path().join("deep/c.proto");
         fs::write(&above, "syntax = \"proto3\"; import \"deep/b.proto\"; message C { B b = 1; }").unwrap();
-        assert_eq!(load_message(&above, "C").unwrap().name(), "C");
+        assert_eq!(load_message(Some(&above), "C").unwrap().name(), "C");
+    }
+
+    #[test]
+    fn events_need_no_file() {
+        assert_eq!(load_message(None, EVENT_MESSAGE).unwrap(), event_message().unwrap());
+        let error = load_message(None, "Scenario").unwrap_err().to_string();
+        assert_eq!(error, "only tensorflow.Event is defined without a file: name the file that defines \"Scenario\"");
     }
 }

@@ -59,7 +59,7 @@ mod write;
 
 pub use compression::Compression;
 pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
-pub use descriptors::load_message;
+pub use descriptors::{EVENT_MESSAGE, event_message, load_message};
 pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
 pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
@@ -71,7 +71,7 @@ pub use read::{
     batch_reader::ShardBatchReader,
     count::count,
     probable::ProbablePayload,
-    same_payload::check_one_payload,
+    same_payload::{are_events, check_one_payload},
     shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},
     shared_reader::{SharedReader, Taken},
 };

@@ -16,7 +16,8 @@ A record is one line. Features are lists, as they are in the record; absent feat
   tf.Example            {\"label\": [3], \"city\": [\"Oslo\"]}
   tf.SequenceExample    {\"context\": {\"id\": [1]}, \"feature_lists\": {\"token\": [[\"a\"], [\"b\", \"c\"]]}}
   any other payload     {\"record\": \"text\"}
-With --proto and --message, a record is an object of the fields of the message; fields without a value are left out.
+With --proto and --message, and in files of TensorBoard, a record is an object of the fields of the message; fields without \
+a value are left out.
 A feature (or step) without a kind is {\"unset\": true}. Bytes are text where they are UTF-8, else \
 {\"b64\": \"..\"}; long ones are named only (\"<JPEG 112 kB>\"), and long lists and texts are cut, unless --full is given.
 

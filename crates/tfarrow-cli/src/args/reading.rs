@@ -4,7 +4,7 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
 use tfarrow_codec::{Layout, Limit, Limits, MessageType, OnError, RecordType};
-use tfarrow_dataset::{PartialTail, ReadOptions, Result, Sample, load_message};
+use tfarrow_dataset::{PartialTail, ReadOptions, Result, Sample, Shard, are_events, event_message, load_message};
 
 use super::{
     headings::{COLUMNS, DAMAGE, RESOURCES},
@@ -30,8 +30,8 @@ pub(crate) struct MessageArgs {
     /// File that defines the messages: a FileDescriptorSet (protoc --include_imports --descriptor_set_out), or a .proto source
     #[arg(long, value_name = "FILE", requires = "message", help_heading = COLUMNS)]
     pub(crate) proto: Option<PathBuf>,
-    /// Type of the records: a message that this file defines, such as waymo.open_dataset.Scenario
-    #[arg(long, value_name = "NAME", requires = "proto", conflicts_with = "record_type", help_heading = COLUMNS)]
+    /// Type of the records: a message that this file defines, such as waymo.open_dataset.Scenario, or tensorflow.Event
+    #[arg(long, value_name = "NAME", conflicts_with = "record_type", help_heading = COLUMNS)]
     pub(crate) message: Option<String>,
 }
 
@@ -41,8 +41,19 @@ impl MessageArgs {
     /// # Errors
     /// The errors of [`load_message`].
     pub(crate) fn load(&self) -> Result<Option<MessageType>> {
-        let (Some(proto), Some(message)) = (&self.proto, &self.message) else { return Ok(None) };
-        load_message(proto, message).map(Some)
+        self.message.as_ref().map(|message| load_message(self.proto.as_deref(), message)).transpose()
+    }
+
+    /// Loads the type of the messages that the command line names, or that of TensorBoard's files, unless the command line
+    /// states another type of the records.
+    ///
+    /// # Errors
+    /// The errors of [`load_message`].
+    pub(crate) fn of(&self, shards: &[Shard], record_type: Auto<RecordType>) -> Result<Option<MessageType>> {
+        match self.load()? {
+            None if record_type.is_none() && are_events(shards) => event_message().map(Some),
+            message => Ok(message),
+        }
     }
 }
 

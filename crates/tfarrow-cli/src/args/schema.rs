@@ -13,7 +13,8 @@ use super::{
 All records are read, unless --sample says otherwise. A feature that has more than one kind is reported with the first \
 place of each, and the exit status is 3.
 --format json can be edited and given to `tfarrow convert --schema`; --format python is a feature spec for tf.io.
-With --proto and --message, the schema follows from the definition of the message, and no record is read.
+With --proto and --message, and for files of TensorBoard, the schema follows from the definition of the message, and no \
+record is read.
 
 Examples:
   tfarrow schema shards/

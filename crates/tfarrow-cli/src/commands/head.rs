@@ -16,7 +16,9 @@ use tfarrow_codec::{
     schema::{FEATURE, role_of},
 };
 use tfarrow_columnar::{first_rows, stated_records};
-use tfarrow_dataset::{ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, resolve};
+use tfarrow_dataset::{
+    ProbablePayload, ReadOptions, Shard, ShardFormat, ShardReader, check_one_payload, read_heads, resolve,
+};
 
 use crate::{
     args::Head,
@@ -33,10 +35,12 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
     let style = if args.full { Style::FULL } else { Style::SHORT };
     let record_type = args.record_type;
     let read = args.bounds.read(OnError::Fail);
-    let message = args.message.load()?.map(|message| message.schema(&read.limits)).transpose()?;
+    let mut shards = resolve(&args.sources)?;
+    read_heads(&mut shards)?;
+    let message = args.message.of(&shards, record_type)?;
+    let message = message.map(|message| message.schema(&read.limits)).transpose()?;
     let mut printer = Printer { out: output::stdout(), style, record_type, message, has_named: false, read };
     let mut left = args.records;
-    let shards = resolve(&args.sources)?;
     if record_type != Some(RecordType::Raw) && printer.message.is_none() {
         check_one_payload(&shards)?;
     }
@@ -65,7 +69,7 @@ struct Printer {
     style: Style,
     /// The record type of the command line.
     record_type: Option<RecordType>,
-    /// The columns of the records, if they are messages of a type that the command line names.
+    /// The columns of the records, if they are messages of a type that is known.
     message: Option<SchemaRef>,
     /// Whether the probable kind of raw records was reported.
     has_named: bool,

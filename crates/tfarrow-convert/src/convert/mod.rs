@@ -6,6 +6,7 @@
 //! ```
 
 use std::{
+    borrow::Cow,
     ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
@@ -18,7 +19,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles,
-    UNFINISHED, check_one_payload, is_remote, read_heads, resolve_filtered,
+    UNFINISHED, are_events, check_one_payload, event_message, is_remote, read_heads, resolve_filtered,
 };
 
 use crate::{
@@ -102,7 +103,8 @@ pub(crate) fn convert_resolved(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    let (plan, compression) = prepare(&mut shards, dest, options)?;
+    let (plan, compression, options) = prepare(&mut shards, dest, options)?;
+    let options = options.as_ref();
     let journal = journal(&plan, options)?;
     let earlier = match (options.overwrite, options.resume) {
         (true, _) => Earlier::Replaced,
@@ -126,15 +128,16 @@ pub(crate) fn convert_resolved(
     outcome
 }
 
-/// Makes the shards readable and plans their outputs. Checks the options before anything is written.
+/// Makes the shards readable and plans their outputs. Checks the options before anything is written, and returns them, with the
+/// columns of TensorBoard's events for its files.
 ///
 /// # Errors
 /// Shards that cannot be read, and options that contradict the shards or each other.
-pub(crate) fn prepare(
+pub(crate) fn prepare<'o>(
     shards: &mut [Shard],
     dest: &Path,
-    options: &ConvertOptions,
-) -> Result<(Plan, OutputCompression)> {
+    options: &'o ConvertOptions,
+) -> Result<(Plan, OutputCompression, Cow<'o, ConvertOptions>)> {
     // A pipe can be read only once. It is copied to a temporary file, unless the columns are given and the conversion reads
     // it once. The copy also shows the type of its records.
     if options.schema.is_none() || options.reshard.is_some() {
@@ -146,14 +149,26 @@ pub(crate) fn prepare(
     let selects = ColumnSelection::of(options)?.is_some();
     let plan = Plan::new(shards, dest, options)?;
     read_heads(shards)?;
-    let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(options);
+    let options = event_options(shards, options)?.map_or(Cow::Borrowed(options), Cow::Owned);
+    let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(&options);
     if (plan.target != Target::TfRecord || selects) && !is_stated {
         check_one_payload(shards)?;
     }
-    let compression = plan.compression(options)?;
-    check_parquet_options(plan.target, options)?;
+    let compression = plan.compression(&options)?;
+    check_parquet_options(plan.target, &options)?;
     plan::check_no_source(shards, options.quarantine.as_deref())?;
-    Ok((plan, compression))
+    Ok((plan, compression, options))
+}
+
+/// The options with the columns of TensorBoard's events, if the shards are files of TensorBoard, and the options state neither
+/// columns nor another type of the records. The option exact keeps complete records.
+fn event_options(shards: &[Shard], options: &ConvertOptions) -> Result<Option<ConvertOptions>> {
+    let is_stated = options.schema.is_some() || options.record_type.is_some() || options.exact;
+    if is_stated || !are_events(shards) {
+        return Ok(None);
+    }
+    let schema = event_message()?.schema(&options.read.limits).map_err(tfarrow_dataset::Error::from)?;
+    Ok(Some(ConvertOptions { schema: Some(schema), ..options.clone() }))
 }
 
 /// The path of the journal, if the outputs are local files.

@@ -16,7 +16,7 @@ use tfarrow_dataset::{Inferred, Sample, Shard};
 
 use crate::{
     blocking::blocking,
-    catalog::registry::TableRegistry,
+    catalog::registry::{TableRegistry, queried},
     error::external,
     options::TfRecordOptions,
     schema::{columns::Columns, partition_columns::PartitionColumns, provenance::SchemaProvenance},
@@ -64,8 +64,8 @@ impl TableProviderFactory for TfRecordTableFactory {
             false => declared(command, options, state).await?,
         };
         match state.config().get_extension::<TableRegistry>() {
-            Some(registry) => Ok(registry.register(table, command.name.table())),
-            None => Ok(Arc::new(table)),
+            Some(registry) => registry.register(table, command.name.table()),
+            None => queried(table),
         }
     }
 }

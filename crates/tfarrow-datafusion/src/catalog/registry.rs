@@ -6,10 +6,11 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
-use datafusion::{catalog::TableProvider, common::Column};
+use datafusion::{catalog::TableProvider, common::Column, error::Result};
 use tfarrow_dataset::RowLosses;
 
 use crate::{
+    catalog::event_view::event_view,
     notice::{Notice, OnNotice},
     schema::provenance::SchemaProvenance,
     table::TfRecordTable,
@@ -38,10 +39,15 @@ impl TableRegistry {
     }
 
     /// Registers a table, which queries call `name`, and sets its callback for warnings. The table replaces a table of the
-    /// same name, and may replace the oldest one.
-    pub(crate) fn register(&self, table: TfRecordTable, name: &str) -> Arc<TfRecordTable> {
-        self.remember(name, table.schema(), table.provenance());
-        Arc::new(table.with_notices(self.on_notice.clone()))
+    /// same name, and may replace the oldest one. Returns what queries read.
+    ///
+    /// # Errors
+    /// None that is known: a view of events cannot be planned.
+    pub(crate) fn register(&self, table: TfRecordTable, name: &str) -> Result<Arc<dyn TableProvider>> {
+        let provenance = Arc::clone(table.provenance());
+        let table = queried(table.with_notices(self.on_notice.clone()))?;
+        self.remember(name, table.schema(), &provenance);
+        Ok(table)
     }
 
     /// Passes a notice to the callback of the session, if there is one.
@@ -79,6 +85,14 @@ impl TableRegistry {
         let found = tables.iter().rev().find(is_named).or_else(aliased);
         found.map(|table| Arc::clone(&table.provenance))
     }
+}
+
+/// The table that queries read: the view of a table of events, and any other table itself.
+///
+/// # Errors
+/// None that is known: a view of events cannot be planned.
+pub(crate) fn queried(table: TfRecordTable) -> Result<Arc<dyn TableProvider>> {
+    if table.is_of_events() { Ok(Arc::new(event_view(&table)?)) } else { Ok(Arc::new(table)) }
 }
 
 impl fmt::Debug for TableRegistry {

@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use datafusion::{
     catalog::TableProvider,
     common::{TableReference, plan_datafusion_err, plan_err},
-    datasource::listing::ListingTable,
+    datasource::{ViewTable, listing::ListingTable},
     error::Result,
     execution::SessionState,
     logical_expr::{LogicalPlan, LogicalPlanBuilder, lit},
@@ -59,6 +59,10 @@ fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
     let (name, location) = (identifier(&table_name(source)), literal(source));
     match table.downcast_ref::<TfRecordTable>() {
         Some(table) => Ok(format!("CREATE EXTERNAL TABLE {name}{}", records(table, &location))),
+        // A table of events needs no options.
+        None if table.is::<ViewTable>() => {
+            Ok(format!("CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION {location}"))
+        }
         None => {
             let (format, options) = files(source, table)?;
             Ok(format!("CREATE EXTERNAL TABLE {name} STORED AS {format} LOCATION {location}{options}"))

@@ -60,7 +60,7 @@ impl RelationPlanner for ReadTfRecord {
             return plan_err!("{NAME} needs a source: {NAME}('shards/*.tfrecord', layout => 'list')");
         };
         // The planner is synchronous, so that this blocks its thread while files are listed and sampled.
-        let table = self.0.register(TfRecordTable::open_blocking(&sources, &options)?, first);
+        let table = self.0.register(TfRecordTable::open_blocking(&sources, &options)?, first)?;
         let plan = LogicalPlanBuilder::scan(NAME, provider_as_source(table), None)?.build()?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }

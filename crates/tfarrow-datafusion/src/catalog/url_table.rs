@@ -101,7 +101,7 @@ impl UrlTables {
             ShardFormat::TfRecord => {
                 let options = TfRecordOptions::of(state.config());
                 let table = TfRecordTable::infer(shards, &options).await?;
-                Ok(self.registry.register(table, source))
+                self.registry.register(table, source)
             }
             ShardFormat::Parquet => listing_table(source, &shards, &ListingFormat::of("parquet"), &state).await,
             ShardFormat::Arrow => listing_table(source, &shards, &ListingFormat::of("arrow"), &state).await,

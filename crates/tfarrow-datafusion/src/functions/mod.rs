@@ -1,5 +1,6 @@
 //! Scalar functions for images, tensors and bytes, which DataFusion does not have.
 
+pub(crate) mod event_value;
 mod image_info;
 mod octet_length;
 mod tensor;

@@ -1,4 +1,5 @@
-//! Partition columns: columns with one value per file, from folders such as `split=train`, as in Hive, and `_file`.
+//! Partition columns: columns with one value per file, from folders such as `split=train`, as in Hive, the runs of TensorBoard,
+//! and `_file`.
 
 use std::{collections::HashSet, path::Component, sync::Arc};
 
@@ -15,6 +16,10 @@ use tfarrow_dataset::Shard;
 
 use crate::options::FILE_COLUMN;
 
+/// The name of the column of TensorBoard's runs.
+pub(crate) const RUN_COLUMN: &str = "run";
+/// The name of the scan of TensorBoard's events in the plan of their view.
+pub(crate) const EVENTS_SCAN: &str = "tensorboard_events";
 /// The value of a Hive partition folder that stands for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
@@ -23,6 +28,8 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 pub(crate) struct PartitionColumns {
     /// The columns of folders, in the order of the folders.
     folders: Vec<FieldRef>,
+    /// Whether the run of TensorBoard is a column.
+    run: bool,
     /// Whether `_file` is a column.
     file: bool,
 }
@@ -39,12 +46,17 @@ impl PartitionColumns {
             return Self::default();
         }
         let folders = first.into_iter().map(|key| Arc::new(Field::new(key, DataType::Utf8View, true)));
-        Self { folders: folders.collect(), file: false }
+        Self { folders: folders.collect(), ..Self::default() }
     }
 
     /// The columns that a statement declares.
     pub(crate) fn declared(folders: Vec<FieldRef>) -> Self {
-        Self { folders, file: false }
+        Self { folders, ..Self::default() }
+    }
+
+    /// The column `run` of TensorBoard's files: the folder of a file below the source, or `.` for the source itself.
+    pub(crate) fn of_runs() -> Self {
+        Self { run: true, ..Self::default() }
     }
 
     /// Adds the column `_file` if it is wanted.
@@ -68,8 +80,9 @@ impl PartitionColumns {
 
     /// The fields of all partition columns.
     pub(crate) fn fields(&self) -> Vec<FieldRef> {
-        let file = self.file.then(|| Arc::new(Field::new(FILE_COLUMN, DataType::Utf8View, false)));
-        self.folders.iter().cloned().chain(file).collect()
+        let text = |name| Arc::new(Field::new(name, DataType::Utf8View, false));
+        let (run, file) = (self.run.then(|| text(RUN_COLUMN)), self.file.then(|| text(FILE_COLUMN)));
+        self.folders.iter().cloned().chain(run).chain(file).collect()
     }
 
     /// The values of the columns for one shard.
@@ -78,6 +91,9 @@ impl PartitionColumns {
     /// The shard is not in a folder of each column, or the value of a folder cannot be cast to the type of its column.
     pub(crate) fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
         let mut values = self.folders.iter().map(|field| value(field, shard)).collect::<Result<Vec<_>>>()?;
+        if self.run {
+            values.push(ScalarValue::Utf8View(Some(run(shard))));
+        }
         if self.file {
             values.push(ScalarValue::Utf8View(Some(shard.path.to_string_lossy().into_owned())));
         }
@@ -124,6 +140,12 @@ impl PartitionColumns {
         }
         Ok(keep)
     }
+}
+
+/// The run of a file, as TensorBoard names it.
+fn run(shard: &Shard) -> String {
+    let folder = shard.name.parent().map(|folder| folder.to_string_lossy().into_owned());
+    folder.filter(|folder| !folder.is_empty()).unwrap_or_else(|| ".".to_owned())
 }
 
 fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
@@ -178,6 +200,14 @@ mod tests {
         check(&["a/x"], &[], &[]);
         check(&["a=1/a=2/x"], &[], &[]);
         check(&[], &[], &[]);
+    }
+
+    #[test]
+    fn runs_are_folders_below_the_source() {
+        let run = |name: &str| PartitionColumns::of_runs().values(&shard(name)).unwrap();
+        for (name, expected) in [("events", "."), ("train/events", "train"), ("a/b/events", "a/b")] {
+            assert_eq!(run(name), [ScalarValue::Utf8View(Some(expected.to_owned()))]);
+        }
     }
 
     #[test]

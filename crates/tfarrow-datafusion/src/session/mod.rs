@@ -19,8 +19,11 @@ use datafusion::{
 
 use crate::{
     catalog::{
-        external_table::TfRecordTableFactory, registry::TableRegistry, summarize::SummarizeFunction,
-        table_function::ReadTfRecord, url_table::UrlTables,
+        external_table::TfRecordTableFactory,
+        registry::{TableRegistry, queried},
+        summarize::SummarizeFunction,
+        table_function::ReadTfRecord,
+        url_table::UrlTables,
     },
     functions,
     notice::OnNotice,
@@ -204,14 +207,14 @@ pub trait SessionContextTfRecordExt {
 #[async_trait]
 impl SessionContextTfRecordExt for SessionContext {
     async fn read_tfrecord(&self, source: &str, options: &TfRecordOptions) -> Result<DataFrame> {
-        self.read_table(Arc::new(TfRecordTable::open(source, options).await?))
+        self.read_table(queried(TfRecordTable::open(source, options).await?)?)
     }
 
     async fn register_tfrecord(&self, name: &str, source: &str, options: &TfRecordOptions) -> Result<()> {
         let table = TfRecordTable::open(source, options).await?;
         let table = match self.state().config().get_extension::<TableRegistry>() {
-            Some(registry) => registry.register(table, name),
-            None => Arc::new(table),
+            Some(registry) => registry.register(table, name)?,
+            None => queried(table)?,
         };
         self.register_table(name, table)?;
         Ok(())

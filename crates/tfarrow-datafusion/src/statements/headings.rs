@@ -25,6 +25,8 @@ use datafusion::{
     sql::utils::UNNEST_PLACEHOLDER,
 };
 
+use crate::schema::partition_columns::EVENTS_SCAN;
+
 /// Returns the plan of a statement with computed columns renamed to names without the paths of files: `avg(price)` instead
 /// of `avg(shards/train.tfrecord.price)`.
 ///
@@ -102,6 +104,16 @@ fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result
     LogicalPlanBuilder::from(query.clone()).project(columns.collect::<Vec<_>>())?.build()
 }
 
+/// Whether a plan is the view of TensorBoard's events, whose alias is the name of its files.
+fn is_event_view(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => is_event_view(&projection.input),
+        LogicalPlan::Unnest(unnest) => is_event_view(&unnest.input),
+        LogicalPlan::TableScan(scan) => scan.table_name.table() == EVENTS_SCAN,
+        _ => false,
+    }
+}
+
 /// The names of scanned tables that the user has not chosen: those of files, and of functions such as `read_tfrecord`.
 fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableReference>> {
     let (mut scanned, mut chosen) = (HashSet::new(), HashSet::new());
@@ -109,6 +121,9 @@ fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableRefer
         match node {
             LogicalPlan::TableScan(scan) if !is_registered(&scan.table_name, state) => {
                 scanned.insert(scan.table_name.clone());
+            }
+            LogicalPlan::SubqueryAlias(alias) if is_event_view(&alias.input) && !is_registered(&alias.alias, state) => {
+                scanned.insert(alias.alias.clone());
             }
             LogicalPlan::SubqueryAlias(alias) => {
                 chosen.insert(alias.alias.clone());

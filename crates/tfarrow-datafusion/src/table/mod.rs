@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
@@ -28,9 +28,12 @@ use datafusion::{
 };
 use tfarrow_codec::{
     MessageType, OnError, RecordType, Role,
-    schema::{fields_of_examples, record_type_of, role_of, with_example_fields, with_views},
+    schema::{MESSAGE, fields_of_examples, record_type_of, role_of, with_example_fields, with_views},
 };
-use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, check_one_payload, infer_with, resolve};
+use tfarrow_dataset::{
+    EVENT_MESSAGE, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload, event_message,
+    infer_with, resolve,
+};
 
 use crate::{
     blocking::blocking,
@@ -77,7 +80,8 @@ pub struct TfRecordTable {
 }
 
 impl TfRecordTable {
-    /// Opens the table of `source`, which is a file, a folder, a glob, or `-` for standard input. Infers the schema.
+    /// Opens the table of `source`, which is a file, a folder, a glob, or `-` for standard input. Infers the schema. TensorBoard's
+    /// files have a row for each event.
     ///
     /// # Errors
     /// The source has no TFRecord files, a record cannot be read, or a feature has more than one kind.
@@ -106,6 +110,9 @@ impl TfRecordTable {
     pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
         if let Some(message) = options.message_type()? {
             return Self::messages(shards, &message, options);
+        }
+        if options.record_type.is_none() && are_events(&shards) {
+            return Self::messages(shards, &event_message().map_err(external)?, options);
         }
         let inferred = infer(&shards, options, options.sample)?;
         Self::inferred(shards, inferred, options)
@@ -269,6 +276,21 @@ impl TfRecordTable {
     /// The columns of folders such as `split=train`.
     pub(crate) fn folder_columns(&self) -> &[FieldRef] {
         self.partitions.folders()
+    }
+
+    /// Returns whether the records are TensorBoard's events, and no option states it.
+    pub(crate) fn is_of_events(&self) -> bool {
+        let message = self.columns.schema().metadata().get(MESSAGE);
+        self.options.message.is_none() && message.is_some_and(|message| message == EVENT_MESSAGE)
+    }
+
+    /// Creates the table of these columns of the messages, and of the column `run`, in place of the columns of folders.
+    pub(crate) fn with_runs(&self, columns: Vec<Field>) -> Result<Self> {
+        let schema = Schema::new_with_metadata(columns, self.columns.schema().metadata().clone());
+        let columns = Columns::decoded(with_views(&schema, self.options.bytes_type.is_view()));
+        let table = Self::of_columns(self.files.clone(), columns, PartitionColumns::of_runs(), &self.options)?;
+        let (provenance, notices) = (Arc::clone(&self.provenance), Arc::clone(&self.notices));
+        Ok(Self { provenance, notices, ..table })
     }
 
     /// The options of the table.

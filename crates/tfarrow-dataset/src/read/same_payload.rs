@@ -1,4 +1,4 @@
-//! Rejection of data sets whose shards contain different kinds of records.
+//! The kind of the records of a data set, and rejection of data sets whose shards contain different kinds.
 
 use crate::{Error, ErrorKind, Payload, ReadOptions, Result, Shard, ShardReader, error::shown};
 
@@ -24,6 +24,13 @@ pub fn check_one_payload(shards: &[Shard]) -> Result<()> {
         "two kinds of records in one data set: {}; name the files of one kind, such as with a glob",
         kinds.join(", and ")
     ))))
+}
+
+/// Returns whether all shards are files of TensorBoard, as far as their first bytes show it.
+pub fn are_events(shards: &[Shard]) -> bool {
+    let payloads = || shards.iter().map(Shard::payload);
+    payloads().any(|payload| payload == Payload::Events)
+        && payloads().all(|payload| matches!(payload, Payload::Events | Payload::Unknown))
 }
 
 /// Returns whether the CRC of a shard's first record matches.

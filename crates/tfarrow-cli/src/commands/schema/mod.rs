@@ -15,7 +15,10 @@ use serde_json::json;
 use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Limits, MessageType, RecordType, Role};
 use tfarrow_columnar::{infer_with, schema_within};
 use tfarrow_convert::schema_json::{to_json, type_name};
-use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Shard, ShardFormat, file_names, resolve_filtered};
+use tfarrow_dataset::{
+    DamageReport, FormatFilter, InferOptions, Shard, ShardFormat, are_events, event_message, file_names,
+    resolve_filtered,
+};
 use tfarrow_stats::schema_to_text;
 
 pub use self::inferred_schema::InferredSchema;
@@ -45,9 +48,18 @@ fn print_message(message: &MessageType, schema: &Schema, args: &SchemaArgs) -> R
     Ok(SUCCESS)
 }
 
-/// The type and the columns of messages that were converted to Parquet or Arrow, from the metadata of the first such file;
-/// `None` for other data sets.
-fn converted_message(shards: &[Shard], limits: &Limits) -> Result<Option<(MessageType, SchemaRef)>> {
+/// The type and the columns of TensorBoard's events, unless another type of the records is stated, and of messages that were
+/// converted to Parquet or Arrow, from the metadata of the first such file; `None` for other data sets.
+fn detected_message(
+    shards: &[Shard],
+    record_type: Option<RecordType>,
+    limits: &Limits,
+) -> Result<Option<(MessageType, SchemaRef)>> {
+    if record_type.is_none() && are_events(shards) {
+        let message = event_message()?;
+        let schema = message.schema(limits)?;
+        return Ok(Some((message, schema)));
+    }
     let Some(shard) = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord) else { return Ok(None) };
     let Some(schema) = schema_within(shard, limits)? else { return Ok(None) };
     Ok(MessageType::of_schema(&schema)?.map(|message| (message, schema)))
@@ -58,7 +70,7 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
     let (shards, progress) = inspect::shards(&args.sources)?;
     let (layout, record_type) = (args.reading.layout, args.reading.record_type);
     let options = InferOptions { record_type, ..inspect::options(&args.looking) };
-    if let Some((message, schema)) = converted_message(&shards, &options.read.limits)? {
+    if let Some((message, schema)) = detected_message(&shards, record_type, &options.read.limits)? {
         return print_message(&message, &schema, args);
     }
     let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;

@@ -1,0 +1,143 @@
+//! TensorBoard's event files. `testdata/events/generate.py` writes them, and the values that TensorBoard's reader reads.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{path, tfarrow};
+
+const LOGS: &str = "testdata/events/logs/";
+const FIRST: &str = "testdata/events/logs/events.out.tfevents.1700000000.host";
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The rows of a query, each as an array of its values.
+#[track_caller]
+fn rows(query: &str) -> Vec<Value> {
+    let rows = json_lines(&tfarrow(&["sql", query, "--format", "ndjson"]).prints());
+    rows.iter().map(|row| Value::Array(row.as_object().unwrap().values().cloned().collect())).collect()
+}
+
+fn expected(part: &str) -> Vec<Value> {
+    let expected: Value = serde_json::from_slice(&fs::read(path("testdata/events/expected.json")).unwrap()).unwrap();
+    expected[part].as_array().unwrap().clone()
+}
+
+/// The seconds since 1970 of a timestamp of microseconds.
+const SECONDS: &str = "CAST(CAST(wall_time AS BIGINT) AS DOUBLE) / 1000000";
+
+#[test]
+fn scalars_texts_and_images_are_those_of_tensorboard() {
+    let order = "ORDER BY run, tag, step";
+    let query = format!("SELECT run, tag, step, {SECONDS} AS t, value FROM '{LOGS}' WHERE kind = 'scalar' {order}");
+    assert_eq!(rows(&query), expected("scalars"));
+    let query = format!("SELECT run, tag, step, {SECONDS} AS t, text FROM '{LOGS}' WHERE kind = 'text' {order}");
+    assert_eq!(rows(&query), expected("texts"));
+    let image = "image['width'] AS w, image['height'] AS h, encode(image['bytes'], 'hex') AS bytes";
+    let query = format!("SELECT run, tag, step, {SECONDS} AS t, {image} FROM '{LOGS}' WHERE kind = 'image' {order}");
+    assert_eq!(rows(&query), expected("images"));
+}
+
+/// TensorBoard converts the histograms of TensorFlow 1 to buckets with two edges, in 32 bits.
+#[test]
+fn histograms_are_those_of_tensorboard() {
+    let parts = "histogram['left'] AS l, histogram['right'] AS r, histogram['count'] AS c";
+    let query = format!(
+        "SELECT run, tag, step, {SECONDS} AS t, {parts} FROM '{LOGS}' WHERE kind = 'histogram' ORDER BY run, tag, step"
+    );
+    assert_eq!(rows(&query), expected("histograms"));
+}
+
+#[test]
+fn the_table_has_a_row_for_each_value_of_a_summary() {
+    let columns = rows(&format!("DESCRIBE '{LOGS}'"));
+    let names: Vec<_> = columns.iter().map(|column| column[0].as_str().unwrap()).collect();
+    let all = ["run", "step", "wall_time", "tag", "plugin", "kind", "value", "text", "image", "histogram"];
+    assert_eq!(names, all);
+    let kinds = rows(&format!(
+        "SELECT run, plugin, kind, count(*) FROM '{LOGS}' GROUP BY run, plugin, kind ORDER BY run, kind, plugin"
+    ));
+    let expected = [
+        json!([".", null, "audio", 1]),
+        json!([".", null, "histogram", 2]),
+        json!([".", null, "image", 1]),
+        json!([".", null, "scalar", 3]),
+        json!(["train", "audio", "audio", 1]),
+        json!(["train", "histograms", "histogram", 2]),
+        json!(["train", "images", "image", 2]),
+        json!(["train", "scalars", "scalar", 2]),
+        json!(["train", "other", "tensor", 1]),
+        json!(["train", "text", "text", 2]),
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn events_are_filtered_joined_and_limited() {
+    let query = format!("SELECT max(step) FROM '{LOGS}' WHERE run = 'train' AND tag = 'loss' AND step < 50");
+    assert_eq!(rows(&query), [json!([0])]);
+    assert!(tfarrow(&["sql", &query, "--format", "csv"]).prints().starts_with("max(step)\n"));
+    let query = format!(
+        "SELECT a.step, b.value - a.value FROM '{LOGS}' a JOIN '{LOGS}' b ON a.tag = b.tag AND a.step = b.step \
+         WHERE a.tag = 'loss' AND a.run = '.' AND b.run = 'train'"
+    );
+    assert_eq!(rows(&query), [json!([0, -0.5])]);
+    assert_eq!(rows(&format!("SELECT value FROM '{FIRST}' LIMIT 1")), [json!([1.0])]);
+    assert_eq!(rows(&format!("SELECT count(*) FROM '{LOGS}**/*.host'")).len(), 1);
+    let query =
+        format!("SELECT DISTINCT run, _file FROM read_tfrecord('{LOGS}', metadata_columns => '_file') ORDER BY 1");
+    let second = "testdata/events/logs/train/events.out.tfevents.1700000010.host";
+    assert_eq!(rows(&query), [json!([".", FIRST]), json!(["train", second])]);
+}
+
+#[test]
+fn tables_of_events_are_created_and_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("scalars.parquet").display().to_string();
+    let query = format!(
+        "CREATE EXTERNAL TABLE logs STORED AS TFRECORD LOCATION '{LOGS}'; \
+         COPY (SELECT run, step, tag, value FROM logs WHERE kind = 'scalar') TO '{out}'"
+    );
+    tfarrow(&["sql", &query]).ends(0);
+    assert_eq!(rows(&format!("SELECT count(*) FROM '{out}'")), [json!([5])]);
+    let shown = &rows(&format!("SHOW CREATE TABLE '{LOGS}'"))[0][3];
+    assert_eq!(shown, &json!(format!("CREATE EXTERNAL TABLE \"logs\" STORED AS TFRECORD LOCATION '{LOGS}'")));
+}
+
+#[test]
+fn events_are_also_messages() {
+    let head = json_lines(&tfarrow(&["head", FIRST]).prints());
+    assert_eq!((head.len(), &head[0]["file_version"]), (7, &json!("brain.Event:2")));
+    assert_eq!(head[1]["summary"]["value"][0], json!({"tag": "loss", "simple_value": 1.0, "node_name": ""}));
+    let table = tfarrow(&["schema", LOGS]).prints();
+    assert!(table.starts_with("tensorflow.Event: 10 columns, "), "{table}");
+    let query = format!(
+        "SELECT step FROM read_tfrecord('{FIRST}', message => 'tensorflow.Event') WHERE session_log IS NOT NULL"
+    );
+    assert_eq!(rows(&query), [json!([3])]);
+    assert_eq!(tfarrow(&["count", FIRST]).prints().split_whitespace().next(), Some("7"));
+    // As bytes, if that is stated.
+    let raw = tfarrow(&["head", FIRST, "--record-type", "raw", "-n", "1"]).prints();
+    assert!(raw.starts_with("{\"record\":"), "{raw}");
+}
+
+#[test]
+fn converted_events_convert_back_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    tfarrow(&["convert", LOGS, &at("parquet/")]).ends(0);
+    tfarrow(&["convert", &at("parquet/"), &at("back/"), "--to", "tfrecord"]).ends(0);
+    for file in ["events.out.tfevents.1700000000.host", "train/events.out.tfevents.1700000010.host"] {
+        assert_eq!(fs::read(at("back/") + file).unwrap(), fs::read(path(LOGS).join(file)).unwrap(), "{file}");
+    }
+    let query = format!("SELECT count(*) FROM '{}' WHERE summary IS NOT NULL", at("parquet/"));
+    assert_eq!(rows(&query), [json!([9])]);
+}
+
+#[test]
+fn a_message_without_a_file_is_an_error() {
+    let error = tfarrow(&["head", FIRST, "--message", "waymo.Scenario"]).fails();
+    assert!(error.contains("only tensorflow.Event is defined without a file"), "{error}");
+}
