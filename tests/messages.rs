@@ -99,10 +99,9 @@ fn a_source_and_the_end_of_a_name_are_sufficient() {
 fn schema_lists_the_fields_of_nested_messages() {
     let table = tfarrow(&[&["schema", SHAPES], &SHAPE[..]].concat()).prints();
     assert!(table.starts_with("tfarrow.test.Shape: 22 columns, "), "{table}");
-    let row = |name: &str| {
-        let row = table.lines().find(|line| line.split_whitespace().next() == Some(name));
-        row.unwrap_or_else(|| panic!("{name} in {table}")).split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
-    };
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let rows: Vec<_> = table.lines().map(cells).filter(|cells| cells.len() == 5).collect();
+    let row = |name: &str| rows.iter().find(|cells| cells[1] == name).map(|cells| cells[2..4].join(" ")).unwrap();
     assert_eq!(row("points"), "list<struct> empty");
     assert_eq!(row("points.x"), "float64 default");
     assert_eq!(row("lists.maybe_sint32"), "int32 null");
