@@ -11,8 +11,8 @@ use std::{io::Cursor, path::Path};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{
-    DecoderBuilder, EncoderBuilder, ExactColumn, FrameBuffer, Layout, Limits, OnConflict, OnError, RecordType, Records,
-    Segment, Summary, VerifyCrc,
+    DecoderBuilder, EncoderBuilder, ExactColumn, FrameBuffer, Layout, Limits, MessageType, OnConflict, OnError,
+    RecordType, Records, Segment, Summary, VerifyCrc,
     diff::{Differ, DifferenceKind},
 };
 use tfarrow_convert::{ConvertOptions, Progress, Target, convert};
@@ -36,12 +36,13 @@ const LIMITS: Limits = Limits {
 pub type Attack = fn(&[u8]);
 
 /// All attacks, by name.
-pub const ALL: [(&str, Attack); 11] = [
+pub const ALL: [(&str, Attack); 12] = [
     ("frame", frame),
     ("resync", resync),
     ("example", example),
     ("sequence", sequence),
     ("example_list", example_list),
+    ("message", message),
     ("infer", infer),
     ("inflate", inflate),
     ("roundtrip", roundtrip),
@@ -127,6 +128,31 @@ pub fn sequence(bytes: &[u8]) {
 /// Decodes the bytes as ExampleListWithContext records, with the same options as [`example`].
 pub fn example_list(bytes: &[u8]) {
     decode(&framed(bytes), RecordType::ExampleList);
+}
+
+/// The descriptors of the messages in `testdata/message`.
+const DESCRIPTORS: &[u8] = include_bytes!("../../../testdata/message/shapes.desc");
+
+/// Decodes the bytes as messages, with and without view types, with errors and with skipped records. Checks that messages
+/// are encoded as messages that decode to the same rows.
+pub fn message(bytes: &[u8]) {
+    let (chunks, _) = chunks(&framed(bytes), 1 << 20);
+    for name in ["tfarrow.test.Shape", "tfarrow.test.Legacy"] {
+        let plain = MessageType::parse(DESCRIPTORS, name).unwrap().schema(&LIMITS).unwrap();
+        for schema in [tfarrow_codec::schema::with_views(&plain, true), plain] {
+            let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_limits(LIMITS);
+            let mut decoder = builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+            for batch in chunks.iter().filter_map(|records| decoder.decode(records).ok()) {
+                check(&batch);
+                let mut frames = Vec::new();
+                EncoderBuilder::new().build(SchemaRef::clone(&schema)).unwrap().encode(&batch, &mut frames).unwrap();
+                let records = Records::from_frames(frames, Limits::default()).unwrap();
+                let decoder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_strict(true).build_batch_decoder();
+                // Floats are compared by their bits.
+                assert_eq!(format!("{:?}", decoder.unwrap().decode(&records).unwrap()), format!("{batch:?}"));
+            }
+        }
+    }
 }
 
 fn schemas(chunks: &[Records], record_type: RecordType) -> Vec<SchemaRef> {

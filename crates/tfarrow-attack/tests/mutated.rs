@@ -11,7 +11,8 @@ use tfarrow_testkit::{config, frame, golden};
 /// [`tfarrow_attack::framed`].
 static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
-    let folders = ["", "corrupt", "compressed", "example_list", "mixed_kinds", "wire", "wire_bad", "wire_disputed"];
+    let folders =
+        ["", "message", "corrupt", "compressed", "example_list", "mixed_kinds", "wire", "wire_bad", "wire_disputed"];
     let mut seeds = Vec::new();
     for folder in folders {
         for file in golden::files(&testdata.join(folder)).unwrap() {
@@ -21,6 +22,9 @@ static SEEDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
                     let short = payloads.iter().filter(|payload| payload.len() < 255);
                     seeds.push(short.flat_map(|payload| [&[payload.len() as u8], *payload].concat()).collect());
                 }
+                // One record of any length: 255 stands for all bytes after it.
+                let long = payloads.iter().find(|payload| payload.len() >= 255);
+                seeds.extend(long.map(|payload| [&[255], *payload].concat()));
             }
             seeds.push(stream);
         }
