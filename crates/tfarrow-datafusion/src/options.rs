@@ -229,7 +229,7 @@ impl TfRecordOptions {
     ///
     /// # Errors
     /// The options are incomplete or contradict the record type, or the file does not define the message.
-    pub(crate) fn message_type(&self) -> Result<Option<MessageType>> {
+    pub fn message_type(&self) -> Result<Option<MessageType>> {
         match (&self.proto, &self.message) {
             (None, None) => Ok(None),
             (Some(_), None) => config_err!("tfarrow.proto needs tfarrow.message, the name of a message in the file"),

@@ -176,10 +176,18 @@ impl Source {
                 found.warn(py)?;
                 declared.table(found.shards, &self.options.table)
             }
-            None => {
-                let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
-                TfRecordTable::inferred(shards, inferred, &self.options.table)
-            }
+            None => match self.options.table.message_type().map_err(|error| failed_scan(py, error))? {
+                Some(message) => {
+                    let find = || Found::of(&self.sources, FormatFilter::Any, Shard::spool_for_scan);
+                    let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;
+                    found.warn(py)?;
+                    TfRecordTable::messages(found.shards, &message, &self.options.table)
+                }
+                None => {
+                    let (shards, inferred) = inferred(py, &self.sources, &self.options, None)?;
+                    TfRecordTable::inferred(shards, inferred, &self.options.table)
+                }
+            },
         };
         let table = Arc::new(table.map_err(|error| failed_scan(py, error))?);
         *self.table.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&table));

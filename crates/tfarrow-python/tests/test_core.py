@@ -619,3 +619,17 @@ def test_examples_of_a_list_are_structs(tmp_path):
     assert tfarrow.sql("SELECT MAP {'x': 1, 'y': 2} AS m").to_pylist() == [
         {"m": [{"key": "x", "value": 1}, {"key": "y", "value": 2}]}
     ]
+
+
+def test_messages_are_read_by_their_descriptors():
+    folder = TESTDATA / "message"
+    scan = tfarrow.scan(folder / "shapes.tfrecord", proto=folder / "shapes.desc", message="tfarrow.test.Shape")
+    rows = scan.select("name", "points", "counts").to_pylist()
+    assert rows[0]["name"] == "círculo"
+    assert rows[0]["points"] == [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 2.0}]
+    assert rows[0]["counts"] == [{"key": "", "value": 0}, {"key": "a", "value": 1}]
+    assert pickle.loads(pickle.dumps(scan)).select("name").to_pylist() == [{"name": row["name"]} for row in rows]
+    events = tfarrow.scan(TESTDATA / "events" / "logs", message="tensorflow.Event").select("step", "wall_time")
+    assert len(events.to_pylist()) == 11
+    with pytest.raises(UsageError, match="Shape"):
+        tfarrow.scan(folder / "shapes.tfrecord", proto=folder / "shapes.desc", message="Shap").to_pylist()

@@ -310,7 +310,10 @@ mod tests {
         let feature = |feature: Value| json!({"record_type": "example", "features": [feature]});
         let cases = [
             (json!([]), "the schema: expected a string `record_type`"),
-            (json!({"record_type": "x"}), "record_type: expected example, sequence-example or raw, found \"x\""),
+            (
+                json!({"record_type": "x"}),
+                "record_type: expected example, sequence-example, example-list or raw, found \"x\"",
+            ),
             (json!({"record_type": "example"}), "expected a list `features`"),
             (feature(json!({})), "a feature: expected a string `name`"),
             (

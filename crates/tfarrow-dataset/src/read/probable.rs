@@ -57,7 +57,10 @@ impl ProbablePayload {
         let of_name = |name: String| Self { name, records: count, is_text: false, fields: None };
         if let Some(header) = ImageHeader::read(first) {
             let format = |record: &&[u8]| ImageHeader::read(record).is_some_and(|other| other.format == header.format);
-            return records.iter().all(format).then(|| of_name(format!("{:?} images", header.format)));
+            return records
+                .iter()
+                .all(format)
+                .then(|| of_name(format!("{} images", format!("{:?}", header.format).to_uppercase())));
         }
         if let Some(name) = magic::name(first) {
             return records.iter().all(|record| magic::name(record) == Some(name)).then(|| of_name(name.to_owned()));
@@ -263,8 +266,9 @@ mod tests {
 
     #[test]
     fn records_of_one_kind_have_a_name() {
-        let gif = b"GIF89a\x01\0\x01\0\0\0\0;";
-        assert_eq!(name(&[gif, gif]).as_deref(), Some("Gif images"));
+        let mut png = std::io::Cursor::new(Vec::new());
+        image::DynamicImage::new_rgb8(1, 1).write_to(&mut png, image::ImageFormat::Png).unwrap();
+        assert_eq!(name(&[png.get_ref(), png.get_ref()]).as_deref(), Some("PNG images"));
         assert_eq!(name(&[b"\x1f\x8b\x08\0\0", b"\x1f\x8b\x08\0\x01"]).as_deref(), Some("gzip"));
         assert_eq!(name(&[b"{\"a\": 1}", b" {\"a\": 2}\n"]).as_deref(), Some("JSON"));
         assert_eq!(name(&["grün".as_bytes(), b"a line"]).as_deref(), Some("text"));

@@ -307,7 +307,9 @@ def scan(
     columns: Sequence[str] | None = None,
     where: str | None = None,
     layout: Literal["auto", "list"] | None = None,
-    record_type: Literal["auto", "example", "sequence-example", "raw"] | None = None,
+    record_type: Literal["auto", "example", "sequence-example", "example-list", "raw"] | None = None,
+    proto: str | os.PathLike[str] | None = None,
+    message: str | None = None,
     sample: int | Literal["all"] | None = None,
     on_conflict: Literal["error", "split"] | None = None,
     bytes_type: Literal["binary", "binary_view"] = "binary",
@@ -327,6 +329,10 @@ def scan(
         layout: ``"auto"`` makes plain values of features that each record has once, and text of UTF-8 bytes; ``"list"`` makes
             lists of all.
         record_type: the type of the records; detected by default.
+        proto: a file that defines the type of messages of another type: a ``FileDescriptorSet`` (``protoc
+            --include_imports --descriptor_set_out``), or a ``.proto`` source.
+        message: the name of the message in ``proto``, such as ``"waymo.open_dataset.Scenario"``; ``"tensorflow.Event"`` needs
+            no file. Fields become columns, messages structs.
         sample: the number of records of each sampled file that the schema is inferred from, or ``"all"``; 1,000 by default.
         on_conflict: what to do about a feature of several kinds: an error, or a column for each.
         bytes_type: the Arrow types of bytes and texts. ``"binary_view"`` copies fewer of them; pyarrow cannot filter or sort

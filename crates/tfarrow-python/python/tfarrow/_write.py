@@ -16,7 +16,7 @@ def write(
     data: Any,
     target: str | os.PathLike[str],
     *,
-    record_type: Literal["example", "sequence-example", "raw"] | None = None,
+    record_type: Literal["example", "sequence-example", "example-list", "raw"] | None = None,
     compression: Literal["none", "gzip", "zlib"] | None = None,
     shards: int | None = None,
     overwrite: bool = False,

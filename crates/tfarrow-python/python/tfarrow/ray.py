@@ -168,7 +168,7 @@ def datasink(
     target: str | os.PathLike[str],
     *,
     mode: Literal["error", "append", "overwrite"] = "error",
-    record_type: Literal["example", "sequence-example", "raw"] | None = None,
+    record_type: Literal["example", "sequence-example", "example-list", "raw"] | None = None,
     compression: Literal["none", "gzip", "zlib"] | None = None,
     lossy: bool = False,
     min_rows_per_file: int | None = None,
