@@ -56,11 +56,9 @@ impl ProbablePayload {
         let first = records.first()?;
         let of_name = |name: String| Self { name, records: count, is_text: false, fields: None };
         if let Some(header) = ImageHeader::read(first) {
-            let format = |record: &&[u8]| ImageHeader::read(record).is_some_and(|other| other.format == header.format);
-            return records
-                .iter()
-                .all(format)
-                .then(|| of_name(format!("{} images", format!("{:?}", header.format).to_uppercase())));
+            let format = format!("{:?}", header.format).to_uppercase();
+            let is_same = |record: &&[u8]| ImageHeader::read(record).is_some_and(|other| other.format == header.format);
+            return records.iter().all(is_same).then(|| of_name(format!("{format} images")));
         }
         if let Some(name) = magic::name(first) {
             return records.iter().all(|record| magic::name(record) == Some(name)).then(|| of_name(name.to_owned()));
