@@ -427,6 +427,18 @@ def check_episodes(pages):
         assert pages.browser.run("return document.querySelectorAll('.card').length") == 10
 
 
+def check_events(pages):
+    """The scalars of TensorBoard's event files: a chart for each tag, with a line and a row for each run."""
+    logs = os.path.join(ROOT, "testdata", "events", "logs")
+    for _ in pages.each("events", logs):
+        charts = pages.browser.run("return [...document.querySelectorAll('#curves .chart')].map(chart => chart.dataset.title)")
+        assert "loss" in charts, charts
+        lines, rows = pages.browser.run(
+            "const chart = document.querySelector('#curves .chart[data-title=loss]');"
+            "return [chart.querySelectorAll('[aria-label=line] path').length, chart.parentElement.querySelectorAll('tbody tr').length]")
+        assert lines == rows == 2, (lines, rows)
+
+
 def check_odd(pages):
     """Data sets without records, without features, with damage, and with very many features."""
     testdata = os.path.join(ROOT, "testdata")
@@ -461,7 +473,7 @@ def main():
         browser = Browser()
         try:
             pages = Pages(browser, program, axe, folder, pictures)
-            for check in [check_hostile, check_baseline, check_flawed, check_episodes, check_odd]:
+            for check in [check_hostile, check_baseline, check_flawed, check_episodes, check_events, check_odd]:
                 check(pages)
                 print(f"report: {check.__name__} passed after {time.monotonic() - begun:.0f} s", flush=True)
         finally:

@@ -33,6 +33,27 @@ fn a_report_page_is_one_file() {
     assert!(!html.contains("id=\"anomalies\""));
 }
 
+/// The scalars of TensorBoard's event files are curves, with a line and a row of a table for each run.
+#[test]
+fn event_files_have_curves() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let run = tfarrow(&["report", "testdata/events/logs", "-o", page.to_str().unwrap()]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let html = fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("data-chart=\"curves\"").count(), 1);
+    assert_eq!(html.matches("class=\"key run").count(), 2);
+    assert!(html.contains("<h3 class=\"name\">loss</h3>"));
+    // The values of testdata/events/expected.json.
+    let lines = "data-now=\"[[[0,1,2],[1,0.5,0.3333333]],[[0,100],[0.5,-0.5]]]\"";
+    assert!(html.contains("data-x=\"[&quot;.&quot;,&quot;train&quot;]\"") && html.contains(lines), "{html}");
+    assert!(html.contains("</span>train</th><td>2</td><td>0.5</td><td>-0.5</td><td>-0.5</td><td>0.5</td>"));
+    // Other data sets have no curves.
+    let run = tfarrow(&["report", "testdata/raw.tfrecord", "-o", page.to_str().unwrap()]);
+    assert_eq!(run.status, Some(0));
+    assert!(!fs::read_to_string(&page).unwrap().contains("id=\"curves\""));
+}
+
 #[test]
 fn the_summary_as_json_has_the_figures_of_the_page() {
     let folder = tempfile::tempdir().unwrap();

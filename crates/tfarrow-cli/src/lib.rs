@@ -12,6 +12,7 @@ mod args;
 mod commands;
 mod defaults;
 mod error;
+mod event_curves;
 mod interrupt;
 mod output;
 mod page;

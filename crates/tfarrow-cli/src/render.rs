@@ -20,7 +20,7 @@ use std::{error::Error, path::Path};
 
 use anyhow::Result;
 use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff, VerifiedDataSet};
-use tfarrow_dataset::{DamageReport, Inferred, MissingShards, Shard, SkippedFiles};
+use tfarrow_dataset::{DamageReport, Inferred, MissingShards, ReadOptions, Shard, SkippedFiles};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, RecordProfile, Validation, proto::Schema};
 
 pub use crate::{
@@ -30,6 +30,7 @@ pub use crate::{
 use crate::{
     commands::{convert, diff, dry_run, faults::FaultReport, inspect, report, schema, stats, validate, verify},
     error,
+    event_curves::EventCurves,
     output::{self, Screen},
     page,
     text::escape,
@@ -106,9 +107,20 @@ pub fn read_schema(path: &Path) -> Result<Schema> {
 }
 
 /// Returns the report on the data set of these shards as an HTML page. A [`RecordProfiler`](tfarrow_stats::RecordProfiler)
-/// collects the profile while the data set is compared.
-pub fn report_page(title: &str, compared: &Comparison, profile: &RecordProfile, shards: &[Shard]) -> String {
-    report::html(title, compared, profile, shards, skipped)
+/// collects the profile while the data set is compared. The event files of TensorBoard among `sources` are read again, for their
+/// curves.
+///
+/// # Errors
+/// Event files that cannot be read.
+pub fn report_page(
+    title: &str,
+    compared: &Comparison,
+    profile: &RecordProfile,
+    (sources, shards): (&[String], &[Shard]),
+    read: &ReadOptions,
+) -> Result<String> {
+    let curves = EventCurves::read(sources, shards, read)?;
+    Ok(report::html(title, compared, profile, shards, &curves, skipped))
 }
 
 /// Returns the default title of a report: the first source, and the number of others.

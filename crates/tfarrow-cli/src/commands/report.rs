@@ -18,6 +18,7 @@ use crate::{
         validate::{Compared, compare, exit_status},
     },
     error::Usage,
+    event_curves::EventCurves,
     output::{self, count},
     page::{self, Page, PageFile},
     stderr, text,
@@ -36,7 +37,8 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
         compare(&args.sources, &args.against, None, &args.looking, || RecordProfiler::new(args.examples))?;
     let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
     let profile = RecordProfiler::merge(args.examples, others);
-    let html = html(&title, &compared, &profile, &shards, stderr::skipped_text);
+    let curves = EventCurves::read(&args.sources, &shards, &args.looking.damage.read())?;
+    let html = html(&title, &compared, &profile, &shards, &curves, stderr::skipped_text);
     if to_stdout {
         output::bytes(html.as_bytes())?;
     } else {
@@ -99,6 +101,7 @@ pub(crate) fn html(
     compared: &Comparison,
     profile: &RecordProfile,
     shards: &[Shard],
+    curves: &EventCurves,
     skipped: fn(&DamageReport) -> String,
 ) -> String {
     let statistics = &compared.found.statistics;
@@ -113,6 +116,7 @@ pub(crate) fn html(
         anomalies: compared.anomalies(),
         distances: &compared.distances,
         profile,
+        curves,
         files: &files,
         shards: &statistics.inferred.names,
         skipped: inspect::skipped(&statistics.inferred, skipped),

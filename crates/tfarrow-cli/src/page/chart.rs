@@ -73,6 +73,24 @@ pub(super) fn steps(title: &str, dimensions: &[Vec<f64>], stride: usize) -> Mark
     html! { figure class="chart" data-chart="steps" data-title=(title) data-x=(stride) data-now={ "[" (lines) "]" } {} }
 }
 
+/// The place of the curves of a tag: a line for each run, of steps and values.
+pub(super) fn curves(title: &str, runs: &[(String, &[(i64, f64)])]) -> Markup {
+    let line = |(_, points): &(String, &[(i64, f64)])| {
+        let steps: Vec<_> = points.iter().map(|(step, _)| step.to_string()).collect();
+        let values: Vec<_> = points.iter().map(|(_, value)| *value).collect();
+        format!("[[{}],{}]", steps.join(","), json(&values, VALUE_DIGITS))
+    };
+    let names: Vec<_> = runs.iter().map(|(name, _)| name).collect();
+    html! {
+        figure
+            class="chart"
+            data-chart="curves"
+            data-title=(title)
+            data-x=(serde_json::json!(names))
+            data-now={ "[" (runs.iter().map(line).collect::<Vec<_>>().join(",")) "]" } {}
+    }
+}
+
 /// A bar whose length is a share of the width of its cell, and a second one for the baseline. The text beside it has the
 /// number.
 pub(super) fn bar(now: Option<f64>, before: Option<f64>) -> Markup {

@@ -4,6 +4,7 @@
 //! header   overview: records, features, shards, sizes, dates
 //! alerts, anomalies   links to features
 //! features   a card each: figures, histogram or frequent values, details
+//! curves of TensorBoard's event files
 //! correlations, examples, files
 //! ```
 //!
@@ -17,6 +18,7 @@ mod anomalies;
 mod card;
 mod chart;
 mod correlations;
+mod curves;
 mod features;
 mod files;
 mod gallery;
@@ -33,7 +35,7 @@ use sha2::{Digest, Sha256};
 use tfarrow_codec::{Place, Summary};
 use tfarrow_stats::{Anomaly, DatasetStatistics, Distance, Distribution, RecordProfile};
 
-use crate::output::count;
+use crate::{event_curves::EventCurves, output::count};
 use features::FeatureSection;
 pub(crate) use files::PageFile;
 use text::{NAME_CHARS, excerpt, without_secrets};
@@ -74,6 +76,8 @@ pub(crate) struct Page<'a> {
     pub(crate) distances: &'a [Distance],
     /// Examples, correlations and duplicates.
     pub(crate) profile: &'a RecordProfile,
+    /// The scalars of TensorBoard's event files.
+    pub(crate) curves: &'a EventCurves,
     /// The shards.
     pub(crate) files: &'a [PageFile],
     /// The names of the shards, by the numbers that [`Place`]s have.
@@ -141,6 +145,7 @@ impl Page<'_> {
         let sections = [
             section("alerts", "Alerts", Some(alerts.len()), alerts::section(&alerts, links)),
             section("anomalies", "Anomalies", anomalies, anomalies::section(self, links)),
+            section("curves", "Curves", Some(self.curves.tags.len()), curves::section(self.curves)),
             section("features", "Features", Some(features.len()), features.html()),
             section("correlations", "Correlations", None, correlations::section(&self.profile.correlations, links)),
             section("examples", "Examples", Some(self.profile.examples.len()), gallery::section(self)),

@@ -115,6 +115,25 @@
       });
     },
 
+    // The values of a tag, a line for each run.
+    curves(figure, size) {
+      const runs = read(figure, "x");
+      const rows = read(figure, "now").flatMap(([steps, values], run) => values.map((y, index) => ({ x: steps[index], y, run })).filter((row) => row.y !== null));
+      const marker = rows.length < 60 ? "circle" : undefined;
+      // Equal values are a line in the middle.
+      const [low, high] = [Math.min(...rows.map((row) => row.y)), Math.max(...rows.map((row) => row.y))];
+      const domain = low === high ? { domain: [low - 1, high + 1] } : {};
+      const marks = [
+        Plot.gridY({ stroke: "var(--faint)", strokeOpacity: 1 }),
+        Plot.lineY(rows, { x: "x", y: "y", z: "run", stroke: (row) => `var(--run${row.run})`, strokeWidth: 1.6, marker }),
+        Plot.tip(rows, Plot.pointer({ x: "x", y: "y", title: (row) => `${runs[row.run]}\nstep ${text(row.x)}\n${text(row.y)}` })),
+      ];
+      return Plot.plot(axes({
+        ...size, marginLeft: 56, x: { label: "step", ticks: 5, tickFormat: tick, labelAnchor: "center" }, color: { type: "identity" },
+        y: { label: null, nice: true, ticks: 4, tickFormat: tick, type: size.log ? "symlog" : "linear", constant: scaleOf(rows.map((row) => Math.abs(row.y))), ...domain }, marks,
+      }));
+    },
+
     // One line for each dimension.
     steps(figure, size) {
       const stride = read(figure, "x");
@@ -138,7 +157,7 @@
     return sorted[Math.floor(sorted.length / 10)] || 1;
   };
 
-  const heights = { histogram: 178, quantiles: 220, steps: 90 };
+  const heights = { histogram: 178, quantiles: 220, steps: 90, curves: 200 };
   const isLog = () => $("log")?.checked ?? false;
   const drawing = (figure, size) => {
     const drawn = kinds[figure.dataset.chart](figure, size);

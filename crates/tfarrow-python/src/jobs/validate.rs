@@ -61,7 +61,9 @@ pub(crate) fn report(
         compare(py, &sources, &against, options, progress, || RecordProfiler::new(examples))?;
     let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
     let title = title.unwrap_or_else(|| report_title(&names));
-    Ok(py.detach(|| report_page(&title, &compared, &RecordProfiler::merge(examples, parts), &shards)))
+    let (profile, read) = (RecordProfiler::merge(examples, parts), ReadingOptions::of(options)?.read());
+    let page = py.detach(|| report_page(&title, &compared, &profile, (&names, &shards), &read));
+    page.map_err(|error| failed(py, error))
 }
 
 /// Compares a data set. Returns the comparison, the observers, and the shards of the data set.
