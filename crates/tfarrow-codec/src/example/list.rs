@@ -64,8 +64,8 @@ impl<'a> ExampleList<'a> {
 
 /// Returns whether a record is an `ExampleListWithContext`, by its first map entry.
 ///
-/// Its Examples have one more level of messages than the features of an Example: what is an entry of the latter, with a
-/// key and a value, is a map of the former, which has entries only. A record in which no feature has a value is none.
+/// Its Examples have one more level of messages than the features of an Example: at the depth of a map entry, which has a
+/// key and a value, it has a map, which has entries only. A record in which no feature has a value is none.
 ///
 /// ```text
 /// Example                   0a features   0a entry      0a key     12 value
@@ -86,7 +86,7 @@ fn has_example(data: &[u8]) -> bool {
     let mut rest = data;
     while let Some((message, after)) = field(rest) {
         match field_1(message) {
-            // Without a feature, the Example does not tell.
+            // An Example without features is a valid message of both types.
             None if message.is_empty() => {}
             Some((features, _)) if features.is_empty() => {}
             Some((features, _)) => {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_told_from_an_example_by_its_nesting() {
+    fn lists_and_examples_differ_in_their_nesting() {
         let sequence = message(&[(0x0a, &EXAMPLE[2..]), (0x12, &EXAMPLE[2..])]);
         let examples: [&[u8]; 6] = [EXAMPLE, &sequence, b"", b"\x0a\0", b"\x0a\x02\x0a\0", b"text of a record"];
         for record in examples {

@@ -500,7 +500,7 @@ impl Summary {
         match record_type.unwrap_or_else(|| self.record_type()) {
             // Whether all records are raw, and which one is the first that does not parse, depends on all of them.
             RecordType::Raw => record_type.is_some(),
-            // A decoder of lists does not tell which records fit.
+            // A decoder of lists does not report which records fit.
             RecordType::ExampleList => false,
             record_type => {
                 let mut features = self.features_of(record_type).peekable();

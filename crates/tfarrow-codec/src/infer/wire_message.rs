@@ -1,4 +1,4 @@
-//! Protobuf messages of an unknown type: their fields, as far as the wire tells them.
+//! Protobuf messages of an unknown type: their fields, as far as the wire has them.
 //!
 //! The wire has the numbers of fields and their sizes, and neither names nor types. Bytes with a length may be text, bytes
 //! or a message; the most likely is assumed:
@@ -10,7 +10,7 @@
 //! 21 00 .. f0 3f           4: 1.0                          eight bytes, which may be a double or an integer
 //! ```
 //!
-//! Descriptors of the messages tell all of this: [`MessageType`](crate::MessageType).
+//! Descriptors of the messages have all of this: [`MessageType`](crate::MessageType).
 
 use std::collections::{BTreeMap, BTreeSet};
 

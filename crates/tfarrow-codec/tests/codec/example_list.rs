@@ -84,7 +84,7 @@ fn models_of(batch: &RecordBatch) -> Vec<Model> {
     contexts.into_iter().enumerate().map(model).collect()
 }
 
-/// The models as a batch has them: it does not tell a context without features from none.
+/// The models as a batch has them, in which a context without features is the same as none.
 fn without_empty_contexts(models: &[Model]) -> Vec<Model> {
     let context = |model: &Model| model.context.clone().filter(|context| !context.is_empty());
     models.iter().map(|model| Model { context: context(model), examples: model.examples.clone() }).collect()
