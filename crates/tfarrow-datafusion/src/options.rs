@@ -11,12 +11,10 @@ use datafusion::{
     execution::config::SessionConfig,
 };
 use tfarrow_codec::{
-    Layout, Limits, MessageType, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc, named_values,
+    Layout, Limits, NamedValue, OnConflict, OnError, RecordType, Role, VerifyCrc, named_values,
     schema::{INDEX_COLUMN, OFFSET_COLUMN, RAW_COLUMN},
 };
-use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample, load_message};
-
-use crate::error::external;
+use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
 
 /// The prefix of the names of the options in SQL.
 const PREFIX: &str = "tfarrow";
@@ -223,21 +221,6 @@ impl TfRecordOptions {
     /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
     pub fn of(config: &SessionConfig) -> Self {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()
-    }
-
-    /// Loads the type of the records that `proto` and `message` give; `None` if they are not set.
-    ///
-    /// # Errors
-    /// The options are incomplete or contradict the record type, or the file does not define the message.
-    pub fn message_type(&self) -> Result<Option<MessageType>> {
-        match (&self.proto, &self.message) {
-            (None, None) => Ok(None),
-            (Some(_), None) => config_err!("tfarrow.proto needs tfarrow.message, the name of a message in the file"),
-            (_, Some(_)) if self.record_type.is_some() => {
-                config_err!("tfarrow.record_type and tfarrow.message are set, and each states the type of the records")
-            }
-            (proto, Some(message)) => load_message(proto.as_deref(), message).map(Some).map_err(external),
-        }
     }
 
     /// Overrides options by those of a statement, whose names are `layout` or `tfarrow.layout`.

@@ -176,7 +176,7 @@ impl Source {
                 found.warn(py)?;
                 declared.table(found.shards, &self.options.table)
             }
-            None => match self.options.table.message_type().map_err(|error| failed_scan(py, error))? {
+            None => match TfRecordTable::message_of(&self.options.table).map_err(|error| failed_scan(py, error))? {
                 Some(message) => {
                     let find = || Found::of(&self.sources, FormatFilter::Any, Shard::spool_for_scan);
                     let found = watch(py, &Pass::default(), None, find)?.map_err(|error| failed(py, error))?;

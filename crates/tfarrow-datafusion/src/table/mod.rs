@@ -15,7 +15,7 @@ use arrow_schema::{Field, FieldRef, Fields, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::{
     catalog::{Session, TableProvider},
-    common::{ScalarValue, SchemaExt, plan_err, project_schema},
+    common::{ScalarValue, SchemaExt, config_err, plan_err, project_schema},
     datasource::{
         listing::PartitionedFile,
         physical_plan::{FileGroup, FileOutputMode, FileScanConfigBuilder, FileSinkConfig},
@@ -32,7 +32,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     EVENT_MESSAGE, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload, event_message,
-    infer_with, resolve,
+    infer_with, load_message, resolve,
 };
 
 use crate::{
@@ -108,7 +108,7 @@ impl TfRecordTable {
 
     /// The blocking version of [`infer`](Self::infer).
     pub(crate) fn infer_blocking(shards: Vec<Shard>, options: &TfRecordOptions) -> Result<Self> {
-        if let Some(message) = options.message_type()? {
+        if let Some(message) = Self::message_of(options)? {
             return Self::messages(shards, &message, options);
         }
         if options.record_type.is_none() && are_events(&shards) {
@@ -116,6 +116,21 @@ impl TfRecordTable {
         }
         let inferred = infer(&shards, options, options.sample)?;
         Self::inferred(shards, inferred, options)
+    }
+
+    /// Loads the type of the records that `proto` and `message` give; `None` if they are not set.
+    ///
+    /// # Errors
+    /// The options are incomplete or contradict the record type, or the file does not define the message.
+    pub fn message_of(options: &TfRecordOptions) -> Result<Option<MessageType>> {
+        match (&options.proto, &options.message) {
+            (None, None) => Ok(None),
+            (Some(_), None) => config_err!("tfarrow.proto needs tfarrow.message, the name of a message in the file"),
+            (_, Some(_)) if options.record_type.is_some() => {
+                config_err!("tfarrow.record_type and tfarrow.message are set, and each states the type of the records")
+            }
+            (proto, Some(message)) => load_message(proto.as_deref(), message).map(Some).map_err(external),
+        }
     }
 
     /// Creates the table of shards whose records are messages of this type. None of the shards may be a stream.

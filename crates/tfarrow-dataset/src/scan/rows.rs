@@ -58,7 +58,8 @@ pub struct RowLosses {
 impl RowLosses {
     /// Describes the losses for the user, one kind of loss a line; empty if there are none.
     pub fn notes(&self) -> Vec<String> {
-        let changed: Vec<_> = self.changed.iter().map(|(what, times)| format!("{what} ({times} values)")).collect();
+        let values = |times: u64| if times == 1 { "1 value".to_owned() } else { format!("{times} values") };
+        let changed: Vec<_> = self.changed.iter().map(|(what, times)| format!("{what} ({})", values(*times))).collect();
         let left_out: Vec<_> = self.left_out.iter().cloned().collect();
         [("left out, because no record can hold it", left_out), ("changed to what a record can hold", changed)]
             .into_iter()
