@@ -88,7 +88,7 @@ fn has_example(data: &[u8]) -> bool {
         match field_1(message) {
             // An Example without features is a valid message of both types.
             None if message.is_empty() => {}
-            Some((features, _)) if features.is_empty() => {}
+            Some(([], _)) => {}
             Some((features, _)) => {
                 return !is_entry(features) && field_1(features).is_some_and(|(entry, _)| is_entry(entry));
             }

@@ -137,7 +137,7 @@ impl ExampleListEncoder {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(items.len()));
         let columns = items.columns().to_vec();
-        let examples = RecordBatch::try_new_with_options(encoder.schema.clone(), columns, &options)?;
+        let examples = RecordBatch::try_new_with_options(SchemaRef::clone(&encoder.schema), columns, &options)?;
         encoder.set_next(0);
         encoder.encode(&examples, frames).map_err(|error| {
             let item = error.position().record as usize;
