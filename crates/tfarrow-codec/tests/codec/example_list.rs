@@ -120,7 +120,7 @@ proptest! {
         let schema = schema_of(&usual, (Layout::Auto, false));
         let mut choices = Choices::new(&tape);
         let odd = frame::file(models.iter().map(|model| payload(model, |row| odd_wire::record(row, false, &mut choices))));
-        let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
+        let batch = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
         prop_assert_eq!(batch, decode(&usual, &schema));
     }
 
@@ -146,7 +146,7 @@ proptest! {
         let schema = schema_of(&usual, (Layout::Auto, false));
         let mut choices = Choices::new(&tape);
         let odd = frame::file(models.iter().map(|model| payload(model, |row| odd_wire::record(row, false, &mut choices))));
-        let batch = DecoderBuilder::new(schema.clone()).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
+        let batch = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap().decode(&records(&odd)).unwrap();
         let batch = ExactColumn::new(schema).unwrap().add(&batch, &records(&odd), |row| row).unwrap();
         prop_assert!(encode(&batch).0 == odd);
     }
@@ -257,7 +257,7 @@ fn errors_name_the_example_and_its_feature() {
     let schema = schema_of(&file, (Layout::Auto, false));
     let document = example(&[("relevance", KindOneof::bytes("no number"))]);
     let odd = frame::file([query(), [query(), proto::field(1, &document)].concat()]);
-    let mut decoder = DecoderBuilder::new(schema.clone()).build_batch_decoder().unwrap();
+    let mut decoder = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().unwrap();
     let error = decoder.decode(&records(&odd)).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Kind { .. }), "{error}");
     let position = error.position();
@@ -273,7 +273,7 @@ fn a_projection_reads_the_wanted_parts() {
     let file = frame::file([query(), query()]);
     let schema = schema_of(&file, (Layout::Auto, false));
     for wanted in [vec![0], vec![1], vec![1, 0, 1], vec![]] {
-        let builder = DecoderBuilder::new(schema.clone()).with_projection(wanted.clone());
+        let builder = DecoderBuilder::new(SchemaRef::clone(&schema)).with_projection(wanted.clone());
         let batch = builder.build_batch_decoder().unwrap().decode(&records(&file)).unwrap();
         assert_eq!(batch, decode(&file, &schema).project(&wanted).unwrap());
     }
@@ -288,8 +288,15 @@ fn a_null_example_is_an_error_unless_losses_are_allowed() {
     let nulls = arrow_buffer::NullBuffer::from(vec![true, false]);
     let items = arrow_array::StructArray::new(items.fields().clone(), items.columns().to_vec(), Some(nulls));
     let DataType::List(item) = lists.data_type() else { panic!("a list") };
-    let list = arrow_array::ListArray::new(item.clone(), lists.offsets().clone(), std::sync::Arc::new(items), None);
-    let batch = RecordBatch::try_new(batch.schema(), vec![batch.column(0).clone(), std::sync::Arc::new(list)]).unwrap();
+    let list = arrow_array::ListArray::new(
+        std::sync::Arc::clone(item),
+        lists.offsets().clone(),
+        std::sync::Arc::new(items),
+        None,
+    );
+    let batch =
+        RecordBatch::try_new(batch.schema(), vec![std::sync::Arc::clone(batch.column(0)), std::sync::Arc::new(list)])
+            .unwrap();
     let mut frames = Vec::new();
     let error = EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Lossy { .. }) && frames.is_empty(), "{error}");
