@@ -146,6 +146,15 @@ pub(crate) struct Tape {
     unset: Option<Unset>,
     /// Losses of the current record.
     pending: Pending,
+    /// Losses of all accepted records, of all batches.
+    pub(crate) losses: Losses,
+}
+
+/// What records have and no column keeps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Losses {
+    /// Number of values of each key without a column, by [`Side`], from the first key after those of the schema on.
+    unknown: [Vec<u64>; 2],
     /// Number of features without a kind whose names no column keeps.
     pub(crate) lost_unset: u64,
     /// Number of features that have no column and whose names exceed the limits.
@@ -160,7 +169,7 @@ pub(crate) struct Tape {
 /// schema a b, of which b is projected to column 0      records also have x
 /// keys       a     b   x
 /// columns    NONE  0                                    a key past the end of `columns` has no column in the schema
-/// unknown              3                                x was found three times
+/// losses               3                                x was found three times
 /// ```
 ///
 /// Keys with a number below `columns.len()` are those of the schema, in the order of its columns; keys above are those
@@ -171,26 +180,18 @@ struct SideKeys {
     keys: Keys,
     /// The column of each key, by the key's number.
     columns: Vec<u32>,
-    /// Number of values of each key without a column, from the first key after those in `columns` on.
-    unknown: Vec<u64>,
 }
 
-impl SideKeys {
-    /// Counts a value of a key that has no column.
-    fn miss(&mut self, id: u32) {
-        let place = id as usize - self.columns.len();
-        if self.unknown.len() <= place {
-            self.unknown.resize(place + 1, 0);
+impl Losses {
+    /// Counts a value of a key that has no column, the one at `place` among such keys.
+    fn miss(&mut self, side: Side, place: usize) {
+        let times = &mut self.unknown[side as usize];
+        if times.len() <= place {
+            times.resize(place + 1, 0);
         }
-        if let Some(times) = self.unknown.get_mut(place) {
+        if let Some(times) = times.get_mut(place) {
             *times += 1;
         }
-    }
-
-    /// Returns the names of keys without a column, with the numbers of their values.
-    fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
-        let names = self.keys.names().iter().skip(self.columns.len());
-        names.zip(&self.unknown).map(|(name, times)| (&**name, *times)).filter(|(_, times)| *times > 0)
     }
 }
 
@@ -206,11 +207,11 @@ impl SideKeys {
 struct Pending {
     /// The keys without a column that have values.
     unknown: Vec<(Side, u32)>,
-    /// See [`Tape::lost_unset`].
+    /// See [`Losses::lost_unset`].
     lost_unset: u64,
-    /// See [`Tape::excess`].
+    /// See [`Losses::excess`].
     excess: u64,
-    /// See [`Tape::foreign`].
+    /// See [`Losses::foreign`].
     foreign: Option<(u32, u64)>,
 }
 
@@ -238,7 +239,7 @@ impl Tape {
                 of_side.map(|(index, _)| lane_of.get(&index).map_or(NONE, |lane| *lane as u32)).collect();
             // The names of unset features are found by reading every feature.
             let idle = columns.iter().map(|column| *column == NONE && (side == Side::Lists || !has_unset)).collect();
-            SideKeys { keys: keys.with_idle(idle), columns, unknown: Vec::new() }
+            SideKeys { keys: keys.with_idle(idle), columns }
         };
         Self {
             rows: 0,
@@ -248,9 +249,7 @@ impl Tape {
             sides: [side(Side::Features), side(Side::Lists)],
             unset: has_unset.then(Unset::default),
             pending: Pending::default(),
-            lost_unset: 0,
-            excess: 0,
-            foreign: None,
+            losses: Losses::default(),
         }
     }
 
@@ -302,11 +301,13 @@ impl Tape {
     /// Adds the losses of the current record to those of the tape.
     pub(crate) fn accept(&mut self) {
         let Pending { unknown, lost_unset, excess, foreign } = mem::take(&mut self.pending);
-        unknown.into_iter().for_each(|(side, id)| self.sides[side as usize].miss(id));
-        self.lost_unset += lost_unset;
-        self.excess += excess;
+        for (side, id) in unknown {
+            self.losses.miss(side, id as usize - self.sides[side as usize].columns.len());
+        }
+        self.losses.lost_unset += lost_unset;
+        self.losses.excess += excess;
         if let Some((field, times)) = foreign {
-            self.foreign.get_or_insert((field, 0)).1 += times;
+            self.losses.foreign.get_or_insert((field, 0)).1 += times;
         }
     }
 
@@ -348,7 +349,9 @@ impl Tape {
 
     /// Returns the features with a kind and the feature lists that have no column, with the numbers of their values.
     pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.sides.iter().flat_map(SideKeys::unknown)
+        let names = self.sides.iter().map(|side| side.keys.names().iter().skip(side.columns.len()));
+        let times = names.zip(&self.losses.unknown).flat_map(|(names, times)| names.zip(times));
+        times.map(|(name, times)| (&**name, *times)).filter(|(_, times)| *times > 0)
     }
 
     /// Sets the slot of a column in the current record. A value that is replaced is still checked.

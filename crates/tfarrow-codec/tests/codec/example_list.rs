@@ -269,6 +269,22 @@ fn errors_name_the_example_and_its_feature() {
 }
 
 #[test]
+fn losses_count_once_beside_a_skipped_record() {
+    let schema = schema_of(&frame::file([query()]), (Layout::Auto, false));
+    let other = example(&[("other", KindOneof::bytes("x")), ("relevance", KindOneof::bytes("no number"))]);
+    let known = example(&[("other", KindOneof::bytes("x"))]);
+    let good = [query(), proto::field(1, &known), proto::field(2, &known), proto::field(9, b"x")].concat();
+    let bad = [query(), proto::field(1, &other), proto::field(9, b"x")].concat();
+    let file = frame::file([good.clone(), bad, good]);
+    let mut decoder = DecoderBuilder::new(schema).with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    assert_eq!(decoder.decode(&records(&file)).unwrap().num_rows(), 2);
+    assert_eq!(decoder.take_skipped().len(), 1);
+    // One of the contexts, and one of the examples.
+    assert_eq!(decoder.unknown_features().collect::<Vec<_>>(), [("other", 2), ("other", 2)]);
+    assert_eq!(decoder.foreign_fields(), Some((9, 2)));
+}
+
+#[test]
 fn a_projection_reads_the_wanted_parts() {
     let file = frame::file([query(), query()]);
     let schema = schema_of(&file, (Layout::Auto, false));

@@ -19,7 +19,10 @@ use super::{BatchDecoder, DecoderOptions};
 use crate::{
     Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc,
     decode::column::{self, ColumnError},
-    example::{list::ExampleList, tape::offset_in},
+    example::{
+        list::ExampleList,
+        tape::{Losses, offset_in},
+    },
     frame::Span,
     schema,
 };
@@ -117,12 +120,15 @@ impl ExampleListDecoder {
         all.reduce(|(first, count), (_, more)| (first, count + more))
     }
 
-    /// Checks one record.
+    /// Checks one record, without counting its losses.
     ///
     /// # Errors
     /// The errors of [`decode`](Self::decode).
     pub(super) fn check(&mut self, record: &[u8], chunk: &Buffer) -> column::Result<()> {
-        self.decode(&[Some(record)], chunk).map(drop)
+        let before = self.losses();
+        let checked = self.try_decode(&[Some(record)], chunk);
+        self.set_losses(before);
+        checked.map(drop)
     }
 
     /// Decodes one record for each row, to an array for each column. A row without a record gets nulls and an empty list.
@@ -130,8 +136,31 @@ impl ExampleListDecoder {
     ///
     /// # Errors
     /// A record that does not parse, does not fit the columns or exceeds a limit, with its row; and arrays that exceed
-    /// Arrow's offsets.
+    /// Arrow's offsets. The losses of these records are not counted then, since the others are decoded again.
     pub(super) fn decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
+        let before = self.losses();
+        let decoded = self.try_decode(records, chunk);
+        if decoded.is_err() {
+            self.set_losses(before);
+        }
+        decoded
+    }
+
+    /// The losses of the contexts, of the examples, and the fields that the message does not define.
+    fn losses(&self) -> (Losses, Option<Losses>, Option<(u32, u64)>) {
+        let of_examples = self.examples.as_ref().map(|decoder| decoder.tape.losses.clone());
+        (self.context.tape.losses.clone(), of_examples, self.foreign)
+    }
+
+    fn set_losses(&mut self, (of_context, of_examples, foreign): (Losses, Option<Losses>, Option<(u32, u64)>)) {
+        self.context.tape.losses = of_context;
+        if let (Some(decoder), Some(losses)) = (&mut self.examples, of_examples) {
+            decoder.tape.losses = losses;
+        }
+        self.foreign = foreign;
+    }
+
+    fn try_decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
         let (mut contexts, mut examples, mut offsets) = (Vec::with_capacity(records.len()), Vec::new(), vec![0]);
         for (row, record) in records.iter().enumerate() {
             let list = ExampleList::parse(record.unwrap_or_default(), self.limits.nesting);

@@ -302,19 +302,19 @@ impl BatchDecoder {
     /// Returns the number of times that a feature without a column was found whose name exceeds [`Limits::features`] or
     /// [`Limits::name_bytes`], so that [`unknown_features`](Self::unknown_features) does not have it.
     pub fn excess_features(&self) -> u64 {
-        self.tapes().map(|tape| tape.excess).sum()
+        self.tapes().map(|tape| tape.losses.excess).sum()
     }
 
     /// Returns the number of the first skipped field that the record type does not define, and the number of such
     /// fields. `None` if there was none. A [strict](crate::DecoderBuilder::with_strict) decoder rejects the first one.
     pub fn foreign_fields(&self) -> Option<(u32, u64)> {
-        self.nested.as_ref().map_or(self.tape.foreign, NestedDecoder::foreign)
+        self.nested.as_ref().map_or(self.tape.losses.foreign, NestedDecoder::foreign)
     }
 
     /// Returns the number of features without a kind that became null, as if they were missing, because the schema has
     /// no column `_tfarrow_unset` to name them. Features that a projection leaves out are not counted.
     pub fn lost_unset(&self) -> u64 {
-        self.tapes().map(|tape| tape.lost_unset).sum()
+        self.tapes().map(|tape| tape.losses.lost_unset).sum()
     }
 
     /// The tape, and those of the Examples inside of records.
