@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=$1
 shift
-[ $# -gt 0 ] || set -- $(sed -n 's/^name = "\([a-z]*\)"$/\1/p' Cargo.toml | grep -v '^tfarrow')
+[ $# -gt 0 ] || set -- $(sed -n 's/^name = "\([a-z_]*\)"$/\1/p' Cargo.toml | grep -v '^tfarrow')
 export RUSTC_BOOTSTRAP=1
 for target in "$@"; do
     mkdir -p "corpus/$target"

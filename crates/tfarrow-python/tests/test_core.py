@@ -633,3 +633,19 @@ def test_messages_are_read_by_their_descriptors():
     assert len(events.to_pylist()) == 11
     with pytest.raises(UsageError, match="Shape"):
         tfarrow.scan(folder / "shapes.tfrecord", proto=folder / "shapes.desc", message="Shap").to_pylist()
+
+
+def test_messages_are_converted_by_their_descriptors(tmp_path):
+    folder, message = TESTDATA / "message", {"proto": TESTDATA / "message" / "shapes.desc", "message": "tfarrow.test.Shape"}
+    tfarrow.convert(folder / "shapes.tfrecord", tmp_path / "shapes.parquet", **message)
+    tfarrow.convert(tmp_path / "shapes.parquet", tmp_path / "back.tfrecord")
+    # Timestamps have no form in numpy.
+    columns = ["name", "points", "radius", "far"]
+    rows = [tfarrow.scan(file, columns=columns, **message).to_pylist() for file in (folder / "shapes.tfrecord", tmp_path / "back.tfrecord")]
+    assert rows[0] == rows[1] and len(rows[0]) == 3
+    plan = tfarrow.convert(folder / "shapes.tfrecord", tmp_path / "new.parquet", dry_run=True, **message)
+    assert "points" in [column["name"] for column in plan["columns"]]
+    with pytest.raises(UsageError, match="proto needs message"):
+        tfarrow.convert(folder / "shapes.tfrecord", tmp_path / "new.parquet", proto=message["proto"])
+    with pytest.raises(UsageError, match="omit one"):
+        tfarrow.convert(folder / "shapes.tfrecord", tmp_path / "new.parquet", schema=tmp_path / "shapes.parquet", **message)

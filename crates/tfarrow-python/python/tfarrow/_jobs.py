@@ -213,6 +213,8 @@ def schema(
 ) -> Schema:
     """Infers the schema of a data set. All records are read, unless ``sample`` says otherwise.
 
+    The columns of messages of other types follow from their definition: ``scan(source, proto=.., message=..).schema``.
+
     Args:
         source, layout, record_type, on_error, partial_tail, limits, threads: as of :func:`scan`.
         sample: the number of records of each of up to 16 files, or ``"all"``.
@@ -483,6 +485,8 @@ def convert(
     layout: Literal["auto", "list"] | None = None,
     compression: str | None = None,
     schema: str | os.PathLike[str] | None = None,
+    proto: str | os.PathLike[str] | None = None,
+    message: str | None = None,
     columns: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     sample: int | Literal["all"] | None = None,
@@ -513,7 +517,8 @@ def convert(
         dest: a folder, or one file with a known extension, which gets the records of all sources in their order. Files have
             their names when they are complete.
         to: the format; by the extension of ``dest`` or Parquet by default.
-        layout, record_type, on_conflict, verify_crc, on_error, partial_tail, limits, threads: as of :func:`scan`.
+        layout, record_type, proto, message, on_conflict, verify_crc, on_error, partial_tail, limits, threads: as of
+            :func:`scan`. Event files of TensorBoard need no ``message``.
         compression: that of the output: ``none``, ``zstd``, ``snappy``, ``gzip``, ``lz4``, ``zlib`` or ``original``, and a level
             where it has levels, such as ``zstd:9``; zstd for Parquet by default.
         schema: a Parquet, Arrow or JSON file with the columns.
@@ -553,7 +558,7 @@ def convert(
     [{'name': 'label', 'type': 'int64'}]
     """
     options = _given(
-        to=to, layout=layout, compression=compression, schema=schema, columns=columns, exclude=exclude, sample=sample,
+        to=to, layout=layout, compression=compression, schema=schema, proto=proto, message=message, columns=columns, exclude=exclude, sample=sample,
         shards=shards, shard_size=shard_size, exact=exact, record_type=record_type, on_conflict=on_conflict, lossy=lossy, overwrite=overwrite, verify_crc=verify_crc,
         row_group_rows=row_group_rows, bloom_filter=bloom_filter, page_index=page_index, resume=resume, on_error=on_error, partial_tail=partial_tail, quarantine=quarantine,
         limits=limits, threads=threads,

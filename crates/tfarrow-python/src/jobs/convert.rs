@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use arrow_schema::SchemaRef;
 use pyo3::{prelude::*, types::PyDict};
 use tfarrow_cli::render::{conversion_json, faults_summary, plan_json, plan_text, rounded_text};
 use tfarrow_codec::{OnConflict, OnError, VerifyCrc};
@@ -9,7 +10,7 @@ use tfarrow_convert::{
     ConvertOptions, ConvertReport, OutputCompression, Progress, Reshard, Target, convert as convert_sources, dry_run,
     read_schema, repair as repair_sources,
 };
-use tfarrow_dataset::PartialTail;
+use tfarrow_dataset::{PartialTail, load_message};
 
 use super::RawReport;
 use crate::{
@@ -80,12 +81,36 @@ fn run(
 
 fn convert_options(given: &Bound<'_, PyDict>) -> PyResult<ConvertOptions> {
     let mut options = ConvertOptions::default();
-    for (name, value) in given {
-        if !value.is_none() {
-            set(&mut options, &name.extract::<String>()?, &value)?;
+    let (mut proto, mut message) = (None::<PathBuf>, None::<String>);
+    for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
+        match name.extract::<String>()?.as_str() {
+            "proto" => proto = Some(value.extract()?),
+            "message" => message = Some(value.extract()?),
+            name => set(&mut options, name, &value)?,
         }
     }
+    let py = given.py();
+    match message {
+        Some(_) if options.schema.is_some() => {
+            return Err(usage(py, "schema and message both give the columns: omit one"));
+        }
+        // The limits are among the options.
+        Some(message) => options.schema = Some(message_schema(py, proto.as_deref(), &message, &options)?),
+        None if proto.is_some() => return Err(usage(py, "proto needs message, the name of a message in the file")),
+        None => {}
+    }
     Ok(options)
+}
+
+/// The columns of the messages of a type.
+fn message_schema(
+    py: Python<'_>,
+    proto: Option<&Path>,
+    message: &str,
+    options: &ConvertOptions,
+) -> PyResult<SchemaRef> {
+    let message = load_message(proto, message).map_err(|error| failed(py, error))?;
+    message.schema(&options.read.limits).map_err(|error| failed(py, tfarrow_dataset::Error::from(error)))
 }
 
 fn set(options: &mut ConvertOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
