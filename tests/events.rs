@@ -141,3 +141,74 @@ fn a_message_without_a_file_is_an_error() {
     let error = tfarrow(&["head", FIRST, "--message", "waymo.Scenario"]).fails();
     assert!(error.contains("only tensorflow.Event is defined without a file"), "{error}");
 }
+
+/// The rows of a query over events are Examples: no other command takes them for messages.
+#[test]
+fn copied_events_are_read_by_all_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (parquet, records) = (at("scalars.parquet"), at("scalars.tfrecord"));
+    let scalars = format!("(SELECT run, step, tag, value FROM '{LOGS}' WHERE kind = 'scalar')");
+    tfarrow(&["sql", &format!("COPY {scalars} TO '{parquet}'; COPY {scalars} TO '{records}'")]).ends(0);
+    assert_eq!(json_lines(&tfarrow(&["head", &records]).prints()).len(), 5);
+    for command in ["stats", "schema", "head", "count", "verify"] {
+        tfarrow(&[command, &parquet]).ends(0);
+    }
+    tfarrow(&["diff", &parquet, &records]).ends(0);
+    tfarrow(&["convert", &parquet, &at("back.tfrecord")]).ends(0);
+    let query = format!("SELECT run, step, tag, value FROM '{LOGS}' WHERE kind = 'scalar'");
+    tfarrow(&["sql", &query, "-o", &at("out.parquet")]).ends(0);
+    tfarrow(&["diff", &parquet, &at("out.parquet")]).ends(0);
+}
+
+#[test]
+fn events_are_summarized() {
+    let expected = [json!(["value", "float_list", 5, 12]), json!(["wall_time", "int64_list", 17, 0])];
+    let figures = "SELECT feature, kind, present, missing FROM summarize";
+    for source in [format!("'{LOGS}'"), format!("(SELECT * FROM '{LOGS}')")] {
+        let found = rows(&format!("{figures}({source}) WHERE feature IN ('value', 'wall_time')"));
+        assert_eq!(found, expected, "{source}");
+    }
+    let found = rows(&format!("{figures}((SELECT step + 1 AS next FROM '{LOGS}'))"));
+    assert_eq!(found, [json!(["next", "int64_list", 17, 0])]);
+}
+
+#[test]
+fn tables_of_events_are_dropped_and_replaced() {
+    let create = format!("EXTERNAL TABLE logs STORED AS TFRECORD LOCATION '{LOGS}'");
+    let types = "SELECT table_type FROM information_schema.tables WHERE table_name = 'logs'";
+    let found = rows(&format!("CREATE {create}; CREATE OR REPLACE {create}; {types}"));
+    assert!(found.contains(&json!(["BASE TABLE"])), "{found:?}");
+    tfarrow(&["sql", &format!("CREATE {create}; DROP TABLE logs; CREATE {create}")]).ends(0);
+    for (clause, error) in [
+        ("(step BIGINT) STORED AS TFRECORD", "the columns of TensorBoard's files are fixed"),
+        ("STORED AS TFRECORD PARTITIONED BY (split)", "leave PARTITIONED BY out"),
+    ] {
+        let found = tfarrow(&["sql", &format!("CREATE EXTERNAL TABLE logs {clause} LOCATION '{LOGS}'")]).fails();
+        assert!(found.contains(error), "{found}");
+    }
+}
+
+/// Files of different sources are different runs, also if each is in the folder that was named.
+#[test]
+fn runs_of_several_sources_have_the_names_of_their_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for run in ["one", "two"] {
+        fs::create_dir(at(run)).unwrap();
+        fs::copy(path(FIRST), at(run) + "/events.out.tfevents.1.host").unwrap();
+    }
+    let query =
+        format!("SELECT run, count(*) FROM read_tfrecord('{}', '{}') GROUP BY 1 ORDER BY 1", at("one"), at("two"));
+    assert_eq!(rows(&query), [json!(["one", 7]), json!(["two", 7])]);
+}
+
+/// A value is read once, after the filter on its tag.
+#[test]
+fn values_are_read_once_and_after_the_filter() {
+    let query = format!("EXPLAIN SELECT kind, value, text FROM '{LOGS}' WHERE tag = 'loss'");
+    let plans = rows(&query);
+    let plan = plans[1][1].as_str().unwrap();
+    assert_eq!(plan.matches("event_value(").count(), 1, "{plan}");
+    assert!(plan.find("event_value(") < plan.find("FilterExec"), "{plan}");
+}

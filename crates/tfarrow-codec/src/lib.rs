@@ -84,7 +84,7 @@ mod remedy;
 pub mod schema;
 
 pub use decode::{BatchDecoder, Decoder, DecoderBuilder, Reader};
-pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer};
+pub use encode::{Encoder, EncoderBuilder, ExactColumn, Writer, schema_of_rows};
 pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 #[doc(hidden)]
 pub use example::Validator;

@@ -29,7 +29,7 @@ use std::{
     sync::Arc,
 };
 
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::{Error, ErrorKind, Limit, Limits, RecordType, Result, named_values};
 
@@ -476,6 +476,17 @@ pub fn without_exact(schema: &Schema) -> SchemaRef {
     let is_decoded = |field: &&Arc<Field>| role_of(field) != Some(Role::Exact);
     let fields: Vec<_> = schema.fields().iter().filter(is_decoded).cloned().collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// Returns the columns of `schema` without the metadata of the schema and without their roles: the schema of Examples with
+/// these columns.
+pub fn without_record_type(schema: &Schema) -> SchemaRef {
+    let without_role = |field: &FieldRef| {
+        let mut metadata = field.metadata().clone();
+        metadata.remove(ROLE);
+        Arc::new(field.as_ref().clone().with_metadata(metadata))
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(without_role).collect::<Fields>()))
 }
 
 /// Returns `schema` with view types for bytes and text if `views` is true, and without view types otherwise.

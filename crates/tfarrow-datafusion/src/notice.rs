@@ -62,6 +62,8 @@ pub enum Notice {
     /// Columns of a query, or of a file of another format, that `SUMMARIZE` leaves out because no record can hold them, and
     /// values that it changes.
     Losses(RowLosses),
+    /// Why the records of a file have no features to summarize.
+    NoFeatures(String),
 }
 
 impl fmt::Display for Notice {
@@ -76,6 +78,7 @@ impl fmt::Display for Notice {
             }
             Self::Skipped(skipped) => skipped.fmt(f),
             Self::Losses(losses) => f.write_str(&losses.notes().join("; ")),
+            Self::NoFeatures(why) => f.write_str(why),
         }
     }
 }

@@ -16,6 +16,8 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
 
+use crate::statements::home_dir::HomeDir;
+
 /// The prefix of the names of the options in SQL.
 const PREFIX: &str = "tfarrow";
 /// The name of the metadata column with the path of the file.
@@ -29,7 +31,7 @@ const MAX_SHARDS: usize = 1000;
 /// | option | values | by default |
 /// |---|---|---|
 /// | `layout` | `auto`, `list` | `auto` |
-/// | `record_type` | `auto`, `example`, `sequence-example`, `raw` | `auto` |
+/// | `record_type` | `auto`, `example`, `sequence-example`, `example-list`, `raw` | `auto` |
 /// | `proto` | a file of message definitions: a `FileDescriptorSet`, or a `.proto` source | none |
 /// | `message` | the name of a message in that file, or without a file `tensorflow.Event` | none |
 /// | `on_conflict` | `error`, `split` | `error` |
@@ -270,13 +272,20 @@ const SETTINGS: [Setting; 17] = [
         name: "proto",
         values: || "the name of a file".to_owned(),
         description: "File that defines the type of the records: a FileDescriptorSet, or a .proto source",
-        set: |options, value| put_text(&mut options.proto, value),
+        set: |options, value| {
+            let mut file = value.to_owned();
+            if let Some(home) = HomeDir::of_user() {
+                home.expand(&mut file);
+            }
+            put_text(&mut options.proto, &file)
+        },
         show: |options| options.proto.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
     },
     Setting {
         name: "message",
         values: || "the name of a message".to_owned(),
-        description: "Type of the records: the name of a message that the file of the option proto defines",
+        description: "Type of the records: the name of a message that the file of the option proto defines; without a file \
+                      tensorflow.Event",
         set: |options, value| put_text(&mut options.message, value),
         show: |options| options.message.clone().unwrap_or_default(),
     },

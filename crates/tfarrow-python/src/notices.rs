@@ -35,7 +35,7 @@ impl Notices {
                 }
                 _ => unknown.to_string(),
             }),
-            Notice::UnknownField(_) => gathered.others.push(notice.to_string()),
+            Notice::UnknownField(_) | Notice::NoFeatures(_) => gathered.others.push(notice.to_string()),
         }
     }
 

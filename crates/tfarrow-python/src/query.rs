@@ -2,19 +2,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::{RecordBatchReader, ffi_stream::ArrowArrayStreamReader};
+use arrow_array::{RecordBatch, RecordBatchOptions, RecordBatchReader, ffi_stream::ArrowArrayStreamReader};
 use arrow_schema::SchemaRef;
 use datafusion::{
     catalog::streaming::StreamingTable,
     common::{TableReference, plan_err},
     error::{DataFusionError, Result},
     execution::{SendableRecordBatchStream, TaskContext},
-    physical_plan::{stream::RecordBatchReceiverStream, streaming::PartitionStream},
+    physical_plan::{
+        stream::{RecordBatchReceiverStream, RecordBatchStreamAdapter},
+        streaming::PartitionStream,
+    },
     prelude::SessionContext,
     sql::parser::Statement,
 };
 use futures::StreamExt;
 use pyo3::{prelude::*, types::PyDict};
+use tfarrow_codec::schema_of_rows;
 use tfarrow_datafusion::{OnNotice, QueryLimits, explain_missing_column, plan_statement, statements};
 
 use crate::{
@@ -88,10 +92,21 @@ async fn run(
     execute(context, last).await
 }
 
+/// Starts a statement. The rows have a record type only if their columns are those of such records.
 async fn execute(context: &SessionContext, statement: Statement) -> Result<SendableRecordBatchStream> {
     let state = context.state();
     let plan = plan_statement(statement, &state).await?;
-    context.execute_logical_plan(plan).await?.execute_stream().await
+    let rows = context.execute_logical_plan(plan).await?.execute_stream().await?;
+    let schema = schema_of_rows(&rows.schema());
+    let batches = {
+        let schema = Arc::clone(&schema);
+        rows.map(move |batch| {
+            let (_, columns, rows) = batch?.into_parts();
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?)
+        })
+    };
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
 }
 
 /// An object of Python with `__arrow_c_stream__` as a table.

@@ -42,6 +42,7 @@ pub use collect::{
     formats::ValueFormat,
     rows::RowStatistics,
     slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedStatistics},
+    why_no_features,
 };
 pub use comparison::{Comparison, Expected};
 pub use drift::{Distance, Measure};

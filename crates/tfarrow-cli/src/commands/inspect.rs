@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tfarrow_codec::RecordType;
 use tfarrow_dataset::{DamageReport, FormatFilter, InferOptions, Inferred, Resolved, Shard, resolve_filtered};
-use tfarrow_stats::Statistics;
+use tfarrow_stats::{Statistics, why_no_features};
 
 use crate::{args::Looking, output::plural, progress::Bar, stderr, text::escape};
 
@@ -57,14 +56,9 @@ pub(super) fn unreadable(inferred: &Inferred) -> Option<String> {
 /// The warnings about skipped records, worded by `text`, about records that are taken as raw, and about columns and values that
 /// records cannot hold; and whether records are lost: skipped, or raw because of a minority.
 pub(crate) fn warnings(inferred: &Inferred, text: fn(&DamageReport) -> String) -> (Vec<String>, bool) {
-    let (skipped, why_raw) = (skipped(inferred, text), inferred.why_raw());
-    let has_lost = skipped.is_some() || (why_raw.is_some() && inferred.has_strays());
-    let lists = (inferred.summary.record_type() == RecordType::ExampleList).then(|| {
-        "the records are ExampleListWithContext messages, whose features have no statistics: select their examples in SQL, and \
-         write these as records"
-            .to_owned()
-    });
-    (skipped.into_iter().chain(why_raw).chain(lists).chain(losses(inferred)).collect(), has_lost)
+    let (skipped, why) = (skipped(inferred, text), why_no_features(inferred));
+    let has_lost = skipped.is_some() || (inferred.why_raw().is_some() && inferred.has_strays());
+    (skipped.into_iter().chain(why).chain(losses(inferred)).collect(), has_lost)
 }
 
 /// The notes about columns and values of files of other formats that records cannot hold.

@@ -13,14 +13,20 @@ use parquet::{
     file::properties::WriterProperties,
 };
 
+use tfarrow_codec::schema_of_rows;
 use tfarrow_datafusion::without_views;
 
 use super::{rows::Rows, sink::Out};
 
-/// A schema without view types, which not all readers support.
+/// A schema without view types, which not all readers support, and with the record type only if its columns are those of such
+/// records.
 struct Plain(SchemaRef);
 
 impl Plain {
+    fn new(schema: &SchemaRef) -> Self {
+        Self(without_views(&schema_of_rows(schema)))
+    }
+
     fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let columns = batch.columns().iter().zip(self.0.fields()).map(|(column, field)| match column.data_type() {
             same if same == field.data_type() => Ok(ArrayRef::clone(column)),
@@ -40,7 +46,7 @@ pub(super) struct Parquet {
 impl Parquet {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-        let plain = Plain(without_views(schema));
+        let plain = Plain::new(schema);
         let writer = ArrowWriter::try_new(out, SchemaRef::clone(&plain.0), Some(properties));
         Ok(Self { writer: writer.map_err(of_parquet)?, plain })
     }
@@ -66,7 +72,7 @@ pub(super) struct Arrow {
 
 impl Arrow {
     pub(super) fn new(out: Out, schema: &SchemaRef) -> io::Result<Self> {
-        let plain = Plain(without_views(schema));
+        let plain = Plain::new(schema);
         let writer = FileWriter::try_new(out, &plain.0).map_err(of_arrow)?;
         Ok(Self { writer, plain })
     }

@@ -8,6 +8,7 @@
 //!
 //! - [`Encoder`] encodes batches to bytes, and [`Writer`] writes them to anything that implements
 //!   [`Write`](std::io::Write). [`ExactColumn`] adds the column that restores the bytes of decoded records.
+//! - `rows_schema` keeps the record type of the rows of a query only if such records can have their columns.
 //! - `plan` decides how each column of the schema is converted, and rejects columns that no record can hold.
 //! - `lists` and `normalize` convert Arrow types to the types of features; `losses` counts values that change.
 //! - `message` writes messages of other types than Example and SequenceExample, by their descriptors.
@@ -29,6 +30,7 @@ mod message;
 mod normalize;
 mod plan;
 mod record;
+mod rows_schema;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -36,5 +38,6 @@ mod writer;
 pub use self::{
     encoder::{Encoder, EncoderBuilder},
     exact_column::ExactColumn,
+    rows_schema::schema_of_rows,
     writer::Writer,
 };

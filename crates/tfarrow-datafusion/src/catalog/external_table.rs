@@ -12,7 +12,7 @@ use datafusion::{
     logical_expr::{CreateExternalTable, Expr},
 };
 use tfarrow_codec::{OnError, RecordType};
-use tfarrow_dataset::{Inferred, Sample, Shard};
+use tfarrow_dataset::{Inferred, Sample, Shard, are_events};
 
 use crate::{
     blocking::blocking,
@@ -29,7 +29,8 @@ use crate::{
 /// Creates the tables of `CREATE EXTERNAL TABLE name [(columns)] STORED AS TFRECORD [PARTITIONED BY (..)] LOCATION '..'
 /// [OPTIONS (..)]`.
 ///
-/// Without columns, the schema is inferred, or follows from the options `proto` and `message`. Declared columns correspond to the parse spec of `tf.io.parse_example`:
+/// Without columns, the schema is inferred, or follows from the options `proto` and `message`. TensorBoard's event files have
+/// fixed columns. Declared columns correspond to the parse spec of `tf.io.parse_example`:
 ///
 /// | SQL | `tf.io` |
 /// |---|---|
@@ -75,6 +76,11 @@ async fn inferred(command: &CreateExternalTable, options: TfRecordOptions) -> Re
     let (sources, named) = (command.locations.clone(), command.table_partition_cols.clone());
     blocking(move || {
         let table = TfRecordTable::listed_blocking(sources, &options)?;
+        if table.is_of_events() && !named.is_empty() {
+            return plan_err!(
+                "tables of TensorBoard's files have the column run of their folders; leave PARTITIONED BY out"
+            );
+        }
         let partitions = named.into_iter().map(|name| Arc::new(Field::new(name, DataType::Utf8View, true)));
         table.partitioned(partitions.collect())
     })
@@ -101,6 +107,11 @@ async fn declared(
     let sources = command.locations.clone();
     let table = blocking(move || {
         let (files, shards) = TableFiles::listed(sources).map_err(external)?;
+        if options.record_type.is_none() && are_events(&shards) {
+            return plan_err!(
+                "the columns of TensorBoard's files are fixed; leave the columns out of the statement, and select some of them"
+            );
+        }
         let sample = first_records(&shards, &options)?;
         let record_type = options.record_type.or_else(|| record_type(sample.as_ref()?));
         let columns = Columns::declared(&features, &defaults, record_type, options.bytes_type.is_view())?;

@@ -3,14 +3,14 @@
 //! ```text
 //! FROM 'shards/*.tfrecord' ─▶ url_table ──────┬▶ TfRecordTable ─▶ registry: hints, warnings
 //! read_tfrecord('shards/') ─▶ table_function ─┤
-//! CREATE EXTERNAL TABLE ────▶ external_table ─┘                 └▶ event_view: TensorBoard's events
+//! CREATE EXTERNAL TABLE ────▶ external_table ─┘                 └▶ event_table: TensorBoard's events
 //! FROM 'x.parquet' ─▶ url_table ─▶ listing_table ◀─ text_files ◀─ url_table ◀─ FROM 'x.csv'
 //! SUMMARIZE 'x' ───────────▶ summarize: the statistics of tfarrow-stats as rows
 //! SUMMARIZE SELECT .. ──────▶ summarize ─▶ summary_table
 //! SHOW CREATE TABLE 'x' ────▶ table_definition ─▶ url_table
 //! ```
 
-pub(crate) mod event_view;
+pub(crate) mod event_table;
 pub(crate) mod external_table;
 pub(crate) mod listing_table;
 pub(crate) mod registry;

@@ -10,7 +10,7 @@ use datafusion::{catalog::TableProvider, common::Column, error::Result};
 use tfarrow_dataset::RowLosses;
 
 use crate::{
-    catalog::event_view::event_view,
+    catalog::event_table::EventTable,
     notice::{Notice, OnNotice},
     schema::provenance::SchemaProvenance,
     table::TfRecordTable,
@@ -38,11 +38,11 @@ impl TableRegistry {
         Self { recent: Mutex::default(), on_notice }
     }
 
-    /// Registers a table, which queries call `name`, and sets its callback for warnings. The table replaces a table of the
-    /// same name, and may replace the oldest one. Returns what queries read.
+    /// Registers a table by its name in queries, and sets its callback for warnings. The table replaces a table of the same
+    /// name, and may replace the oldest one. Returns the table that queries read.
     ///
     /// # Errors
-    /// None that is known: a view of events cannot be planned.
+    /// Those of [`queried`].
     pub(crate) fn register(&self, table: TfRecordTable, name: &str) -> Result<Arc<dyn TableProvider>> {
         let provenance = Arc::clone(table.provenance());
         let table = queried(table.with_notices(self.on_notice.clone()))?;
@@ -87,12 +87,12 @@ impl TableRegistry {
     }
 }
 
-/// The table that queries read: the view of a table of events, and any other table itself.
+/// The table that queries read: a table of values for events, and any other table itself.
 ///
 /// # Errors
-/// None that is known: a view of events cannot be planned.
+/// The files of events cannot be listed.
 pub(crate) fn queried(table: TfRecordTable) -> Result<Arc<dyn TableProvider>> {
-    if table.is_of_events() { Ok(Arc::new(event_view(&table)?)) } else { Ok(Arc::new(table)) }
+    if table.is_of_events() { Ok(Arc::new(EventTable::new(&table)?)) } else { Ok(Arc::new(table)) }
 }
 
 impl fmt::Debug for TableRegistry {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::{
     catalog::MemTable,
-    common::plan_err,
+    common::{TableReference, plan_err},
     datasource::provider_as_source,
     error::Result,
     logical_expr::{
@@ -15,18 +15,23 @@ use datafusion::{
     },
     sql::sqlparser::ast::{Expr as SqlExpr, FunctionArg, FunctionArgExpr, Query, TableFactor},
 };
-use tfarrow_codec::Limits;
-use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, Shard, resolve_filtered};
+use tfarrow_codec::{Limits, RecordType};
+use tfarrow_dataset::{FormatFilter, InferOptions, ReadOptions, Shard, ShardFormat, are_events, resolve_filtered};
 use tfarrow_stats::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, KindStatistics, NumberStatistics, Statistics,
+    why_no_features,
 };
 
 use crate::{
-    catalog::{registry::TableRegistry, summary_table::SummaryTable, table_function::literal},
+    catalog::{
+        registry::TableRegistry, summary_table::SummaryTable, table_function::literal, text_files::TextFiles,
+        url_table::contents,
+    },
     error::external,
     notice::Notice,
     options::TfRecordOptions,
     statements::{clauses::check_relation, summarize::SUMMARIZE},
+    table::TfRecordTable,
 };
 
 /// Plans calls of `summarize`, whose arguments are sources, or one query.
@@ -54,7 +59,6 @@ impl RelationPlanner for SummarizeFunction {
             let plan = self.of_query(context.plan(query)?, context)?;
             return Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))));
         }
-        let options = context.context_provider().options().extensions.get::<TfRecordOptions>().cloned();
         let source = |arg: &FunctionArg| match arg {
             FunctionArg::Unnamed(source) => literal(SUMMARIZE, source, context),
             named => plan_err!("{SUMMARIZE}: found {named}, expected sources or one query; SET tfarrow.x sets options"),
@@ -63,10 +67,7 @@ impl RelationPlanner for SummarizeFunction {
         if sources.is_empty() {
             return plan_err!("{SUMMARIZE} needs a source: {SUMMARIZE}('shards/*.tfrecord')");
         }
-        // The planner is synchronous, so that this blocks its thread while the data is read.
-        let rows = rows(&self.statistics(&sources, &options.unwrap_or_default())?)?;
-        let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
-        let plan = LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build()?;
+        let plan = self.of_sources(&sources, context)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
     }
 }
@@ -90,22 +91,58 @@ impl SummarizeFunction {
         LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build()
     }
 
-    /// Reads all records of the sources.
-    fn statistics(&self, sources: &[String], options: &TfRecordOptions) -> Result<DatasetStatistics> {
-        let mut shards = resolve_filtered(sources, FormatFilter::Any).map_err(external)?.shards;
+    /// The plan of the statistics of files: those of the features of their records, or of the columns of their table if the
+    /// records have no statistics. The planner is synchronous, so that this blocks its thread while the data is read.
+    fn of_sources(&self, sources: &[String], context: &dyn RelationPlannerContext) -> Result<LogicalPlan> {
+        // Only DataFusion reads text files of some compressions.
+        if let [source] = sources
+            && TextFiles::of_name(source).is_some_and(|files| files.is_only_for_tables())
+        {
+            let table = context.context_provider().get_table_source(TableReference::bare(source.clone()))?;
+            return self.of_query(LogicalPlanBuilder::scan(source.clone(), table, None)?.build()?, context);
+        }
+        let options = context.context_provider().options().extensions.get::<TfRecordOptions>();
+        let options = options.cloned().unwrap_or_default();
+        let mut shards = resolve_filtered(sources, FormatFilter::Convertible).map_err(external)?.shards;
         shards.iter_mut().try_for_each(Shard::spool_for_scan).map_err(external)?;
+        let format = contents(&sources.join(", "), &shards)?;
+        let is_stated = options.message.is_some() || options.record_type.is_some_and(has_no_statistics);
+        let is_known = is_stated || options.record_type.is_none() && are_events(&shards);
+        if !is_known || format != ShardFormat::TfRecord {
+            let found = self.statistics(&shards, &options)?;
+            if format != ShardFormat::TfRecord || !has_no_statistics(found.inferred.summary.record_type()) {
+                let rows = rows(&found.summarize())?;
+                let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+                return LogicalPlanBuilder::scan(SUMMARIZE, provider_as_source(Arc::new(table)), None)?.build();
+            }
+        }
+        let name = sources.first().map(String::as_str).unwrap_or_default();
+        let table = self.0.register(TfRecordTable::infer_blocking(shards, &options)?, name)?;
+        self.of_query(LogicalPlanBuilder::scan(name, provider_as_source(table), None)?.build()?, context)
+    }
+
+    /// Reads all records of the files.
+    fn statistics(&self, shards: &[Shard], options: &TfRecordOptions) -> Result<Statistics> {
         let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
         let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let options = InferOptions { jobs, verify, record_type, read, ..InferOptions::default() };
         let progress = |_, _| std::ops::ControlFlow::Continue(());
-        let found = Statistics::collect(&shards, &options, &progress).map_err(external)?;
+        let found = Statistics::collect(shards, &options, &progress).map_err(external)?;
         if !found.inferred.skipped.is_empty() {
             self.0.notify(&Notice::Skipped(found.inferred.skipped.clone()));
         }
+        if let Some(why) = why_no_features(&found.inferred) {
+            self.0.notify(&Notice::NoFeatures(why));
+        }
         self.0.notify_losses(&found.inferred.losses);
-        Ok(found.summarize())
+        Ok(found)
     }
+}
+
+/// Returns whether the features of such records have no statistics, but the columns of their table have.
+fn has_no_statistics(record_type: RecordType) -> bool {
+    matches!(record_type, RecordType::Raw | RecordType::Message | RecordType::ExampleList)
 }
 
 /// A row for each feature and kind.
@@ -121,7 +158,8 @@ fn rows(found: &DatasetStatistics) -> Result<RecordBatch> {
         ("feature", rows.texts(|feature, _| Some(feature.name.clone()))),
         ("kind", rows.texts(|_, kind| Some(kind?.kind.to_owned()))),
         ("present", rows.counts(|feature, _| Some(feature.present))),
-        ("missing", rows.counts(|feature, _| Some(feature.absent()))),
+        ("missing", rows.counts(|feature, _| Some(feature.missing))),
+        ("unset", rows.counts(|feature, _| Some(feature.unset))),
         ("values", rows.counts(|_, kind| Some(kind?.values))),
         ("min_length", rows.counts(|_, kind| Some(kind?.lengths.min))),
         ("max_length", rows.counts(|_, kind| Some(kind?.lengths.max))),

@@ -14,7 +14,7 @@ use datafusion::{
     catalog::{Session, TableProvider},
     common::{internal_err, tree_node::TreeNodeRecursion},
     error::Result,
-    execution::{SendableRecordBatchStream, TaskContext},
+    execution::{SendableRecordBatchStream, SessionState, TaskContext},
     logical_expr::{Expr, LogicalPlan, TableType},
     physical_expr::EquivalenceProperties,
     physical_expr::expressions::Column,
@@ -29,7 +29,7 @@ use futures::{StreamExt, stream};
 use tfarrow_codec::Limits;
 use tfarrow_stats::{DatasetStatistics, RowStatistics};
 
-use crate::{catalog::registry::TableRegistry, error::external};
+use crate::{catalog::registry::TableRegistry, error::external, statements::headings::with_headings};
 
 /// Makes the rows of the table from statistics.
 pub(super) type SummaryRows = fn(&DatasetStatistics) -> Result<RecordBatch>;
@@ -69,7 +69,12 @@ impl TableProvider for SummaryTable {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let input = state.create_physical_plan(&self.plan).await?;
+        // Features have the names that the columns of the query have in its own result.
+        let plan = match state.as_any().downcast_ref::<SessionState>() {
+            Some(state) => with_headings(self.plan.clone(), state)?,
+            None => self.plan.clone(),
+        };
+        let input = state.create_physical_plan(&plan).await?;
         let all: Arc<dyn ExecutionPlan> = Arc::new(SummarizeExec::new(
             input,
             Summarized { rows: self.rows, limits: self.limits, registry: Arc::clone(&self.registry) },

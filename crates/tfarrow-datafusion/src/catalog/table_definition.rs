@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use datafusion::{
     catalog::TableProvider,
     common::{TableReference, plan_datafusion_err, plan_err},
-    datasource::{ViewTable, listing::ListingTable},
+    datasource::listing::ListingTable,
     error::Result,
     execution::SessionState,
     logical_expr::{LogicalPlan, LogicalPlanBuilder, lit},
@@ -18,8 +18,12 @@ use tfarrow_codec::{
     RecordType, Role,
     schema::{FEATURE, record_type_of, role_of},
 };
+use tfarrow_dataset::EVENT_MESSAGE;
 
-use crate::{catalog::text_files::TextFiles, table::TfRecordTable};
+use crate::{
+    catalog::{event_table::EventTable, text_files::TextFiles},
+    table::TfRecordTable,
+};
 
 /// The name of the source in `SHOW CREATE TABLE '..'`; `None` for other statements.
 pub(crate) fn shown_source(statement: &Statement) -> Option<&str> {
@@ -59,8 +63,8 @@ fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
     let (name, location) = (identifier(&table_name(source)), literal(source));
     match table.downcast_ref::<TfRecordTable>() {
         Some(table) => Ok(format!("CREATE EXTERNAL TABLE {name}{}", records(table, &location))),
-        // A table of events needs no options.
-        None if table.is::<ViewTable>() => {
+        // A table of events needs no options, and its columns are fixed.
+        None if table.is::<EventTable>() => {
             Ok(format!("CREATE EXTERNAL TABLE {name} STORED AS TFRECORD LOCATION {location}"))
         }
         None => {
@@ -73,15 +77,20 @@ fn definition(source: &str, table: &dyn TableProvider) -> Result<String> {
 /// The columns, location and options of a table of TFRecord files.
 fn records(table: &TfRecordTable, location: &str) -> String {
     let (schema, folders) = (table.schema(), table.folder_columns());
-    let options = match (record_type_of(&schema), &table.options().proto, &table.options().message) {
+    let record_type = record_type_of(&schema);
+    let options = match (record_type, &table.options().proto, &table.options().message) {
         (RecordType::Message, Some(proto), Some(message)) => {
             format!("proto {}, message {}", literal(&proto.to_string_lossy()), literal(message))
+        }
+        (RecordType::Message, _, message) => {
+            format!("message {}", literal(message.as_deref().unwrap_or(EVENT_MESSAGE)))
         }
         (record_type, ..) => format!("record_type '{}'", record_type.name()),
     };
     let (mut columns, mut others) = (Vec::new(), Vec::new());
     for field in schema.fields() {
-        let is_folder = folders.contains(field);
+        // The columns of messages follow from their definition; a statement that declares columns declares all of them.
+        let is_folder = folders.contains(field) && record_type != RecordType::Message;
         let is_feature = role_of(field).is_some_and(Role::is_of_features);
         match sql_type(field.data_type()) {
             // A declared column reads the feature of its own name.

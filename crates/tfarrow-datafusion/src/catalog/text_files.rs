@@ -42,6 +42,11 @@ impl TextFiles {
         shards.iter().all(is_same).then_some(first)
     }
 
+    /// Returns whether only tables read the files: statistics are read from plain text and gzip.
+    pub(crate) fn is_only_for_tables(&self) -> bool {
+        self.compression.is_some_and(|compression| compression != ".gz")
+    }
+
     /// Creates the table of the files `shards`, which `source` names.
     ///
     /// # Errors

@@ -137,7 +137,7 @@ impl UrlTableFactory for UrlTables {
 
 /// The format that all shards have. An empty Parquet or Arrow file is an error, as after a write to a full disk; DataFusion
 /// would read it as a file without rows.
-fn contents(source: &str, shards: &[Shard]) -> Result<ShardFormat> {
+pub(super) fn contents(source: &str, shards: &[Shard]) -> Result<ShardFormat> {
     let first = shards.first().ok_or_else(|| plan_datafusion_err!("{source}: no shard"))?;
     if let Some(empty) = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord && shard.size == 0) {
         return plan_err!("{}: an empty file is not a valid {} file", empty.path.display(), empty.format);

@@ -12,9 +12,7 @@ use std::{
 
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use datafusion::error::Result;
-use tfarrow_codec::{
-    BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records, schema::record_type_of,
-};
+use tfarrow_codec::{BatchDecoder, DecoderBuilder, Error as CodecError, OnError, RecordType, Records};
 use tfarrow_dataset::{DamageReport, Error, Fault};
 
 use crate::{
@@ -64,7 +62,7 @@ impl Decoders {
             let filter_pool = pool(builder, filter.columns().to_vec());
             (filter, filter_pool)
         });
-        let is_of_messages = record_type_of(columns.decoded_schema()) == RecordType::Message;
+        let is_of_messages = columns.record_type() == RecordType::Message;
         let (provenance, notices) = Default::default();
         Self { pool: pool(builder.clone(), projection), filter, on_error, is_of_messages, provenance, notices }
     }

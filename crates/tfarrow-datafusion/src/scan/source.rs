@@ -23,7 +23,7 @@ use datafusion::{
     },
 };
 use object_store::ObjectStore;
-use tfarrow_codec::{DecoderBuilder, Limits, OnError, RecordType, VerifyCrc, schema::record_type_of};
+use tfarrow_codec::{DecoderBuilder, Limits, OnError, RecordType, VerifyCrc};
 use tfarrow_dataset::{PartialTail, ReadOptions};
 
 use crate::{
@@ -196,7 +196,7 @@ impl TfRecordSource {
     /// Average bytes per row of the projected columns, estimated from the sample.
     pub(crate) fn row_bytes(&self) -> usize {
         // The summary of a sample has no features of messages.
-        if record_type_of(self.columns.schema()) == RecordType::Message {
+        if self.columns.record_type() == RecordType::Message {
             return self.provenance.record_bytes();
         }
         let fields = self.columns.schema().fields();

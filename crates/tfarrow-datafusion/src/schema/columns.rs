@@ -52,6 +52,13 @@ impl Columns {
         Self { decoded: Arc::clone(&schema), schema, casts }
     }
 
+    /// Columns that a query reads without a cast, and without the type of their records, because the table has no columns
+    /// that records are made of.
+    pub(crate) fn without_record_type(schema: SchemaRef) -> Self {
+        let bare = Arc::new(Schema::new(schema.fields().clone()));
+        Self { schema: bare, ..Self::decoded(schema) }
+    }
+
     /// Declared columns, with the default values of some of them. With `views`, text and bytes are view arrays.
     ///
     /// # Errors
@@ -99,6 +106,11 @@ impl Columns {
         (self.schema, self.decoded) = (more(&self.schema), more(&self.decoded));
         self.casts.resize(self.schema.fields().len(), None);
         Ok(self)
+    }
+
+    /// The type of the records.
+    pub(crate) fn record_type(&self) -> RecordType {
+        schema::record_type_of(&self.decoded)
     }
 
     /// The columns that a query reads.

@@ -1,7 +1,11 @@
 //! Partition columns: columns with one value per file, from folders such as `split=train`, as in Hive, the runs of TensorBoard,
 //! and `_file`.
 
-use std::{collections::HashSet, path::Component, sync::Arc};
+use std::{
+    collections::HashSet,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, cast::AsArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
@@ -18,8 +22,6 @@ use crate::options::FILE_COLUMN;
 
 /// The name of the column of TensorBoard's runs.
 pub(crate) const RUN_COLUMN: &str = "run";
-/// The name of the scan of TensorBoard's events in the plan of their view.
-pub(crate) const EVENTS_SCAN: &str = "tensorboard_events";
 /// The value of a Hive partition folder that stands for null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
@@ -28,8 +30,8 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 pub(crate) struct PartitionColumns {
     /// The columns of folders, in the order of the folders.
     folders: Vec<FieldRef>,
-    /// Whether the run of TensorBoard is a column.
-    run: bool,
+    /// The names of TensorBoard's runs, if these are a column.
+    runs: Option<Runs>,
     /// Whether `_file` is a column.
     file: bool,
 }
@@ -54,9 +56,14 @@ impl PartitionColumns {
         Self { folders, ..Self::default() }
     }
 
-    /// The column `run` of TensorBoard's files: the folder of a file below the source, or `.` for the source itself.
-    pub(crate) fn of_runs() -> Self {
-        Self { run: true, ..Self::default() }
+    /// The column `run` of TensorBoard's files.
+    pub(crate) fn of_runs(shards: &[Shard]) -> Self {
+        Self { runs: Some(Runs::of(shards)), ..Self::default() }
+    }
+
+    /// Returns whether the run of TensorBoard is a column.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.runs.is_some()
     }
 
     /// Adds the column `_file` if it is wanted.
@@ -81,7 +88,7 @@ impl PartitionColumns {
     /// The fields of all partition columns.
     pub(crate) fn fields(&self) -> Vec<FieldRef> {
         let text = |name| Arc::new(Field::new(name, DataType::Utf8View, false));
-        let (run, file) = (self.run.then(|| text(RUN_COLUMN)), self.file.then(|| text(FILE_COLUMN)));
+        let (run, file) = (self.runs.is_some().then(|| text(RUN_COLUMN)), self.file.then(|| text(FILE_COLUMN)));
         self.folders.iter().cloned().chain(run).chain(file).collect()
     }
 
@@ -91,8 +98,8 @@ impl PartitionColumns {
     /// The shard is not in a folder of each column, or the value of a folder cannot be cast to the type of its column.
     pub(crate) fn values(&self, shard: &Shard) -> Result<Vec<ScalarValue>> {
         let mut values = self.folders.iter().map(|field| value(field, shard)).collect::<Result<Vec<_>>>()?;
-        if self.run {
-            values.push(ScalarValue::Utf8View(Some(run(shard))));
+        if let Some(runs) = &self.runs {
+            values.push(ScalarValue::Utf8View(Some(runs.name(shard))));
         }
         if self.file {
             values.push(ScalarValue::Utf8View(Some(shard.path.to_string_lossy().into_owned())));
@@ -142,10 +149,45 @@ impl PartitionColumns {
     }
 }
 
-/// The run of a file, as TensorBoard names it.
-fn run(shard: &Shard) -> String {
-    let folder = shard.name.parent().map(|folder| folder.to_string_lossy().into_owned());
-    folder.filter(|folder| !folder.is_empty()).unwrap_or_else(|| ".".to_owned())
+/// The names of TensorBoard's runs: the folder of a file below the source, or `.` for the source itself. With several sources,
+/// the folder below the last folder that all sources have in common, so that files of different sources are different runs.
+///
+/// ```text
+/// logs/           logs/train/events   ─▶ train
+/// one/a/, two/a/  one/a/train/events  ─▶ one/a/train
+/// ```
+#[derive(Clone, Debug)]
+struct Runs {
+    /// The common folder of several sources; `None` for one source.
+    common: Option<PathBuf>,
+}
+
+impl Runs {
+    fn of(shards: &[Shard]) -> Self {
+        let sources: HashSet<_> = shards.iter().map(source).collect();
+        let common = |one: PathBuf, other: &Path| {
+            let parts = one.components().zip(other.components());
+            parts.take_while(|(one, other)| one == other).map(|(part, _)| part).collect()
+        };
+        let mut folders = sources.iter().copied();
+        let first = folders.next().filter(|_| sources.len() > 1);
+        Self { common: first.map(|first| folders.fold(first.to_owned(), common)) }
+    }
+
+    fn name(&self, shard: &Shard) -> String {
+        let folder = match &self.common {
+            None => shard.name.parent(),
+            Some(common) => shard.path.parent().and_then(|folder| folder.strip_prefix(common).ok()),
+        };
+        let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
+        folder.filter(|folder| !folder.is_empty()).unwrap_or_else(|| ".".to_owned())
+    }
+}
+
+/// The folder that the name of a shard is relative to.
+fn source(shard: &Shard) -> &Path {
+    let parts = shard.name.components().count();
+    shard.path.ancestors().nth(parts).unwrap_or_else(|| Path::new(""))
 }
 
 fn value(field: &Field, shard: &Shard) -> Result<ScalarValue> {
@@ -204,10 +246,30 @@ mod tests {
 
     #[test]
     fn runs_are_folders_below_the_source() {
-        let run = |name: &str| PartitionColumns::of_runs().values(&shard(name)).unwrap();
-        for (name, expected) in [("events", "."), ("train/events", "train"), ("a/b/events", "a/b")] {
-            assert_eq!(run(name), [ScalarValue::Utf8View(Some(expected.to_owned()))]);
-        }
+        check_runs(&[("events", "events", "."), ("train/events", "train/events", "train"), ("a/b/e", "a/b/e", "a/b")]);
+        check_runs(&[("logs/events", "events", "."), ("logs/train/events", "train/events", "train")]);
+        check_runs(&[("-", "-", ".")]);
+    }
+
+    #[test]
+    fn runs_of_several_sources_are_different() {
+        check_runs(&[("one/a/events", "events", "a"), ("one/b/events", "events", "b")]);
+        check_runs(&[("one/a/events", "events", "one/a"), ("two/a/x/events", "x/events", "two/a/x")]);
+        check_runs(&[("one/events", "events", "."), ("one/b/events", "events", "b")]);
+        check_runs(&[("/one/events", "events", "one"), ("/two/events", "events", "two")]);
+        check_runs(&[("s3://b/one/events", "events", "one"), ("s3://b/two/events", "events", "two")]);
+    }
+
+    /// Checks the runs of files, each of which is a path and its end below the source.
+    #[track_caller]
+    fn check_runs(files: &[(&str, &str, &str)]) {
+        let file =
+            |(path, name, _): &(&str, &str, &str)| Shard::file(path.into(), name.into(), 1, ShardFormat::TfRecord);
+        let shards: Vec<_> = files.iter().map(file).collect();
+        let columns = PartitionColumns::of_runs(&shards);
+        let found: Vec<_> = shards.iter().map(|shard| columns.values(shard).unwrap().remove(0)).collect();
+        let expected: Vec<_> = files.iter().map(|(_, _, run)| ScalarValue::Utf8View(Some((*run).to_owned()))).collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

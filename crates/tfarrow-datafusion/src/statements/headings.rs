@@ -14,6 +14,7 @@ use datafusion::{
         Column, TableReference,
         tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeVisitor},
     },
+    datasource::source_as_provider,
     error::Result,
     execution::SessionState,
     logical_expr::{
@@ -25,7 +26,7 @@ use datafusion::{
     sql::utils::UNNEST_PLACEHOLDER,
 };
 
-use crate::schema::partition_columns::EVENTS_SCAN;
+use crate::table::TfRecordTable;
 
 /// Returns the plan of a statement with computed columns renamed to names without the paths of files: `avg(price)` instead
 /// of `avg(shards/train.tfrecord.price)`.
@@ -104,12 +105,15 @@ fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result
     LogicalPlanBuilder::from(query.clone()).project(columns.collect::<Vec<_>>())?.build()
 }
 
-/// Whether a plan is the view of TensorBoard's events, whose alias is the name of its files.
-fn is_event_view(plan: &LogicalPlan) -> bool {
+/// Returns whether a plan is the query of a table of TensorBoard's events, whose alias is the name of its files.
+fn is_of_events(plan: &LogicalPlan) -> bool {
     match plan {
-        LogicalPlan::Projection(projection) => is_event_view(&projection.input),
-        LogicalPlan::Unnest(unnest) => is_event_view(&unnest.input),
-        LogicalPlan::TableScan(scan) => scan.table_name.table() == EVENTS_SCAN,
+        LogicalPlan::Projection(projection) => is_of_events(&projection.input),
+        LogicalPlan::Unnest(unnest) => is_of_events(&unnest.input),
+        LogicalPlan::TableScan(scan) => {
+            let table = source_as_provider(&scan.source);
+            table.is_ok_and(|table| table.downcast_ref::<TfRecordTable>().is_some_and(TfRecordTable::has_runs))
+        }
         _ => false,
     }
 }
@@ -122,7 +126,7 @@ fn paths(query: &LogicalPlan, state: &SessionState) -> Result<HashSet<TableRefer
             LogicalPlan::TableScan(scan) if !is_registered(&scan.table_name, state) => {
                 scanned.insert(scan.table_name.clone());
             }
-            LogicalPlan::SubqueryAlias(alias) if is_event_view(&alias.input) && !is_registered(&alias.alias, state) => {
+            LogicalPlan::SubqueryAlias(alias) if is_of_events(&alias.input) && !is_registered(&alias.alias, state) => {
                 scanned.insert(alias.alias.clone());
             }
             LogicalPlan::SubqueryAlias(alias) => {

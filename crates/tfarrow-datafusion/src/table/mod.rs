@@ -28,7 +28,7 @@ use datafusion::{
 };
 use tfarrow_codec::{
     MessageType, OnError, RecordType, Role,
-    schema::{MESSAGE, fields_of_examples, record_type_of, role_of, with_example_fields, with_views},
+    schema::{MESSAGE, fields_of_examples, role_of, with_example_fields, with_views},
 };
 use tfarrow_dataset::{
     EVENT_MESSAGE, InferOptions, Inferred, ReadOptions, Sample, Shard, are_events, check_one_payload, event_message,
@@ -299,13 +299,23 @@ impl TfRecordTable {
         self.options.message.is_none() && message.is_some_and(|message| message == EVENT_MESSAGE)
     }
 
-    /// Creates the table of these columns of the messages, and of the column `run`, in place of the columns of folders.
+    /// Creates the table of these columns of the messages, and of the column `run`, in place of the columns of folders. Its
+    /// schema has no record type, because its rows are not written back as messages.
+    ///
+    /// # Errors
+    /// The files cannot be listed.
     pub(crate) fn with_runs(&self, columns: Vec<Field>) -> Result<Self> {
         let schema = Schema::new_with_metadata(columns, self.columns.schema().metadata().clone());
-        let columns = Columns::decoded(with_views(&schema, self.options.bytes_type.is_view()));
-        let table = Self::of_columns(self.files.clone(), columns, PartitionColumns::of_runs(), &self.options)?;
+        let columns = Columns::without_record_type(with_views(&schema, self.options.bytes_type.is_view()));
+        let runs = PartitionColumns::of_runs(&self.files.shards().map_err(external)?);
+        let table = Self::of_columns(self.files.clone(), columns, runs, &self.options)?;
         let (provenance, notices) = (Arc::clone(&self.provenance), Arc::clone(&self.notices));
         Ok(Self { provenance, notices, ..table })
+    }
+
+    /// Returns whether the table is that of the messages of TensorBoard's files, with their runs.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.partitions.has_runs()
     }
 
     /// The options of the table.
@@ -343,7 +353,7 @@ impl TfRecordTable {
         let ranges = self.ranges.clone().unwrap_or_else(|| shards.iter().map(|_| all()).collect());
         let files = shards.into_iter().zip(values.into_iter().zip(ranges)).zip(keep).filter(|(_, keep)| *keep);
         let (shards, values): (Vec<_>, Vec<_>) = files.map(|(file, _)| file).unzip();
-        let is_message = record_type_of(&self.schema) == RecordType::Message;
+        let is_message = self.columns.record_type() == RecordType::Message;
         let is_stated = is_message || self.options.record_type == Some(RecordType::Raw);
         let check = move || if is_stated { Ok(shards) } else { check_one_payload(&shards).map(|()| shards) };
         let shards = blocking(move || check().map_err(external)).await?;

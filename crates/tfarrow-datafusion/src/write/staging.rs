@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use datafusion::{
     catalog::Session,
     common::{
-        Column, plan_err,
+        Column, DFSchema, plan_err,
         tree_node::{Transformed, TreeNode},
     },
     datasource::{
@@ -30,7 +30,7 @@ use datafusion::{
         object_store::{ObjectStoreRegistry, ObjectStoreUrl},
         runtime_env::RuntimeEnv,
     },
-    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, dml::CopyTo},
+    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, cast, dml::CopyTo},
     physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, metrics::MetricsSet},
     physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner},
 };
@@ -39,6 +39,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions,
     PutOptions, PutPayload, PutResult, UploadPart, path::Path,
 };
+use tfarrow_codec::schema_of_rows;
 use tfarrow_dataset::{CompleteFile, Error, OutputFile};
 use url::Url;
 
@@ -90,11 +91,12 @@ struct Target {
 
 impl Target {
     /// Removes options from a statement that DataFusion's formats do not have, and checks and converts its columns.
-    fn take(&mut self, mut copy: CopyTo) -> Result<CopyTo> {
+    fn take(&mut self, copy: CopyTo) -> Result<CopyTo> {
         let format = file_type_to_format(&copy.file_type)?;
         if copy.partition_by.len() == copy.input.schema().fields().len() {
             return plan_err!("PARTITIONED BY has every column; leave at least one column for the files");
         }
+        let mut copy = with_rows_schema(copy)?;
         if format.is::<TfRecordFormatFactory>() {
             return Ok(copy);
         }
@@ -123,6 +125,22 @@ impl Target {
         let sink = StagingSink { exec: exec.clone(), target: self.clone() };
         Arc::new(DataSinkExec::new(Arc::clone(exec.input()), Arc::new(sink), exec.sort_order().clone()))
     }
+}
+
+/// Leaves out the record type of a statement whose columns are not those of such records. DataFusion passes the metadata of a
+/// table on to each query of the table.
+fn with_rows_schema(copy: CopyTo) -> Result<CopyTo> {
+    let schema = copy.input.schema();
+    let rows = schema_of_rows(schema.inner());
+    if rows == *schema.inner() {
+        return Ok(copy);
+    }
+    let columns = schema.columns().into_iter().map(Expr::Column).collect();
+    let tables = schema.iter().map(|(table, _)| table.cloned()).collect();
+    let rows = DFSchema::from_field_specific_qualified_schema(tables, &rows)?;
+    let input = Projection::try_new_with_schema(columns, Arc::clone(&copy.input), Arc::new(rows))?;
+    let input = Arc::new(LogicalPlan::Projection(input));
+    Ok(CopyTo::new(input, copy.output_url, copy.partition_by, copy.file_type, copy.options))
 }
 
 /// Casts view columns of a statement to plain columns.

@@ -41,6 +41,46 @@ async fn a_conversion_has_the_figures_of_its_source() {
     assert_eq!(answer(&format!("SUMMARIZE '{parquet}'")).await.unwrap(), expect);
 }
 
+/// Unset features are a part of those that are present.
+#[tokio::test]
+async fn records_with_and_without_a_feature_are_all_records() {
+    let query = "SELECT DISTINCT present + missing FROM summarize";
+    check(answer(&format!("{query}('{}')", testdata("states.tfrecord"))).await, ["13"]);
+    let unset =
+        format!("SELECT present, missing, unset FROM summarize('{}') WHERE feature = 'b'", testdata("states.tfrecord"));
+    check(answer(&unset).await, ["8 | 5 | 2"]);
+}
+
+/// Records whose features have no statistics are summarized by the columns of their table.
+#[tokio::test]
+async fn other_records_are_summarized_by_their_columns() {
+    let lists = testdata("example_list/queries.tfrecord");
+    let figures = "SELECT feature, present, missing FROM summarize";
+    let rows = answer(&format!("{figures}('{lists}')")).await.unwrap();
+    assert_eq!(rows, answer(&format!("{figures}((SELECT * FROM '{lists}'))")).await.unwrap());
+    assert!(!rows.is_empty());
+    let messages = format!(
+        "(SELECT name, radius FROM read_tfrecord('{}', proto => '{}', message => 'tfarrow.test.Shape'))",
+        testdata("message/shapes.tfrecord"),
+        testdata("message/shapes.desc")
+    );
+    let features = answer(&format!("SELECT feature FROM summarize({messages})")).await;
+    check(features, ["name", "radius"]);
+    let raw = format!("SELECT feature, kind, present FROM summarize('{}')", testdata("raw.tfrecord"));
+    let rows = answer(&raw).await.unwrap();
+    assert!(matches!(&rows[..], [row] if row.starts_with("record | bytes_list | ")), "{rows:?}");
+}
+
+#[tokio::test]
+async fn two_formats_in_a_folder_are_an_error() {
+    let folder = Folder::new();
+    for name in ["a.tfrecord", "a.parquet"] {
+        answer(&format!("COPY (SELECT 1 AS a) TO '{}'", folder.name(name))).await.unwrap();
+    }
+    let error = answer(&format!("SUMMARIZE '{}'", folder.name(""))).await.unwrap_err().to_string();
+    assert!(error.contains("one table cannot hold both"), "{error}");
+}
+
 #[tokio::test]
 async fn the_statement_is_a_query_of_the_function() {
     let source = testdata("scalar.tfrecord");
@@ -66,7 +106,7 @@ async fn a_query_has_the_figures_of_its_result_as_a_file() {
     }
     for two in ["(SELECT 1 AS a) UNION ALL (SELECT 2)", "((SELECT 1 AS a UNION ALL SELECT 2))"] {
         let rows = answer(&format!("SUMMARIZE {two}")).await.unwrap();
-        assert!(rows[0].starts_with("a | int64_list | 2 | 0 | 2 |"), "{two}: {rows:?}");
+        assert!(rows[0].starts_with("a | int64_list | 2 | 0 | 0 | 2 |"), "{two}: {rows:?}");
     }
     let rows = answer("SUMMARIZE VALUES (1), (2)").await.unwrap();
     assert!(rows[0].starts_with("column1 | int64_list | 2 |"), "{rows:?}");

@@ -19,7 +19,7 @@ mod sum;
 use std::collections::HashMap;
 
 use tfarrow_codec::{
-    FeatureSummary, Kind, Role,
+    FeatureSummary, Kind, RecordType, Role,
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_columnar::infer_observed;
@@ -84,10 +84,23 @@ impl Statistics {
         Self { inferred, values }
     }
 
-    /// Returns each feature's summary and its accumulated values.
+    /// Returns each feature's summary and its accumulated values; none for lists of examples, whose values are not read.
     pub(crate) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, &FeatureAccumulator)> {
-        self.inferred.summary.features().zip(&self.values)
+        let summary = &self.inferred.summary;
+        let has_values = summary.record_type() != RecordType::ExampleList;
+        summary.features().zip(&self.values).filter(move |_| has_values)
     }
+}
+
+/// Returns why records have no features to summarize: they are raw, or lists of examples.
+pub fn why_no_features(inferred: &Inferred) -> Option<String> {
+    let lists = || {
+        "the records are ExampleListWithContext messages, whose features have no statistics: select their examples in SQL, \
+         and write these as records"
+            .to_owned()
+    };
+    let is_of_lists = inferred.summary.record_type() == RecordType::ExampleList;
+    inferred.why_raw().or_else(|| is_of_lists.then(lists))
 }
 
 /// Accumulates the statistics of the records that one thread reads.

@@ -6,7 +6,11 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use tfarrow_codec::{Encoder, EncoderBuilder, Limits, Records, Summary, VerifyCrc};
+use tfarrow_codec::{
+    Encoder, EncoderBuilder, Limits, RecordType, Records, Summary, VerifyCrc,
+    schema::{RECORD_TYPE, without_record_type},
+    schema_of_rows,
+};
 use tfarrow_dataset::{DamageReport, Error, Inferred, Result, RowLosses};
 
 use super::{Statistics, StatisticsObserver};
@@ -15,7 +19,8 @@ use super::{Statistics, StatisticsObserver};
 const ROWS: &str = "query";
 
 /// Accumulates the statistics of rows, batch by batch. Columns that no record can hold are left out, and values are changed
-/// where they must be, as those of Parquet files.
+/// where they must be, as those of Parquet files. Raw records, messages and lists of examples have no statistics, so that
+/// their columns are summarized as those of Examples.
 #[derive(Debug)]
 pub struct RowStatistics {
     encoder: Encoder,
@@ -30,9 +35,9 @@ impl RowStatistics {
     /// Creates the statistics of no rows. All batches have this schema.
     ///
     /// # Errors
-    /// A schema that no records can have, such as one of raw records with two columns.
+    /// A schema of SequenceExamples that no such records can have.
     pub fn new(schema: SchemaRef, limits: Limits) -> Result<Self> {
-        let built = EncoderBuilder::new().with_lossy(true).build_partial(schema);
+        let built = EncoderBuilder::new().with_lossy(true).build_partial(features_of(&schema));
         let (encoder, left_out) = built.map_err(codec_error)?;
         let losses = RowLosses { left_out: left_out.iter().map(ToString::to_string).collect(), ..RowLosses::default() };
         let summary = Summary::with_limits(0, limits);
@@ -63,6 +68,15 @@ impl RowStatistics {
         let names = vec![ROWS.to_owned()];
         let inferred = Inferred { summary, names, sampled: None, skipped: DamageReport::default(), losses };
         Statistics::merge(inferred, vec![observer], 1)
+    }
+}
+
+/// The schema of rows as records with features.
+fn features_of(schema: &SchemaRef) -> SchemaRef {
+    let schema = schema_of_rows(schema);
+    match schema.metadata().get(RECORD_TYPE).and_then(|name| RecordType::from_name(name)) {
+        Some(RecordType::Message | RecordType::Raw | RecordType::ExampleList) => without_record_type(&schema),
+        _ => schema,
     }
 }
 

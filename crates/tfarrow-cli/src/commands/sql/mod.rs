@@ -150,7 +150,7 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
     let tables = tables.with(given).map_err(InvalidOption)?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
-        Notice::UnknownFeatures(_) | Notice::UnknownField(_) | Notice::Losses(_) => {
+        Notice::UnknownFeatures(_) | Notice::UnknownField(_) | Notice::Losses(_) | Notice::NoFeatures(_) => {
             stderr::print(&notice.to_string());
         }
     };

@@ -1,43 +1,89 @@
-//! The table of TensorBoard's event files: a view of the table of their messages, with a row for each value of a summary.
+//! The table of TensorBoard's event files: a query of the table of their messages, with a row for each value of a summary.
 //!
 //! ```text
-//! events   step  wall_time  summary: {value: [{tag, metadata, simple_value, tensor, ..}, ..]}
-//! view     run  step  wall_time  tag  plugin  kind  value  text  image  histogram
+//! messages   step  wall_time  summary: {value: [{tag, metadata, simple_value, tensor, ..}, ..]}
+//! rows       run  step  wall_time  tag  plugin  kind  value  text  image  histogram
 //! ```
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, SchemaRef};
+use async_trait::async_trait;
 use datafusion::{
-    catalog::TableProvider,
+    catalog::{Session, TableProvider},
     common::{Column, UnnestOptions},
     datasource::{ViewTable, provider_as_source},
     error::Result,
     functions::core::expr_fn::get_field,
-    logical_expr::{LogicalPlanBuilder, col, ident},
+    logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableProviderFilterPushDown, TableType, col, ident},
+    physical_plan::ExecutionPlan,
 };
 
 use crate::{
     functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value},
-    schema::partition_columns::{EVENTS_SCAN, RUN_COLUMN},
+    schema::partition_columns::RUN_COLUMN,
     table::TfRecordTable,
 };
 
-/// The columns of an event that the view uses.
+/// The name of the table of messages in the plan.
+const EVENTS_SCAN: &str = "tensorboard_events";
+/// The columns of an event that the query reads.
 const STEP: &str = "step";
 const WALL_TIME: &str = "wall_time";
 const SUMMARY: &str = "summary";
 const TAG: &str = "tag";
-/// The column of what `event_value` reads of a value, in the plan.
+/// The column of the results of `event_value`, in the plan.
 const EVENT_VALUE: &str = "event_value";
 /// The column of the values of a summary, which are then unnested, in the plan.
 const SUMMARY_VALUE: &str = "summary_value";
 
-/// Creates the view of a table of `tensorflow.Event` messages. Metadata columns of the table are its last columns.
-///
-/// # Errors
-/// The table has no such columns.
-pub(crate) fn event_view(table: &TfRecordTable) -> Result<ViewTable> {
+/// The table of TensorBoard's event files. DataFusion replaces it by its query, as it does for views.
+#[derive(Debug)]
+pub(crate) struct EventTable(ViewTable);
+
+impl EventTable {
+    /// Creates the table of the values in the `tensorflow.Event` messages of `table`. Metadata columns of `table` are the last
+    /// columns.
+    ///
+    /// # Errors
+    /// The files of `table` cannot be listed, or it has no such messages.
+    pub(crate) fn new(table: &TfRecordTable) -> Result<Self> {
+        Ok(Self(ViewTable::new(query(table)?, None)))
+    }
+}
+
+/// Not a view, because `DROP TABLE` and `CREATE OR REPLACE EXTERNAL TABLE` accept tables only.
+#[async_trait]
+impl TableProvider for EventTable {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
+        self.0.get_logical_plan()
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        self.0.supports_filters_pushdown(filters)
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.0.scan(state, projection, filters, limit).await
+    }
+}
+
+/// The query of the rows.
+fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let events = table.with_runs(columns())?;
     let is_metadata = |field: &&Arc<Field>| ![RUN_COLUMN, STEP, WALL_TIME, SUMMARY].contains(&field.name().as_str());
     let schema = events.schema();
@@ -51,16 +97,15 @@ pub(crate) fn event_view(table: &TfRecordTable) -> Result<ViewTable> {
     let rows = [RUN_COLUMN, STEP, WALL_TIME, TAG].map(col).into_iter().chain(EVENT_VALUE_COLUMNS.map(of_value));
     // An event without a summary has no row.
     let unnest = UnnestOptions::new().with_preserve_nulls(false);
-    let plan = LogicalPlanBuilder::scan(EVENTS_SCAN, provider_as_source(Arc::new(events)), None)?
+    LogicalPlanBuilder::scan(EVENTS_SCAN, provider_as_source(Arc::new(events)), None)?
         .project([col(RUN_COLUMN), col(STEP), time, values].into_iter().chain(metadata.iter().cloned()))?
         .unnest_column_with_options(Column::from_name(SUMMARY_VALUE), unnest)?
         .project([col(RUN_COLUMN), col(STEP), col(WALL_TIME), tag, value].into_iter().chain(metadata.iter().cloned()))?
         .project(rows.chain(metadata))?
-        .build()?;
-    Ok(ViewTable::new(plan, None))
+        .build()
 }
 
-/// The fields of an event that the view uses. Tensors and audio stay serialized: `event_value` reads tensors.
+/// The fields of an event that the query reads. Tensors and audio stay serialized: `event_value` reads tensors.
 fn columns() -> Vec<Field> {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let bytes = |name: &str, nullable| Field::new(name, DataType::Binary, nullable);
