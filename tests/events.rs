@@ -136,6 +136,57 @@ fn converted_events_convert_back_to_the_same_bytes() {
     assert_eq!(rows(&query), [json!([7])]);
 }
 
+/// A field of a message with a body.
+fn field(number: u8, body: &[u8]) -> Vec<u8> {
+    let mut length = body.len();
+    let mut bytes = vec![number << 3 | 2];
+    while length >= 0x80 {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    [bytes, body.to_vec()].concat()
+}
+
+/// An event with these tensors in its summary, in a file of its own.
+fn file_of_tensors(folder: &tempfile::TempDir, tensors: &[Vec<u8>]) -> String {
+    let value = |tensor: &Vec<u8>| field(1, &[field(1, b"tag"), field(8, tensor)].concat());
+    let summary: Vec<u8> = tensors.iter().flat_map(value).collect();
+    let mut bytes = Vec::new();
+    for event in [field(3, b"brain.Event:2"), field(5, &summary)] {
+        tfarrow_codec::frame::write(&[&b"\x09\0\0\0\0\0\0\xf0\x3f"[..], &event].concat(), &mut bytes);
+    }
+    let file = folder.path().join("events.out.tfevents.1.host");
+    fs::write(&file, bytes).unwrap();
+    file.display().to_string()
+}
+
+/// A few bytes can describe any number of values, the last of which is repeated.
+#[test]
+fn values_of_tensors_have_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    // float: 0.5, of the shape [n, 3], with n in two bytes.
+    let histogram = |n: [u8; 2]| [&b"\x08\x01\x12\x09\x12\x03\x08"[..], &n, b"\x12\x02\x08\x03\x2d\0\0\0\x3f"].concat();
+    // 2,730 buckets of three numbers take 65,520 bytes, 4,200 buckets more than a tensor may.
+    let (small, large) = (histogram([0xaa, 0x15]), histogram([0xe8, 0x20]));
+    // string: "a", of the shape [2^24].
+    let text = b"\x08\x07\x12\x07\x12\x05\x08\x80\x80\x80\x08\x42\x01a".to_vec();
+    let kinds = |file: &str| rows(&format!("SELECT kind, cardinality(histogram['left']) FROM '{file}'"));
+    let file = file_of_tensors(&folder, &[small.clone(), large, text]);
+    assert_eq!(kinds(&file), [json!(["histogram", 2730]), json!(["tensor", null]), json!(["tensor", null])]);
+    let file = file_of_tensors(&folder, &vec![small; 5000]);
+    let error = tfarrow(&["sql", &format!("SELECT count(text) FROM '{file}'")]).fails();
+    assert!(
+        error.contains("the tensors of one batch of events repeat values, which take more than 268435456"),
+        "{error}"
+    );
+    // The messages have the tensors as they are stored.
+    let query = format!(
+        "SELECT count(*) FROM (SELECT unnest(summary['value']) FROM read_tfrecord('{file}', message => 'tensorflow.Event'))"
+    );
+    assert_eq!(rows(&query), [json!([5000])]);
+}
+
 #[test]
 fn a_message_without_a_file_is_an_error() {
     let error = tfarrow(&["head", FIRST, "--message", "waymo.Scenario"]).fails();
