@@ -75,6 +75,24 @@ fn the_table_has_a_row_for_each_value_of_a_summary() {
 }
 
 #[test]
+fn texts_and_bytes_have_the_types_of_the_option() {
+    let read = |bytes_type: &str, columns: &str, order: &str| {
+        rows(&format!("SELECT {columns} FROM read_tfrecord('{LOGS}', bytes_type => '{bytes_type}') {order}"))
+    };
+    let columns = ["tag", "plugin", "kind", "text", "image['bytes']"];
+    let types = columns.map(|column| format!("arrow_typeof({column})")).join(", ");
+    let types = |bytes_type: &str| read(bytes_type, &format!("DISTINCT {types}"), "");
+    let views = [json!(["Utf8View", "Utf8View", "Utf8View", "Utf8View", "BinaryView"])];
+    assert_eq!((types("auto"), types("binary_view")), (views.to_vec(), views.to_vec()));
+    assert_eq!(types("binary"), [json!(["Utf8", "Utf8", "Utf8", "Utf8", "Binary"])]);
+    let all = |bytes_type: &str| {
+        let order = "ORDER BY run, tag, step, kind";
+        read(bytes_type, "run, step, wall_time, tag, plugin, kind, value, text, image, histogram", order)
+    };
+    assert_eq!((all("binary"), all("binary").len()), (all("auto"), 17));
+}
+
+#[test]
 fn events_are_filtered_joined_and_limited() {
     let query = format!("SELECT max(step) FROM '{LOGS}' WHERE run = 'train' AND tag = 'loss' AND step < 50");
     assert_eq!(rows(&query), [json!([0])]);

@@ -29,18 +29,19 @@ use datafusion::{
         compute::cast,
         datatypes::{DataType, Field, Fields, TimeUnit},
     },
-    common::{exec_err, internal_datafusion_err},
+    common::{exec_err, internal_datafusion_err, internal_err, utils::take_function_args},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
+    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility},
 };
 use tfarrow_dataset::ImageHeader;
 
 use super::{
     bytes_of, evaluate_unary,
     tensor_proto::{TensorProto, TensorValues},
+    unary_function,
 };
 
-/// The names of the columns that [`event_value`] returns.
+/// The names of the columns that [`EventValue`] returns.
 pub(crate) const EVENT_VALUE_COLUMNS: [&str; 6] = ["plugin", "kind", "value", "text", "image", "histogram"];
 
 /// Maximum number of bytes that the values of a tensor take beyond eight times the bytes of the tensor, which no tensor exceeds
@@ -65,50 +66,75 @@ const UTC: &str = "UTC";
 
 /// `event_value(value)`: a struct of `plugin`, `kind`, `value`, `text`, `image` (`bytes`, `width`, `height`) and `histogram`
 /// (`left`, `right`, `count`), for a message `Summary.Value` whose tensors and audio are serialized.
-pub(crate) fn event_value() -> ScalarUDF {
-    function("event_value", DataType::Struct(fields()), |summaries| columns(&Summaries::of(summaries.as_struct())?))
+///
+/// Texts and bytes are views if the tag of the summary is one. Plans of events call the function, queries cannot.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct EventValue {
+    signature: Signature,
 }
 
-/// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time that it cannot hold.
+/// Creates the function [`EventValue`].
+pub(crate) fn event_value() -> ScalarUDF {
+    ScalarUDF::from(EventValue { signature: Signature::any(1, Volatility::Immutable) })
+}
+
+impl ScalarUDFImpl for EventValue {
+    fn name(&self) -> &str {
+        "event_value"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let tag = match types {
+            [DataType::Struct(summary)] => summary.find("tag").map(|(_, tag)| tag.data_type()),
+            _ => None,
+        };
+        match tag {
+            Some(DataType::Utf8View) => Ok(DataType::Struct(fields(DataType::Utf8View, DataType::BinaryView))),
+            Some(_) => Ok(DataType::Struct(fields(DataType::Utf8, DataType::Binary))),
+            None => internal_err!("expected a summary with a tag, found {types:?}"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [summaries] = take_function_args(self.name(), &args.args)?;
+        evaluate_unary(summaries, |summaries| {
+            columns(&Summaries::of(summaries.as_struct())?, args.return_field.data_type())
+        })
+    }
+}
+
+/// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time that it cannot hold. Plans of
+/// events call the function, queries cannot.
 pub(crate) fn event_time() -> ScalarUDF {
     let returns = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
-    function("event_time", returns, |times| {
+    unary_function("event_time", vec![DataType::Float64], returns, |times| {
         let micros = |seconds: f64| Some((seconds * 1e6).round()).filter(|micros| micros.abs() < 9.2e18);
         let times = times.as_primitive::<Float64Type>().iter().map(|time| Some(micros(time?)? as i64));
         Ok(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))
     })
 }
 
-/// Creates a function of one argument of any type. Plans of events call it, queries cannot.
-fn function(
-    name: &str,
-    returns: DataType,
-    evaluate: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
-) -> ScalarUDF {
-    let call = move |args: &[ColumnarValue]| match args {
-        [value] => evaluate_unary(value, &evaluate),
-        _ => Err(internal_datafusion_err!("expected one argument")),
-    };
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::from(SimpleScalarUDF::new_with_signature(name, signature, returns, Arc::new(call)))
-}
-
-fn fields() -> Fields {
-    let text = |name| Field::new(name, DataType::Utf8View, true);
+/// The columns, with these types of texts and bytes.
+fn fields(text: DataType, bytes: DataType) -> Fields {
+    let of_text = |name| Field::new(name, text.clone(), true);
     vec![
-        text("plugin"),
-        text("kind"),
+        of_text("plugin"),
+        of_text("kind"),
         Field::new("value", DataType::Float64, true),
-        text("text"),
-        Field::new("image", DataType::Struct(image_fields()), true),
+        of_text("text"),
+        Field::new("image", DataType::Struct(image_fields(bytes)), true),
         Field::new("histogram", DataType::Struct(histogram_fields()), true),
     ]
     .into()
 }
 
-fn image_fields() -> Fields {
+fn image_fields(bytes: DataType) -> Fields {
     let number = |name| Field::new(name, DataType::Int32, true);
-    vec![Field::new("bytes", DataType::BinaryView, true), number("width"), number("height")].into()
+    vec![Field::new("bytes", bytes, true), number("width"), number("height")].into()
 }
 
 fn histogram_fields() -> Fields {
@@ -359,8 +385,22 @@ fn values(summaries: &Summaries) -> Result<Vec<SummaryValue<'_>>> {
     (0..summaries.len).map(value).collect()
 }
 
-/// The columns of [`event_value`]: the plugin and the value of each summary.
-fn columns(summaries: &Summaries) -> Result<ArrayRef> {
+/// Checks that the texts and the images of a batch are within the 32-bit offsets of Arrow's types that are no views.
+fn check_offsets(values: &[SummaryValue<'_>]) -> Result<()> {
+    let texts: usize = values.iter().filter_map(SummaryValue::text).map(str::len).sum();
+    let images: usize = values.iter().filter_map(SummaryValue::image).map(|(bytes, ..)| bytes.len()).sum();
+    let (found, most) = (texts.max(images), i32::MAX);
+    match i32::try_from(found) {
+        Ok(_) => Ok(()),
+        Err(_) => exec_err!(
+            "the texts or images of one batch of events have {found} bytes, more than {most}; use the option bytes_type \
+             'binary_view'"
+        ),
+    }
+}
+
+/// The columns of [`EventValue`], of the type `returns`: the plugin and the value of each summary.
+fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
     let values = values(summaries)?;
     let plugins = (0..summaries.len).map(|row| Some(summaries.plugin(row)).filter(|plugin| !plugin.is_empty()));
     let scalar = |value: &SummaryValue<'_>| match value {
@@ -375,7 +415,12 @@ fn columns(summaries: &Summaries) -> Result<ArrayRef> {
         Arc::new(images(&values)?),
         Arc::new(histograms(&values)?),
     ];
-    Ok(Arc::new(StructArray::try_new(fields(), columns, None)?))
+    let views = StructArray::try_new(fields(DataType::Utf8View, DataType::BinaryView), columns, None)?;
+    if views.data_type() == returns {
+        return Ok(Arc::new(views));
+    }
+    check_offsets(&values)?;
+    Ok(cast(&views, returns)?)
 }
 
 fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
@@ -387,7 +432,7 @@ fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
         Arc::new(size(|(.., height)| *height).collect::<Int32Array>()),
     ];
     let nulls = images.iter().map(Option::is_some).collect();
-    Ok(StructArray::try_new(image_fields(), columns, Some(nulls))?)
+    Ok(StructArray::try_new(image_fields(DataType::BinaryView), columns, Some(nulls))?)
 }
 
 fn histograms(values: &[SummaryValue<'_>]) -> Result<StructArray> {
