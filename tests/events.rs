@@ -75,6 +75,24 @@ fn the_table_has_a_row_for_each_value_of_a_summary() {
 }
 
 #[test]
+fn texts_and_bytes_have_the_types_of_the_option() {
+    let read = |bytes_type: &str, columns: &str, order: &str| {
+        rows(&format!("SELECT {columns} FROM read_tfrecord('{LOGS}', bytes_type => '{bytes_type}') {order}"))
+    };
+    let columns = ["tag", "plugin", "kind", "text", "image['bytes']"];
+    let types = columns.map(|column| format!("arrow_typeof({column})")).join(", ");
+    let types = |bytes_type: &str| read(bytes_type, &format!("DISTINCT {types}"), "");
+    let views = [json!(["Utf8View", "Utf8View", "Utf8View", "Utf8View", "BinaryView"])];
+    assert_eq!((types("auto"), types("binary_view")), (views.to_vec(), views.to_vec()));
+    assert_eq!(types("binary"), [json!(["Utf8", "Utf8", "Utf8", "Utf8", "Binary"])]);
+    let all = |bytes_type: &str| {
+        let order = "ORDER BY run, tag, step, kind";
+        read(bytes_type, "run, step, wall_time, tag, plugin, kind, value, text, image, histogram", order)
+    };
+    assert_eq!((all("binary"), all("binary").len()), (all("auto"), 17));
+}
+
+#[test]
 fn events_are_filtered_joined_and_limited() {
     let query = format!("SELECT max(step) FROM '{LOGS}' WHERE run = 'train' AND tag = 'loss' AND step < 50");
     assert_eq!(rows(&query), [json!([0])]);
@@ -85,7 +103,7 @@ fn events_are_filtered_joined_and_limited() {
     );
     assert_eq!(rows(&query), [json!([0, -0.5])]);
     assert_eq!(rows(&format!("SELECT value FROM '{FIRST}' LIMIT 1")), [json!([1.0])]);
-    assert_eq!(rows(&format!("SELECT count(*) FROM '{LOGS}**/*.host'")).len(), 1);
+    assert_eq!(rows(&format!("SELECT count(*) FROM '{LOGS}**/*.host'")), [json!([17])]);
     let query =
         format!("SELECT DISTINCT run, _file FROM read_tfrecord('{LOGS}', metadata_columns => '_file') ORDER BY 1");
     let second = "testdata/events/logs/train/events.out.tfevents.1700000010.host";
@@ -134,6 +152,57 @@ fn converted_events_convert_back_to_the_same_bytes() {
     }
     let query = format!("SELECT count(*) FROM '{}' WHERE summary IS NOT NULL", at("parquet/"));
     assert_eq!(rows(&query), [json!([7])]);
+}
+
+/// A field of a message with a body.
+fn field(number: u8, body: &[u8]) -> Vec<u8> {
+    let mut length = body.len();
+    let mut bytes = vec![number << 3 | 2];
+    while length >= 0x80 {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    [bytes, body.to_vec()].concat()
+}
+
+/// An event with these tensors in its summary, in a file of its own.
+fn file_of_tensors(folder: &tempfile::TempDir, tensors: &[Vec<u8>]) -> String {
+    let value = |tensor: &Vec<u8>| field(1, &[field(1, b"tag"), field(8, tensor)].concat());
+    let summary: Vec<u8> = tensors.iter().flat_map(value).collect();
+    let mut bytes = Vec::new();
+    for event in [field(3, b"brain.Event:2"), field(5, &summary)] {
+        tfarrow_codec::frame::write(&[&b"\x09\0\0\0\0\0\0\xf0\x3f"[..], &event].concat(), &mut bytes);
+    }
+    let file = folder.path().join("events.out.tfevents.1.host");
+    fs::write(&file, bytes).unwrap();
+    file.display().to_string()
+}
+
+/// A few bytes can describe any number of values, the last of which is repeated.
+#[test]
+fn values_of_tensors_have_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    // float: 0.5, of the shape [n, 3], with n in two bytes.
+    let histogram = |n: [u8; 2]| [&b"\x08\x01\x12\x09\x12\x03\x08"[..], &n, b"\x12\x02\x08\x03\x2d\0\0\0\x3f"].concat();
+    // 2,730 buckets of three numbers take 65,520 bytes, 4,200 buckets more than a tensor may.
+    let (small, large) = (histogram([0xaa, 0x15]), histogram([0xe8, 0x20]));
+    // string: "a", of the shape [2^24].
+    let text = b"\x08\x07\x12\x07\x12\x05\x08\x80\x80\x80\x08\x42\x01a".to_vec();
+    let kinds = |file: &str| rows(&format!("SELECT kind, cardinality(histogram['left']) FROM '{file}'"));
+    let file = file_of_tensors(&folder, &[small.clone(), large, text]);
+    assert_eq!(kinds(&file), [json!(["histogram", 2730]), json!(["tensor", null]), json!(["tensor", null])]);
+    let file = file_of_tensors(&folder, &vec![small; 5000]);
+    let error = tfarrow(&["sql", &format!("SELECT count(text) FROM '{file}'")]).fails();
+    assert!(
+        error.contains("the tensors of one batch of events repeat values, which take more than 268435456"),
+        "{error}"
+    );
+    // The messages have the tensors as they are stored.
+    let query = format!(
+        "SELECT count(*) FROM (SELECT unnest(summary['value']) FROM read_tfrecord('{file}', message => 'tensorflow.Event'))"
+    );
+    assert_eq!(rows(&query), [json!([5000])]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use arrow_schema::ArrowError;
 
-use crate::{Limit, MOST_RECORD_BYTES, RecordType, Remedy};
+use crate::{Limit, MOST_RECORD_BYTES, RecordType, Remedy, limits::NESTED_CELLS};
 
 /// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -145,12 +145,12 @@ pub enum ErrorKind {
         /// The limit in [`Limits`](crate::Limits); `None` for a limit of Arrow or of protobuf.
         name: Option<Limit>,
     },
-    /// The records of a batch have more bytes or values together than Arrow's 32-bit offsets can count. No single
-    /// record causes it; batches of fewer records can be decoded.
+    /// The records of a batch have more bytes or values together than Arrow's 32-bit offsets can count, or more messages times
+    /// columns than memory may hold. No single record causes it; batches of fewer records can be decoded.
     BatchLimit {
         /// Name of the counted quantity.
         what: &'static str,
-        /// Arrow's limit.
+        /// The limit.
         limit: u64,
         /// The actual number.
         found: u64,
@@ -219,12 +219,14 @@ pub enum WireError {
     ManyFeatures,
     /// A feature has more values than [`Limits::values`](crate::Limits::values).
     ManyValues,
+    /// The repeated messages of a record, or the examples of its list, take more than 2^26 elements of all columns.
+    ManyMessages,
 }
 
 impl WireError {
     /// Returns whether the bytes may be a valid message, and exceed a limit.
     pub fn is_limit(self) -> bool {
-        matches!(self, Self::LongKey | Self::ManyFeatures | Self::ManyValues)
+        matches!(self, Self::LongKey | Self::ManyFeatures | Self::ManyValues | Self::ManyMessages)
     }
 
     /// Returns the exceeded limit; `None` for another error.
@@ -315,9 +317,15 @@ impl Error {
         }
     }
 
-    /// Returns whether the error is about a single record, which can be skipped.
+    /// Returns whether the error is about a single record, which can be skipped. A limit that can be raised may be wrong rather
+    /// than the record, which is then not skipped.
     pub(crate) fn is_of_record(&self) -> bool {
-        matches!(self.category(), Category::Corrupt | Category::Data)
+        match self.kind() {
+            ErrorKind::Wire(WireError::ManyMessages) | ErrorKind::Message { error: WireError::ManyMessages, .. } => {
+                true
+            }
+            _ => matches!(self.category(), Category::Corrupt | Category::Data),
+        }
     }
 
     /// The position of the error. Its record and offset are 0 for errors of a schema.
@@ -420,7 +428,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, " is {limit}{maximum}")
             }
             Self::BatchLimit { what, limit, found, .. } => {
-                write!(f, "{what}: found {found}, the limit of Arrow is {limit}; decode fewer records at once")
+                write!(f, "{what}: found {found}, the limit of a batch is {limit}; decode fewer records at once")
             }
             Self::ManyNames { columns, name_bytes, .. } => write!(
                 f,
@@ -456,6 +464,9 @@ impl fmt::Display for WireError {
                 return write!(f, "the record has more features than the limit {}", Limit::RecordFeatures);
             }
             Self::ManyValues => return write!(f, "a feature has more values than the limit {}", Limit::Values),
+            Self::ManyMessages => {
+                return write!(f, "the record has more messages times columns than the limit of {NESTED_CELLS}");
+            }
         };
         f.write_str(text)
     }

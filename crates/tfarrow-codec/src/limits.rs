@@ -118,6 +118,10 @@ pub const MOST_RECORD_BYTES: usize = i32::MAX as usize;
 /// Maximum number of rows times columns of a batch: each cell takes memory, also if the record has no value.
 pub const BATCH_CELLS: usize = 1 << 20;
 
+/// Maximum number of messages times columns of a batch and of a record, for repeated messages and for the examples of lists: each
+/// cell takes memory, also if the message has two bytes and no value.
+pub(crate) const NESTED_CELLS: usize = 1 << 26;
+
 /// The policy for the CRC of a record's data. The CRC of the length is always verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VerifyCrc {

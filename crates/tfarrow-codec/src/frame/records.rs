@@ -321,7 +321,7 @@ impl Records {
         self.error(ErrorKind::Declared { expected, found }, index).with_feature(feature)
     }
 
-    /// Returns the error that the records of a batch have more of `what` together than Arrow can count.
+    /// Returns the error that the records of a batch have more of `what` together than a batch can have.
     pub(crate) fn overflow(&self, what: &'static str, found: u64, limit: u64) -> Error {
         self.error(ErrorKind::BatchLimit { what, limit, found, records: self.len() as u64 }, 0)
     }

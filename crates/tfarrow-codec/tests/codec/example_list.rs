@@ -8,7 +8,7 @@ use arrow_schema::{DataType, SchemaRef};
 use proptest::prelude::*;
 use tfarrow_codec::{
     DecoderBuilder, Encoder, EncoderBuilder, ErrorKind, ExactColumn, Layout, Limits, OnError, RecordType, Records,
-    Role, Summary, VerifyCrc,
+    Role, Summary, VerifyCrc, WireError,
     diff::{Differ, DifferenceKind},
     schema,
 };
@@ -342,9 +342,18 @@ fn the_cells_of_a_batch_have_a_limit() {
     let wide = proto::example(names.iter().map(|name| (name.as_str(), KindOneof::ints([1]))));
     let file = frame::file([proto::field(1, &wide)]);
     let schema = schema_of(&file, (Layout::Auto, false));
-    let many = frame::file([[0x0a, 0].repeat(100_000)]);
-    let error = DecoderBuilder::new(schema).build_batch_decoder().unwrap().decode(&records(&many)).unwrap_err();
+    let builder = DecoderBuilder::new(schema);
+    let decode = |file: &[u8]| builder.clone().build_batch_decoder().unwrap().decode(&records(file));
+    let list = |count| [0x0a, 0].repeat(count);
+    let error = decode(&frame::file([list(40_000), list(40_000)])).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::BatchLimit { .. }), "{error}");
+    // A record that has too many alone is skipped, since no limit can be raised.
+    let file = frame::file([list(1), list(100_000), list(2)]);
+    let error = decode(&file).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Wire(WireError::ManyMessages)), "{error}");
+    assert_eq!(error.position().record, 1);
+    let mut skipping = builder.with_on_error(OnError::Skip).build_batch_decoder().unwrap();
+    assert_eq!((skipping.decode(&records(&file)).unwrap().num_rows(), skipping.take_skipped().len()), (2, 1));
 }
 
 #[test]

@@ -21,8 +21,8 @@ use prost_reflect::{
     prost::Message,
 };
 use tfarrow_codec::{
-    BatchDecoder, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy, WireError,
-    schema::with_views,
+    BatchDecoder, Category, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy,
+    WireError, schema::with_views,
 };
 
 const NANOS: i64 = 1_000_000_000;
@@ -420,6 +420,30 @@ fn limits_bound_the_elements_of_a_record() {
     assert_eq!(error.remedies(), [Remedy::RaiseLimit(tfarrow_codec::Limit::Values)]);
     let columns = MessageType::new(descriptor("Shape")).schema(&Limits { features: 20, ..Limits::default() });
     assert!(matches!(columns.unwrap_err().kind(), ErrorKind::ManyNames { .. }));
+}
+
+/// An empty message of two bytes takes memory in each of its columns.
+#[test]
+fn the_messages_of_a_record_and_of_a_batch_have_a_limit() {
+    // Shape.parts is a list of shapes, each with dozens of columns.
+    let parts = |count| [0x6a, 0].repeat(count);
+    let (small, large, half) = (parts(2), parts(4_000_000), parts(400_000));
+    let records = Records::from_payloads([&small, &large, &small].map(Vec::as_slice)).unwrap();
+    let error = decoder(schema("Shape")).decode(&records).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Message { error: WireError::ManyMessages, .. }), "{error}");
+    let message = "record 1 (byte 20): the record has more messages times columns than the limit of 67108864";
+    assert_eq!((error.to_string().as_str(), error.category()), (message, Category::Limit));
+    assert!(error.remedies().is_empty());
+    // No limit can be raised, so that the record is skipped like a corrupt one.
+    let builder = DecoderBuilder::new(schema("Shape").into()).with_on_error(OnError::Skip);
+    let mut skipping = builder.build_batch_decoder().unwrap();
+    assert_eq!(skipping.decode(&records).unwrap().num_rows(), 2);
+    let skipped: Vec<_> = skipping.take_skipped().iter().map(ToString::to_string).collect();
+    assert_eq!(skipped, [message]);
+    // No record of this batch has too many.
+    let records = Records::from_payloads([half.as_slice(); 20]).unwrap();
+    let error = decoder(schema("Shape")).decode(&records).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::BatchLimit { limit: 67_108_864, records: 20, .. }), "{error}");
 }
 
 #[test]

@@ -223,8 +223,8 @@ fn a_batch_above_the_offsets_of_arrow_is_an_error_of_the_batch() {
         assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 2, .. }), "{error}");
         assert_eq!(
             error.to_string(),
-            "records 1 to 2 (from byte 16): feature \"x\": bytes of one column of a batch: found 2200000012, the limit of \
-             Arrow is 2147483647; decode fewer records at once"
+            "records 1 to 2 (from byte 16): feature \"x\": bytes of one column of a batch: found 2200000012, the limit of a \
+             batch is 2147483647; decode fewer records at once"
         );
         assert_eq!(decoder.take_skipped().len(), 0);
     }
@@ -250,7 +250,7 @@ fn records_beyond_4_gib_of_memory_are_rejected() {
     for result in [decoder.decode(&records), decoder.decode_where(&records, &all)] {
         let error = result.unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::BatchLimit { records: 1, .. }), "{error}");
-        assert!(error.to_string().contains("found 4294967344, the limit of Arrow is 4294967295"), "{error}");
+        assert!(error.to_string().contains("found 4294967344, the limit of a batch is 4294967295"), "{error}");
     }
     assert_eq!(decoder.take_skipped().len(), 0);
 }

@@ -12,6 +12,9 @@
 //!
 //! The form of a tensor determines its kind, unless the summary names another plugin: writers may name the plugin in the first
 //! summary of a tag only. Follows tensorboard/data_compat.py and the `metadata.py` of these plugins.
+//!
+//! A tensor of a few bytes can have any number of values, the last of which is repeated. The type, the shape and the plugin are
+//! therefore looked at first, and values are made only if their size is within limits.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -26,69 +29,112 @@ use datafusion::{
         compute::cast,
         datatypes::{DataType, Field, Fields, TimeUnit},
     },
-    common::internal_datafusion_err,
+    common::{exec_err, internal_datafusion_err, internal_err, utils::take_function_args},
     error::Result,
-    logical_expr::{ColumnarValue, ScalarUDF, Signature, SimpleScalarUDF, Volatility},
+    logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility},
 };
 use tfarrow_dataset::ImageHeader;
 
 use super::{
     bytes_of, evaluate_unary,
     tensor_proto::{TensorProto, TensorValues},
+    unary_function,
 };
 
-/// The names of the columns that [`event_value`] returns.
+/// The names of the columns that [`EventValue`] returns.
 pub(crate) const EVENT_VALUE_COLUMNS: [&str; 6] = ["plugin", "kind", "value", "text", "image", "histogram"];
+
+/// Maximum number of bytes that the values of a tensor take beyond eight times the bytes of the tensor, which no tensor exceeds
+/// whose values are all stored.
+const MAX_REPEATED_BYTES: usize = 64 << 10;
+
+/// Maximum number of strings of a text. A string takes more memory than the byte that it may have in a tensor.
+const MAX_STRINGS: usize = 1 << 20;
+
+/// Maximum number of bytes that the values of all tensors of a batch take beyond the bytes of the tensors.
+const MAX_GROWTH: usize = 256 << 20;
+
+/// The plugins of TensorBoard.
+const SCALARS: &str = "scalars";
+const TEXT: &str = "text";
+const IMAGES: &str = "images";
+const HISTOGRAMS: &str = "histograms";
+const AUDIO: &str = "audio";
 
 /// The time zone of [`event_time`].
 const UTC: &str = "UTC";
 
 /// `event_value(value)`: a struct of `plugin`, `kind`, `value`, `text`, `image` (`bytes`, `width`, `height`) and `histogram`
 /// (`left`, `right`, `count`), for a message `Summary.Value` whose tensors and audio are serialized.
-pub(crate) fn event_value() -> ScalarUDF {
-    function("event_value", DataType::Struct(fields()), |summaries| columns(&Summaries::of(summaries.as_struct())?))
+///
+/// Texts and bytes are views if the tag of the summary is one. Plans of events call the function, queries cannot.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct EventValue {
+    signature: Signature,
 }
 
-/// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time that it cannot hold.
+/// Creates the function [`EventValue`].
+pub(crate) fn event_value() -> ScalarUDF {
+    ScalarUDF::from(EventValue { signature: Signature::any(1, Volatility::Immutable) })
+}
+
+impl ScalarUDFImpl for EventValue {
+    fn name(&self) -> &str {
+        "event_value"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let tag = match types {
+            [DataType::Struct(summary)] => summary.find("tag").map(|(_, tag)| tag.data_type()),
+            _ => None,
+        };
+        match tag {
+            Some(DataType::Utf8View) => Ok(DataType::Struct(fields(DataType::Utf8View, DataType::BinaryView))),
+            Some(_) => Ok(DataType::Struct(fields(DataType::Utf8, DataType::Binary))),
+            None => internal_err!("expected a summary with a tag, found {types:?}"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [summaries] = take_function_args(self.name(), &args.args)?;
+        evaluate_unary(summaries, |summaries| {
+            columns(&Summaries::of(summaries.as_struct())?, args.return_field.data_type())
+        })
+    }
+}
+
+/// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time that it cannot hold. Plans of
+/// events call the function, queries cannot.
 pub(crate) fn event_time() -> ScalarUDF {
     let returns = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
-    function("event_time", returns, |times| {
+    unary_function("event_time", vec![DataType::Float64], returns, |times| {
         let micros = |seconds: f64| Some((seconds * 1e6).round()).filter(|micros| micros.abs() < 9.2e18);
         let times = times.as_primitive::<Float64Type>().iter().map(|time| Some(micros(time?)? as i64));
         Ok(Arc::new(times.collect::<TimestampMicrosecondArray>().with_timezone(UTC)))
     })
 }
 
-/// Creates a function of one argument of any type. Plans of events call it, queries cannot.
-fn function(
-    name: &str,
-    returns: DataType,
-    evaluate: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static,
-) -> ScalarUDF {
-    let call = move |args: &[ColumnarValue]| match args {
-        [value] => evaluate_unary(value, &evaluate),
-        _ => Err(internal_datafusion_err!("expected one argument")),
-    };
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::from(SimpleScalarUDF::new_with_signature(name, signature, returns, Arc::new(call)))
-}
-
-fn fields() -> Fields {
-    let text = |name| Field::new(name, DataType::Utf8View, true);
+/// The columns, with these types of texts and bytes.
+fn fields(text: DataType, bytes: DataType) -> Fields {
+    let of_text = |name| Field::new(name, text.clone(), true);
     vec![
-        text("plugin"),
-        text("kind"),
+        of_text("plugin"),
+        of_text("kind"),
         Field::new("value", DataType::Float64, true),
-        text("text"),
-        Field::new("image", DataType::Struct(image_fields()), true),
+        of_text("text"),
+        Field::new("image", DataType::Struct(image_fields(bytes)), true),
         Field::new("histogram", DataType::Struct(histogram_fields()), true),
     ]
     .into()
 }
 
-fn image_fields() -> Fields {
+fn image_fields(bytes: DataType) -> Fields {
     let number = |name| Field::new(name, DataType::Int32, true);
-    vec![Field::new("bytes", DataType::BinaryView, true), number("width"), number("height")].into()
+    vec![Field::new("bytes", bytes, true), number("width"), number("height")].into()
 }
 
 fn histogram_fields() -> Fields {
@@ -116,15 +162,29 @@ enum SummaryValue<'a> {
 }
 
 impl SummaryValue<'_> {
-    /// The value of a serialized `TensorProto` of a plugin, whose name may be empty. A tensor that does not parse is a
-    /// [`Tensor`](Self::Tensor).
-    fn of_tensor(tensor: &[u8], plugin: &str) -> Self {
-        if plugin == "audio" {
-            return Self::Audio;
+    /// The value of a serialized `TensorProto` of a plugin, whose name may be empty. A tensor that does not parse, or whose values
+    /// take too many bytes, is a [`Tensor`](Self::Tensor). Adds the bytes that the values take beyond the tensor to `growth`.
+    fn of_tensor(tensor: &[u8], plugin: &str, growth: &mut usize) -> Self {
+        match plugin {
+            AUDIO => Self::Audio,
+            _ => Self::read_tensor(tensor, plugin, growth).unwrap_or(Self::Tensor),
         }
-        let Ok(proto) = TensorProto::parse(tensor) else { return Self::Tensor };
-        let (Ok(shape), Ok(values)) = (proto.shape(), proto.values()) else { return Self::Tensor };
-        let value = match values {
+    }
+
+    fn read_tensor(tensor: &[u8], plugin: &str, growth: &mut usize) -> Option<Self> {
+        let proto = TensorProto::parse(tensor).ok()?;
+        let shape = proto.shape().ok()?;
+        let plugins = plugins_of(&proto, &shape);
+        if plugins.is_empty() || !(plugin.is_empty() || plugins.contains(&plugin)) {
+            return None;
+        }
+        let added = proto.growth(tensor.len()).ok()?;
+        let is_large = added > tensor.len().saturating_mul(7).saturating_add(MAX_REPEATED_BYTES);
+        if is_large || proto.is_text() && proto.count().ok()? > MAX_STRINGS {
+            return None;
+        }
+        *growth = growth.saturating_add(added);
+        let value = match proto.values().ok()? {
             TensorValues::Strings(strings) => Self::of_strings(&strings),
             TensorValues::Floats(values) => Self::of_numbers(&shape, &values),
             TensorValues::Ints(values) => {
@@ -134,7 +194,7 @@ impl SummaryValue<'_> {
                 Self::of_numbers(&shape, &values.into_iter().map(|value| value as f64).collect::<Vec<_>>())
             }
         };
-        if plugin.is_empty() || value.plugin() == Some(plugin) { value } else { Self::Tensor }
+        (plugin.is_empty() || value.plugin() == Some(plugin)).then_some(value)
     }
 
     fn of_numbers(shape: &[i64], values: &[f64]) -> Self {
@@ -146,16 +206,18 @@ impl SummaryValue<'_> {
     }
 
     fn of_strings<B: AsRef<[u8]>>(strings: &[B]) -> Self {
-        let text = |text: &B| std::str::from_utf8(text.as_ref()).ok().map(str::to_owned);
+        let size = |string: &B| std::str::from_utf8(string.as_ref()).ok()?.parse().ok();
         if let [width, height, image, ..] = strings
-            && let (Some(width), Some(height)) = (text(width), text(height))
-            && let (Ok(width), Ok(height)) = (width.parse(), height.parse())
+            && let (Some(width), Some(height)) = (size(width), size(height))
             && ImageHeader::read(image.as_ref()).is_some()
         {
             return Self::Image { bytes: Cow::Owned(image.as_ref().to_vec()), width, height };
         }
-        let texts: Option<Vec<_>> = strings.iter().map(text).collect();
-        texts.map_or(Self::Tensor, |texts| Self::Text(texts.join("\n")))
+        let texts = strings.iter().map(|string| std::str::from_utf8(string.as_ref()).ok());
+        match texts.collect::<Option<Vec<_>>>() {
+            Some(texts) => Self::Text(texts.join("\n")),
+            None => Self::Tensor,
+        }
     }
 
     /// The name of the kind.
@@ -196,13 +258,23 @@ impl SummaryValue<'_> {
     /// The name of the plugin of TensorBoard that shows the kind.
     fn plugin(&self) -> Option<&'static str> {
         match self {
-            Self::Scalar(_) => Some("scalars"),
-            Self::Text(_) => Some("text"),
-            Self::Image { .. } => Some("images"),
-            Self::Histogram(_) => Some("histograms"),
-            Self::Audio => Some("audio"),
+            Self::Scalar(_) => Some(SCALARS),
+            Self::Text(_) => Some(TEXT),
+            Self::Image { .. } => Some(IMAGES),
+            Self::Histogram(_) => Some(HISTOGRAMS),
+            Self::Audio => Some(AUDIO),
             Self::Tensor | Self::None => None,
         }
+    }
+}
+
+/// The plugins that may show a tensor, by the type and the shape of the tensor.
+fn plugins_of(tensor: &TensorProto, shape: &[i64]) -> &'static [&'static str] {
+    match shape {
+        _ if tensor.is_text() => &[TEXT, IMAGES],
+        [_, 3] => &[HISTOGRAMS],
+        sizes if sizes.iter().all(|size| *size == 1) => &[SCALARS],
+        _ => &[],
     }
 }
 
@@ -255,7 +327,8 @@ impl Summaries {
         if is_named { self.plugins.value(row) } else { "" }
     }
 
-    fn value(&self, row: usize) -> SummaryValue<'_> {
+    /// The value of a summary. Adds the bytes that the values of a tensor take beyond the tensor to `growth`.
+    fn value(&self, row: usize, growth: &mut usize) -> SummaryValue<'_> {
         if self.simple.is_valid(row) {
             return SummaryValue::Scalar(self.simple.value(row).into());
         }
@@ -268,7 +341,7 @@ impl Summaries {
         }
         match (self.audio.is_valid(row), self.tensors.is_valid(row)) {
             (true, _) => SummaryValue::Audio,
-            (false, true) => SummaryValue::of_tensor(self.tensors.value(row), self.plugin(row)),
+            (false, true) => SummaryValue::of_tensor(self.tensors.value(row), self.plugin(row), growth),
             (false, false) => SummaryValue::None,
         }
     }
@@ -296,9 +369,39 @@ fn field<'a>(array: &'a StructArray, name: &str) -> Result<&'a ArrayRef> {
     array.column_by_name(name).ok_or_else(|| internal_datafusion_err!("a summary has no field {name}"))
 }
 
-/// The columns of [`event_value`]: the plugin and the value of each summary.
-fn columns(summaries: &Summaries) -> Result<ArrayRef> {
-    let values: Vec<_> = (0..summaries.len).map(|row| summaries.value(row)).collect();
+/// The value of each summary.
+///
+/// # Errors
+/// The values of tensors take more than [`MAX_GROWTH`] bytes.
+fn values(summaries: &Summaries) -> Result<Vec<SummaryValue<'_>>> {
+    let mut growth = 0;
+    let value = |row| match summaries.value(row, &mut growth) {
+        value if growth <= MAX_GROWTH => Ok(value),
+        _ => exec_err!(
+            "the tensors of one batch of events repeat values, which take more than {MAX_GROWTH} bytes; the option message \
+             'tensorflow.Event' reads events without the values of their tensors"
+        ),
+    };
+    (0..summaries.len).map(value).collect()
+}
+
+/// Checks that the texts and the images of a batch are within the 32-bit offsets of Arrow's types that are no views.
+fn check_offsets(values: &[SummaryValue<'_>]) -> Result<()> {
+    let texts: usize = values.iter().filter_map(SummaryValue::text).map(str::len).sum();
+    let images: usize = values.iter().filter_map(SummaryValue::image).map(|(bytes, ..)| bytes.len()).sum();
+    let (found, most) = (texts.max(images), i32::MAX);
+    match i32::try_from(found) {
+        Ok(_) => Ok(()),
+        Err(_) => exec_err!(
+            "the texts or images of one batch of events have {found} bytes, more than {most}; use the option bytes_type \
+             'binary_view'"
+        ),
+    }
+}
+
+/// The columns of [`EventValue`], of the type `returns`: the plugin and the value of each summary.
+fn columns(summaries: &Summaries, returns: &DataType) -> Result<ArrayRef> {
+    let values = values(summaries)?;
     let plugins = (0..summaries.len).map(|row| Some(summaries.plugin(row)).filter(|plugin| !plugin.is_empty()));
     let scalar = |value: &SummaryValue<'_>| match value {
         SummaryValue::Scalar(value) => Some(*value),
@@ -312,7 +415,12 @@ fn columns(summaries: &Summaries) -> Result<ArrayRef> {
         Arc::new(images(&values)?),
         Arc::new(histograms(&values)?),
     ];
-    Ok(Arc::new(StructArray::try_new(fields(), columns, None)?))
+    let views = StructArray::try_new(fields(DataType::Utf8View, DataType::BinaryView), columns, None)?;
+    if views.data_type() == returns {
+        return Ok(Arc::new(views));
+    }
+    check_offsets(&values)?;
+    Ok(cast(&views, returns)?)
 }
 
 fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
@@ -324,7 +432,7 @@ fn images(values: &[SummaryValue<'_>]) -> Result<StructArray> {
         Arc::new(size(|(.., height)| *height).collect::<Int32Array>()),
     ];
     let nulls = images.iter().map(Option::is_some).collect();
-    Ok(StructArray::try_new(image_fields(), columns, Some(nulls))?)
+    Ok(StructArray::try_new(image_fields(DataType::BinaryView), columns, Some(nulls))?)
 }
 
 fn histograms(values: &[SummaryValue<'_>]) -> Result<StructArray> {
@@ -353,30 +461,74 @@ mod tests {
         tensor(7, &[texts.len() as u8], &values)
     }
 
+    /// The value of a tensor, and the bytes that it takes beyond the tensor.
+    fn read(tensor: &[u8], plugin: &str) -> (SummaryValue<'static>, usize) {
+        let mut growth = 0;
+        (SummaryValue::of_tensor(tensor, plugin, &mut growth), growth)
+    }
+
+    fn value(tensor: &[u8], plugin: &str) -> SummaryValue<'static> {
+        read(tensor, plugin).0
+    }
+
     #[test]
     fn the_form_of_a_tensor_determines_its_kind() {
         let number = [&[0x2a, 4][..], &0.5f32.to_le_bytes()].concat();
-        assert_eq!(SummaryValue::of_tensor(&tensor(1, &[], &number), ""), SummaryValue::Scalar(0.5));
-        assert_eq!(SummaryValue::of_tensor(&tensor(1, &[1], &number), "scalars"), SummaryValue::Scalar(0.5));
+        assert_eq!(value(&tensor(1, &[], &number), ""), SummaryValue::Scalar(0.5));
+        assert_eq!(value(&tensor(1, &[1], &number), "scalars"), SummaryValue::Scalar(0.5));
         let bucket = [&[0x2a, 12][..], &[0.0f32, 1.0, 3.0].map(f32::to_le_bytes).concat()].concat();
         let expected = SummaryValue::Histogram(vec![[0.0, 1.0, 3.0]]);
-        assert_eq!(SummaryValue::of_tensor(&tensor(1, &[1, 3], &bucket), ""), expected);
-        assert_eq!(SummaryValue::of_tensor(&tensor(1, &[0, 3], &[]), ""), SummaryValue::Histogram(Vec::new()));
-        assert_eq!(SummaryValue::of_tensor(&strings(&[b"a", b"b"]), ""), SummaryValue::Text("a\nb".to_owned()));
+        assert_eq!(value(&tensor(1, &[1, 3], &bucket), ""), expected);
+        assert_eq!(value(&tensor(1, &[0, 3], &[]), ""), SummaryValue::Histogram(Vec::new()));
+        assert_eq!(value(&strings(&[b"a", b"b"]), ""), SummaryValue::Text("a\nb".to_owned()));
         // Three texts, of which the third is no image.
-        assert_eq!(
-            SummaryValue::of_tensor(&strings(&[b"3", b"2", b"1"]), "text"),
-            SummaryValue::Text("3\n2\n1".to_owned())
-        );
+        assert_eq!(value(&strings(&[b"3", b"2", b"1"]), "text"), SummaryValue::Text("3\n2\n1".to_owned()));
     }
 
     #[test]
     fn tensors_of_other_plugins_and_corrupt_ones_have_no_value() {
         let number = tensor(1, &[], &[&[0x2a, 4][..], &0.5f32.to_le_bytes()].concat());
-        assert_eq!(SummaryValue::of_tensor(&number, "hparams"), SummaryValue::Tensor);
-        assert_eq!(SummaryValue::of_tensor(&strings(&[b"a", b"b"]), "audio"), SummaryValue::Audio);
+        assert_eq!(value(&number, "hparams"), SummaryValue::Tensor);
+        assert_eq!(value(&strings(&[b"a", b"b"]), "audio"), SummaryValue::Audio);
         for corrupt in [&b""[..], b"\xff", b"\x08\x01\x12\x04\x12\x02\x08\x09", &strings(&[b"\xff"])] {
-            assert_eq!(SummaryValue::of_tensor(corrupt, ""), SummaryValue::Tensor, "{corrupt:?}");
+            assert_eq!(value(corrupt, ""), SummaryValue::Tensor, "{corrupt:?}");
+        }
+    }
+
+    /// A tensor whose sizes are varints, which has fewer values than its shape.
+    fn repeated(dtype: u8, shape: &[u32], values: &[u8]) -> Vec<u8> {
+        let size = |size: &u32| {
+            let varint: Vec<u8> =
+                (0..5).map(|byte| (size >> (7 * byte)) as u8 & 0x7f | (u8::from(byte < 4) << 7)).collect();
+            [&[0x12, 6, 0x08], &varint[..]].concat()
+        };
+        let dims: Vec<u8> = shape.iter().flat_map(size).collect();
+        [&[0x08, dtype, 0x12, dims.len() as u8], &dims[..], values].concat()
+    }
+
+    #[test]
+    fn values_are_repeated_up_to_a_limit() {
+        let number = [&[0x2a, 4][..], &0.5f32.to_le_bytes()].concat();
+        let (histogram, growth) = read(&repeated(1, &[1000, 3], &number), "histograms");
+        assert_eq!(histogram, SummaryValue::Histogram(vec![[0.5; 3]; 1000]));
+        assert!((23_900..24_000).contains(&growth), "{growth}");
+        assert_eq!(value(&repeated(7, &[3], b"\x42\x01a"), ""), SummaryValue::Text("a\na\na".to_owned()));
+        // 16 million values, whose repetitions take 128 MB, and some that take more bytes than a machine has.
+        for large in [
+            repeated(1, &[5_592_405, 3], &number),
+            repeated(7, &[1 << 24], b"\x42\x01a"),
+            repeated(7, &[70_000], &[&[0x42, 100][..], &[b'a'; 100]].concat()),
+            repeated(2, &[1 << 31, 1 << 31], &[]),
+            repeated(7, &[1 << 31, 1 << 31], b"\x42\x01a"),
+        ] {
+            assert_eq!(read(&large, ""), (SummaryValue::Tensor, 0));
+        }
+        // 99,999 numbers of a byte each, which are all stored.
+        let stored = [&b"\x22\x9f\x8d\x06"[..], &[1; 99_999]].concat();
+        assert_eq!(value(&repeated(6, &[33_333, 3], &stored), ""), SummaryValue::Histogram(vec![[1.0; 3]; 33_333]));
+        // Values of other plugins, and of forms without a kind, are not made.
+        for (tensor, plugin) in [(repeated(6, &[99_999], &stored), ""), (repeated(1, &[1000, 3], &number), "mesh")] {
+            assert_eq!(read(&tensor, plugin), (SummaryValue::Tensor, 0));
         }
     }
 

@@ -28,6 +28,9 @@ use super::{
 /// Maximum number of values of all lists of a batch, which bounds memory.
 const MAX_VALUES: usize = 1 << 27;
 
+/// Maximum number of bytes that the values of a batch take beyond those of the tensors, which may repeat a long string.
+const MAX_GROWTH: usize = 8 * MAX_VALUES;
+
 /// `decode_tensor(bytes [, type])`: the values of a tensor as a flat list, the last dimension fastest.
 ///
 /// The type of the items is DOUBLE by default, or FLOAT, BIGINT, BYTEA or VARCHAR. A value that the type cannot represent
@@ -152,9 +155,17 @@ fn lists<B: ArrayBuilder>(
     push: impl Fn(&mut B, TensorValues) -> Result<()>,
 ) -> Result<ArrayRef> {
     let mut lists = ListBuilder::new(values);
+    let mut growth = 0usize;
     for tensor in &bytes_of(tensors)? {
         if let Some(tensor) = tensor {
-            push(lists.values(), parse(tensor)?.values().map_err(tensor_error)?)?;
+            let proto = parse(tensor)?;
+            growth = growth.saturating_add(proto.growth(tensor.len()).map_err(tensor_error)?);
+            if growth > MAX_GROWTH {
+                return exec_err!(
+                    "decode_tensor: the values of one batch take more than {MAX_GROWTH} bytes beyond those of their tensors"
+                );
+            }
+            push(lists.values(), proto.values().map_err(tensor_error)?)?;
             if lists.values().len() > MAX_VALUES {
                 return exec_err!("decode_tensor: more than {MAX_VALUES} values in one batch");
             }

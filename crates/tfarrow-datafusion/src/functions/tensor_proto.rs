@@ -12,6 +12,9 @@ use prost::{Message, bytes::Bytes};
 /// Maximum number of values of a tensor with a repeated last value, because a few bytes can describe any number of values.
 const MAX_REPEATED: usize = 1 << 24;
 
+/// The number of the dtype of strings.
+const STRING: i32 = 7;
+
 /// The message `TensorProto`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TensorProto {
@@ -115,6 +118,11 @@ impl TensorProto {
         if proto.dtype == 0 { Err(TensorError::Dtype(0)) } else { Ok(proto) }
     }
 
+    /// Returns whether the values are strings.
+    pub(super) fn is_text(&self) -> bool {
+        self.dtype == STRING
+    }
+
     /// TensorFlow's name of the dtype, such as `float32`.
     pub(super) fn dtype(&self) -> String {
         dtype_name(self.dtype)
@@ -128,9 +136,27 @@ impl TensorProto {
     }
 
     /// The number of values that the shape requires.
-    fn count(&self) -> Result<usize> {
+    pub(super) fn count(&self) -> Result<usize> {
         let count = self.shape()?.into_iter().try_fold(1i64, i64::checked_mul);
         count.and_then(|count| usize::try_from(count).ok()).ok_or(TensorError::Shape)
+    }
+
+    /// The number of bytes that the values take beyond `stored`, the bytes of the message, without making the values: 8 for a
+    /// number, and one more than its length for a string.
+    pub(super) fn growth(&self, stored: usize) -> Result<usize> {
+        let count = self.count()?;
+        let bytes = match self.is_text() {
+            false => count.saturating_mul(8),
+            // All strings are stored, with their lengths.
+            true if !self.tensor_content.is_empty() => self.tensor_content.len(),
+            true => {
+                let size = |string: &Bytes| string.len() + 1;
+                let repeated = count.saturating_sub(self.string_val.len());
+                let last = self.string_val.last().map_or(1, size);
+                repeated.saturating_mul(last).saturating_add(self.string_val.iter().map(size).sum())
+            }
+        };
+        Ok(bytes.saturating_sub(stored))
     }
 
     /// The values in row-major order.
@@ -146,7 +172,7 @@ impl TensorProto {
             4 | 12 => Ints(self.numbers(|b| i64::from(u8::from_le_bytes(b)), &self.int_val, int_of)?),
             5 | 15 => Ints(self.numbers(|b| i64::from(i16::from_le_bytes(b)), &self.int_val, int_of)?),
             6 | 11 => Ints(self.numbers(|b| i64::from(i8::from_le_bytes(b)), &self.int_val, int_of)?),
-            7 => Strings(self.strings()?),
+            STRING => Strings(self.strings()?),
             9 => Ints(self.numbers(i64::from_le_bytes, &self.int64_val, |v| *v)?),
             10 => Ints(self.numbers(|[b]: [u8; 1]| i64::from(b != 0), &self.bool_val, |v| i64::from(*v))?),
             14 => Floats(self.numbers(|b| f64::from(bf16::from_le_bytes(b)), &self.half_val, bf16_of)?),
@@ -259,6 +285,19 @@ mod tests {
         let strings = TensorProto { tensor_content: content, ..proto(7, &[1 << 40]) };
         assert!(matches!(strings.values(), Err(TensorError::Content(1, _))));
         assert!(matches!(proto(1, &[0]).values(), Ok(TensorValues::Floats(values)) if values.is_empty()));
+    }
+
+    #[test]
+    fn the_growth_of_values_is_known_before_they_are_made() {
+        let growth = |tensor: &TensorProto, stored| tensor.growth(stored).unwrap();
+        assert_eq!(growth(&proto(1, &[1 << 40]), 8), (8 << 40) - 8);
+        assert_eq!(growth(&proto(1, &[1 << 62, 2]), 0), usize::MAX);
+        assert_eq!(growth(&proto(2, &[2]), 100), 0);
+        let repeated = TensorProto { string_val: vec!["ab".into(), "c".into()], ..proto(7, &[1000]) };
+        assert_eq!(growth(&repeated, 0), 3 + 999 * 2);
+        let content = TensorProto { tensor_content: Bytes::from_static(&[1, b'a']), ..proto(7, &[1 << 40]) };
+        assert_eq!(growth(&content, 0), 2);
+        assert!(matches!(proto(1, &[-1]).growth(0), Err(TensorError::Shape)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The probable kind of records that are no Examples, from their first bytes and the wire of their fields.
 //!
 //! A message does not name its type. A type is probable if all fields of the records are among its fields, with the same wire
-//! types, and those that such messages always have are there.
+//! types, those that such messages always have are there, and no record has several members of a `oneof`.
 
 use tfarrow_codec::infer::{WireFields, WireMessage, WireValue};
 
@@ -64,9 +64,17 @@ impl ProbablePayload {
             return records.iter().all(|record| magic::name(record) == Some(name)).then(|| of_name(name.to_owned()));
         }
         let mut fields = WireFields::default();
-        let all = |record: &&[u8]| WireMessage::parse(record).map(|message| fields.add(&message)).is_some();
+        let mut candidates: Vec<_> = KNOWN.iter().collect();
+        let all = |record: &&[u8]| match WireMessage::parse(record) {
+            Some(message) => {
+                candidates.retain(|known| known.has_one_member(&message));
+                fields.add(&message);
+                true
+            }
+            None => false,
+        };
         if records.iter().all(all) {
-            let known = KNOWN.iter().find(|known| known.fits(&fields));
+            let known = candidates.iter().find(|known| known.fits(&fields));
             let name = known.map_or("protobuf messages".to_owned(), |known| format!("{} messages", known.name));
             return Some(Self { name, records: count, is_text: false, fields: Some(fields) });
         }
@@ -120,9 +128,16 @@ struct KnownMessage {
     required: &'static [&'static [u32]],
     /// All fields of the message itself, by number.
     fields: &'static [(u32, FieldWire)],
+    /// The numbers of the members of its `oneof`; empty if it has none. Writers set at most one member.
+    oneof: &'static [u32],
 }
 
 impl KnownMessage {
+    /// Returns whether a record has at most one member of the `oneof`.
+    fn has_one_member(&self, record: &WireMessage<'_>) -> bool {
+        record.fields.iter().filter(|(number, _)| self.oneof.contains(number)).count() <= 1
+    }
+
     fn fits(&self, found: &WireFields) -> bool {
         let wire_of = |number: u32| self.fields.iter().find(|(other, _)| *other == number).map(|(_, wire)| *wire);
         let fits = |(path, field): (&Vec<u32>, &tfarrow_codec::infer::WireField)| match path.as_slice() {
@@ -154,6 +169,7 @@ const KNOWN: &[KnownMessage] = &[
             (9, FieldWire::Len),
             (10, FieldWire::Len),
         ],
+        oneof: &[3, 4, 5, 6, 7, 8, 9],
     },
     // tensorflow/core/framework/tensor.proto
     KnownMessage {
@@ -178,12 +194,14 @@ const KNOWN: &[KnownMessage] = &[
             (16, FieldWire::Numbers),
             (17, FieldWire::Numbers),
         ],
+        oneof: &[],
     },
     // tensorflow_metadata/proto/v0/statistics.proto
     KnownMessage {
         name: "tensorflow.metadata.v0.DatasetFeatureStatisticsList",
         required: &[&[1], &[1, 2], &[1, 3]],
         fields: &[(1, FieldWire::Len)],
+        oneof: &[],
     },
     // waymo_open_dataset/protos/scenario.proto
     KnownMessage {
@@ -202,6 +220,7 @@ const KNOWN: &[KnownMessage] = &[
             (12, FieldWire::Len),
             (13, FieldWire::Len),
         ],
+        oneof: &[],
     },
     // waymo_open_dataset/dataset.proto
     KnownMessage {
@@ -219,6 +238,7 @@ const KNOWN: &[KnownMessage] = &[
             (10, FieldWire::Len),
             (11, FieldWire::Len),
         ],
+        oneof: &[],
     },
     // note_seq/protobuf/music.proto
     KnownMessage {
@@ -250,6 +270,7 @@ const KNOWN: &[KnownMessage] = &[
             (23, FieldWire::Len),
             (24, FieldWire::Len),
         ],
+        oneof: &[],
     },
 ];
 
@@ -282,6 +303,21 @@ mod tests {
         assert_eq!(name(&[b"", b"\x0a\x03abc", b""]).as_deref(), Some("protobuf messages"));
         assert_eq!(name(&[b"", b""]), None);
         assert_eq!(name(&[]), None);
+    }
+
+    /// Fields of the wire types of an event, of which an event has one: `oneof what {3 to 9}`.
+    #[test]
+    fn messages_with_several_members_of_a_oneof_are_no_events() {
+        // wall_time: 0, step: 1
+        let head = [&b"\x09\0\0\0\0\0\0\0\0"[..], b"\x10\x01"].concat();
+        let event = |members: &[u8]| [&head, members].concat();
+        let (version, summary) = (event(b"\x1a\x03abc"), event(b"\x2a\x02\x0a\0"));
+        assert_eq!(name(&[&version, &summary, &head]).as_deref(), Some("tensorflow.Event messages"));
+        let both = event(b"\x1a\x03abc\x2a\x02\x0a\0");
+        assert_eq!(name(&[&version, &both, &summary]).as_deref(), Some("protobuf messages"));
+        assert_eq!(name(&[&event(b"\x4a\x01a\x4a\x01b")]).as_deref(), Some("protobuf messages"));
+        // The source of the metadata (10) is no member.
+        assert_eq!(name(&[&event(b"\x1a\x03abc\x52\x02\x0a\0")]).as_deref(), Some("tensorflow.Event messages"));
     }
 
     #[test]

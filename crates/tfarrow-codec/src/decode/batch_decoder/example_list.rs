@@ -17,18 +17,16 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::{BatchDecoder, DecoderOptions};
 use crate::{
-    Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc,
+    Error, ErrorKind, Limits, OnError, RecordType, Records, Result, VerifyCrc, WireError,
     decode::column::{self, ColumnError},
     example::{
         list::ExampleList,
         tape::{Losses, offset_in},
     },
     frame::Span,
+    limits::NESTED_CELLS,
     schema,
 };
-
-/// Maximum number of examples times columns of a batch: each cell takes memory, also if the example has no value.
-const MOST_CELLS: u64 = 1 << 26;
 
 /// Decodes records that are `ExampleListWithContext` messages.
 #[derive(Debug)]
@@ -169,9 +167,12 @@ impl ExampleListDecoder {
                 self.check_foreign(field).map_err(|kind| ColumnError::Row { row, kind })?;
                 self.foreign.get_or_insert((field, 0)).1 += count;
             }
+            if self.cells(list.examples.len()) > NESTED_CELLS {
+                return Err(ColumnError::Row { row, kind: ErrorKind::Wire(WireError::ManyMessages) });
+            }
             contexts.push(list.context.unwrap_or_default());
             examples.extend(list.examples.into_iter().map(Cow::Borrowed));
-            self.check_count(examples.len())?;
+            column::within("examples times columns", self.cells(examples.len()), NESTED_CELLS as u64)?;
             offsets.push(examples.len() as i32);
         }
         let context = parts_of(chunk, &contexts).and_then(|parts| self.context.decode(&parts));
@@ -205,10 +206,10 @@ impl ExampleListDecoder {
         if self.strict { Err(ErrorKind::Foreign { field, record_type }) } else { Ok(()) }
     }
 
-    /// Checks the memory that the examples of a batch take.
-    fn check_count(&self, examples: usize) -> column::Result<()> {
+    /// The number of array elements of this number of examples.
+    fn cells(&self, examples: usize) -> usize {
         let columns = self.examples.as_ref().map_or(1, |decoder| schema::array_count(decoder.schema().fields()).max(1));
-        column::within("examples times columns", examples.saturating_mul(columns), MOST_CELLS)
+        examples.saturating_mul(columns)
     }
 }
 

@@ -433,14 +433,13 @@ impl BatchDecoder {
         let count = self.rows.as_ref().map_or(records.len(), |rows| rows.len());
         let data = |row: usize| records.data(self.record_of(row)).unwrap_or_default();
         let mut messages: Vec<_> = (0..count).map(|row| (!self.bad.contains(&row)).then(|| data(row))).collect();
-        let fault = match decoder.decode(&messages, records.chunk()) {
+        match decoder.decode(&messages, records.chunk()) {
+            Err(fault) if self.on_error == OnError::Fail => return Err(self.batch_error(fault, records)),
+            Err(_) => {}
             Ok(arrays) => return Ok(arrays),
-            Err(fault) => fault,
-        };
-        if self.on_error == OnError::Fail || !fault.is_of_row() {
-            return Err(self.batch_error(fault, records));
         }
-        // Each message is tried alone, so that many corrupt ones do not take a pass over the batch each.
+        // Each message is tried alone, so that many corrupt ones do not take a pass over the batch each, and because a record
+        // that exceeds a limit may be the reason that the batch does.
         for (row, message) in messages.iter_mut().enumerate().filter(|(_, message)| message.is_some()) {
             let Err(fault) = decoder.check(message.unwrap_or_default(), records.chunk()) else { continue };
             if fault.is_of_row() {

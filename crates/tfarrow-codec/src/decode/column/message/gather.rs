@@ -107,7 +107,8 @@ impl Gathered<'_> {
 ///
 /// # Errors
 /// A message that does not parse or exceeds a limit, or that has a field that its type does not define if the context
-/// is strict; and more values in a batch than [`Limits::values`](crate::Limits::values) allows for a record.
+/// is strict; repeated messages of more array elements than a record or a batch can have; and more values in a batch than
+/// [`Limits::values`](crate::Limits::values) allows for a record.
 pub(super) fn gather<'a>(
     plan: &MessagePlan,
     level: &'a Level<'_>,
@@ -121,13 +122,14 @@ pub(super) fn gather<'a>(
             gathered.iter_mut().for_each(Gathered::begin_row);
         }
         let fault = |kind| ColumnError::Row { row: *row as usize, kind };
-        let mut walk = MessageWalk { plan, gathered: &mut gathered, context, unknown: None };
+        let mut walk = MessageWalk { plan, gathered: &mut gathered, context, row: *row, unknown: None };
         let walked = walk.message(body.as_deref().unwrap_or_default());
         walked.map_err(|error| fault(ErrorKind::Message { name: plan.name.to_string(), error }))?;
         if let Some(field) = walk.unknown.filter(|_| context.strict) {
             return Err(fault(ErrorKind::UnknownField { name: plan.name.to_string(), field }));
         }
         gathered.iter_mut().for_each(Gathered::end);
+        context.cells.check_batch()?;
     }
     check_batch(plan, &gathered, context.limits.values)?;
     Ok(gathered)
@@ -147,6 +149,8 @@ struct MessageWalk<'w, 'a, 'c> {
     plan: &'w MessagePlan,
     gathered: &'w mut [Gathered<'a>],
     context: &'w mut Context<'c>,
+    /// The row of the batch that the message is part of.
+    row: u32,
     /// The first field of the message that its type does not define.
     unknown: Option<u32>,
 }
@@ -200,6 +204,9 @@ impl<'a> MessageWalk<'_, 'a, '_> {
                     START_GROUP => wire::group(rest, tag.0, self.context.limits.nesting)?,
                     _ => wire::bytes(rest)?,
                 };
+                if column.arity.is_many() && matches!(value, ValuePlan::Message { .. }) {
+                    self.context.cells.add(self.row, value.cells())?;
+                }
                 push(column, value, body, slices, most)?;
             }
             _ => return self.unknown(rest, tag),

@@ -19,8 +19,8 @@ use arrow_array::ArrayRef;
 use arrow_buffer::Buffer;
 
 use self::gather::{Body, Level};
-use super::Result;
-use crate::{Limits, message::MessagePlan};
+use super::{Result, within};
+use crate::{Limits, WireError, example::wire, limits::NESTED_CELLS, message::MessagePlan};
 
 /// Decodes records that are messages of one type.
 #[derive(Debug)]
@@ -50,8 +50,7 @@ impl MessageDecoder {
     /// The errors of [`decode`](Self::decode).
     pub(crate) fn check(&self, message: &[u8], chunk: &Buffer) -> Result<()> {
         let level = Level { bodies: vec![Some(Cow::Borrowed(message))], rows: vec![0] };
-        let mut context = Context { chunk, limits: &self.limits, strict: self.strict, foreign: None };
-        arrays::of_messages(&self.plan, &level, &mut context).map(drop)
+        arrays::of_messages(&self.plan, &level, &mut self.context(1, chunk)).map(drop)
     }
 
     /// Decodes one message for each row, to an array for each column of the plan. A row without a message gets nulls
@@ -62,12 +61,16 @@ impl MessageDecoder {
     pub(crate) fn decode(&mut self, messages: &[Option<&[u8]>], chunk: &Buffer) -> Result<Vec<ArrayRef>> {
         let bodies: Vec<Body<'_>> = messages.iter().map(|message| message.map(Cow::Borrowed)).collect();
         let rows = (0..messages.len() as u32).collect();
-        let mut context = Context { chunk, limits: &self.limits, strict: self.strict, foreign: None };
+        let mut context = self.context(messages.len(), chunk);
         let arrays = arrays::of_messages(&self.plan, &Level { bodies, rows }, &mut context)?;
         if let Some((field, count)) = context.foreign {
             self.foreign.get_or_insert((field, 0)).1 += count;
         }
         Ok(arrays)
+    }
+
+    fn context<'c>(&'c self, rows: usize, chunk: &'c Buffer) -> Context<'c> {
+        Context { chunk, limits: &self.limits, strict: self.strict, foreign: None, cells: Cells::new(rows) }
     }
 }
 
@@ -80,4 +83,36 @@ struct Context<'c> {
     strict: bool,
     /// The first such field, and their number.
     foreign: Option<(u32, u64)>,
+    /// The array elements of repeated messages.
+    cells: Cells,
+}
+
+/// The number of array elements of repeated messages, which take memory also where a message has no value.
+struct Cells {
+    /// The elements of each row.
+    of_rows: Vec<usize>,
+    /// The elements of all rows.
+    of_batch: usize,
+}
+
+impl Cells {
+    fn new(rows: usize) -> Self {
+        Self { of_rows: vec![0; rows], of_batch: 0 }
+    }
+
+    /// Adds a message of `cells` elements in a row.
+    ///
+    /// # Errors
+    /// [`WireError::ManyMessages`] if the row has too many.
+    fn add(&mut self, row: u32, cells: usize) -> wire::Result<()> {
+        let Some(of_row) = self.of_rows.get_mut(row as usize) else { return Ok(()) };
+        *of_row = of_row.saturating_add(cells);
+        self.of_batch = self.of_batch.saturating_add(cells);
+        if *of_row <= NESTED_CELLS { Ok(()) } else { Err(WireError::ManyMessages) }
+    }
+
+    /// Checks the elements of all rows.
+    fn check_batch(&self) -> Result<()> {
+        within("messages times columns", self.of_batch, NESTED_CELLS as u64)
+    }
 }
