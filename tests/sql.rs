@@ -240,10 +240,10 @@ fn results_are_written_to_a_file_that_is_complete_or_absent() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let query = "SELECT city, label FROM 'testdata/shards/' ORDER BY 1, 2 LIMIT 3";
-    for name in ["x.txt", "x.md", "x.html", "x.csv", "x.tsv", "x.json", "x.jsonl", "x.out"] {
+    for name in ["x.txt", "x.md", "x.html", "x.csv", "x.tsv", "x.json", "x.jsonl", "x"] {
         assert_eq!(tfarrow(&["sql", "-o", &file(name), query]).prints(), "");
         let format = match name {
-            "x.txt" | "x.out" => "table",
+            "x.txt" | "x" => "table",
             "x.md" => "markdown",
             "x.jsonl" => "ndjson",
             name => name.trim_start_matches("x."),
@@ -399,4 +399,38 @@ fn a_tilde_in_a_path_is_the_home_folder() {
     run("COPY '~/x.tfrecord' TO '~/copy.parquet'");
     assert!(home.path().join("copy.parquet").exists() && home.path().join("out").exists());
     assert!(!home.path().join("~").exists());
+}
+
+/// The extension of FILE decides the format, and a file of an unknown one is not a table by surprise.
+#[test]
+fn results_are_written_in_the_format_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let source = "testdata/shards/train-00000-of-00004.tfrecord";
+    tfarrow(&["sql", &format!("FROM '{source}'"), "-o", &at("x.tfrecord")]).ends(0);
+    tfarrow(&["diff", source, &at("x.tfrecord")]).ends(0);
+    for name in ["x.tfrecord.gz", "x.xyz"] {
+        let error = tfarrow(&["sql", "SELECT 1", "-o", &at(name)]).ends(2);
+        assert!(error.contains("give one with --format"), "{error}");
+        assert!(!folder.path().join(name).exists());
+    }
+    tfarrow(&["sql", "SELECT 1 AS a", "-o", &at("x.xyz"), "--format", "csv"]).ends(0);
+    assert_eq!(std::fs::read_to_string(at("x.xyz")).unwrap(), "a\n1\n");
+    let error = tfarrow(&["sql", "SELECT named_struct('a', 1) AS s", "-o", &at("y.tfrecord")]).fails();
+    assert!(error.contains("Struct"), "{error}");
+    assert!(!folder.path().join("y.tfrecord").exists());
+}
+
+/// Features outside of the sample have no column. A file without them is not complete.
+#[test]
+fn a_copy_that_leaves_features_out_ends_with_status_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let late = "SELECT 1 AS a, CASE WHEN value > 1500 THEN 2 END AS late FROM generate_series(1, 2000)";
+    tfarrow(&["sql", &format!("COPY ({late}) TO '{}'", at("late.tfrecord"))]).ends(0);
+    let source = at("late.tfrecord");
+    let warning = tfarrow(&["sql", &format!("COPY '{source}' TO '{}'", at("x.parquet"))]).ends(3);
+    assert!(warning.contains("\"late\""), "{warning}");
+    tfarrow(&["sql", "--sample", "all", &format!("COPY '{source}' TO '{}'", at("y.parquet"))]).ends(0);
+    tfarrow(&["sql", &format!("SELECT count(a) FROM '{source}'")]).ends(0);
 }

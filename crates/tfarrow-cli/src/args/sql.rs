@@ -100,6 +100,8 @@ pub(crate) enum Format {
     Parquet,
     /// One Arrow IPC file
     Arrow,
+    /// One TFRecord file, without compression
+    Tfrecord,
 }
 
 impl Format {
@@ -115,6 +117,7 @@ impl Format {
             "ndjson" | "jsonl" => Self::Ndjson,
             "parquet" => Self::Parquet,
             "arrow" | "feather" | "ipc" => Self::Arrow,
+            "tfrecord" | "tfrecords" | "tfrec" | "tfr" | "record" => Self::Tfrecord,
             _ => return None,
         })
     }
@@ -122,7 +125,7 @@ impl Format {
     /// Whether it is a binary file format.
     pub(crate) fn is_binary(self) -> bool {
         match self {
-            Self::Parquet | Self::Arrow => true,
+            Self::Parquet | Self::Arrow | Self::Tfrecord => true,
             Self::Table
             | Self::Line
             | Self::Markdown

@@ -1,4 +1,4 @@
-//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC. The only module that writes to standard output or to the
+//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC, TFRecord. The only module that writes to standard output or to the
 //! file of results, except that
 //! `convert` passes standard output to the library for the destination `-`.
 
@@ -18,6 +18,7 @@ mod screen;
 mod stdout;
 mod table;
 mod table_layout;
+mod tfrecord;
 mod value;
 mod wire;
 
@@ -65,6 +66,7 @@ pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View, to: &Sink) ->
         Format::Ndjson => Box::new(json::Json::new(out, schema, true)?),
         Format::Parquet => Box::new(columnar::Parquet::new(out, schema)?),
         Format::Arrow => Box::new(columnar::Arrow::new(out, schema)?),
+        Format::Tfrecord => Box::new(tfrecord::TfRecord::new(out, schema)?),
     })
 }
 

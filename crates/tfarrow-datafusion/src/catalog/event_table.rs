@@ -20,7 +20,7 @@ use datafusion::{
 };
 
 use crate::{
-    functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value},
+    functions::event_value::{EVENT_VALUE_COLUMNS, event_time, event_value, event_value_field},
     schema::partition_columns::RUN_COLUMN,
     table::TfRecordTable,
 };
@@ -93,7 +93,7 @@ fn query(table: &TfRecordTable) -> Result<LogicalPlan> {
     let tag = get_field(col(SUMMARY_VALUE), TAG).alias(TAG);
     // A projection of its own, so that a value is read once for all columns.
     let value = event_value().call(vec![col(SUMMARY_VALUE)]).alias(EVENT_VALUE);
-    let of_value = |name: &str| get_field(col(EVENT_VALUE), name).alias(name);
+    let of_value = |name| event_value_field(name).call(vec![col(EVENT_VALUE)]).alias(name);
     let rows = [RUN_COLUMN, STEP, WALL_TIME, TAG].map(col).into_iter().chain(EVENT_VALUE_COLUMNS.map(of_value));
     // An event without a summary has no row.
     let unnest = UnnestOptions::new().with_preserve_nulls(false);

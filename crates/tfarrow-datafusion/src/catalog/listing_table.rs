@@ -7,15 +7,17 @@ use datafusion::{
     arrow::ipc::reader::StreamReader,
     catalog::TableProvider,
     common::plan_datafusion_err,
-    datasource::listing::{ListingOptions, ListingTable, ListingTableConfig},
+    datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl},
     error::{DataFusionError, Result},
     execution::SessionState,
 };
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStoreExt;
 use tfarrow_codec::schema::check_columns;
 use tfarrow_dataset::{Error, Shard, ShardFormat, guard};
 
 use crate::{
+    catalog::merged_schema::{check_same_columns, merged},
     error::external,
     options::TfRecordOptions,
     table::{
@@ -26,6 +28,12 @@ use crate::{
 
 /// Bytes of an Arrow file in a store that are read first, to find its schema.
 const HEAD_BYTES: u64 = 64 << 10;
+
+/// Number of files whose schemas are read at the same time.
+const FILES_AT_A_TIME: usize = 16;
+/// Names of formats.
+const CSV: &str = "csv";
+const ARROW: &str = "arrow";
 
 /// A file format of DataFusion, with the options of a listing table.
 #[derive(Debug)]
@@ -61,32 +69,47 @@ pub(crate) async fn listing_table(
     let ListingFormat { name, options, extension } = format;
     let factory = state.get_file_format_factory(name);
     let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
-    let options = ListingOptions::new(factory.create(state, options)?);
+    let options = ListingOptions::new(factory.create(state, options)?).with_file_extension("");
+    let schema = schema(shards, *name, &options, state).await?;
     let config = if is_partitioned(shards) && !is_pattern(source) {
         let options = options.with_file_extension(extension);
         let config = ListingTableConfig::new(folder(source)?).with_listing_options(options);
         config.infer_partitions_from_path(state).await?
     } else {
-        let of_shard = |shard: &Shard| match shard.is_remote() {
-            true => remote(&shard.path, false),
-            false => local(shard.local_path(), false),
-        };
-        let urls = shards.iter().map(of_shard).collect::<Result<Vec<_>>>()?;
-        let options = options.with_file_extension("");
+        let urls = shards.iter().map(url).collect::<Result<Vec<_>>>()?;
         ListingTableConfig::new_with_multi_paths(urls).with_listing_options(options)
     };
-    let config = match shards.first() {
-        Some(first) if first.is_remote() && first.format == ShardFormat::Arrow => {
-            config.with_schema(arrow_schema(first, state).await?)
-        }
-        _ => config.infer_schema(state).await?,
-    };
-    let table = ListingTable::try_new(config)?;
+    let table = ListingTable::try_new(config.with_schema(schema))?;
     // Each column takes time in every plan, and memory in every batch.
     let limits = TfRecordOptions::of(state.config()).limits;
     let checked = check_columns(&table.schema(), &limits);
     checked.map_err(|error| external(Error::codec(source, error)))?;
     Ok(Arc::new(table))
+}
+
+fn url(shard: &Shard) -> Result<ListingTableUrl> {
+    match shard.is_remote() {
+        true => remote(&shard.path, false),
+        false => local(shard.local_path(), false),
+    }
+}
+
+/// Reads the schemas of all files, and merges them.
+async fn schema(shards: &[Shard], format: &str, options: &ListingOptions, state: &SessionState) -> Result<SchemaRef> {
+    let of_shard = |shard: Shard| async move {
+        let schema = match shard.is_remote() && shard.format == ShardFormat::Arrow {
+            true => arrow_schema(&shard, state).await,
+            false => options.infer_schema(state, &url(&shard)?).await,
+        };
+        let file = shard.path.display().to_string();
+        schema.map(|schema| (file.clone(), schema)).map_err(|error| error.context(file))
+    };
+    let files: Vec<_> = stream::iter(shards.to_vec()).map(of_shard).buffered(FILES_AT_A_TIME).try_collect().await?;
+    // DataFusion finds the columns of these files by their positions, and does not cast those of Arrow files.
+    if [CSV, ARROW].contains(&format) {
+        check_same_columns(&files, format == ARROW)?;
+    }
+    merged(&files)
 }
 
 /// Reads the schema of an Arrow file in a store. DataFusion expects it at byte 8 of an object; in files whose buffers are

@@ -78,6 +78,8 @@ impl TextFiles {
         if let Some(compression) = self.compression {
             set("compression", compression.trim_start_matches('.'));
         }
+        // The types of all rows: those of the first rows would cut fractions, or leave out the fields of later objects.
+        set("schema_infer_max_rec", &usize::MAX.to_string());
         if self.kind == ".tsv" {
             set("delimiter", "\t");
         }

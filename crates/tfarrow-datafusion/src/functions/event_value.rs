@@ -107,6 +107,50 @@ impl ScalarUDFImpl for EventValue {
     }
 }
 
+/// A function that returns a field of the result of [`EventValue`]. DataFusion would move its own function for fields below
+/// filters, together with its argument, so that all values are read, each once for every field.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct EventValueField {
+    signature: Signature,
+    name: String,
+    field: &'static str,
+}
+
+/// Creates the function [`EventValueField`] of the field `field`.
+pub(crate) fn event_value_field(field: &'static str) -> ScalarUDF {
+    let (signature, name) = (Signature::any(1, Volatility::Immutable), format!("event_value_{field}"));
+    ScalarUDF::from(EventValueField { signature, name, field })
+}
+
+impl ScalarUDFImpl for EventValueField {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let field = match types {
+            [DataType::Struct(fields)] => fields.find(self.field),
+            _ => None,
+        };
+        match field {
+            Some((_, field)) => Ok(field.data_type().clone()),
+            None => internal_err!("expected the value of an event, found {types:?}"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [values] = take_function_args(self.name(), &args.args)?;
+        evaluate_unary(values, |values| {
+            let field = values.as_struct().column_by_name(self.field);
+            field.cloned().ok_or_else(|| internal_datafusion_err!("the value of an event has no {}", self.field))
+        })
+    }
+}
+
 /// `event_time(wall_time)`: a timestamp of microseconds, for seconds since 1970. Null for a time that it cannot hold. Plans of
 /// events call the function, queries cannot.
 pub(crate) fn event_time() -> ScalarUDF {

@@ -97,6 +97,8 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
     // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no statistics to prune by. While
     // they are enabled, `TfRecordSource` accepts no dynamic filters at all.
     config.options_mut().optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    // The metadata of Parquet files has the type of their records, which COPY writes.
+    config.options_mut().execution.parquet.skip_metadata = false;
     // Every query lists folders again, so that it reads new files.
     let runtime = runtime.with_object_list_cache_limit(0).with_object_store_registry(Arc::new(UrlStores::default()));
     let runtime = runtime.build_arc()?;

@@ -5,6 +5,7 @@
 //! long, and columns of written files hard to refer to.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::Arc,
 };
@@ -93,7 +94,7 @@ fn renamed(query: &LogicalPlan, kept: &[String], state: &SessionState) -> Result
     fields.iter().for_each(|field| *uses.entry(headings.name(field.name())).or_insert(0) += 1);
     let heading = |name: &str| {
         let heading = headings.name(name);
-        (heading != name && uses.get(heading) == Some(&1)).then(|| heading.to_owned())
+        (heading != name && uses.get(&heading) == Some(&1)).then(|| heading.into_owned())
     };
     if fields.iter().all(|field| heading(field.name()).is_none()) {
         return Ok(query.clone());
@@ -175,8 +176,24 @@ impl<'n> TreeNodeVisitor<'n> for Headings {
 
 impl Headings {
     /// The heading of the column with DataFusion's name `name`.
-    fn name<'a>(&'a self, name: &'a str) -> &'a str {
-        self.names.get(name).map_or(name, String::as_str)
+    fn name<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
+        match self.names.get(name) {
+            Some(heading) => Cow::Borrowed(heading),
+            None => self.without_path_texts(name),
+        }
+    }
+
+    /// Removes paths from the arguments in the text of a name. Some functions, such as `mean`, get their name before they are
+    /// replaced by the function that they are another name of. A name that begins with a path may be one that the user chose.
+    fn without_path_texts<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        let mut name = Cow::Borrowed(name);
+        for (path, before) in self.paths.iter().flat_map(|path| ['(', ',', ' '].map(|before| (path, before))) {
+            let prefix = format!("{before}{path}.");
+            if name.contains(&prefix) {
+                name = Cow::Owned(name.replace(&prefix, &before.to_string()));
+            }
+        }
+        name
     }
 
     fn add_all<'a>(&mut self, exprs: impl IntoIterator<Item = &'a Expr>) -> Result<()> {

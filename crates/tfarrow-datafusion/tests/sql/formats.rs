@@ -49,3 +49,100 @@ async fn one_table_holds_one_format() {
         format!("SELECT count(*) FROM '{}' a JOIN '{}' b ON a.label = b.label", folder.name("x"), folder.name("y"));
     check(rows(&context, &query).await, ["1"]);
 }
+
+/// Writes a file of a folder, for each text.
+fn texts(folder: &Folder, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = std::path::PathBuf::from(folder.name(name));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+/// The first file decides neither the columns nor the types of the others.
+#[tokio::test]
+async fn columns_of_all_files_are_read() {
+    let (folder, context) = (Folder::new(), session());
+    for format in ["parquet", "json"] {
+        for (number, query) in ["SELECT 1 AS a", "SELECT 2.5::double AS a, 'x' AS b"].iter().enumerate() {
+            let to = folder.name(&format!("{format}/{number}.{format}"));
+            rows(&context, &format!("COPY ({query}) TO '{to}' STORED AS {format}")).await.unwrap();
+        }
+        let query = format!("SELECT sum(a), max(b), count(b) FROM '{}'", folder.name(&format!("{format}/*.{format}")));
+        check(rows(&context, &query).await, ["3.5 | x | 1"]);
+    }
+    rows(&context, &format!("COPY (SELECT 'text' AS a) TO '{}'", folder.name("parquet/2.parquet"))).await.unwrap();
+    let error = rows(&context, &format!("SELECT * FROM '{}'", folder.name("parquet"))).await.unwrap_err().to_string();
+    assert!(error.contains("column \"a\"") && error.contains("2.parquet"), "{error}");
+}
+
+/// DataFusion finds the columns of Arrow files by position, and does not cast them.
+#[tokio::test]
+async fn arrow_files_of_one_table_have_the_same_columns() {
+    let (folder, context) = (Folder::new(), session());
+    for (name, query) in
+        [("1", "SELECT 1 AS a, 2 AS b"), ("2", "SELECT 3 AS b, 4 AS a"), ("3", "SELECT 1 AS a, 2.5 AS b")]
+    {
+        rows(&context, &format!("COPY ({query}) TO '{}'", folder.name(&format!("{name}.arrow")))).await.unwrap();
+    }
+    for names in ["[12]", "[13]"] {
+        let error = rows(&context, &format!("SELECT * FROM '{}'", folder.name(&format!("{names}.arrow")))).await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("same columns in the same order"), "{error}");
+    }
+}
+
+/// All rows decide the columns of text files, as for the other commands.
+#[tokio::test]
+async fn late_rows_of_text_are_read() {
+    let (folder, context) = (Folder::new(), session());
+    let ints = |line: &str| line.repeat(2_000);
+    texts(
+        &folder,
+        &[
+            ("late.jsonl", &(ints("{\"a\":1}\n") + "{\"a\":2.5,\"late\":\"x\"}\n")),
+            ("late.csv", &("a\n".to_owned() + &ints("1\n") + "2.5\n")),
+        ],
+    );
+    check(
+        rows(&context, &format!("SELECT sum(a), max(late) FROM '{}'", folder.name("late.jsonl"))).await,
+        ["2002.5 | x"],
+    );
+    check(rows(&context, &format!("SELECT sum(a) FROM '{}'", folder.name("late.csv"))).await, ["2002.5"]);
+}
+
+/// DataFusion finds the columns of CSV by position, so that files with other columns are an error.
+#[tokio::test]
+async fn csv_files_of_one_table_have_the_same_columns() {
+    let (folder, context) = (Folder::new(), session());
+    texts(
+        &folder,
+        &[
+            ("same/1.csv", "a,b\n1,2\n"),
+            ("same/2.csv", "a,b\n3,4.5\n"),
+            ("other/1.csv", "a,b\n1,2\n"),
+            ("other/2.csv", "b,a\n3,4\n"),
+        ],
+    );
+    check(rows(&context, &format!("SELECT sum(a), sum(b) FROM '{}'", folder.name("same/"))).await, ["4 | 6.5"]);
+    let error = rows(&context, &format!("SELECT * FROM '{}'", folder.name("other/"))).await.unwrap_err().to_string();
+    assert!(error.contains("2.csv has the columns b, a") && error.contains("same order"), "{error}");
+}
+
+/// The metadata of Parquet files has the type of their records.
+#[tokio::test]
+async fn records_of_parquet_are_written_back() {
+    let (folder, context) = (Folder::new(), session());
+    let (parquet, back) = (folder.name("lists.parquet"), folder.name("lists.tfrecord"));
+    let source = testdata("example_list/queries.tfrecord");
+    rows(&context, &format!("COPY (SELECT * FROM '{source}') TO '{parquet}'")).await.unwrap();
+    rows(&context, &format!("COPY (SELECT * FROM '{parquet}') TO '{back}'")).await.unwrap();
+    let expect = rows(&context, &format!("SELECT * FROM '{source}'")).await.unwrap();
+    assert_eq!(rows(&context, &format!("SELECT * FROM '{back}'")).await.unwrap(), expect);
+    // Without the examples, rows are Examples.
+    rows(&context, &format!("COPY (SELECT count(*) AS n FROM '{parquet}') TO '{}'", folder.name("n.tfrecord")))
+        .await
+        .unwrap();
+    let count = expect.len().to_string();
+    check(rows(&context, &format!("SELECT * FROM '{}'", folder.name("n.tfrecord"))).await, [count.as_str()]);
+}

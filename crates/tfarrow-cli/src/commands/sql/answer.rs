@@ -71,6 +71,7 @@ impl Answers {
         };
         let state = self.context.state();
         let plan = plan_statement(statement, &state).await.map_err(explain)?;
+        self.skip_report.set_writes(matches!(plan, LogicalPlan::Copy(_) | LogicalPlan::Dml(_)));
         let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
         let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
         let task = Arc::new(frame.task_ctx());
@@ -88,7 +89,7 @@ impl Answers {
             let why = "a file of this format holds one result: give one query, or use another --format";
             return Err(Usage(why.to_owned()).into());
         }
-        if matches!(self.format, Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow) {
+        if matches!(self.format, Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow | Format::Tfrecord) {
             check_names(&schema)?;
         }
         let view = View { full: is_plan, ..self.view };

@@ -14,6 +14,7 @@ mod statements;
 
 use std::{
     io::{IsTerminal, stdin, stdout},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -31,6 +32,7 @@ use crate::{
     interrupt::{self, end, on_interrupt},
     output::{self, Sink, View},
     stderr,
+    text::escape,
 };
 
 /// Time that a query has to clean up after Ctrl-C or an error.
@@ -40,11 +42,28 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// need less.
 const STACK: usize = 16 << 20;
 
+/// The format of a file of results, by its extension: a table for a file without one.
+///
+/// # Errors
+/// No format has the extension.
+fn format_of(path: &Path) -> Result<Format, Usage> {
+    match (Format::of_extension(path), path.extension()) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(Format::Table),
+        (None, Some(extension)) => {
+            let (name, extension) = (escape(&path.to_string_lossy()), escape(&extension.to_string_lossy()));
+            Err(Usage(format!("{name}: no format has the extension .{extension}; give one with --format")))
+        }
+    }
+}
+
 /// Executes all statements in order; without any, starts the prompt.
 pub(crate) fn run(args: &Sql) -> Result<u8> {
-    let by_extension = || args.output.as_deref().and_then(Format::of_extension);
-    let json = args.json.then_some(Format::Json);
-    let format = args.format.or(json).or_else(by_extension).unwrap_or(Format::Table);
+    let format = match (args.format.or(args.json.then_some(Format::Json)), &args.output) {
+        (Some(format), _) => format,
+        (None, Some(path)) => format_of(path)?,
+        (None, None) => Format::Table,
+    };
     let file = args.output.as_deref().map(|path| Sink::of(path, args.overwrite));
     let sink = file.transpose()?.unwrap_or_default();
     if format.is_binary() && matches!(sink, Sink::Stdout) {
@@ -150,9 +169,11 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
     let tables = tables.with(given).map_err(InvalidOption)?;
     let on_notice = move |notice: &Notice| match notice {
         Notice::Skipped(skipped) => skip_report.add(skipped.clone()),
-        Notice::UnknownFeatures(_) | Notice::UnknownField(_) | Notice::Losses(_) | Notice::NoFeatures(_) => {
+        Notice::UnknownFeatures(_) | Notice::UnknownField(_) => {
+            skip_report.leave_out();
             stderr::print(&notice.to_string());
         }
+        Notice::Losses(_) | Notice::NoFeatures(_) => stderr::print(&notice.to_string()),
     };
     Ok(session_context(SessionOptions {
         tables,

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     args::Format,
-    error::is_closed_pipe,
+    error::{Usage, is_closed_pipe},
     interrupt,
     output::{self, Sink},
     stderr,
@@ -161,8 +161,14 @@ impl Session<'_> {
         if path.as_os_str().is_empty() {
             return Ok(());
         }
+        let format = Format::of_extension(path);
+        if let Some(format) = format.filter(|format| format.is_binary()) {
+            let why =
+                format!("\\o writes text, and {} files hold one result: write COPY (..) TO '..'", name_of(format));
+            return Err(Usage(why).into());
+        }
         self.answers.sink = Sink::of(path, false)?;
-        if let Some(format) = Format::of_extension(path).filter(|format| !format.is_binary()) {
+        if let Some(format) = format {
             self.set_format(format);
         }
         Ok(())

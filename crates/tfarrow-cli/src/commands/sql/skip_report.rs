@@ -18,7 +18,9 @@ use crate::{stderr, text::escape};
 pub(super) struct SkipReport {
     /// Records skipped since the current statement began.
     skipped: Mutex<DamageReport>,
-    /// Whether any statement skipped records.
+    /// Whether the current statement writes its rows to files.
+    writes: AtomicBool,
+    /// Whether any statement skipped records, or wrote files without some of the features.
     any: AtomicBool,
 }
 
@@ -33,6 +35,18 @@ impl SkipReport {
         *self.lock() = DamageReport::default();
     }
 
+    /// Sets whether the current statement writes its rows to files.
+    pub(super) fn set_writes(&self, writes: bool) {
+        self.writes.store(writes, Ordering::Relaxed);
+    }
+
+    /// Notes that a scan found features without a column, which are lost if the statement writes files.
+    pub(super) fn leave_out(&self) {
+        if self.writes.load(Ordering::Relaxed) {
+            self.any.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Prints the records that the current statement skipped, if there are any.
     pub(super) fn print(&self) {
         let skipped = mem::take(&mut *self.lock());
@@ -44,7 +58,7 @@ impl SkipReport {
         }
     }
 
-    /// Whether any statement skipped records.
+    /// Whether any statement skipped records, or wrote files without some of the features.
     pub(super) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
