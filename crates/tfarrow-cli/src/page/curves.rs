@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    chart,
+    SENTENCE_CHARS, chart,
     text::{NAME_CHARS, excerpt},
 };
 use crate::{
@@ -26,7 +26,8 @@ pub(super) fn section(curves: &EventCurves) -> Markup {
         rest.is_some()
     };
     html! {
-        @if !curves.tags.is_empty() {
+        @let note = curves.note();
+        @if !curves.tags.is_empty() || note.is_some() {
             section id="curves" {
                 h2 { "Curves " span class="count" { (count(curves.tags.len() as u64)) } }
                 p class="note" {
@@ -34,6 +35,7 @@ pub(super) fn section(curves: &EventCurves) -> Markup {
                     ". Long runs are drawn with up to 400 points."
                     @if curves.more_tags > 0 { " " (count(curves.more_tags as u64)) " more tags are left out." }
                 }
+                @if let Some(note) = note { p class="notice" role="note" { (excerpt(&note, SENTENCE_CHARS)) } }
                 @for curve in &curves.tags {
                     h3 class="name" { (excerpt(&curve.tag, NAME_CHARS)) }
                     div class="pair" {
