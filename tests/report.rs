@@ -47,6 +47,8 @@ fn event_files_have_curves() {
     // The values of testdata/events/expected.json.
     let lines = "data-now=\"[[[0,1,2],[1,0.5,0.3333333]],[[0,100],[0.5,-0.5]]]\"";
     assert!(html.contains("data-x=\"[&quot;.&quot;,&quot;train&quot;]\"") && html.contains(lines), "{html}");
+    // The page has no cards of features, whose tools have a checkbox of their own.
+    assert!(html.contains("<input id=\"curves-log\" type=\"checkbox\">") && !html.contains("id=\"log\""));
     assert!(html.contains("</span>train</th><td>2</td><td>0.5</td><td>-0.5</td><td>-0.5</td><td>0.5</td>"));
     // Other data sets have no curves.
     let run = tfarrow(&["report", "testdata/raw.tfrecord", "-o", page.to_str().unwrap()]);

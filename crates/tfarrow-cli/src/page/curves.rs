@@ -36,6 +36,11 @@ pub(super) fn section(curves: &EventCurves) -> Markup {
                     @if curves.more_tags > 0 { " " (count(curves.more_tags as u64)) " more tags are left out." }
                 }
                 @if let Some(note) = note { p class="notice" role="note" { (excerpt(&note, SENTENCE_CHARS)) } }
+                @if !curves.tags.is_empty() {
+                    form class="tools" aria-label="Curves" {
+                        label class="check" { input id="curves-log" type="checkbox"; "Log scale" }
+                    }
+                }
                 @for curve in &curves.tags {
                     h3 class="name" { (excerpt(&curve.tag, NAME_CHARS)) }
                     div class="pair" {
