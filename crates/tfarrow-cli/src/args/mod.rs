@@ -8,6 +8,7 @@ mod format;
 mod global;
 mod head;
 mod headings;
+mod paths;
 mod reading;
 mod repair;
 mod report;
@@ -28,6 +29,7 @@ pub(crate) use self::{
     diff::Diff,
     global::Global,
     head::Head,
+    paths::with_destinations,
     reading::Looking,
     repair::Repair,
     report::Report,
