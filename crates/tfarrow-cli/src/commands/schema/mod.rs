@@ -35,7 +35,8 @@ use crate::{
 pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
     if let Some(message) = args.reading.message.load()? {
         // The sources have to exist, and no record of them is read.
-        resolve_filtered(&args.sources, FormatFilter::Any)?;
+        let found = resolve_filtered(&args.sources, FormatFilter::Any)?;
+        found.shards.iter().try_for_each(|shard| args.reading.message.check(shard))?;
         let schema = message.schema(&args.looking.damage.read().limits)?;
         return print_message(&message, &schema, args);
     }
