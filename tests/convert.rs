@@ -511,6 +511,17 @@ fn a_dry_run_shows_sources_sizes_and_columns() {
 }
 
 #[test]
+fn a_dry_run_has_a_row_for_each_field_of_a_struct() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let shown = tfarrow(&["convert", "testdata/events/logs/", text(&out), "--dry-run"]).prints();
+    for row in ["| summary.value.tag ", "| list<struct>", "| summary.value.simple_value "] {
+        assert!(shown.contains(row), "{row} is not in {shown}");
+    }
+    assert!(!shown.contains("struct<"), "{shown}");
+}
+
+#[test]
 fn options_may_stand_between_the_sources_and_the_destination() {
     let folder = tempfile::tempdir().unwrap();
     let (parquet, sound) = (folder.path().join("x.parquet"), folder.path().join("sound.tfrecord"));

@@ -22,6 +22,7 @@ use tfarrow_dataset::{
 use tfarrow_stats::schema_to_text;
 
 pub use self::inferred_schema::InferredSchema;
+pub(super) use self::message::outlined;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
     commands::{inspect, stats},
