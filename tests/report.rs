@@ -118,7 +118,8 @@ fn curves_of_a_sample_have_its_events() {
         let events = [version()].into_iter().chain((0..9).map(|step| event(step, value)));
         fs::write(logs.join(run).join("events.out.tfevents.1.x"), frame::file(events)).unwrap();
     }
-    tfarrow(&["report", logs.to_str().unwrap(), "-o", page.to_str().unwrap(), "--sample", "3"]).ends(0);
+    let sampled = tfarrow(&["report", logs.to_str().unwrap(), "-o", page.to_str().unwrap(), "--sample", "3"]);
+    assert_eq!(sampled.stdout, format!("{}: 6 records, 0 features\n", page.display()));
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("data-now=\"[[[0,1],[0.5,0.5]],[[0,1],[0.25,0.25]]]\""), "{html}");
 }

@@ -19,7 +19,7 @@ use crate::{
     },
     error::Usage,
     event_curves::EventCurves,
-    output::{self, count},
+    output::{self, count, plural},
     page::{self, Page, PageFile},
     stderr, text,
 };
@@ -97,10 +97,13 @@ struct Figures<'r> {
 
 impl Figures<'_> {
     fn text(&self) -> String {
-        let (records, features) = (count(self.records), count(self.features as u64));
-        let anomalies = self.anomalies.map_or(String::new(), |found| format!(", {} anomalies", count(found as u64)));
+        let (records, features) = (plural(self.records, "record"), plural(self.features as u64, "feature"));
+        let anomalies = self.anomalies.map_or(String::new(), |found| match found {
+            1 => ", 1 anomaly".to_owned(),
+            many => format!(", {} anomalies", count(many as u64)),
+        });
         let name = text::escape(&self.page.display().to_string());
-        format!("{name}: {records} records, {features} features{anomalies}")
+        format!("{name}: {records}, {features}{anomalies}")
     }
 
     fn json(&self) -> Result<String> {
