@@ -67,6 +67,24 @@ fn version() -> Vec<u8> {
     [&b"\x09"[..], &1f64.to_le_bytes(), b"\x1a\x0dbrain.Event:2"].concat()
 }
 
+/// Sources of one name are runs of the folders that distinguish them, and not one line that jumps between both.
+#[test]
+fn several_sources_of_events_have_a_line_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, mut sources) = (folder.path().join("report.html"), Vec::new());
+    for (run, value) in [("one/a", 0.5), ("one/b", 0.25)] {
+        let logs = folder.path().join(run);
+        fs::create_dir_all(&logs).unwrap();
+        fs::write(logs.join("events.out.tfevents.1.x"), frame::file([version(), event(1, value), event(2, value)]))
+            .unwrap();
+        sources.push(logs.display().to_string());
+    }
+    tfarrow(&["report", &sources[0], &sources[1], "-o", page.to_str().unwrap()]).ends(0);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("data-x=\"[&quot;a&quot;,&quot;b&quot;]\""), "{html}");
+    assert!(html.contains("data-now=\"[[[1,2],[0.5,0.5]],[[1,2],[0.25,0.25]]]\""), "{html}");
+}
+
 #[test]
 fn event_files_from_a_pipe_have_curves() {
     let folder = tempfile::tempdir().unwrap();
