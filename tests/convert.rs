@@ -511,6 +511,36 @@ fn a_dry_run_shows_sources_sizes_and_columns() {
 }
 
 #[test]
+fn a_dry_run_has_a_row_for_each_field_of_a_struct() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let shown = tfarrow(&["convert", "testdata/events/logs/", text(&out), "--dry-run"]).prints();
+    for row in ["| summary.value.tag ", "| list<struct>", "| summary.value.simple_value "] {
+        assert!(shown.contains(row), "{row} is not in {shown}");
+    }
+    assert!(!shown.contains("struct<"), "{shown}");
+}
+
+#[test]
+fn options_may_stand_between_the_sources_and_the_destination() {
+    let folder = tempfile::tempdir().unwrap();
+    let (parquet, sound) = (folder.path().join("x.parquet"), folder.path().join("sound.tfrecord"));
+    let source = "testdata/scalar.tfrecord";
+    for args in [
+        ["convert", source, "--overwrite", text(&parquet)],
+        ["convert", "--overwrite", source, text(&parquet)],
+        ["convert", source, text(&parquet), "--overwrite"],
+        ["repair", source, "--overwrite", text(&sound)],
+    ] {
+        tfarrow(&args).ends(0);
+    }
+    let all = folder.path().join("all.tfrecord");
+    tfarrow(&["convert", source, "--jobs", "1", source, "--overwrite", "--", text(&all)]).ends(0);
+    assert_eq!(tfarrow(&["count", text(&all)]).prints(), tfarrow(&["count", source, source]).prints());
+    assert_eq!(tfarrow(&["diff", source, text(&parquet)]).status, Some(0));
+}
+
+#[test]
 fn a_dry_run_finds_the_errors_of_the_conversion() {
     let folder = tempdir().unwrap();
     let (out, lossy) = (folder.path().join("a.parquet"), folder.path().join("lossy.parquet"));

@@ -22,6 +22,38 @@ fn head_shows_features_as_lists() {
 }
 
 #[test]
+fn head_leaves_out_nulls_of_any_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.arrow").display().to_string();
+    let query = "SELECT 1 AS a, NULL AS b, arrow_cast(NULL, 'Dictionary(Int32, Utf8)') AS c, named_struct('d', NULL, 'e', 2) AS f";
+    tfarrow(&["sql", query, "-o", &file]).ends(0);
+    check(&[&file], &[r#"{"a":1,"f":{"e":2}}"#]);
+}
+
+#[test]
+fn a_message_of_files_without_messages_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.parquet").display().to_string();
+    tfarrow(&["sql", "SELECT 1 AS a", "-o", &file]).ends(0);
+    for source in [file.as_str(), "testdata/events/logs/"] {
+        let run = |command| tfarrow(&[command, source, "--message", "tensorflow.Event"]);
+        for command in ["head", "schema"] {
+            if source == file {
+                let error = run(command).ends(2);
+                assert!(
+                    error.contains("--message applies to TFRecord sources only, and") && error.contains("is Parquet")
+                );
+            } else {
+                run(command).prints();
+            }
+        }
+    }
+    let parquet = std::fs::read(&file).unwrap();
+    let error = tfarrow_reads(&["head", "-", "--message", "tensorflow.Event"], &parquet).ends(2);
+    assert!(error.contains("is Parquet"), "{error}");
+}
+
+#[test]
 fn head_distinguishes_absent_unset_and_empty_features() {
     check(
         &["testdata/states.tfrecord", "-n", "1"],

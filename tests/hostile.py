@@ -243,6 +243,11 @@ def records():
     check("the round trip of 10,000 columns differs", open(at("many-back.tfrecord"), "rb").read() == open(names, "rb").read())
     names = named("wide.tfrecord", 40_000, 2_000, length=4)
     attack("sql: 2,000 columns of 40,000 rows", ["sql", "--option", "sample_records=all", "--format", "csv", f"SELECT * FROM '{names}'"], (0,))
+    # The scalars are sorted within 128 MB.
+    seconds, loss = struct.pack("<d", 1), struct.pack("<f", 0.5)
+    event = frame(b"\x09" + seconds + b"\x10\x07" + field(5, field(1, field(1, b"loss") + b"\x15" + loss)))
+    write("events.out.tfevents.1", frame(b"\x09" + seconds + field(3, b"brain.Event:2")) + event * 7_500_000)
+    attack("report: 7.5 million scalars", ["report", at("events.out.tfevents.1"), "-o", at("events.html")], (0,), limit=128 * MB)
 
 
 def names():

@@ -38,6 +38,42 @@ fn defaults_come_from_a_file_and_from_variables() {
 }
 
 #[test]
+fn options_of_the_command_line_exclude_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let convert = ["convert", "testdata/shards/", out.to_str().unwrap(), "--to", "tfrecord", "--shard-size", "1GB"];
+    for (config, variables) in [(None, [("TFARROW_SHARDS", "3")].as_slice()), (Some("[convert]\nshards = 3"), &[])] {
+        let (status, _, error) = run(config, variables, &convert);
+        assert_eq!((status, fs::read_dir(&out).unwrap().count()), (0, 1), "{error}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+    // The default excludes the option, and the other way round.
+    let message = [("TFARROW_MESSAGE", "tensorflow.Event")];
+    let head = ["head", "-n", "1", "testdata/scalar.tfrecord", "--record-type", "example"];
+    assert!(run(None, &message, &head).1.starts_with("{\"id\":[-5]"));
+    let events = ["head", "-n", "1", "testdata/events/logs/", "--message", "tensorflow.Event"];
+    assert!(run(None, &[("TFARROW_RECORD_TYPE", "raw")], &events).1.contains("brain.Event:2"));
+    let table = run(None, &[], &["stats", "testdata/shards/"]).1;
+    let stats = ["stats", "testdata/shards/", "--format", "table"];
+    assert_eq!(run(None, &[("TFARROW_JSON", "true")], &stats).1, table);
+    assert_eq!(run(Some("[stats]\njson = true"), &[], &stats).1, table);
+    // A default that is not excluded stays.
+    assert!(run(None, &[("TFARROW_JSON", "true")], &stats[..2]).1.starts_with('{'));
+}
+
+#[test]
+fn help_and_scripts_of_shells_need_no_valid_configuration() {
+    for args in [["count", "--help"].as_slice(), &["--version"], &["help", "sql"], &["man"], &["completions", "bash"]] {
+        let expected = run(None, &[], args);
+        assert_eq!(expected.0, 0, "{args:?}");
+        assert_eq!(run(Some("[squl]\nformat = 'csv'"), &[("TFARROW_JOBS", "many")], args), expected, "{args:?}");
+    }
+    assert_eq!(run(Some("[squl]\nformat = 'csv'"), &[], &["count", "testdata/shards/"]).0, 2);
+    // Help shows the defaults of the user.
+    assert!(run(Some("on-error = 'skip'"), &[], &["count", "--help"]).1.contains("[default: skip]"));
+}
+
+#[test]
 fn a_default_for_all_commands_applies_where_it_is_valid() {
     let count = ["count", "testdata/shards/"];
     for config in ["format = 'csv'", "on-error = 'skip'", "jobs = 1", "lossy = true", "limit = ['columns=100']"] {
@@ -118,6 +154,26 @@ fn shells_get_completions_and_manual_pages() {
     assert_eq!(tfarrow(&["man", "-o", pages.to_str().unwrap()]).prints(), "");
     let page = fs::read_to_string(pages.join("tfarrow-convert.1")).unwrap();
     assert!(page.contains("row\\-group\\-rows"), "{page}");
+}
+
+#[test]
+fn help_shows_sources_and_a_destination() {
+    let page = "<SRC>... <DEST>";
+    for command in ["convert", "repair"] {
+        for help in [[command, "--help"], [command, "-h"], ["help", command]] {
+            let help = tfarrow(&help).prints();
+            assert!(help.contains(&format!("Usage: tfarrow {command} [OPTIONS] {page}")), "{help}");
+            assert!(help.contains("\n  <SRC>...") && help.contains("\n  <DEST>"), "{help}");
+        }
+        assert!(tfarrow(&[command, "--nosuch"]).ends(2).contains(page));
+        assert!(tfarrow(&[command, "a"]).ends(2).contains("DEST is missing"));
+        assert!(tfarrow(&[command]).ends(2).contains("<SRC>..."));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    tfarrow(&["man", "-o", folder.path().to_str().unwrap()]).prints();
+    let page = fs::read_to_string(folder.path().join("tfarrow-convert.1")).unwrap();
+    assert!(page.contains("[OPTIONS] <SRC>... <DEST>") && page.contains("<\\fIDEST\\fR>\n"), "{page}");
+    assert!(tfarrow(&["completions", "zsh"]).prints().contains(":dest -- A folder"));
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn a_terminal_gets_a_prompt() {
         ("\\o OUT/x.csv\r", "the format is csv"),
         ("SELECT 6 * 7 AS answer;\r", "1 row, 0."),
         ("\\o\r", ""),
-        ("\\o OUT/x.csv\r", "x.csv: this file exists"),
+        ("\\o OUT/x.csv\r", "another name writes a new file"),
         ("\\format table\r", "the format is table"),
         ("\\rows\r", "tables show up to 40 rows"),
         ("\\rows 3\r", "tables show up to 3 rows"),

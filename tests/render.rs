@@ -92,9 +92,9 @@ fn anomalies_and_pages() {
     assert_eq!(printed("validate", &[]), text + "\n");
     let json = render::validation_json(&compared.found, &compared.distances).unwrap();
     assert_eq!(printed("validate", &["--format", "json"]), json + "\n");
-    let (names, shards, profile) = ([today.clone()], shards(&today), RecordProfiler::merge(24, profilers));
-    let page = render::report_page("title", &compared, &profile, (&names, &shards), &ReadOptions::default());
-    assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page.unwrap());
+    let (shards, profile) = (shards(&today), RecordProfiler::merge(24, profilers));
+    let page = render::report_page("title", &compared, &profile, &shards, &ReadOptions::default());
+    assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page.unwrap().html);
 }
 
 #[test]

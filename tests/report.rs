@@ -7,7 +7,7 @@ use tfarrow_testkit::{
     oracle::{ModelCell, ModelRow, ModelSide, ModelValue, example_from_row},
 };
 
-use crate::support::tfarrow;
+use crate::support::{tfarrow, tfarrow_reads};
 
 #[test]
 fn a_report_page_is_one_file() {
@@ -47,11 +47,99 @@ fn event_files_have_curves() {
     // The values of testdata/events/expected.json.
     let lines = "data-now=\"[[[0,1,2],[1,0.5,0.3333333]],[[0,100],[0.5,-0.5]]]\"";
     assert!(html.contains("data-x=\"[&quot;.&quot;,&quot;train&quot;]\"") && html.contains(lines), "{html}");
+    // The page has no cards of features, whose tools have a checkbox of their own.
+    assert!(html.contains("<input id=\"curves-log\" type=\"checkbox\">") && !html.contains("id=\"log\""));
     assert!(html.contains("</span>train</th><td>2</td><td>0.5</td><td>-0.5</td><td>-0.5</td><td>0.5</td>"));
     // Other data sets have no curves.
     let run = tfarrow(&["report", "testdata/raw.tfrecord", "-o", page.to_str().unwrap()]);
     assert_eq!(run.status, Some(0));
     assert!(!fs::read_to_string(&page).unwrap().contains("id=\"curves\""));
+}
+
+/// A record of a TensorBoard file: an event with a scalar.
+fn event(step: u8, value: f32) -> Vec<u8> {
+    let value = [&b"\x0a\x04loss\x15"[..], &value.to_le_bytes()].concat();
+    [&b"\x09"[..], &1f64.to_le_bytes(), &[0x10, step, 0x2a, 13, 0x0a, 11], &value].concat()
+}
+
+/// The first record of a TensorBoard file.
+fn version() -> Vec<u8> {
+    [&b"\x09"[..], &1f64.to_le_bytes(), b"\x1a\x0dbrain.Event:2"].concat()
+}
+
+/// Sources of one name are runs of the folders that distinguish them, and not one line that jumps between both.
+#[test]
+fn several_sources_of_events_have_a_line_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, mut sources) = (folder.path().join("report.html"), Vec::new());
+    for (run, value) in [("one/a", 0.5), ("one/b", 0.25)] {
+        let logs = folder.path().join(run);
+        fs::create_dir_all(&logs).unwrap();
+        fs::write(logs.join("events.out.tfevents.1.x"), frame::file([version(), event(1, value), event(2, value)]))
+            .unwrap();
+        sources.push(logs.display().to_string());
+    }
+    tfarrow(&["report", &sources[0], &sources[1], "-o", page.to_str().unwrap()]).ends(0);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("data-x=\"[&quot;a&quot;,&quot;b&quot;]\""), "{html}");
+    assert!(html.contains("data-now=\"[[[1,2],[0.5,0.5]],[[1,2],[0.25,0.25]]]\""), "{html}");
+}
+
+#[test]
+fn event_files_from_a_pipe_have_curves() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let events =
+        fs::read(crate::support::path("testdata/events/logs/train/events.out.tfevents.1700000010.host")).unwrap();
+    let sources: &[&str] = if cfg!(unix) { &["-", "/dev/stdin"] } else { &["-"] };
+    for source in sources {
+        let run = tfarrow_reads(&["report", source, "-o", page.to_str().unwrap()], &events);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let html = fs::read_to_string(&page).unwrap();
+        assert!(html.contains("data-now=\"[[[0,100],[0.5,-0.5]]]\""), "{source}");
+    }
+}
+
+#[test]
+fn events_that_cannot_be_decoded_are_left_out_of_curves_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, page) = (folder.path().join("events.out.tfevents.1.x"), folder.path().join("report.html"));
+    let (file, output) = (file.to_str().unwrap(), page.to_str().unwrap());
+    // The third event ends in its summary.
+    let events = [version(), event(1, 0.5), b"\x2a\x02\x0a".to_vec(), event(2, 0.25)];
+    fs::write(file, frame::file(&events)).unwrap();
+    for policy in ["fail", "skip"] {
+        let run = tfarrow(&["report", file, "-o", output, "--on-error", policy, "--json"]);
+        let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(found["skipped"]["records"], 1, "{policy}");
+        let stderr = run.ends(3);
+        let note = format!("1 event cannot be decoded and is not in the curves; the first: {file}: record 2 (byte ");
+        assert!(stderr.contains(&note) && !stderr.contains("SET "), "{stderr}");
+        let html = fs::read_to_string(&page).unwrap();
+        assert!(html.contains(&note) && html.contains("data-now=\"[[[1,2],[0.5,0.25]]]\""), "{policy}");
+    }
+    // Damage is reported once.
+    let mut damaged = frame::file(events.iter().chain([&event(7, 7.0)]));
+    *damaged.last_mut().unwrap() ^= 1;
+    fs::write(file, damaged).unwrap();
+    let stderr = tfarrow(&["report", file, "-o", output, "--on-error", "skip"]).ends(3);
+    assert!(stderr.contains("skipped 1 record") && stderr.contains("1 event cannot"), "{stderr}");
+    tfarrow(&["report", file, "-o", output]).fails();
+}
+
+#[test]
+fn curves_of_a_sample_have_its_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, page) = (folder.path().join("logs"), folder.path().join("report.html"));
+    for (run, value) in [("a", 0.5), ("b", 0.25)] {
+        fs::create_dir_all(logs.join(run)).unwrap();
+        let events = [version()].into_iter().chain((0..9).map(|step| event(step, value)));
+        fs::write(logs.join(run).join("events.out.tfevents.1.x"), frame::file(events)).unwrap();
+    }
+    let sampled = tfarrow(&["report", logs.to_str().unwrap(), "-o", page.to_str().unwrap(), "--sample", "3"]);
+    assert_eq!(sampled.stdout, format!("{}: 6 records, 0 features\n", page.display()));
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("data-now=\"[[[0,1],[0.5,0.5]],[[0,1],[0.25,0.25]]]\""), "{html}");
 }
 
 #[test]

@@ -176,3 +176,14 @@ fn bytes_of_control_characters_are_not_text() {
     let schema = tfarrow(&["schema", &source, "--format", "arrow"]).prints();
     assert!(schema.contains("x: utf8"), "{schema}");
 }
+
+#[test]
+fn one_record_is_not_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let [rows, page] = ["x.jsonl", "x.html"].map(|name| folder.path().join(name).display().to_string());
+    std::fs::write(&rows, "{\"a\":1}\n").unwrap();
+    assert!(tfarrow(&["stats", &rows]).prints().starts_with("1 record, "));
+    assert!(tfarrow(&["validate", &rows, "--baseline", &rows]).prints().starts_with("1 record, no anomalies"));
+    assert!(tfarrow(&["schema", &rows]).prints().starts_with("1 tf.Example record in 1 shard"));
+    assert_eq!(tfarrow(&["report", &rows, "-o", &page]).prints(), format!("{page}: 1 record, 1 feature\n"));
+}

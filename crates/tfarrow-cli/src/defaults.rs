@@ -6,8 +6,8 @@
 //! memory-limit = "4GB"           TFARROW_SQL_MEMORY_LIMIT=4GB    for one command
 //! ```
 //!
-//! A variable has precedence over the file, a value for one command over one for all, and the command line over both. An
-//! option for all commands is ignored where a command has it with other values, such as `format`.
+//! A variable has precedence over the file, a value for one command over one for all, and the command line over both, also with an
+//! option that excludes the one of the default. An option for all commands is ignored where a command has it with other values, such as `format`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +17,7 @@ use std::{
     path::PathBuf,
 };
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, Id, parser::ValueSource};
 use toml::{Table, Value};
 
 use crate::{error::Usage, suggestion::similar};
@@ -72,11 +72,11 @@ impl Defaults {
         self.file.as_ref()
     }
 
-    /// Sets the defaults of the options of all commands.
+    /// Sets the defaults of the options of all commands, except those of `excluded`.
     ///
     /// # Errors
     /// The configuration has an unknown name, or a value is not valid.
-    pub(crate) fn apply(&self, mut program: Command) -> Result<Command, Usage> {
+    pub(crate) fn apply(&self, mut program: Command, excluded: &[Id]) -> Result<Command, Usage> {
         self.check_names(&program)?;
         let (mut accepted, mut refused) = (HashSet::new(), Vec::new());
         let names: Vec<_> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
@@ -88,7 +88,9 @@ impl Defaults {
                 match found.check(arg) {
                     Ok(()) => {
                         accepted.insert(found.origin);
-                        set.push((arg.get_id().clone(), found.values));
+                        if !excluded.contains(arg.get_id()) {
+                            set.push((arg.get_id().clone(), found.values));
+                        }
                     }
                     Err(error) if found.is_of_command => return Err(error),
                     Err(error) => refused.push((found.origin, error)),
@@ -179,6 +181,18 @@ impl Found {
         };
         Err(Usage(format!("{}: {} is not valid for --{option}{expected}", self.origin, self.values.join(", "))))
     }
+}
+
+/// The options of the command of a command line that an option of the command line excludes, so that they can have no default.
+pub(crate) fn excluded(program: &Command, matches: &ArgMatches) -> Vec<Id> {
+    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
+    let Some(command) = program.find_subcommand(name) else { return Vec::new() };
+    let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let given: Vec<_> = options(command).filter(is_given).collect();
+    // One of two options declares that they exclude each other.
+    let is_declared = |by: &Arg, other: &Arg| command.get_arg_conflicts_with(by).contains(&other);
+    let is_excluded = |arg: &&Arg| given.iter().any(|given| is_declared(given, arg) || is_declared(arg, given));
+    options(command).filter(is_excluded).map(|arg| arg.get_id().clone()).collect()
 }
 
 /// The configuration file, and whether it has to exist.

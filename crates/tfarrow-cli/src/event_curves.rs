@@ -1,15 +1,29 @@
 //! The curves of TensorBoard's event files, for `report`: the scalars of each tag over the steps of each run, as SQL reads them.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use anyhow::Result;
 use arrow_array::{
-    Array,
+    Array, RecordBatch,
     cast::AsArray,
     types::{Float64Type, Int64Type},
 };
+use datafusion::catalog::TableProvider;
 use futures::StreamExt;
-use tfarrow_datafusion::{SessionOptions, TfRecordOptions, session_context};
-use tfarrow_dataset::{ReadOptions, Shard, are_events};
+use tfarrow_codec::OnError;
+use tfarrow_datafusion::{Notice, SessionOptions, TfRecordOptions, TfRecordTable, queried, session_context};
+use tfarrow_dataset::{DamageReport, FaultKind, ReadOptions, Shard, are_events};
+use tfarrow_stats::ShardRecords;
 
+use crate::{output::plural, text::escape};
+
+/// The scalars in the order of the curves. Text is copied, because a view would keep the other columns of its batch in memory.
+/// Values of one time are sorted as well, so that pages are reproducible.
+const SCALARS: &str = "\
+    SELECT arrow_cast(tag, 'Utf8') AS tag, arrow_cast(run, 'Utf8') AS run, step, value FROM events WHERE kind = 'scalar' \
+    ORDER BY tag, run, step, wall_time, value";
+/// Memory for sorting in bytes. A sort that needs more uses temporary files.
+const SORT_BYTES: usize = 128 << 20;
 /// Maximum number of points that are kept of a run, at equal distances.
 const MAX_POINTS: usize = 400;
 /// Maximum number of tags, and of the runs of a tag.
@@ -76,59 +90,103 @@ impl RunCurve {
     }
 }
 
-/// The curves of all scalars, sorted by tag, and the number of tags that were left out.
+/// The curves of all scalars.
 #[derive(Debug, Default)]
 pub(crate) struct EventCurves {
+    /// The tags, sorted by name.
     pub(crate) tags: Vec<EventCurve>,
+    /// Number of further tags, which were left out, and the last one of them.
     pub(crate) more_tags: usize,
+    left_out: String,
+    /// Number of events that cannot be decoded, which are left out, and the error of the first.
+    pub(crate) undecodable: u64,
+    first_error: Option<String>,
 }
 
 impl EventCurves {
-    /// Reads the scalars of the event files of `sources`, whose shards are `shards`; none if they are other files.
+    /// Reads the scalars of the event files among `shards`, none of which may be a stream; none if they are other files. If
+    /// `counts` are given, only as many records of each shard as they have.
+    ///
+    /// The files were read before, as records of bytes, and their damage is reported. Corrupt records are therefore skipped, and
+    /// only events that cannot be decoded are counted.
     ///
     /// # Errors
-    /// Files that cannot be read, and corrupt records unless they are skipped.
-    pub(crate) fn read(sources: &[String], shards: &[Shard], read: &ReadOptions) -> Result<Self> {
-        if !are_events(shards) || shards.iter().any(Shard::is_stream) {
+    /// Files that cannot be read.
+    pub(crate) fn read(shards: &[Shard], counts: Option<&[ShardRecords]>, read: &ReadOptions) -> Result<Self> {
+        if !are_events(shards) {
             return Ok(Self::default());
         }
-        let ReadOptions { on_error, partial_tail, limits, .. } = *read;
-        let tables = TfRecordOptions { on_error, partial_tail, limits, ..TfRecordOptions::default() };
-        let context = session_context(SessionOptions { tables, ..SessionOptions::default() })?;
-        let names: Vec<_> = sources.iter().map(|source| format!("'{}'", source.replace('\'', "''"))).collect();
-        let query = format!(
-            "SELECT arrow_cast(tag, 'Utf8') AS tag, arrow_cast(run, 'Utf8') AS run, step, value FROM read_tfrecord({}) \
-             WHERE kind = 'scalar' ORDER BY tag, run, step, wall_time",
-            names.join(", ")
-        );
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {
+            let skipped = Arc::new(Mutex::new(DamageReport::default()));
+            let table = Self::table(shards, counts, read, Arc::clone(&skipped)).await?;
+            let context =
+                session_context(SessionOptions { memory_limit: Some(SORT_BYTES), ..SessionOptions::default() })?;
+            context.register_table("events", table)?;
             let mut curves = Self::default();
-            let mut previous = String::new();
-            let mut rows = context.sql(&query).await?.execute_stream().await?;
+            let mut rows = context.sql(SCALARS).await?.execute_stream().await?;
             while let Some(batch) = rows.next().await {
-                let batch = batch?;
-                let [tags, runs, steps, values] = batch.columns() else { continue };
-                let (tags, runs) = (tags.as_string::<i32>(), runs.as_string::<i32>());
-                let (steps, values) = (steps.as_primitive::<Int64Type>(), values.as_primitive::<Float64Type>());
-                for row in (0..batch.num_rows()).filter(|row| values.is_valid(*row)) {
-                    let tag = tags.value(row);
-                    if previous != tag {
-                        curves.more_tags += usize::from(curves.tags.len() >= MAX_TAGS);
-                        tag.clone_into(&mut previous);
-                    }
-                    curves.add(tag, runs.value(row), steps.value(row), values.value(row));
-                }
+                curves.add_batch(&batch?);
             }
             curves.finish();
+            let skipped = skipped.lock().unwrap_or_else(PoisonError::into_inner);
+            curves.undecodable = skipped.records - skipped.corrupt;
+            let undecodable = skipped.faults().iter().find(|fault| fault.kind() == FaultKind::Message);
+            curves.first_error = undecodable.map(|fault| fault.error.to_string());
             Ok(curves)
         })
+    }
+
+    /// The table of the events, whose scans add what they skip to `skipped`.
+    async fn table(
+        shards: &[Shard],
+        counts: Option<&[ShardRecords]>,
+        read: &ReadOptions,
+        skipped: Arc<Mutex<DamageReport>>,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let ReadOptions { partial_tail, limits, .. } = *read;
+        let options = TfRecordOptions { on_error: OnError::Skip, partial_tail, limits, ..TfRecordOptions::default() };
+        let mut table = TfRecordTable::infer(shards.to_vec(), &options).await?;
+        if let Some(counts) = counts {
+            let count = |number| counts.get(number).map_or(0, |shard: &ShardRecords| shard.records);
+            let counts: Vec<_> = (0..shards.len()).map(count).collect();
+            table = table.with_records(0..counts.iter().sum(), &counts)?;
+        }
+        let on_notice = move |notice: &Notice| {
+            if let Notice::Skipped(more) = notice {
+                skipped.lock().unwrap_or_else(PoisonError::into_inner).merge(more.clone());
+            }
+        };
+        Ok(queried(table.with_notices(Some(Arc::new(on_notice))))?)
+    }
+
+    /// The note of the events that cannot be decoded; `None` if there are none.
+    pub(crate) fn note(&self) -> Option<String> {
+        let events = plural(self.undecodable, "event");
+        let are = if self.undecodable == 1 { "is" } else { "are" };
+        let first = self.first_error.as_ref().map_or_else(String::new, |error| format!("; the first: {error}"));
+        let note = format!("{events} cannot be decoded and {are} not in the curves{first}");
+        (self.undecodable > 0).then(|| escape(&note))
+    }
+
+    /// Adds the rows of [`SCALARS`].
+    fn add_batch(&mut self, batch: &RecordBatch) {
+        let [tags, runs, steps, values] = batch.columns() else { return };
+        let (tags, runs) = (tags.as_string::<i32>(), runs.as_string::<i32>());
+        let (steps, values) = (steps.as_primitive::<Int64Type>(), values.as_primitive::<Float64Type>());
+        for row in (0..batch.num_rows()).filter(|row| values.is_valid(*row)) {
+            self.add(tags.value(row), runs.value(row), steps.value(row), values.value(row));
+        }
     }
 
     /// Adds a value. Values come sorted by tag, run and step.
     fn add(&mut self, tag: &str, run: &str, step: i64, value: f64) {
         if self.tags.last().is_none_or(|last| last.tag != tag) {
             if self.tags.len() >= MAX_TAGS {
+                if self.left_out != tag {
+                    self.more_tags += 1;
+                    tag.clone_into(&mut self.left_out);
+                }
                 return;
             }
             self.tags.push(EventCurve { tag: tag.to_owned(), runs: Vec::new(), more_runs: 0, left_out: String::new() });

@@ -25,10 +25,10 @@ mod text;
 use std::{ffi::OsString, time::Instant};
 
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches};
+use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
 use crate::{
-    args::{Cli, Command, Global},
+    args::{Cli, Command, Global, with_destinations},
     defaults::Defaults,
     error::{SUCCESS, USAGE},
 };
@@ -56,14 +56,44 @@ pub fn run_program(args: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Parses a command line, with the defaults of the user. The outer error is one of the defaults.
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Result<Cli, clap::Error>> {
-    let defaults = Defaults::read()?;
-    let mut command = defaults.apply(Cli::command())?;
-    let cli = command.try_get_matches_from_mut(args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let args: Vec<_> = args.into_iter().collect();
+    let read = || Defaults::read().and_then(|defaults| Ok((defaults.apply(Cli::command(), &[])?, defaults)));
+    let (mut command, defaults) = match read() {
+        Err(_) if needs_no_defaults(&args) => (Cli::command(), Defaults::default()),
+        found => found?,
+    };
+    let mut matches = command.clone().try_get_matches_from(&args);
+    match &matches {
+        Ok(found) => {
+            let excluded = defaults::excluded(&command, found);
+            if !excluded.is_empty() {
+                command = defaults.apply(Cli::command(), &excluded)?;
+                matches = command.clone().try_get_matches_from(&args);
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            matches = with_destinations(command.clone()).try_get_matches_from(&args);
+        }
+        Err(_) => {}
+    }
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = cli.map_err(|error| error.format(&mut command));
     if let (Ok(Cli { global: Global { verbose: true, .. }, .. }), Some(file)) = (&cli, defaults.file()) {
         stderr::print(&text::escape(&format!("defaults of options are in {}", file.display())));
     }
     Ok(cli)
+}
+
+/// Whether the command line asks for help, the version, or the texts that shells load when they start. A configuration that is not
+/// valid must not prevent these.
+fn needs_no_defaults(args: &[OsString]) -> bool {
+    match Cli::command().try_get_matches_from(args) {
+        Ok(matches) => matches!(matches.subcommand_name(), Some("man" | "completions")),
+        Err(error) => matches!(
+            error.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        ),
+    }
 }
 
 fn run(cli: Cli) -> Result<u8> {

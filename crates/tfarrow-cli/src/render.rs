@@ -30,7 +30,6 @@ pub use crate::{
 use crate::{
     commands::{convert, diff, dry_run, faults::FaultReport, inspect, report, schema, stats, validate, verify},
     error,
-    event_curves::EventCurves,
     output::{self, Screen},
     page,
     text::escape,
@@ -106,9 +105,18 @@ pub fn read_schema(path: &Path) -> Result<Schema> {
     validate::read_schema(path)
 }
 
-/// Returns the report on the data set of these shards as an HTML page. A [`RecordProfiler`](tfarrow_stats::RecordProfiler)
-/// collects the profile while the data set is compared. The event files of TensorBoard among `sources` are read again, for their
-/// curves.
+/// The page of a report.
+#[derive(Clone, Debug)]
+pub struct ReportPage {
+    /// The page as HTML.
+    pub html: String,
+    /// The warning about events that cannot be decoded and are not in the curves. [`record_warnings`] has the others.
+    pub warning: Option<String>,
+}
+
+/// Returns the report on the data set of these shards, none of which may be a stream. A
+/// [`RecordProfiler`](tfarrow_stats::RecordProfiler) collects the profile while the data set is compared. TensorBoard's event
+/// files are read again, for their curves.
 ///
 /// # Errors
 /// Event files that cannot be read.
@@ -116,11 +124,12 @@ pub fn report_page(
     title: &str,
     compared: &Comparison,
     profile: &RecordProfile,
-    (sources, shards): (&[String], &[Shard]),
+    shards: &[Shard],
     read: &ReadOptions,
-) -> Result<String> {
-    let curves = EventCurves::read(sources, shards, read)?;
-    Ok(report::html(title, compared, profile, shards, &curves, skipped))
+) -> Result<ReportPage> {
+    let curves = report::curves(compared, profile, shards, read)?;
+    let html = report::html(title, compared, profile, shards, &curves, skipped);
+    Ok(ReportPage { html, warning: curves.note() })
 }
 
 /// Returns the default title of a report: the first source, and the number of others.

@@ -46,7 +46,7 @@ mod table;
 mod task_context;
 mod write;
 
-pub use catalog::external_table::TfRecordTableFactory;
+pub use catalog::{external_table::TfRecordTableFactory, registry::queried};
 pub use error::AdvisedError;
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_order::PreserveOrder};

@@ -10,13 +10,16 @@ use tfarrow_dataset::Sample;
 use super::{
     format::SummaryArgs,
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
+    paths::Paths,
     reading::{DamageArgs, Reading},
     values::{NameList, compressions, named, names, size},
 };
 
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "tfarrow convert [OPTIONS] <SRC>... <DEST>",
+    after_help = "\
 DEST is a folder, which gets one output per source file, or one file (or -), which gets the records of all of them in their \
 order; either may be in a store (s3://bucket/parquet/, gs://, az://). A file has a known extension. A name with any other \
 extension is refused unless it ends with a slash or is a folder already; in mnist-1.0 nothing is an extension. Missing folders are created, and reported if they are above DEST. \
@@ -34,14 +37,11 @@ Examples:
   tfarrow convert shards/ parquet/ --dry-run
   tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip
-  tfarrow convert motion/ parquet/ --proto scenario.desc --message waymo.open_dataset.Scenario")]
+  tfarrow convert motion/ parquet/ --proto scenario.desc --message waymo.open_dataset.Scenario"
+)]
 pub(crate) struct Convert {
-    /// Files, folders, globs, or - for standard input
-    #[arg(value_name = "SRC", required = true)]
-    pub(crate) sources: Vec<String>,
-    /// A folder, a file with a known extension, or - for standard output
-    #[arg(value_name = "DEST", required = true)]
-    pub(crate) dest: String,
+    #[command(flatten)]
+    pub(crate) paths: Paths,
     /// Output format [default: by DEST's extension; else parquet, where SRC is TFRecord]
     #[arg(long, value_name = "FORMAT", value_parser = named::<Target>(), help_heading = OUTPUT)]
     pub(crate) to: Option<Target>,

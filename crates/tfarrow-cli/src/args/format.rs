@@ -23,7 +23,7 @@ pub(crate) struct FormatArgs<F: OutputFormat> {
     json: bool,
 }
 
-/// The form of the summary of a command that writes files.
+/// The form of the summary of a command that has no formats of its own.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct SummaryArgs {
     /// Print a summary as JSON

@@ -8,6 +8,7 @@ mod format;
 mod global;
 mod head;
 mod headings;
+mod paths;
 mod reading;
 mod repair;
 mod report;
@@ -28,6 +29,7 @@ pub(crate) use self::{
     diff::Diff,
     global::Global,
     head::Head,
+    paths::with_destinations,
     reading::Looking,
     repair::Repair,
     report::Report,
@@ -66,9 +68,9 @@ Exit status: 0 success; 1 failure; 2 wrong usage; 3 completed, with records skip
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Query TFRecord, Parquet and Arrow files in place with SQL
+    /// Query TFRecord, Parquet, Arrow, CSV and JSON files in place with SQL
     Sql(Sql),
-    /// Convert TFRecord to Parquet or Arrow, and back, without loss
+    /// Convert TFRecord to Parquet or Arrow and back without loss, and CSV or JSON to each of them
     Convert(Convert),
     /// Infer the schema of a data set: features, kinds, presence, lengths, Arrow types
     Schema(SchemaArgs),

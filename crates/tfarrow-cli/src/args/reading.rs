@@ -4,12 +4,15 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
 use tfarrow_codec::{Layout, Limit, Limits, MessageType, OnError, RecordType};
-use tfarrow_dataset::{PartialTail, ReadOptions, Result, Sample, Shard, are_events, event_message, load_message};
+use tfarrow_dataset::{
+    PartialTail, ReadOptions, Result, Sample, Shard, ShardFormat, are_events, event_message, load_message,
+};
 
 use super::{
     headings::{COLUMNS, DAMAGE, RESOURCES},
     values::{Auto, limit, limits, named, record_type},
 };
+use crate::error::Usage;
 
 /// How records are read as columns.
 #[derive(Clone, Debug, Args)]
@@ -42,6 +45,18 @@ impl MessageArgs {
     /// The errors of [`load_message`].
     pub(crate) fn load(&self) -> Result<Option<MessageType>> {
         self.message.as_ref().map(|message| load_message(self.proto.as_deref(), message)).transpose()
+    }
+
+    /// Returns an error for a file whose records are no messages: one of another format than TFRecord.
+    ///
+    /// # Errors
+    /// The command line names a message, and the format of the shard is known and is another one than TFRecord.
+    pub(crate) fn check(&self, shard: &Shard) -> std::result::Result<(), Usage> {
+        if self.message.is_none() || shard.is_stream() || shard.format == ShardFormat::TfRecord {
+            return Ok(());
+        }
+        let (path, format) = (shard.path.display(), shard.format);
+        Err(Usage(format!("--message applies to TFRecord sources only, and {path} is {format}")))
     }
 
     /// Loads the type of the messages that the command line names, or that of TensorBoard's files, unless the command line

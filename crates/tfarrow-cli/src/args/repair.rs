@@ -7,13 +7,16 @@ use clap::Args;
 use super::{
     format::FormatArgs,
     headings::{DAMAGE, OUTPUT, RESOURCES},
+    paths::Paths,
     reading::Bounds,
     verify::FaultFormat,
 };
 
 /// Arguments of `repair`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "tfarrow repair [OPTIONS] <SRC>... <DEST>",
+    after_help = "\
 Records with valid CRCs are copied unchanged, to files of the same names and compression. After a corrupt length, reading \
 resumes at the next frame whose length and data CRCs are both valid; a record with a valid length and corrupt data is not \
 searched. Lost data is listed as by `verify`.
@@ -24,14 +27,11 @@ Exit status: 0 nothing was lost; 3 data was lost.
 Examples:
   tfarrow repair damaged.tfrecord sound.tfrecord
   tfarrow repair shards/ sound/ --quarantine lost.tfrecord
-  tfarrow sql \"SELECT file, \\\"offset\\\", fault FROM 'lost.tfrecord'\"")]
+  tfarrow sql \"SELECT file, \\\"offset\\\", fault FROM 'lost.tfrecord'\""
+)]
 pub(crate) struct Repair {
-    /// Files, folders, globs, URLs, or - for standard input
-    #[arg(value_name = "SRC", required = true)]
-    pub(crate) sources: Vec<String>,
-    /// A folder, or one TFRecord file for all records
-    #[arg(value_name = "DEST", required = true)]
-    pub(crate) dest: String,
+    #[command(flatten)]
+    pub(crate) paths: Paths,
     /// Write lost data to this TFRecord file; it is created only if there is any
     #[arg(long, value_name = "FILE", help_heading = DAMAGE)]
     pub(crate) quarantine: Option<PathBuf>,

@@ -4,14 +4,14 @@ use anyhow::Result;
 use clap::CommandFactory;
 
 use crate::{
-    args::{Cli, Completions},
+    args::{Cli, Completions, with_destinations},
     error::SUCCESS,
     output,
 };
 
 /// Prints the script.
 pub(crate) fn run(args: &Completions) -> Result<u8> {
-    let (mut command, mut script) = (Cli::command(), Vec::new());
+    let (mut command, mut script) = (with_destinations(Cli::command()), Vec::new());
     clap_complete::generate(args.shell, &mut command, "tfarrow", &mut script);
     output::bytes(&script)?;
     Ok(SUCCESS)

@@ -29,15 +29,16 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Converts, and prints a summary.
 pub(crate) fn run(args: &Convert) -> Result<u8> {
+    let (sources, dest) = args.paths.split()?;
     if args.dry_run {
-        return plan(args);
+        return plan(args, sources, dest);
     }
-    if args.summary.json && args.dest == "-" {
+    if args.summary.json && dest == "-" {
         return Err(Usage("--json needs standard output, which takes the output".to_owned()).into());
     }
-    run_with(&args.dest, &options(args)?, convert, &args.sources, |run| {
+    run_with(dest, &options(args)?, convert, sources, |run| {
         if args.summary.json {
-            let summary = output::pretty(&json(Path::new(&args.dest), &run.report))?;
+            let summary = output::pretty(&json(Path::new(dest), &run.report))?;
             unless_closed(output::line(&summary).map_err(Into::into))?;
         }
         run.report_skipped();
@@ -46,18 +47,16 @@ pub(crate) fn run(args: &Convert) -> Result<u8> {
 }
 
 /// Prints the plan of the conversion.
-fn plan(args: &Convert) -> Result<u8> {
+fn plan(args: &Convert, sources: &[String], dest: &str) -> Result<u8> {
     let (options, progress) = (options(args)?, Progress::default());
-    let plan = match watched(&progress, || {
-        tfarrow_convert::dry_run(&args.sources, Path::new(&args.dest), &options, &progress)
-    }) {
+    let plan = match watched(&progress, || tfarrow_convert::dry_run(sources, Path::new(dest), &options, &progress)) {
         Err(error) if error.is_usage() => {
             stderr::error(&error.into());
             return Ok(USAGE);
         }
         plan => plan?,
     };
-    unless_closed(dry_run::print(&args.dest, &plan, args.summary.json))?;
+    unless_closed(dry_run::print(dest, &plan, args.summary.json))?;
     stderr::skipped_files(&plan.skipped_files, &plan.missing);
     Ok(SUCCESS)
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tfarrow_convert::{ConversionPlan, PlannedJob, PlannedOutputs, PlannedSource, Target, schema_json::type_name};
 
 use crate::{
+    commands::schema::outlined,
     output::{self, Screen, count, plural, size, text_table},
     text::escape,
 };
@@ -26,7 +27,7 @@ pub(crate) fn text(plan: &ConversionPlan, screen: Screen) -> String {
     let rows = plan.jobs.iter().map(row).collect();
     let mut text = text_table(&["output", "source", "size"], &[false, false, true], &[], rows, screen);
     for (columns, of) in tables(plan) {
-        let rows = columns.fields().iter().map(|field| vec![escape(field.name()), type_name(field.data_type())]);
+        let rows = outlined(columns.fields()).into_iter().map(|column| vec![column.name, column.data_type]);
         let table = text_table(&["column", "type"], &[false, false], &[], rows.collect(), screen);
         text.push_str(&format!("\n{of}\n{table}"));
     }

@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
     let mut shards = resolve(&args.sources)?;
     // The first bytes of other objects in stores are not needed.
     read_heads(shards.get_mut(..1).unwrap_or_default())?;
+    shards.iter().try_for_each(|shard| args.message.check(shard))?;
     let message = args.message.of(&shards, record_type)?;
     let message = message.map(|message| message.schema(&read.limits)).transpose()?;
     let mut printer = Printer { out: output::stdout(), style, record_type, message, has_named: false, read };
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &Head) -> Result<u8> {
             break;
         }
         shard.spool_columnar()?;
+        args.message.check(&shard)?;
         let printed = match shard.format {
             ShardFormat::TfRecord => printer.records(&shard, &mut left),
             ShardFormat::Parquet | ShardFormat::Arrow => printer.converted(&shard, &mut left),
@@ -269,7 +271,7 @@ struct RawRecord<'a> {
     fields: Option<WireJson<'a>>,
 }
 
-/// One row of a Parquet or Arrow file that can be serialized.
+/// One row of a file of another format than TFRecord, or one message, that can be serialized.
 struct Row<'a> {
     batch: &'a RecordBatch,
     row: usize,
@@ -280,8 +282,9 @@ impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (field, array) in self.batch.schema_ref().fields().iter().zip(self.batch.columns()) {
-            if !array.is_null(self.row) {
-                map.serialize_entry(field.name(), &Cell::new(array.as_ref(), self.row, self.style))?;
+            let cell = Cell::new(array.as_ref(), self.row, self.style);
+            if !cell.is_null() {
+                map.serialize_entry(field.name(), &cell)?;
             }
         }
         map.end()

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tfarrow_dataset::{DamageReport, OutputFile, Shard};
+use tfarrow_dataset::{DamageReport, OutputFile, ReadOptions, Shard};
 use tfarrow_stats::{Comparison, RecordProfile, RecordProfiler, Statistics};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     },
     error::Usage,
     event_curves::EventCurves,
-    output::{self, count},
+    output::{self, count, plural},
     page::{self, Page, PageFile},
     stderr, text,
 };
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
         compare(&args.sources, &args.against, None, &args.looking, || RecordProfiler::new(args.examples))?;
     let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
     let profile = RecordProfiler::merge(args.examples, others);
-    let curves = EventCurves::read(&args.sources, &shards, &args.looking.damage.read())?;
+    let curves = curves(&compared, &profile, &shards, &args.looking.damage.read())?;
     let html = html(&title, &compared, &profile, &shards, &curves, stderr::skipped_text);
     if to_stdout {
         output::bytes(html.as_bytes())?;
@@ -53,11 +53,32 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
             records: inferred.summary.records(),
             features: inferred.summary.features().count(),
             anomalies: compared.anomalies().map(<[_]>::len),
-            skipped: &inferred.skipped,
+            skipped: &skipped(&inferred.skipped, &curves),
         };
         output::line(&if args.summary.json { figures.json()? } else { figures.text() })?;
     }
-    Ok(exit_status(&compared, false))
+    let note = curves.note();
+    let status = exit_status(&compared, note.is_some());
+    note.iter().for_each(|note| stderr::print(note));
+    Ok(status)
+}
+
+/// The skipped records, with the events that cannot be decoded.
+fn skipped(skipped: &DamageReport, curves: &EventCurves) -> DamageReport {
+    let mut counts = skipped.counts();
+    counts.records += curves.undecodable;
+    counts
+}
+
+/// Reads the curves of a data set: of the records that were compared.
+pub(crate) fn curves(
+    compared: &Comparison,
+    profile: &RecordProfile,
+    shards: &[Shard],
+    read: &ReadOptions,
+) -> Result<EventCurves> {
+    let is_sample = compared.found.statistics.inferred.sampled.is_some();
+    EventCurves::read(shards, is_sample.then_some(&profile.shards), read)
 }
 
 /// The summary of a report.
@@ -76,10 +97,13 @@ struct Figures<'r> {
 
 impl Figures<'_> {
     fn text(&self) -> String {
-        let (records, features) = (count(self.records), count(self.features as u64));
-        let anomalies = self.anomalies.map_or(String::new(), |found| format!(", {} anomalies", count(found as u64)));
+        let (records, features) = (plural(self.records, "record"), plural(self.features as u64, "feature"));
+        let anomalies = self.anomalies.map_or(String::new(), |found| match found {
+            1 => ", 1 anomaly".to_owned(),
+            many => format!(", {} anomalies", count(many as u64)),
+        });
         let name = text::escape(&self.page.display().to_string());
-        format!("{name}: {records} records, {features} features{anomalies}")
+        format!("{name}: {records}, {features}{anomalies}")
     }
 
     fn json(&self) -> Result<String> {

@@ -12,7 +12,7 @@ use crate::{
     args::{Looking, Stats, StatsFormat},
     commands::inspect,
     error::{FOUND, SUCCESS},
-    output::{self, Screen, TITLE, count, image_sizes, range, short},
+    output::{self, Screen, TITLE, count, image_sizes, plural, range, short},
     text::escape,
 };
 
@@ -117,7 +117,8 @@ impl StatisticsReport {
             text.push_str(&format!("\n\n{title}: {}", tables(figures, screen)));
         }
         if *without > 0 {
-            text.push_str(&format!("\n\n{} records without {} are in no slice", count(*without), escape(by)));
+            let are = if *without == 1 { "is" } else { "are" };
+            text.push_str(&format!("\n\n{} without {} {are} in no slice", plural(*without, "record"), escape(by)));
         }
         text
     }
@@ -125,9 +126,10 @@ impl StatisticsReport {
 
 /// The size of a data set, a table of its numbers, and one of its byte strings.
 pub(crate) fn tables(figures: &DatasetStatistics, screen: Screen) -> String {
-    let sample = figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {of} shards"));
-    let (records, bytes) = (count(figures.records), output::size(figures.bytes));
-    let mut parts = vec![format!("{records} records, {bytes} of payload{}", sample.unwrap_or_default())];
+    let sample =
+        figures.sampled.map(|(shards, of)| format!(", a sample of {shards} of {}", plural(of as u64, "shard")));
+    let (records, bytes) = (plural(figures.records, "record"), output::size(figures.bytes));
+    let mut parts = vec![format!("{records}, {bytes} of payload{}", sample.unwrap_or_default())];
     let kinds = || figures.features.iter().flat_map(|feature| feature.kinds.iter().map(move |kind| (feature, kind)));
     let numbers: Vec<_> =
         kinds().filter_map(|(feature, kind)| Some(number_row(feature, kind, kind.numbers.as_ref()?))).collect();

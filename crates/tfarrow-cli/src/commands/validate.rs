@@ -19,7 +19,7 @@ use crate::{
     args::{Expectations, Looking, Validate, ValidateFormat},
     commands::{inspect, stats},
     error::{FOUND, SUCCESS, Usage},
-    output::{self, BAD, GOOD, Screen, count, short},
+    output::{self, BAD, GOOD, Screen, count, plural, short},
     stderr,
     text::escape,
 };
@@ -174,7 +174,7 @@ impl ValidationReport<'_> {
             1 => screen.coloured(BAD, "1 anomaly"),
             many => screen.coloured(BAD, &format!("{} anomalies", count(many as u64))),
         };
-        let mut parts = vec![format!("{} records, {found}", count(self.records()))];
+        let mut parts = vec![format!("{}, {found}", plural(self.records(), "record"))];
         parts.extend(anomalies.iter().map(|anomaly| self.description(anomaly, screen)));
         parts.extend(self.found.non_finite().iter().flat_map(|found| self.notes(found)));
         if !self.distances.is_empty() {
@@ -216,7 +216,7 @@ impl ValidationReport<'_> {
         let kind = screen.coloured(BAD, anomaly.kind.as_str_name());
         let of_records = anomaly.records.map_or(String::new(), |records| {
             let first = anomaly.first.map(|place| format!(", first {}: {place}", escape(self.first(place).file)));
-            format!(" in {} of {} records{}", count(records), count(self.records()), first.unwrap_or_default())
+            format!(" in {} of {}{}", count(records), plural(self.records(), "record"), first.unwrap_or_default())
         });
         format!("{name}: {kind}{of_records}\n    {}", escape(&anomaly.description))
     }

@@ -118,6 +118,11 @@ impl<'a> Cell<'a> {
     pub(crate) fn new(array: &'a dyn Array, row: usize, style: Style) -> Self {
         Self { array, row, style }
     }
+
+    /// Whether the value is null: also one of the type Null, and one that a dictionary, a run or a union refers to.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(Value::of(self.array, self.row), Ok(Value::Null))
+    }
 }
 
 impl Serialize for Cell<'_> {
@@ -167,8 +172,9 @@ impl Cell<'_> {
     fn fields<S: Serializer>(&self, fields: &StructArray, row: usize, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, array) in fields.column_names().into_iter().zip(fields.columns()) {
-            if self.style.nulls || !array.is_null(row) {
-                map.serialize_entry(name, &Cell { array: array.as_ref(), row, style: self.style })?;
+            let cell = Cell { array: array.as_ref(), row, style: self.style };
+            if self.style.nulls || !cell.is_null() {
+                map.serialize_entry(name, &cell)?;
             }
         }
         map.end()

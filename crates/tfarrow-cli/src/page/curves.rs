@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{
-    chart,
+    SENTENCE_CHARS, chart,
     text::{NAME_CHARS, excerpt},
 };
 use crate::{
@@ -26,13 +26,20 @@ pub(super) fn section(curves: &EventCurves) -> Markup {
         rest.is_some()
     };
     html! {
-        @if !curves.tags.is_empty() {
+        @let note = curves.note();
+        @if !curves.tags.is_empty() || note.is_some() {
             section id="curves" {
                 h2 { "Curves " span class="count" { (count(curves.tags.len() as u64)) } }
                 p class="note" {
                     "Scalars of TensorBoard's event files over the steps, with a line for each run, up to " (MAX_LINES)
                     ". Long runs are drawn with up to 400 points."
                     @if curves.more_tags > 0 { " " (count(curves.more_tags as u64)) " more tags are left out." }
+                }
+                @if let Some(note) = note { p class="notice" role="note" { (excerpt(&note, SENTENCE_CHARS)) } }
+                @if !curves.tags.is_empty() {
+                    form class="tools" aria-label="Curves" {
+                        label class="check" { input id="curves-log" type="checkbox"; "Log scale" }
+                    }
                 }
                 @for curve in &curves.tags {
                     h3 class="name" { (excerpt(&curve.tag, NAME_CHARS)) }

@@ -158,7 +158,9 @@
   };
 
   const heights = { histogram: 178, quantiles: 220, steps: 90, curves: 200 };
-  const isLog = () => $("log")?.checked ?? false;
+  // The curves have a scale of their own: a data set of TensorBoard's events has no cards.
+  const logBox = (figure) => $(figure.dataset.chart === "curves" ? "curves-log" : "log");
+  const isLog = (figure) => logBox(figure)?.checked ?? false;
   const drawing = (figure, size) => {
     const drawn = kinds[figure.dataset.chart](figure, size);
     // The page's style sheet has these rules; its policy allows no others.
@@ -173,7 +175,7 @@
   const draw = (figure, width = figure.clientWidth) => {
     if (width < 40) return;
     figure.querySelector(".image")?.remove();
-    figure.prepend(drawing(figure, { width, height: heights[figure.dataset.chart], log: isLog() && figure.dataset.chart !== "steps" }));
+    figure.prepend(drawing(figure, { width, height: heights[figure.dataset.chart], log: isLog(figure) && figure.dataset.chart !== "steps" }));
     figure.dataset.width = width;
   };
 
@@ -182,7 +184,7 @@
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
   const enlarge = (figure) => {
     const large = element("div", { className: "chart" });
-    const log = element("input", { type: "checkbox", checked: isLog() });
+    const log = element("input", { type: "checkbox", checked: isLog(figure) });
     const close = element("button", { type: "button", textContent: "Close" });
     const title = element("h2", { textContent: figure.dataset.title, id: "enlarged" });
     dialog.setAttribute("aria-labelledby", "enlarged");
@@ -253,7 +255,10 @@
   };
   if ($("search")) {
     for (const id of ["search", "sort", "flagged"]) $(id).addEventListener("input", arrange);
-    $("log").addEventListener("input", () => charts.filter((figure) => figure.dataset.width !== undefined).forEach((figure) => draw(figure)));
-    document.querySelector(".tools").addEventListener("submit", (event) => event.preventDefault());
   }
+  for (const box of [$("log"), $("curves-log")]) {
+    const isDrawn = (figure) => logBox(figure) === box && figure.dataset.width !== undefined;
+    box?.addEventListener("input", () => charts.filter(isDrawn).forEach((figure) => draw(figure)));
+  }
+  for (const form of document.querySelectorAll(".tools")) form.addEventListener("submit", (event) => event.preventDefault());
 })();

@@ -87,11 +87,12 @@ impl TableRegistry {
     }
 }
 
-/// The table that queries read: a table of values for events, and any other table itself.
+/// Returns the table that queries read: for TensorBoard's event files, the table of their values, and else the table itself. A
+/// session registers it in place of the table.
 ///
 /// # Errors
 /// The files of events cannot be listed.
-pub(crate) fn queried(table: TfRecordTable) -> Result<Arc<dyn TableProvider>> {
+pub fn queried(table: TfRecordTable) -> Result<Arc<dyn TableProvider>> {
     if table.is_of_events() { Ok(Arc::new(EventTable::new(&table)?)) } else { Ok(Arc::new(table)) }
 }
 

@@ -310,7 +310,7 @@ impl TfRecordTable {
         let runs = PartitionColumns::of_runs(&self.files.shards().map_err(external)?);
         let table = Self::of_columns(self.files.clone(), columns, runs, &self.options)?;
         let (provenance, notices) = (Arc::clone(&self.provenance), Arc::clone(&self.notices));
-        Ok(Self { provenance, notices, ..table })
+        Ok(Self { provenance, notices, ranges: self.ranges.clone(), ..table })
     }
 
     /// Returns whether the table is that of the messages of TensorBoard's files, with their runs.

@@ -62,8 +62,10 @@ pub(crate) fn report(
     let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
     let title = title.unwrap_or_else(|| report_title(&names));
     let (profile, read) = (RecordProfiler::merge(examples, parts), ReadingOptions::of(options)?.read());
-    let page = py.detach(|| report_page(&title, &compared, &profile, (&names, &shards), &read));
-    page.map_err(|error| failed(py, error))
+    let page = py.detach(|| report_page(&title, &compared, &profile, &shards, &read));
+    let page = page.map_err(|error| failed(py, error))?;
+    warn_all(py, page.warning.as_slice())?;
+    Ok(page.html)
 }
 
 /// Compares a data set. Returns the comparison, the observers, and the shards of the data set.

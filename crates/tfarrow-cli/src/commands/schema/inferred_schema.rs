@@ -4,7 +4,10 @@ use arrow_schema::SchemaRef;
 use tfarrow_codec::{FeatureSummary, Layout, Place, RecordType, Role, schema::record_type_of};
 use tfarrow_dataset::{Error, Inferred, ProbablePayload, ReadOptions, Sampled, Shard, ShardFormat};
 
-use crate::{output::count, text::escape};
+use crate::{
+    output::{count, plural},
+    text::escape,
+};
 
 /// The schema of a data set, and the summary that it was inferred from.
 #[derive(Debug)]
@@ -85,7 +88,7 @@ impl InferredSchema {
 
     /// The numbers of records and shards, in one line.
     pub(super) fn headline(&self) -> String {
-        let records = count(self.inferred.summary.records());
+        let records = self.inferred.summary.records();
         let what = match self.record_type() {
             RecordType::Example => "tf.Example",
             RecordType::SequenceExample => "tf.SequenceExample",
@@ -93,15 +96,12 @@ impl InferredSchema {
             RecordType::Message => "message",
             RecordType::Raw => "raw",
         };
-        let shards = match self.shards.len() {
-            1 => "1 shard".to_owned(),
-            many => format!("{} shards", count(many as u64)),
-        };
+        let records = plural(records, &format!("{what} record"));
+        let shards = |number: usize| plural(number as u64, "shard");
         match &self.inferred.sampled {
-            None => format!("{records} {what} records in {shards}"),
+            None => format!("{records} in {}", shards(self.shards.len())),
             Some(Sampled { shards: looked, of, .. }) => {
-                let looked = count(*looked as u64);
-                format!("{records} {what} records, a sample of {looked} of {} shards", count(*of as u64))
+                format!("{records}, a sample of {} of {}", count(*looked as u64), shards(*of))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The columns of messages of a type that a descriptor gives.
 
 use anyhow::Result;
-use arrow_schema::{DataType, FieldRef, Fields, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use serde_json::{Value, json};
 use tfarrow_codec::{MessageType, schema::array_count};
 use tfarrow_convert::schema_json::type_name;
@@ -40,25 +40,42 @@ pub(super) fn text(message: &MessageType, schema: &Schema, format: SchemaFormat,
 
 /// A row for each field, with those of nested messages under their full names.
 fn table(message: &MessageType, schema: &Schema, screen: Screen) -> String {
-    let mut rows = Vec::new();
-    add_rows("", schema.fields(), &mut rows);
+    let row = |column: OutlinedColumn<'_>| {
+        let absent = match column.field.data_type() {
+            DataType::List(_) | DataType::Map(..) => "empty",
+            _ if column.field.is_nullable() => "null",
+            _ => "default",
+        };
+        vec![column.name, column.data_type, absent.to_owned()]
+    };
+    let rows = outlined(schema.fields()).into_iter().map(row).collect();
     let (columns, arrays) = (schema.fields().len() as u64, array_count(schema.fields()) as u64);
     let headline = format!("{}: {}, {arrays} with nested ones", message.name(), plural(columns, "column"));
     format!("{headline}\n{}", text_table(&["field", "arrow", "absent"], &[false, false, false], &[], rows, screen))
 }
 
-/// Appends the name, the type and the value without a field of each column.
-fn add_rows(path: &str, fields: &Fields, rows: &mut Vec<Vec<String>>) {
+/// A column, or a field of a nested struct.
+pub(crate) struct OutlinedColumn<'f> {
+    /// The name, after those of the columns that contain it, escaped.
+    pub(crate) name: String,
+    /// The type, without the fields of structs.
+    pub(crate) data_type: String,
+    field: &'f Field,
+}
+
+/// The columns, each before the fields of its structs.
+pub(crate) fn outlined(fields: &Fields) -> Vec<OutlinedColumn<'_>> {
+    let mut columns = Vec::new();
+    add_columns("", fields, &mut columns);
+    columns
+}
+
+fn add_columns<'f>(path: &str, fields: &'f Fields, columns: &mut Vec<OutlinedColumn<'f>>) {
     for field in fields {
         let name = if path.is_empty() { field.name().clone() } else { format!("{path}.{}", field.name()) };
-        let absent = match field.data_type() {
-            DataType::List(_) | DataType::Map(..) => "empty",
-            _ if field.is_nullable() => "null",
-            _ => "default",
-        };
         let (data_type, nested) = outline(field.data_type());
-        rows.push(vec![escape(&name), data_type, absent.to_owned()]);
-        nested.into_iter().for_each(|fields| add_rows(&name, fields, rows));
+        columns.push(OutlinedColumn { name: escape(&name), data_type, field });
+        nested.into_iter().for_each(|fields| add_columns(&name, fields, columns));
     }
 }
 

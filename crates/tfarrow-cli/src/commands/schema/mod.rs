@@ -22,6 +22,7 @@ use tfarrow_dataset::{
 use tfarrow_stats::schema_to_text;
 
 pub use self::inferred_schema::InferredSchema;
+pub(super) use self::message::outlined;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
     commands::{inspect, stats},
@@ -35,7 +36,8 @@ use crate::{
 pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
     if let Some(message) = args.reading.message.load()? {
         // The sources have to exist, and no record of them is read.
-        resolve_filtered(&args.sources, FormatFilter::Any)?;
+        let found = resolve_filtered(&args.sources, FormatFilter::Any)?;
+        found.shards.iter().try_for_each(|shard| args.reading.message.check(shard))?;
         let schema = message.schema(&args.looking.damage.read().limits)?;
         return print_message(&message, &schema, args);
     }

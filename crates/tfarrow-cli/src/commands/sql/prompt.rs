@@ -9,6 +9,7 @@ use std::{
 use anyhow::Result;
 use clap::ValueEnum;
 use tfarrow_datafusion::Cancellation;
+use tfarrow_dataset::ErrorKind;
 use tokio::{
     runtime::Runtime,
     sync::watch::{self, Receiver},
@@ -167,7 +168,7 @@ impl Session<'_> {
                 format!("\\o writes text, and {} files hold one result: write COPY (..) TO '..'", name_of(format));
             return Err(Usage(why).into());
         }
-        self.answers.sink = Sink::of(path, false)?;
+        self.answers.sink = Sink::of(path, false).map_err(of_output)?;
         if let Some(format) = format {
             self.set_format(format);
         }
@@ -176,7 +177,7 @@ impl Session<'_> {
 
     /// Gives the file of `\o` its name, if there is one. The next results are shown on the terminal.
     fn finish(&mut self) -> Result<()> {
-        Ok(std::mem::take(&mut self.answers.sink).persist()?)
+        std::mem::take(&mut self.answers.sink).persist().map_err(of_output)
     }
 
     fn shown_rows(&self) -> String {
@@ -245,6 +246,14 @@ impl Session<'_> {
 }
 
 /// The names of the formats that a terminal can show.
+/// An error of the file of `\o`. The prompt replaces no file, and has no option that does.
+fn of_output(error: tfarrow_dataset::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::Exists => anyhow::Error::msg(format!("{error}; \\o with another name writes a new file")),
+        _ => error.into(),
+    }
+}
+
 fn text_formats() -> Vec<String> {
     Format::value_variants().iter().filter(|format| !format.is_binary()).map(|format| name_of(*format)).collect()
 }
