@@ -138,6 +138,25 @@ fn rounding_is_the_only_change_that_text_allows() {
     assert!(!Path::new(&place("f.tfrecord")).exists());
 }
 
+/// What is accepted can be read from the outputs.
+#[test]
+fn the_deepest_json_becomes_files_that_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (open, close) in [("{\"b\":", "}"), ("[", "]")] {
+        let line = |depth| format!("{{\"a\":{}1{}}}\n", open.repeat(depth), close.repeat(depth));
+        fs::write(place("a.jsonl"), line(50)).unwrap();
+        for target in ["a.parquet", "a.arrow"] {
+            convert(&[&place("a.jsonl"), &place(target), "--overwrite"]);
+            assert_eq!(tfarrow(&["head", "--full", &place(target)]).prints().replace(' ', ""), line(50), "{target}");
+            tfarrow(&["verify", &place(target)]).ends(0);
+        }
+        fs::write(place("deep.jsonl"), line(51)).unwrap();
+        let error = tfarrow(&["convert", &place("deep.jsonl"), &place("deep.parquet")]).ends(1);
+        assert!(error.contains("more than 50 lists and objects are nested in each other"), "{error}");
+    }
+}
+
 #[test]
 fn folders_and_globs_of_text_are_data_sets() {
     let (folder, _) = tables();

@@ -17,6 +17,7 @@
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
 //! | `text_file`, `text_types`, `text_rows`, `text_reader` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `scalar_type`, `json_type` | the types of values of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
 //!
@@ -28,11 +29,13 @@ mod arrow_file;
 pub mod checksums;
 mod guarded;
 mod infer;
+mod json_type;
 mod parquet_file;
 mod parquet_lists;
 mod parquet_rows;
 mod records;
 mod rows;
+mod scalar_type;
 mod text_file;
 mod text_reader;
 mod text_rows;

@@ -223,8 +223,34 @@ fn errors_of_json_have_the_line_and_the_field() {
         &[b"{\"a\":", &deep[..], b"}"].concat(),
         "line 1 (row 0): not JSON: recursion limit exceeded",
     );
-    let keys = (0..=100_000).map(|i| format!("\"{i}\":1")).collect::<Vec<_>>().join(",");
-    check_error("a.json", format!("{{{keys}}}\n").as_bytes(), "line 1 (row 0): found more than ");
+}
+
+/// The fields of all objects of a file count, so that its columns have a bounded size.
+#[test]
+fn fields_have_a_limit_for_the_file() {
+    let keys = |count: usize| (0..count).map(|i| format!("\"{i}\":1")).collect::<Vec<_>>().join(",");
+    check_error("a.json", format!("{{{}}}\n", keys(100_001)).as_bytes(), "line 1 (row 0): found more than 100000 ");
+    let nested = format!("{{\"x\":{{{0}}}}}\n{{\"y\":[{{{0}}}]}}\n", keys(60_000));
+    check_error("a.json", nested.as_bytes(), "line 2 (row 1): field \"y\": found more than 100000 fields in the file");
+    let folder = tempfile::tempdir().unwrap();
+    let file = shard(folder.path(), "a.json", format!("{{\"x\":{{{}}}}}\n", keys(99_999)).repeat(2).as_bytes());
+    assert_eq!(count(&file).unwrap(), 2);
+}
+
+/// Readers refuse deeper columns, so that such a file could be written and not read.
+#[test]
+fn lists_and_objects_have_a_depth_that_readers_accept() {
+    let text = |open: &str, close: &str, depth| format!("{{\"a\":{}1{}}}\n", open.repeat(depth), close.repeat(depth));
+    for (open, close, forms) in [("{\"b\":", "}", 1), ("[", "]", 1), ("[{\"b\":", "}]", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = shard(folder.path(), "a.jsonl", text(open, close, 50 / forms).as_bytes());
+        assert_eq!(read(&file).num_rows(), 1);
+        let deep = ["{\"a\":null}\n", &text(open, close, 50 / forms + 1)].concat();
+        let folder = tempfile::tempdir().unwrap();
+        let error = count(&shard(folder.path(), "a.jsonl", deep.as_bytes())).unwrap_err().to_string();
+        assert!(error.contains("line 2 (row 1): field \"a"), "{error}");
+        assert!(error.ends_with("more than 50 lists and objects are nested in each other"), "{error}");
+    }
 }
 
 #[test]

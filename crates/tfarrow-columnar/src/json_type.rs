@@ -1,0 +1,184 @@
+//! The types of the values of JSON, within limits: an object of any size and depth would make columns that take too much
+//! memory, or a file that no reader accepts.
+
+use std::{collections::HashMap, mem, sync::Arc};
+
+use arrow_schema::{DataType, Field, Fields};
+use serde_json::{Map, Value};
+
+use crate::scalar_type::ScalarType;
+
+/// Maximum number of columns of a file, with the fields of objects. Each takes memory for every batch.
+pub(crate) const MAX_COLUMNS: usize = 100_000;
+
+/// Maximum number of lists and objects around a value, without the object that is the row. The readers of Parquet and Arrow
+/// accept about 60.
+const MAX_DEPTH: usize = 50;
+
+/// Maximum number of characters of the names in the message of an error.
+const NAME_CHARS: usize = 300;
+
+/// The type of the values of a field of JSON.
+#[derive(Clone, Debug)]
+pub(crate) enum JsonType {
+    Scalar(ScalarType),
+    List(Box<JsonType>),
+    Object(ObjectType),
+}
+
+impl Default for JsonType {
+    fn default() -> Self {
+        Self::Scalar(ScalarType::None)
+    }
+}
+
+/// The fields of objects, in the order of their first values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ObjectType {
+    fields: Vec<(String, JsonType)>,
+    /// The index of each field by its name.
+    indices: HashMap<String, usize>,
+}
+
+/// The size of a type, which is limited.
+#[derive(Debug, Default)]
+pub(crate) struct Extent {
+    /// The number of fields so far, with those of objects in objects and lists.
+    fields: usize,
+    /// The number of lists and objects around the value that is being added.
+    depth: usize,
+}
+
+impl Extent {
+    /// Adds the content of a list or of an object.
+    fn inside(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Misfit>) -> Result<(), Misfit> {
+        if self.depth == MAX_DEPTH {
+            return Err(Misfit::new(format!("more than {MAX_DEPTH} lists and objects are nested in each other")));
+        }
+        self.depth += 1;
+        let added = add(self);
+        self.depth -= 1;
+        added
+    }
+
+    fn add_field(&mut self) -> Result<(), Misfit> {
+        if self.fields == MAX_COLUMNS {
+            let advice = "name fields by what they mean, and not by their values";
+            return Err(Misfit::new(format!(
+                "found more than {MAX_COLUMNS} fields in the file, with those of objects; {advice}"
+            )));
+        }
+        self.fields += 1;
+        Ok(())
+    }
+}
+
+/// A value that does not fit the type of others: the names of the fields and of the lists around it, from the innermost on.
+pub(crate) struct Misfit {
+    within: Vec<String>,
+    what: String,
+}
+
+impl Misfit {
+    fn new(what: String) -> Self {
+        Self { within: Vec::new(), what }
+    }
+
+    /// The message, with the name of the field.
+    pub(crate) fn message(mut self) -> String {
+        self.within.reverse();
+        let within = mem::take(&mut self.within).join(".");
+        match within.char_indices().nth(NAME_CHARS) {
+            _ if within.is_empty() => self.what,
+            None => format!("field {within:?}: {}", self.what),
+            Some((end, _)) => format!("field {:?}..: {}", within.get(..end).unwrap_or_default(), self.what),
+        }
+    }
+}
+
+impl JsonType {
+    /// Adds a value.
+    fn add(&mut self, value: &Value, extent: &mut Extent) -> Result<(), Misfit> {
+        if matches!(self, Self::Scalar(ScalarType::None)) {
+            match value {
+                Value::Array(_) => *self = Self::List(Box::default()),
+                Value::Object(_) => *self = Self::Object(ObjectType::default()),
+                _ => {}
+            }
+        }
+        match (self, value) {
+            (_, Value::Null) => Ok(()),
+            (Self::List(item), Value::Array(values)) => {
+                extent.inside(|extent| values.iter().try_for_each(|value| item.add(value, extent)))
+            }
+            (Self::Object(object), Value::Object(fields)) => extent.inside(|extent| object.add(fields, extent)),
+            (Self::Scalar(known), Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                *known = known.merge(ScalarType::of_json(value));
+                Ok(())
+            }
+            (known, value) => {
+                let advice = "a field has values of one form, so that one value is a list too: [1]";
+                let (found, known) = (name_of(value), known.name());
+                Err(Misfit::new(format!("found {found}, expected {known} as in earlier rows; {advice}")))
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Scalar(of) => of.name(),
+            Self::List(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Scalar(of) => of.data_type(),
+            Self::List(item) => DataType::List(Arc::new(Field::new_list_field(item.data_type(), true))),
+            Self::Object(object) => DataType::Struct(object.into_fields()),
+        }
+    }
+}
+
+impl ObjectType {
+    /// Adds an object. The fields of a file count in `extent`.
+    pub(crate) fn add(&mut self, object: &Map<String, Value>, extent: &mut Extent) -> Result<(), Misfit> {
+        for (index, (name, value)) in object.iter().enumerate() {
+            // Most objects have the same fields in the same order.
+            let is_next = self.fields.get(index).is_some_and(|(known, _)| known == name);
+            let index = if is_next { index } else { self.index_of(name, extent)? };
+            let Some((_, known)) = self.fields.get_mut(index) else { continue };
+            known.add(value, extent).map_err(|mut misfit| {
+                misfit.within.push(name.clone());
+                misfit
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The index of a field, which is added if it is new.
+    fn index_of(&mut self, name: &str, extent: &mut Extent) -> Result<usize, Misfit> {
+        if let Some(index) = self.indices.get(name) {
+            return Ok(*index);
+        }
+        extent.add_field()?;
+        self.indices.insert(name.to_owned(), self.fields.len());
+        self.fields.push((name.to_owned(), JsonType::default()));
+        Ok(self.fields.len() - 1)
+    }
+
+    /// The fields as columns.
+    pub(crate) fn into_fields(self) -> Fields {
+        self.fields.into_iter().map(|(name, of)| Field::new(name, of.data_type(), true)).collect()
+    }
+}
+
+/// The form of a value in messages.
+pub(crate) fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+        value => ScalarType::of_json(value).name(),
+    }
+}
