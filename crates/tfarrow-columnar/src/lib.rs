@@ -16,7 +16,7 @@
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
-//! | `text_file`, `text_types`, `text_rows`, `text_reader` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `text_file`, `text_types`, `text_rows`, `text_reader`, `csv_header` | CSV and JSON: the columns by all rows, the rows, and the text |
 //! | `scalar_type`, `json_type` | the types of values of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
@@ -27,6 +27,7 @@
 
 mod arrow_file;
 pub mod checksums;
+mod csv_header;
 mod guarded;
 mod infer;
 mod json_type;

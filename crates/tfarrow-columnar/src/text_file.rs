@@ -17,6 +17,8 @@ pub(crate) struct TextFile {
     pub(crate) schema: SchemaRef,
     /// The number of rows that the columns were inferred from.
     pub(crate) row_count: u64,
+    /// Maximum number of rows that are read.
+    max_rows: u64,
 }
 
 impl TextFile {
@@ -26,16 +28,16 @@ impl TextFile {
     /// A file that cannot be read, and rows that cannot be parsed, with their line.
     pub(crate) fn open(shard: &Shard) -> Result<Self> {
         let (schema, row_count) = shard.text_columns(|| infer_columns(shard, u64::MAX))?;
-        Ok(Self { shard: shard.clone(), schema, row_count })
+        Ok(Self { shard: shard.clone(), schema, row_count, max_rows: u64::MAX })
     }
 
-    /// Infers the columns from the first rows, at most `rows`. Further rows may not fit the columns.
+    /// Infers the columns from the first rows, at most `rows`, and reads only these.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub(crate) fn open_first(shard: &Shard, rows: u64) -> Result<Self> {
         let (schema, row_count) = infer_columns(shard, rows)?;
-        Ok(Self { shard: shard.clone(), schema, row_count })
+        Ok(Self { shard: shard.clone(), schema, row_count, max_rows: rows })
     }
 
     /// Reads the rows in batches.
@@ -43,6 +45,6 @@ impl TextFile {
     /// # Errors
     /// A file that cannot be opened. A row that cannot be parsed is an error of the iterator.
     pub(crate) fn rows(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
-        text_rows(&self.shard, &self.schema)
+        text_rows(&self.shard, &self.schema, self.max_rows)
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `true`, `false` | boolean | boolean |
 //! | integers within 64 bits | int64 | int64 |
-//! | numbers | float64 | float64 |
+//! | numbers, also with integers that float64 holds | float64 | float64 |
 //! | others, and values of several of these types | text | text |
 //! | lists | | lists of the type of all items |
 //! | objects | | structs |
@@ -13,7 +13,6 @@
 //! Dates are text, because records have no dates. Empty fields of CSV and nulls of JSON are no values.
 
 use std::{
-    collections::HashMap,
     io::{BufRead, BufReader, Read},
     sync::Arc,
 };
@@ -24,12 +23,12 @@ use serde_json::Value;
 use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
 
 use crate::{
-    guarded::guarded,
-    json_type::{Extent, MAX_COLUMNS, Misfit, ObjectType, name_of},
+    csv_header::header,
+    json_type::{Extent, Misfit, ObjectType, name_of},
     scalar_type::ScalarType,
-    text_reader::TextReader,
-    text_rows::{MAX_ROW_BYTES, csv_format, text_rows},
-    unreadable::{in_part, unreadable, unreadable_arrow},
+    text_reader::{MAX_ROW_BYTES, TextReader},
+    text_rows::text_rows,
+    unreadable::{in_part, unreadable},
 };
 
 /// Infers the columns of a file from its first rows, at most `max_rows`. Returns them, and the number of these rows.
@@ -48,15 +47,12 @@ fn csv_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {
     let texts = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect::<Fields>();
     let mut types = vec![ScalarType::None; names.len()];
     let mut rows = 0;
-    for batch in text_rows(shard, &Arc::new(Schema::new(texts)))? {
+    for batch in text_rows(shard, &Arc::new(Schema::new(texts)), max_rows)? {
         let batch = batch?;
         for (known, column) in types.iter_mut().zip(batch.columns()) {
             *known = of_column(*known, column.as_string());
         }
         rows += batch.num_rows() as u64;
-        if rows >= max_rows {
-            break;
-        }
     }
     let field = |(name, of): (&String, &ScalarType)| Field::new(name, of.data_type(), true);
     Ok((Arc::new(Schema::new(names.iter().zip(&types).map(field).collect::<Fields>())), rows))
@@ -73,29 +69,6 @@ fn of_column(known: ScalarType, texts: &StringArray) -> ScalarType {
         known = known.merge(ScalarType::of_text(value));
     }
     known
-}
-
-/// The names of the columns of a CSV file, which are its first row.
-fn header(shard: &Shard) -> Result<Vec<String>> {
-    let path = &shard.path;
-    let text = TextReader::open(shard)?.take(MAX_ROW_BYTES as u64);
-    let found = guarded(path, || csv_format(path).infer_schema(text, Some(0)).map_err(|e| unreadable_arrow(path, e)));
-    let names: Vec<_> = found?.0.fields().iter().map(|field| field.name().clone()).collect();
-    if names.len() > MAX_COLUMNS {
-        let what = format!("the header has {} columns, at most {MAX_COLUMNS} are allowed", names.len());
-        return Err(unreadable(path, what));
-    }
-    if names.is_empty() {
-        return Err(unreadable(path, "the file is empty; the first line of a CSV file has the names of the columns"));
-    }
-    let mut known = HashMap::new();
-    for (number, name) in (1..).zip(&names) {
-        if let Some(first) = known.insert(name, number) {
-            let what = format!("columns {first} and {number} have the name {name:?}; rename one of them");
-            return Err(in_part(path, unreadable(path, what), || "line 1".to_owned(), 0));
-        }
-    }
-    Ok(names)
 }
 
 fn json_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {

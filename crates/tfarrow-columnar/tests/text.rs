@@ -105,6 +105,47 @@ fn the_types_of_csv_are_those_of_all_rows() {
     assert_eq!(found.column(1), &ints(&[Some(i64::MAX), Some(i64::MIN), Some(0)]));
 }
 
+/// Identifiers are often long integers, or begin with zeros. As floats, different ones would be equal.
+#[test]
+fn digits_of_integers_are_kept() {
+    let long = ["18446744073709551615", "18446744073709551614"];
+    let mixed = ["9007199254740993", "1.5"];
+    let csv = format!(
+        "long,mixed,zeros,held,int\n{},{},01234,9223372036854775808,9007199254740993\n{},{},7,1.5,-3\n",
+        long[0], mixed[0], long[1], mixed[1]
+    );
+    let expected = |with_zeros: bool| {
+        let mut columns = vec![
+            ("long", texts(&long.map(Some))),
+            ("mixed", texts(&mixed.map(Some))),
+            ("zeros", texts(&[Some("01234"), Some("7")])),
+            ("held", floats(&[Some(2f64.powi(63)), Some(1.5)])),
+            ("int", ints(&[Some((1 << 53) + 1), Some(-3)])),
+        ];
+        columns.retain(|(name, _)| with_zeros || *name != "zeros");
+        columns
+    };
+    check("a.csv", &csv, &expected(true));
+    let json = format!(
+        "{{\"long\":{},\"mixed\":{},\"held\":9223372036854775808,\"int\":9007199254740993}}\n\
+         {{\"long\":{},\"mixed\":{},\"held\":1.5,\"int\":-3}}\n",
+        long[0], mixed[0], long[1], mixed[1]
+    );
+    check("a.jsonl", &json, &expected(false));
+    // Of more than 128 bits, a zero, signs, and a fraction with a zero before it.
+    let csv = "a,b,c,d\n1000000000000000000000000000000000000000001,0,-9007199254740993,0.5\n1,+5,1e3,-0.25\n";
+    check(
+        "b.csv",
+        csv,
+        &[
+            ("a", texts(&[Some("1000000000000000000000000000000000000000001"), Some("1")])),
+            ("b", ints(&[Some(0), Some(5)])),
+            ("c", texts(&[Some("-9007199254740993"), Some("1e3")])),
+            ("d", floats(&[Some(0.5), Some(-0.25)])),
+        ],
+    );
+}
+
 #[test]
 fn fields_of_csv_have_delimiters_and_line_feeds_in_quotes() {
     let lines = "a,b\r\n\"x\r\ny\",1\r\n\"p,q\",2\r\n";
@@ -143,6 +184,28 @@ fn a_late_value_of_another_type_changes_the_type_of_its_column() {
         // The first rows alone have other types.
         let first = first_rows(&shard, 5).unwrap().next().unwrap().unwrap();
         assert_eq!(*first.schema().field(0).data_type(), DataType::Int64, "{name}");
+    }
+}
+
+/// Rows after the first ones change neither their types nor their success.
+#[test]
+fn the_first_rows_alone_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for count in [1, 10, 8192, 10_000, 16_384] {
+        let mut csv = "a,b\n".to_owned();
+        let mut json = String::new();
+        for row in 0..count {
+            csv.push_str(&format!("{row},x\r\n"));
+            json.push_str(&format!("{{\"a\":{row},\"b\":\"x\"}}\n"));
+        }
+        let (other_csv, other_json) = ("text,y\nz\n", "{\"a\":\"text\",\"b\":\"y\"}\n{\"a\":[1]}\n");
+        for (name, text) in [("a.csv", csv + other_csv), ("a.jsonl", json + other_json)] {
+            let batches = first_rows(&shard(folder.path(), name, text.as_bytes()), count).unwrap();
+            let batches: Vec<_> = batches.map(Result::unwrap).collect();
+            assert_eq!(batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), count, "{name}");
+            let types = batches[0].schema().fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+            assert_eq!(types, [DataType::Int64, DataType::Utf8], "{name}");
+        }
     }
 }
 
@@ -188,6 +251,17 @@ fn errors_of_csv_have_the_line() {
         b"a,b\nx,1\ny,\xff\n",
         "line 3 (row 1): field 2 is not UTF-8; convert the file, such as with iconv",
     );
+    // Blank lines count as lines, before the header, after it, and between rows.
+    check_error("a.csv", b"a,b\n1,2\n\n\n\nx\n", "line 6 (row 1): found 1 fields");
+    check_error("a.csv", b"a,b\r\n1,2\r\n\r\n\r\nx\r\n", "line 5 (row 1): found 1 fields");
+    check_error("a.csv", b"\n\n\"a\nc\",b\n\nx\n", "line 6 (row 0): found 1 fields");
+    let latin = "line 1: a name of a column is not UTF-8; convert the file, such as with iconv -f latin1 -t utf8";
+    check_error("a.csv", b"a,\xe9\n1,2\n", latin);
+    let wide = "the text is UTF-16, and not UTF-8; convert the file, such as with iconv -f utf-16 -t utf-8";
+    for name in ["a.csv", "a.jsonl"] {
+        check_error(name, b"\xff\xfea\0,\0b\0\n\0", wide);
+        check_error(name, b"\xfe\xff\0a\0,\0b\0\n", wide);
+    }
     // Beyond the first batch.
     let mut csv = b"a,b\n".to_vec();
     (0..30_000).for_each(|row| csv.extend_from_slice(format!("{row},x\n").as_bytes()));
