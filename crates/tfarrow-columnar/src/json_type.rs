@@ -124,6 +124,38 @@ impl JsonType {
         }
     }
 
+    /// Widens the type to that of values of both types, as far as these have the same form.
+    fn merge(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (Self::Scalar(ScalarType::None), other) => *self = other.clone(),
+            (Self::Scalar(one), Self::Scalar(other)) => *one = one.merge(*other),
+            (Self::List(one), Self::List(other)) => one.merge(other),
+            (Self::Object(one), Self::Object(other)) => one.merge(other),
+            (Self::Scalar(_) | Self::List(_) | Self::Object(_), _) => {}
+        }
+    }
+
+    /// Whether values of the type `other` have the form of this type, which was merged with it.
+    fn has_form_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Scalar(ScalarType::None)) | (Self::Scalar(_), Self::Scalar(_)) => true,
+            (Self::List(one), Self::List(other)) => one.has_form_of(other),
+            (Self::Object(one), Self::Object(other)) => {
+                other.fields.iter().all(|(name, other)| one.get(name).is_some_and(|one| one.has_form_of(other)))
+            }
+            _ => false,
+        }
+    }
+
+    /// The number of fields of objects in the type.
+    fn field_count(&self) -> usize {
+        match self {
+            Self::Scalar(_) => 0,
+            Self::List(item) => item.field_count(),
+            Self::Object(object) => object.field_count(),
+        }
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Self::Scalar(of) => of.name(),
@@ -163,9 +195,62 @@ impl ObjectType {
             return Ok(*index);
         }
         extent.add_field()?;
+        Ok(self.push(name, JsonType::default()))
+    }
+
+    /// Adds a new field. Returns its index.
+    fn push(&mut self, name: &str, of: JsonType) -> usize {
         self.indices.insert(name.to_owned(), self.fields.len());
-        self.fields.push((name.to_owned(), JsonType::default()));
-        Ok(self.fields.len() - 1)
+        self.fields.push((name.to_owned(), of));
+        self.fields.len() - 1
+    }
+
+    /// The columns of CSV.
+    pub(crate) fn of_columns(columns: impl IntoIterator<Item = (String, ScalarType)>) -> Self {
+        let mut columns_of = Self::default();
+        for (name, of) in columns {
+            columns_of.push(&name, JsonType::Scalar(of));
+        }
+        columns_of
+    }
+
+    fn get(&self, name: &str) -> Option<&JsonType> {
+        self.fields.get(*self.indices.get(name)?).map(|(_, of)| of)
+    }
+
+    /// Adds the fields of `other`, and widens the types of fields that both have. A field that has lists or objects in one of
+    /// them, and another form in the other, keeps its type.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (name, of) in &other.fields {
+            let known = self.indices.get(name).and_then(|index| self.fields.get_mut(*index));
+            match known {
+                Some((_, known)) => known.merge(of),
+                None => drop(self.push(name, of.clone())),
+            }
+        }
+    }
+
+    /// The fields of these names with the types of `all`, which was merged with this type. A field whose values have another form
+    /// than in `all`, or a form that its file cannot have (`has_scalars`), keeps its type.
+    pub(crate) fn widened(&self, names: &Self, all: &Self, has_scalars: bool) -> Self {
+        let fits =
+            |own: &JsonType, of: &JsonType| of.has_form_of(own) && (!has_scalars || matches!(of, JsonType::Scalar(_)));
+        let mut widened = Self::default();
+        for (name, _) in &names.fields {
+            let of = match (self.get(name), all.get(name)) {
+                (Some(own), Some(of)) if fits(own, of) => of,
+                (Some(own), _) => own,
+                (None, Some(of)) => of,
+                (None, None) => continue,
+            };
+            widened.push(name, of.clone());
+        }
+        widened
+    }
+
+    /// The number of fields, with those of objects in objects and lists.
+    pub(crate) fn field_count(&self) -> usize {
+        self.fields.iter().map(|(_, of)| 1 + of.field_count()).sum()
     }
 
     /// The fields as columns.

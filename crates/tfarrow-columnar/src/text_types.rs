@@ -18,7 +18,7 @@ use std::{
 };
 
 use arrow_array::{StringArray, cast::AsArray};
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Schema};
 use serde_json::Value;
 use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
 
@@ -31,18 +31,18 @@ use crate::{
     unreadable::{in_part, unreadable},
 };
 
-/// Infers the columns of a file from its first rows, at most `max_rows`. Returns them, and the number of these rows.
+/// Infers the types of the columns of a file from its first rows, at most `max_rows`. Returns them, and the number of these rows.
 ///
 /// # Errors
 /// A file that cannot be read, and rows that cannot be parsed, with their line.
-pub(crate) fn infer_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {
+pub(crate) fn infer_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
     match shard.format {
-        ShardFormat::Json => json_columns(shard, max_rows),
-        _ => csv_columns(shard, max_rows),
+        ShardFormat::Json => json_types(shard, max_rows),
+        _ => csv_types(shard, max_rows),
     }
 }
 
-fn csv_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {
+fn csv_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
     let names = header(shard)?;
     let texts = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect::<Fields>();
     let mut types = vec![ScalarType::None; names.len()];
@@ -54,8 +54,7 @@ fn csv_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {
         }
         rows += batch.num_rows() as u64;
     }
-    let field = |(name, of): (&String, &ScalarType)| Field::new(name, of.data_type(), true);
-    Ok((Arc::new(Schema::new(names.iter().zip(&types).map(field).collect::<Fields>())), rows))
+    Ok((ObjectType::of_columns(names.into_iter().zip(types)), rows))
 }
 
 /// The type of the fields of a column that had the type `known` before.
@@ -71,7 +70,7 @@ fn of_column(known: ScalarType, texts: &StringArray) -> ScalarType {
     known
 }
 
-fn json_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {
+fn json_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
     let mut text = BufReader::new(TextReader::open(shard)?);
     let (mut object, mut extent) = (ObjectType::default(), Extent::default());
     let (mut line, mut bytes, mut rows) = (0, Vec::new(), 0);
@@ -91,7 +90,7 @@ fn json_columns(shard: &Shard, max_rows: u64) -> Result<(SchemaRef, u64)> {
         })?;
         rows += 1;
     }
-    Ok((Arc::new(Schema::new(object.into_fields())), rows))
+    Ok((object, rows))
 }
 
 /// Adds the object in a line. An error is its message.

@@ -1,7 +1,7 @@
 //! CSV and JSON files: the types of columns, the rows, and the places of errors.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
-use std::{fs, io::Write, path::Path, sync::Arc};
+use std::{fs, io::Write, ops::ControlFlow, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use flate2::{Compression, write::GzEncoder};
-use tfarrow_columnar::{count, first_rows, rows, rows_of, schema_within};
-use tfarrow_dataset::{Shard, resolve};
+use tfarrow_columnar::{TextColumns, count, first_rows, rows, rows_of, schema_within, unify_text};
+use tfarrow_dataset::{ErrorKind, Shard, resolve};
 
 fn shard(folder: &Path, name: &str, bytes: &[u8]) -> Shard {
     let path = folder.join(name);
@@ -364,4 +364,46 @@ fn the_columns_are_inferred_once() {
     // The new value does not fit the columns.
     let error = rows(&clone).unwrap().next().unwrap().unwrap_err().to_string();
     assert!(error.contains("line 2 (row 0): ") && error.contains("'x'"), "{error}");
+}
+
+/// The files are parts of one table: a column has one type, in any order of columns and with others missing.
+#[test]
+fn a_column_has_one_type_in_all_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("a.csv", "a,b,none\n1,x,\n"),
+        ("b.csv", "b,a\n2,1.5\n"),
+        ("c.jsonl", "{\"c\":{\"y\":1,\"x\":true},\"a\":2,\"none\":[1]}\n"),
+        ("d.jsonl", "{\"c\":{\"x\":false},\"b\":[1]}\n"),
+    ];
+    let resolve = || -> Vec<_> { files.map(|(name, text)| shard(folder.path(), name, text.as_bytes())).into() };
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1)])]));
+    let object = |y: Option<i64>, x: bool| -> ArrayRef {
+        let fields = [("y", DataType::Int64), ("x", DataType::Boolean)].map(|(name, of)| Field::new(name, of, true));
+        let arrays: Vec<ArrayRef> = vec![ints(&[y]), Arc::new(BooleanArray::from(vec![x]))];
+        Arc::new(StructArray::new(fields.to_vec().into(), arrays, None))
+    };
+    let shards = resolve();
+    unify_text(&shards, TextColumns::OfFile, 2, &|_, _| ControlFlow::Continue(())).unwrap();
+    let found: Vec<_> = shards.iter().map(read).collect();
+    assert_eq!(found[0], table(&[("a", floats(&[Some(1.0)])), ("b", texts(&[Some("x")])), ("none", texts(&[None]))]));
+    assert_eq!(found[1], table(&[("b", texts(&[Some("2")])), ("a", floats(&[Some(1.5)]))]));
+    let columns = [("c", object(Some(1), true)), ("a", floats(&[Some(2.0)])), ("none", Arc::clone(&lists))];
+    assert_eq!(found[2], table(&columns));
+    // A list among single values stays one.
+    assert_eq!(found[3], table(&[("c", object(None, false)), ("b", Arc::clone(&lists))]));
+    // All columns in all files, in the order of the first file that has each.
+    let shards = &resolve()[..2];
+    unify_text(shards, TextColumns::OfAll, 1, &|_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(
+        read(&shards[1]),
+        table(&[("a", floats(&[Some(1.5)])), ("b", texts(&[Some("2")])), ("none", texts(&[None]))])
+    );
+    assert_eq!(rows_of(&shards[1], Some([2].into())).unwrap().next().unwrap().unwrap().num_columns(), 1);
+    // The first file with a wrong line is reported.
+    let bad = [shard(folder.path(), "e.csv", b"a,b\n1\n"), shard(folder.path(), "f.csv", b"a\n1,2\n")];
+    let error = unify_text(&bad, TextColumns::OfFile, 2, &|_, _| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(error.contains("e.csv: line 2 (row 0): found 1 fields"), "{error}");
+    let stopped = unify_text(&bad, TextColumns::OfFile, 2, &|_, _| ControlFlow::Break(())).unwrap_err();
+    assert!(matches!(stopped.kind(), ErrorKind::Stopped), "{stopped}");
 }
