@@ -42,14 +42,14 @@ pub(crate) struct ObjectType {
 
 /// The size of a type, which is limited.
 #[derive(Debug, Default)]
-pub(crate) struct Extent {
+pub(crate) struct TypeSize {
     /// The number of fields so far, with those of objects in objects and lists.
     fields: usize,
     /// The number of lists and objects around the value that is being added.
     depth: usize,
 }
 
-impl Extent {
+impl TypeSize {
     /// Adds the content of a list or of an object.
     fn inside(&mut self, add: impl FnOnce(&mut Self) -> Result<(), Misfit>) -> Result<(), Misfit> {
         if self.depth == MAX_DEPTH {
@@ -98,7 +98,7 @@ impl Misfit {
 
 impl JsonType {
     /// Adds a value.
-    fn add(&mut self, value: &Value, extent: &mut Extent) -> Result<(), Misfit> {
+    fn add(&mut self, value: &Value, size: &mut TypeSize) -> Result<(), Misfit> {
         if matches!(self, Self::Scalar(ScalarType::None)) {
             match value {
                 Value::Array(_) => *self = Self::List(Box::default()),
@@ -109,9 +109,9 @@ impl JsonType {
         match (self, value) {
             (_, Value::Null) => Ok(()),
             (Self::List(item), Value::Array(values)) => {
-                extent.inside(|extent| values.iter().try_for_each(|value| item.add(value, extent)))
+                size.inside(|size| values.iter().try_for_each(|value| item.add(value, size)))
             }
-            (Self::Object(object), Value::Object(fields)) => extent.inside(|extent| object.add(fields, extent)),
+            (Self::Object(object), Value::Object(fields)) => size.inside(|size| object.add(fields, size)),
             (Self::Scalar(known), Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
                 *known = known.merge(ScalarType::of_json(value));
                 Ok(())
@@ -174,14 +174,14 @@ impl JsonType {
 }
 
 impl ObjectType {
-    /// Adds an object. The fields of a file count in `extent`.
-    pub(crate) fn add(&mut self, object: &Map<String, Value>, extent: &mut Extent) -> Result<(), Misfit> {
+    /// Adds an object. The fields of a file count in `size`.
+    pub(crate) fn add(&mut self, object: &Map<String, Value>, size: &mut TypeSize) -> Result<(), Misfit> {
         for (index, (name, value)) in object.iter().enumerate() {
             // Most objects have the same fields in the same order.
             let is_next = self.fields.get(index).is_some_and(|(known, _)| known == name);
-            let index = if is_next { index } else { self.index_of(name, extent)? };
+            let index = if is_next { index } else { self.index_of(name, size)? };
             let Some((_, known)) = self.fields.get_mut(index) else { continue };
-            known.add(value, extent).map_err(|mut misfit| {
+            known.add(value, size).map_err(|mut misfit| {
                 misfit.within.push(name.clone());
                 misfit
             })?;
@@ -190,11 +190,11 @@ impl ObjectType {
     }
 
     /// The index of a field, which is added if it is new.
-    fn index_of(&mut self, name: &str, extent: &mut Extent) -> Result<usize, Misfit> {
+    fn index_of(&mut self, name: &str, size: &mut TypeSize) -> Result<usize, Misfit> {
         if let Some(index) = self.indices.get(name) {
             return Ok(*index);
         }
-        extent.add_field()?;
+        size.add_field()?;
         Ok(self.push(name, JsonType::default()))
     }
 

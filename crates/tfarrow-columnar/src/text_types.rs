@@ -24,7 +24,7 @@ use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
 
 use crate::{
     csv_header::header,
-    json_type::{Extent, Misfit, ObjectType, name_of},
+    json_type::{Misfit, ObjectType, TypeSize, name_of},
     scalar_type::ScalarType,
     text_reader::{MAX_ROW_BYTES, TextReader},
     text_rows::text_rows,
@@ -72,7 +72,7 @@ fn of_column(known: ScalarType, texts: &StringArray) -> ScalarType {
 
 fn json_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
     let mut text = BufReader::new(TextReader::open(shard)?);
-    let (mut object, mut extent) = (ObjectType::default(), Extent::default());
+    let (mut object, mut size) = (ObjectType::default(), TypeSize::default());
     let (mut line, mut bytes, mut rows) = (0, Vec::new(), 0);
     while rows < max_rows {
         bytes.clear();
@@ -84,7 +84,7 @@ fn json_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        add_line(&mut object, &mut extent, &bytes).map_err(|what| {
+        add_line(&mut object, &mut size, &bytes).map_err(|what| {
             let part = || format!("line {line} (row {rows})");
             in_part(&shard.path, unreadable(&shard.path, what), part, rows)
         })?;
@@ -94,13 +94,13 @@ fn json_types(shard: &Shard, max_rows: u64) -> Result<(ObjectType, u64)> {
 }
 
 /// Adds the object in a line. An error is its message.
-fn add_line(object: &mut ObjectType, extent: &mut Extent, line: &[u8]) -> Result<(), String> {
+fn add_line(object: &mut ObjectType, size: &mut TypeSize, line: &[u8]) -> Result<(), String> {
     if line.len() > MAX_ROW_BYTES {
         return Err(format!("the line has more than {MAX_ROW_BYTES} bytes; write one object a line"));
     }
     let lines = "expected one object a line; jq -c .[] writes the items of an array so, and jq -c . other objects";
     match serde_json::from_slice(line) {
-        Ok(Value::Object(fields)) => object.add(&fields, extent).map_err(Misfit::message),
+        Ok(Value::Object(fields)) => object.add(&fields, size).map_err(Misfit::message),
         Ok(other) => Err(format!("found {}, {lines}", name_of(&other))),
         Err(error) if line.trim_ascii_start().starts_with(b"[") || error.is_eof() => {
             Err(format!("found a part of a value that has several lines, {lines}"))
