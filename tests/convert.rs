@@ -545,6 +545,12 @@ fn a_dry_run_finds_the_errors_of_the_conversion() {
     let folder = tempdir().unwrap();
     let (out, lossy) = (folder.path().join("a.parquet"), folder.path().join("lossy.parquet"));
     std::fs::write(&out, "precious").unwrap();
+    let below = folder.path().join("a.parquet/below.parquet");
+    let quarantines = ["a.parquet", "nowhere/q.tfrecord", "q.tfrecord"].map(|name| folder.path().join(name));
+    std::fs::write(&quarantines[2], "precious").unwrap();
+    let new = folder.path().join("new.parquet");
+    let skip =
+        |quarantine| ["testdata/scalar.tfrecord", text(&new), "--on-error", "skip", "--quarantine", text(quarantine)];
     tfarrow(&["sql", &format!("COPY (SELECT DATE '2026-11-26' AS x) TO '{}' STORED AS PARQUET", text(&lossy))])
         .prints();
     let (back, other) = (folder.path().join("back.tfrecord"), folder.path().join("b.parquet"));
@@ -555,6 +561,11 @@ fn a_dry_run_finds_the_errors_of_the_conversion() {
         (&["testdata/mixed_kinds/", text(&other)], 1, "two kinds"),
         (&[text(&lossy), text(&back)], 2, "--lossy"),
         (&["testdata/no.tfrecord", text(&back)], 1, "testdata/no.tfrecord"),
+        (&["testdata/scalar.tfrecord", text(&below)], 1, "Not a directory"),
+        (&["testdata/scalar.tfrecord", &format!("{}/", text(&below)), "--to", "arrow"], 1, "Not a directory"),
+        (&skip(&quarantines[0]), 2, "the name says parquet"),
+        (&skip(&quarantines[1]), 2, "its folder does not exist"),
+        (&skip(&quarantines[2]), 2, "already exists"),
     ];
     for (args, status, expected) in cases {
         let (real, dry) = ([&["convert"], *args].concat(), [&["convert", "--dry-run"], *args].concat());
@@ -562,7 +573,7 @@ fn a_dry_run_finds_the_errors_of_the_conversion() {
         assert_eq!((dry.status, &dry.stderr), (real.status, &real.stderr), "{args:?}");
         assert!(dry.status == Some(*status) && dry.stdout.is_empty() && dry.stderr.contains(expected), "{dry:?}");
     }
-    assert_eq!(listing(folder.path()), ["a.parquet", "lossy.parquet"]);
+    assert_eq!(listing(folder.path()), ["a.parquet", "lossy.parquet", "q.tfrecord"]);
     let plan = json(&["convert", "--dry-run", "testdata/scalar.tfrecord", text(&out), "--overwrite", "--json"]);
     assert_eq!(plan["replaced"], serde_json::json!([text(&out)]));
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "precious");

@@ -138,6 +138,25 @@ fn rounding_is_the_only_change_that_text_allows() {
     assert!(!Path::new(&place("f.tfrecord")).exists());
 }
 
+/// What is accepted can be read from the outputs.
+#[test]
+fn the_deepest_json_becomes_files_that_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (open, close) in [("{\"b\":", "}"), ("[", "]")] {
+        let line = |depth| format!("{{\"a\":{}1{}}}\n", open.repeat(depth), close.repeat(depth));
+        fs::write(place("a.jsonl"), line(50)).unwrap();
+        for target in ["a.parquet", "a.arrow"] {
+            convert(&[&place("a.jsonl"), &place(target), "--overwrite"]);
+            assert_eq!(tfarrow(&["head", "--full", &place(target)]).prints().replace(' ', ""), line(50), "{target}");
+            tfarrow(&["verify", &place(target)]).ends(0);
+        }
+        fs::write(place("deep.jsonl"), line(51)).unwrap();
+        let error = tfarrow(&["convert", &place("deep.jsonl"), &place("deep.parquet")]).ends(1);
+        assert!(error.contains("more than 50 lists and objects are nested in each other"), "{error}");
+    }
+}
+
 #[test]
 fn folders_and_globs_of_text_are_data_sets() {
     let (folder, _) = tables();
@@ -161,6 +180,127 @@ fn folders_and_globs_of_text_are_data_sets() {
     let rows =
         tfarrow(&["sql", "--format", "csv", &format!("SELECT count(*) AS n FROM '{}'", place("a.csv"))]).prints();
     assert_eq!(rows, "n\n4\n");
+}
+
+/// The outputs of an earlier run are no sources, though text beside other files is no data.
+#[test]
+fn text_is_converted_again_beside_its_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(place("a.csv"), "x\n1\n").unwrap();
+    fs::write(place("b.csv"), "x\n2\n").unwrap();
+    let here = place("");
+    convert(&[&here, &here, "--to", "parquet"]);
+    convert(&[&here, &here, "--to", "parquet", "--resume"]);
+    fs::write(place("a.csv"), "x\n3\n").unwrap();
+    convert(&[&here, &here, "--to", "parquet", "--overwrite"]);
+    // The Parquet files are stale, and not the sources.
+    fs::write(place("a.csv"), "x\n4\n5\n").unwrap();
+    let stderr = convert(&[&here, &here, "--to", "tfrecord"]);
+    assert!(stderr.contains("2 of a format that was not asked for"), "{stderr}");
+    assert_eq!(tfarrow(&["head", &place("a.tfrecord")]).prints(), "{\"x\":[4]}\n{\"x\":[5]}\n");
+    convert(&[&here, &here, "--to", "tfrecord", "--overwrite"]);
+    // One file for all, and new shards.
+    for name in ["a.tfrecord", "b.tfrecord", "a.parquet", "b.parquet"] {
+        fs::remove_file(place(name)).unwrap();
+    }
+    convert(&[&here, &place("all.parquet")]);
+    convert(&[&here, &place("all.parquet"), "--overwrite"]);
+    fs::remove_file(place("all.parquet")).unwrap();
+    convert(&[&here, &here, "--to", "parquet", "--shards", "2"]);
+    convert(&[&here, &here, "--to", "parquet", "--shards", "2", "--overwrite"]);
+    // Files that are no outputs of text are the sources.
+    fs::copy(crate::support::path("testdata/scalar.tfrecord"), place("scalar.tfrecord")).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    fs::rename(place("scalar.tfrecord"), other.path().join("scalar.tfrecord")).unwrap();
+    fs::write(other.path().join("labels.csv"), "x\n1\n").unwrap();
+    let there = other.path().to_str().unwrap();
+    convert(&[there, there, "--to", "parquet"]);
+    assert!(other.path().join("scalar.parquet").exists() && !other.path().join("labels.parquet").exists());
+}
+
+#[test]
+fn text_files_are_parts_of_one_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let sql = |query: String| tfarrow(&["sql", "--format", "csv", &query]).prints();
+    fs::write(place("a.jsonl"), "{\"a\":1,\"b\":2}\n").unwrap();
+    fs::write(place("b.jsonl"), "{\"b\":1.5,\"a\":2,\"c\":\"x\"}\n").unwrap();
+    fs::write(place("c.csv"), "b,a\n7,8\n").unwrap();
+    let sources = ["a.jsonl", "b.jsonl", "c.csv"].map(place);
+    let files: Vec<_> = sources.iter().map(String::as_str).collect();
+    convert(&[&files[..], &[&place("all.parquet")]].concat());
+    let printed = sql(format!("SELECT * FROM '{}'", place("all.parquet")));
+    assert_eq!(printed, "a,b,c\n1,2.0,\n2,1.5,x\n8,7.0,\n");
+    convert(&[&files[..], &[&place("cut/"), "--to", "arrow", "--shards", "2"]].concat());
+    assert_eq!(sql(format!("SELECT sum(b) AS b FROM '{}'", place("cut/"))), "b\n10.5\n");
+    // Each file of its own has its own columns, with the types of all.
+    convert(&[&files[..], &[&place("own/"), "--to", "parquet"]].concat());
+    assert_eq!(sql(format!("SELECT * FROM '{}'", place("own/a.parquet"))), "a,b\n1,2.0\n");
+    assert_eq!(sql(format!("SELECT * FROM '{}'", place("own/c.parquet"))), "b,a\n7.0,8\n");
+    let schema: Value = serde_json::from_str(&tfarrow(&[&["schema", "--json"], &files[..]].concat()).prints()).unwrap();
+    assert!(schema.to_string().contains("float") && !schema.to_string().contains("conflict"), "{schema}");
+    // Two data sets that are compared have common types as well.
+    fs::write(place("ints.csv"), "a\n1\n2\n").unwrap();
+    fs::write(place("floats.csv"), "a\n1\n2.5\n").unwrap();
+    let run = tfarrow(&["diff", &place("ints.csv"), &place("floats.csv")]);
+    assert!(run.stdout.contains("differs in 1 record"), "{run:?}");
+    run.ends(3);
+}
+
+/// Whether floats are rounded does not depend on the other sources.
+#[test]
+fn floats_of_text_are_rounded_beside_other_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, text) in [("digits.csv", "x\n0.1\n"), ("held.csv", "x\n0.5\n")] {
+        fs::write(place(name), text).unwrap();
+    }
+    convert(&[&place("digits.csv"), &place("digits.parquet")]);
+    convert(&[&place("held.csv"), &place("held.parquet")]);
+    let one = place("one.tfrecord");
+    let run = tfarrow(&["convert", &place("digits.csv"), &place("held.parquet"), &one, "--json"]);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found["rounded"], json!({"column \"x\": float64 rounded to float32": 1}));
+    assert_eq!(found["lossy_changes"], json!({}));
+    run.ends(0);
+    for order in [["held.csv", "digits.parquet"], ["digits.parquet", "held.csv"]] {
+        let error = tfarrow(&["convert", &place(order[0]), &place(order[1]), &place("two.tfrecord")]).fails();
+        assert!(error.contains("digits.parquet: ") && error.contains("0.1"), "{error}");
+    }
+}
+
+#[test]
+fn text_in_folders_is_verified() {
+    let (folder, _) = tables();
+    let verified = tfarrow(&["verify", folder.path().to_str().unwrap()]).ends(0);
+    assert!(verified.contains("12 valid records"), "{verified}");
+    fs::write(folder.path().join("bad.csv"), "a,b\n1\n").unwrap();
+    let run = tfarrow(&["verify", folder.path().join("*.csv").to_str().unwrap()]);
+    assert!(run.stdout.contains("bad.csv") && run.stdout.contains("line 2 (row 0)"), "{run:?}");
+    run.ends(3);
+}
+
+/// Excluded columns are not encoded, so that they may have any values.
+#[test]
+fn diff_leaves_out_excluded_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, y) in [("a.jsonl", 1), ("b.jsonl", 2)] {
+        fs::write(place(name), format!("{{\"id\":7,\"x\":{{\"y\":{y}}},\"l\":[1,null,{y}],\"z\":1}}\n")).unwrap();
+    }
+    let (a, b) = (place("a.jsonl"), place("b.jsonl"));
+    let error = tfarrow(&["diff", &a, &b, "--exclude", "l"]).fails();
+    assert!(error.contains("\"x\"") && !error.contains("--lossy"), "{error}");
+    let error = tfarrow(&["diff", &a, &b, "--exclude", "x"]).fails();
+    assert!(error.contains("\"l\"") && error.contains("null") && !error.contains("--lossy"), "{error}");
+    for more in [&[][..], &["--on", "id"]] {
+        let run = tfarrow(&[&["diff", &a, &b, "--exclude", "x,l"], more].concat());
+        assert!(run.stdout.contains("equal"), "{run:?}");
+        run.ends(0);
+    }
+    // A key is read, also if it is excluded.
+    tfarrow(&["diff", &a, &b, "--exclude", "x,l,id", "--on", "id"]).ends(0);
 }
 
 /// A value of a column, and the text of it in CSV.

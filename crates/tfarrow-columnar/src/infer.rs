@@ -3,7 +3,10 @@
 use tfarrow_codec::infer::RecordObserver;
 use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard, infer_observed_by};
 
-use crate::records::RowFiles;
+use crate::{
+    records::RowFiles,
+    text_columns::{TextColumns, unify_text},
+};
 
 /// Infers a summary of shards of any format. See [`infer_observed`].
 ///
@@ -30,6 +33,7 @@ pub fn infer_observed<O: RecordObserver + Send>(
     progress: &OnProgress<'_>,
     observer: impl Fn() -> O + Sync,
 ) -> Result<(Inferred, Vec<O>)> {
+    unify_text(shards, TextColumns::OfFile, options.jobs, progress)?;
     let rows = RowFiles::new(options);
     let (mut inferred, observers) = infer_observed_by(shards, options, progress, &rows, observer)?;
     inferred.losses = rows.into_losses();

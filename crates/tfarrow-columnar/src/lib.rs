@@ -16,7 +16,8 @@
 //! | `rows` | the rows, the number of rows and the schema of a file of either format |
 //! | `parquet_file`, `parquet_rows`, `parquet_lists` | Parquet: the metadata, the rows of row groups, the lists of numbers among them |
 //! | `arrow_file` | Arrow: a reader that checks lengths before memory is allocated by them |
-//! | `text_file`, `text_types`, `text_rows`, `text_reader` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `text_file`, `text_types`, `text_columns`, `text_rows`, `text_reader`, `csv_header` | CSV and JSON: the columns by all rows, the rows, and the text |
+//! | `scalar_type`, `json_type` | the types of values of text |
 //! | [`checksums`] | checksums of both formats: the writer, and the verifiers |
 //! | `guarded`, `unreadable` | panics and errors of the libraries as errors of the file |
 //!
@@ -26,13 +27,17 @@
 
 mod arrow_file;
 pub mod checksums;
+mod csv_header;
 mod guarded;
 mod infer;
+mod json_type;
 mod parquet_file;
 mod parquet_lists;
 mod parquet_rows;
 mod records;
 mod rows;
+mod scalar_type;
+mod text_columns;
 mod text_file;
 mod text_reader;
 mod text_rows;
@@ -46,3 +51,4 @@ pub use parquet_file::ParquetFile;
 pub use parquet_rows::{BATCH_ROWS, row_group_rows};
 pub use records::stated_records;
 pub use rows::{Batches, count, first_rows, rows, rows_of, schema, schema_within};
+pub use text_columns::{TextColumns, unify_text};

@@ -26,8 +26,8 @@ pub fn rows(shard: &Shard) -> Result<Batches> {
     rows_of(shard, None)
 }
 
-/// Reads the first rows of a file. The types of the columns of a CSV or JSON file are those of its first `count` rows, so that
-/// no more of the file is read, and further rows may be errors of the iterator.
+/// Reads the first rows of a file, at least `count` if it has as many. Of a CSV or JSON file, only these are read, and determine
+/// the types of the columns.
 ///
 /// # Errors
 /// As [`rows`].

@@ -8,9 +8,15 @@ use std::{
 use flate2::read::MultiGzDecoder;
 use tfarrow_dataset::{Error, Result, Shard};
 
-/// The magic number of gzip, and the byte order mark of UTF-8.
+use crate::unreadable::unreadable;
+
+/// Maximum bytes of a row. The parsers hold it in memory.
+pub(crate) const MAX_ROW_BYTES: usize = 256 << 20;
+
+/// The magic number of gzip, and the byte order marks of UTF-8 and of both orders of UTF-16.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+const UTF_16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
 
 /// Reads a text file.
 pub(crate) struct TextReader {
@@ -21,13 +27,19 @@ impl TextReader {
     /// Opens a file, which may be compressed with gzip.
     ///
     /// # Errors
-    /// A file that cannot be opened or read.
+    /// A file that cannot be opened or read, and one of UTF-16.
     pub(crate) fn open(shard: &Shard) -> Result<Self> {
         let opened = File::open(shard.local_path()).and_then(Self::of_file);
-        opened.map_err(|e| Error::io(&shard.path, e))
+        let (head, text) = opened.map_err(|e| Error::io(&shard.path, e))?;
+        if UTF_16.iter().any(|mark| head.starts_with(mark)) {
+            let advice = "convert the file, such as with iconv -f utf-16 -t utf-8";
+            return Err(unreadable(&shard.path, format!("the text is UTF-16, and not UTF-8; {advice}")));
+        }
+        Ok(Self { text: Cursor::new(head).chain(text) })
     }
 
-    fn of_file(file: File) -> io::Result<Self> {
+    /// The first bytes of the text without the byte order mark of UTF-8, and the rest.
+    fn of_file(file: File) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
         let (head, file) = begin(file, GZIP.len())?;
         let is_gzip = head == GZIP;
         let file = Cursor::new(head).chain(file);
@@ -36,7 +48,7 @@ impl TextReader {
         if head == BYTE_ORDER_MARK {
             head.clear();
         }
-        Ok(Self { text: Cursor::new(head).chain(text) })
+        Ok((head, text))
     }
 }
 

@@ -8,23 +8,24 @@
 //! The decoders name no line, or count rows as lines. After an error, the file is therefore parsed again, row by row, up to
 //! the row of the error.
 
-use std::{io::Read, path::Path, sync::Arc};
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use memchr::{memchr, memchr_iter};
 use tfarrow_codec::BATCH_CELLS;
 use tfarrow_dataset::{Error, Result, Shard, ShardFormat};
 
 use crate::{
+    csv_header::csv_format,
     guarded::{guarded, until_error},
     parquet_rows::BATCH_ROWS,
-    text_reader::TextReader,
-    unreadable::{in_part, unreadable, unreadable_arrow},
+    text_reader::{MAX_ROW_BYTES, TextReader},
+    unreadable::{in_part, unreadable_arrow, unreadable_text},
 };
-
-/// Maximum bytes of a row. The decoders hold it in memory.
-pub(crate) const MAX_ROW_BYTES: usize = 256 << 20;
 
 /// Bytes of text after which a batch ends with the current row.
 const BATCH_BYTES: usize = 4 << 20;
@@ -32,57 +33,24 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// Maximum number of characters of the message of a decoder, which may quote the row.
-const MESSAGE_CHARS: usize = 300;
-
-/// Reads the rows of a file, whose columns are `schema`.
+/// Reads the rows of a file, whose columns are `schema`, at most `max_rows`. No more of the file is parsed.
 ///
 /// # Errors
 /// A file that cannot be opened. A row that does not fit the columns is an error of the iterator, with its line.
 pub(crate) fn text_rows(
     shard: &Shard,
     schema: &SchemaRef,
+    max_rows: u64,
 ) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
     let (shard, schema) = (shard.clone(), Arc::clone(schema));
     let batch_rows = (BATCH_CELLS / schema.fields().len().max(1)).clamp(1, BATCH_ROWS);
-    let (mut rows, mut row) = (TextRows::new(&shard, &schema, batch_rows)?, 0);
+    let (mut rows, mut row) = (TextRows::new(&shard, &schema, batch_rows, max_rows)?, 0);
     Ok(until_error(move || {
         let batch = guarded(&shard.path, || rows.next().map_err(|e| unreadable_text(&shard.path, e)));
         let batch = batch.map_err(|error| in_line(&shard, &schema, error, row))?;
         row += batch.as_ref().map_or(0, RecordBatch::num_rows) as u64;
         Ok(batch)
     }))
-}
-
-/// CSV with a header, whose fields are separated by commas, or by tabs in a file named `.tsv`.
-pub(crate) fn csv_format(path: &Path) -> arrow_csv::reader::Format {
-    let name = path.to_string_lossy().to_ascii_lowercase();
-    let is_tsv = name.strip_suffix(".gz").unwrap_or(&name).ends_with(".tsv");
-    arrow_csv::reader::Format::default().with_header(true).with_delimiter(if is_tsv { b'\t' } else { b',' })
-}
-
-/// The error of a decoder, with advice for the errors that are frequent.
-fn unreadable_text(path: &Path, error: ArrowError) -> Error {
-    let message = match &error {
-        ArrowError::CsvError(message) => wrong_fields(message).or_else(|| not_utf8(message)),
-        ArrowError::IoError(..) => return unreadable_arrow(path, error),
-        _ => None,
-    };
-    let short = || error.to_string().chars().take(MESSAGE_CHARS).collect();
-    unreadable(path, message.unwrap_or_else(short))
-}
-
-/// Words the error of a row with more or fewer fields than the header. `arrow-csv` has the numbers in its message only.
-fn wrong_fields(message: &str) -> Option<String> {
-    let (_, numbers) = message.strip_prefix("incorrect number of fields ")?.split_once("expected ")?;
-    let (expected, found) = numbers.split_once(" got ")?;
-    let advice = "put quotes around a field that contains the delimiter or a line feed";
-    Some(format!("found {found} fields, expected {expected} as in the header; {advice}"))
-}
-
-fn not_utf8(message: &str) -> Option<String> {
-    let (_, field) = message.strip_prefix("Encountered invalid UTF-8 data ")?.split_once("and field ")?;
-    Some(format!("field {field} is not UTF-8; convert the file, such as with iconv -f latin1 -t utf8"))
 }
 
 /// Adds the line of the first row that cannot be parsed, which is in the batch from row `first` on, to an error.
@@ -95,18 +63,20 @@ fn in_line(shard: &Shard, schema: &SchemaRef, error: Error, first: u64) -> Error
 
 /// The number of the first row that cannot be parsed, and its line; `None` if all rows can be parsed.
 fn first_unfit(shard: &Shard, schema: &SchemaRef) -> Option<(u64, u64)> {
-    let mut rows = TextRows::new(shard, schema, 1).ok()?;
-    // The header is one line, unless it has line feeds in quotes.
-    let (mut row, mut line) = (0, if shard.format == ShardFormat::Json { 1 } else { 2 });
-    loop {
-        let next = guarded(&shard.path, || rows.next().map_err(|e| unreadable_text(&shard.path, e)));
+    let mut rows = TextRows::row_by_row(shard, schema).ok()?;
+    for row in 0.. {
+        let next = guarded(&shard.path, || {
+            rows.skip_blank_lines().map_err(|e| Error::io(&shard.path, e))?;
+            let line = rows.line_feeds + 1;
+            Ok((line, rows.next().map_err(|e| unreadable_text(&shard.path, e))))
+        });
         match next {
-            // The line feed after a carriage return is parsed with the next row.
-            Ok(Some(_)) => (row, line) = (row + 1, rows.line_feeds + 1 + u64::from(rows.ends_with_return)),
-            Ok(None) => return None,
-            Err(_) => return Some((row, line)),
+            Ok((_, Ok(Some(_)))) => {}
+            Ok((line, Err(_))) => return Some((row, line)),
+            Ok((_, Ok(None))) | Err(_) => return None,
         }
     }
+    None
 }
 
 /// A parser that takes bytes.
@@ -116,7 +86,8 @@ enum TextDecoder {
 }
 
 impl TextDecoder {
-    fn new(shard: &Shard, schema: &SchemaRef, batch_rows: usize) -> Result<Self, ArrowError> {
+    /// A parser of batches of `batch_rows` rows. The text begins with the header of CSV if it `has_header`.
+    fn new(shard: &Shard, schema: &SchemaRef, batch_rows: usize, has_header: bool) -> Result<Self, ArrowError> {
         let schema = Arc::clone(schema);
         if shard.format == ShardFormat::Json {
             // A column of text may have other values as well, which become text.
@@ -124,7 +95,8 @@ impl TextDecoder {
                 arrow_json::ReaderBuilder::new(schema).with_batch_size(batch_rows).with_coerce_primitive(true);
             return Ok(Self::Json(Box::new(builder.build_decoder()?)));
         }
-        let builder = arrow_csv::ReaderBuilder::new(schema).with_format(csv_format(&shard.path));
+        let builder =
+            arrow_csv::ReaderBuilder::new(schema).with_format(csv_format(&shard.path)).with_header(has_header);
         Ok(Self::Csv(Box::new(builder.with_batch_size(batch_rows).build_decoder()), batch_rows))
     }
 
@@ -155,8 +127,13 @@ impl TextDecoder {
 
 /// Parses a text batch by batch.
 struct TextRows {
+    shard: Shard,
+    schema: SchemaRef,
     text: TextReader,
     decoder: TextDecoder,
+    /// Maximum number of rows of a batch, and of further rows.
+    batch_rows: usize,
+    left: u64,
     buffer: Vec<u8>,
     /// The bytes of the buffer that were read and not parsed.
     start: usize,
@@ -165,33 +142,92 @@ struct TextRows {
     parsed: usize,
     /// Number of line feeds among the bytes that were parsed.
     line_feeds: u64,
-    /// Whether the last byte that was parsed is a carriage return.
-    ends_with_return: bool,
     is_at_end: bool,
     /// Maximum bytes of a row.
     max_row_bytes: usize,
 }
 
 impl TextRows {
-    fn new(shard: &Shard, schema: &SchemaRef, batch_rows: usize) -> Result<Self> {
-        let text = TextReader::open(shard)?;
-        let decoder = TextDecoder::new(shard, schema, batch_rows).map_err(|e| unreadable_arrow(&shard.path, e))?;
-        let buffer = vec![0; READ_BYTES];
-        let (start, end, parsed, line_feeds) = (0, 0, 0, 0);
-        let (ends_with_return, is_at_end, max_row_bytes) = (false, false, MAX_ROW_BYTES);
-        Ok(Self { text, decoder, buffer, start, end, parsed, line_feeds, ends_with_return, is_at_end, max_row_bytes })
+    fn new(shard: &Shard, schema: &SchemaRef, batch_rows: usize, max_rows: u64) -> Result<Self> {
+        let batch_rows = batch_rows.min(usize::try_from(max_rows).unwrap_or(usize::MAX)).max(1);
+        let decoder = TextDecoder::new(shard, schema, batch_rows, true);
+        Ok(Self {
+            shard: shard.clone(),
+            schema: Arc::clone(schema),
+            text: TextReader::open(shard)?,
+            decoder: decoder.map_err(|e| unreadable_arrow(&shard.path, e))?,
+            batch_rows,
+            left: max_rows,
+            buffer: vec![0; READ_BYTES],
+            start: 0,
+            end: 0,
+            parsed: 0,
+            line_feeds: 0,
+            is_at_end: false,
+            max_row_bytes: MAX_ROW_BYTES,
+        })
+    }
+
+    /// Parses one row after the other, so that the lines before each are known. The header was parsed before.
+    fn row_by_row(shard: &Shard, schema: &SchemaRef) -> Result<Self> {
+        let mut rows = Self::new(shard, schema, 1, u64::MAX)?;
+        if shard.format == ShardFormat::Csv {
+            let names = schema.fields().iter().map(|field| Field::new(field.name(), DataType::Utf8, true));
+            let names = Arc::new(Schema::new(names.collect::<Fields>()));
+            let unreadable = |e| unreadable_text(&shard.path, e);
+            rows.decoder = TextDecoder::new(shard, &names, 1, false).map_err(unreadable)?;
+            rows.next().map_err(unreadable)?;
+            rows.decoder = TextDecoder::new(shard, schema, 1, false).map_err(unreadable)?;
+        }
+        Ok(rows)
+    }
+
+    /// Skips blank lines before a row.
+    fn skip_blank_lines(&mut self) -> io::Result<()> {
+        let is_json = self.shard.format == ShardFormat::Json;
+        let is_blank = |byte: &&u8| matches!(**byte, b'\n' | b'\r') || is_json && byte.is_ascii_whitespace();
+        loop {
+            self.fill()?;
+            let bytes = self.buffer.get(self.start..self.end).unwrap_or_default();
+            let blank = bytes.iter().take_while(is_blank).count();
+            self.line_feeds += memchr_iter(b'\n', bytes.get(..blank).unwrap_or_default()).count() as u64;
+            self.start += blank;
+            if self.start < self.end || self.is_at_end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads bytes if all bytes of the buffer were parsed.
+    fn fill(&mut self) -> io::Result<()> {
+        if self.start == self.end && !self.is_at_end {
+            (self.start, self.end) = (0, self.text.read(&mut self.buffer)?);
+            self.is_at_end = self.end == 0;
+        }
+        Ok(())
+    }
+
+    /// Makes the last batch as small as the number of rows that are left, so that no row after them is parsed.
+    fn limit_batch(&mut self) -> Result<(), ArrowError> {
+        if let Some(left) = usize::try_from(self.left).ok().filter(|left| *left < self.batch_rows) {
+            self.decoder = TextDecoder::new(&self.shard, &self.schema, left, false)?;
+            self.batch_rows = left;
+        }
+        Ok(())
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.limit_batch()?;
         loop {
-            if self.start == self.end && !self.is_at_end {
-                (self.start, self.end) = (0, self.text.read(&mut self.buffer)?);
-                self.is_at_end = self.end == 0;
-            }
+            self.fill()?;
             if self.parse()? || self.is_at_end {
                 let batch = self.decoder.flush()?;
                 if batch.is_some() || self.is_at_end {
                     self.parsed = 0;
+                    self.left -= batch.as_ref().map_or(0, |batch| batch.num_rows() as u64).min(self.left);
                     return Ok(batch);
                 }
             }
@@ -213,7 +249,6 @@ impl TextRows {
         let used = self.decoder.decode(bytes)?;
         let parsed = bytes.get(..used).unwrap_or_default();
         self.line_feeds += memchr_iter(b'\n', parsed).count() as u64;
-        self.ends_with_return = parsed.last().map_or(self.ends_with_return, |last| *last == b'\r');
         self.start += used;
         self.parsed += used;
         // A carriage return may end a row of CSV too, after which the line feed may be in quotes.
@@ -241,7 +276,7 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
             let shard = resolve(&[&path]).unwrap().remove(0);
-            let mut rows = TextRows::new(&shard, &schema, BATCH_ROWS).unwrap();
+            let mut rows = TextRows::new(&shard, &schema, BATCH_ROWS, u64::MAX).unwrap();
             rows.max_row_bytes = 1 << 20;
             loop {
                 match rows.next() {

@@ -6,6 +6,9 @@ use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use tfarrow_dataset::{Error, ErrorKind};
 
+/// Maximum number of characters of the message of a decoder, which may quote the row.
+const MESSAGE_CHARS: usize = 300;
+
 /// The error that the rows of a file cannot be read.
 pub(crate) fn unreadable(path: &Path, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::new(path, ErrorKind::Rows { part: String::new(), row: 0, source: source.into() })
@@ -38,4 +41,32 @@ pub(crate) fn unreadable_arrow(path: &Path, source: ArrowError) -> Error {
         ArrowError::IoError(_, error) => Error::io(path, error),
         source => unreadable(path, source),
     }
+}
+
+/// The error of a decoder, with advice for the errors that are frequent.
+pub(crate) fn unreadable_text(path: &Path, error: ArrowError) -> Error {
+    let message = match &error {
+        ArrowError::CsvError(message) => wrong_fields(message).or_else(|| not_utf8(message)),
+        ArrowError::IoError(..) => return unreadable_arrow(path, error),
+        _ => None,
+    };
+    let short = || error.to_string().chars().take(MESSAGE_CHARS).collect();
+    unreadable(path, message.unwrap_or_else(short))
+}
+
+/// Words the error of a row with more or fewer fields than the header. `arrow-csv` has the numbers in its message only.
+fn wrong_fields(message: &str) -> Option<String> {
+    let (_, numbers) = message.strip_prefix("incorrect number of fields ")?.split_once("expected ")?;
+    let (expected, found) = numbers.split_once(" got ")?;
+    let advice = "put quotes around a field that contains the delimiter or a line feed";
+    Some(format!("found {found} fields, expected {expected} as in the header; {advice}"))
+}
+
+/// Words the error of a row, or of the header, that is not UTF-8.
+fn not_utf8(message: &str) -> Option<String> {
+    let what = match message.strip_prefix("Encountered invalid UTF-8 data ") {
+        Some(place) => format!("field {}", place.split_once("and field ")?.1),
+        None => message.strip_prefix("Encountered UTF-8 error ").map(|_| "a name of a column".to_owned())?,
+    };
+    Some(format!("{what} is not UTF-8; convert the file, such as with iconv -f latin1 -t utf8"))
 }

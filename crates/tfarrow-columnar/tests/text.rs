@@ -1,7 +1,7 @@
 //! CSV and JSON files: the types of columns, the rows, and the places of errors.
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
-use std::{fs, io::Write, path::Path, sync::Arc};
+use std::{fs, io::Write, ops::ControlFlow, path::Path, sync::Arc};
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use flate2::{Compression, write::GzEncoder};
-use tfarrow_columnar::{count, first_rows, rows, rows_of, schema_within};
-use tfarrow_dataset::{Shard, resolve};
+use tfarrow_columnar::{TextColumns, count, first_rows, rows, rows_of, schema_within, unify_text};
+use tfarrow_dataset::{ErrorKind, Shard, resolve};
 
 fn shard(folder: &Path, name: &str, bytes: &[u8]) -> Shard {
     let path = folder.join(name);
@@ -105,6 +105,47 @@ fn the_types_of_csv_are_those_of_all_rows() {
     assert_eq!(found.column(1), &ints(&[Some(i64::MAX), Some(i64::MIN), Some(0)]));
 }
 
+/// Identifiers are often long integers, or begin with zeros. As floats, different ones would be equal.
+#[test]
+fn digits_of_integers_are_kept() {
+    let long = ["18446744073709551615", "18446744073709551614"];
+    let mixed = ["9007199254740993", "1.5"];
+    let csv = format!(
+        "long,mixed,zeros,held,int\n{},{},01234,9223372036854775808,9007199254740993\n{},{},7,1.5,-3\n",
+        long[0], mixed[0], long[1], mixed[1]
+    );
+    let expected = |with_zeros: bool| {
+        let mut columns = vec![
+            ("long", texts(&long.map(Some))),
+            ("mixed", texts(&mixed.map(Some))),
+            ("zeros", texts(&[Some("01234"), Some("7")])),
+            ("held", floats(&[Some(2f64.powi(63)), Some(1.5)])),
+            ("int", ints(&[Some((1 << 53) + 1), Some(-3)])),
+        ];
+        columns.retain(|(name, _)| with_zeros || *name != "zeros");
+        columns
+    };
+    check("a.csv", &csv, &expected(true));
+    let json = format!(
+        "{{\"long\":{},\"mixed\":{},\"held\":9223372036854775808,\"int\":9007199254740993}}\n\
+         {{\"long\":{},\"mixed\":{},\"held\":1.5,\"int\":-3}}\n",
+        long[0], mixed[0], long[1], mixed[1]
+    );
+    check("a.jsonl", &json, &expected(false));
+    // Of more than 128 bits, a zero, signs, and a fraction with a zero before it.
+    let csv = "a,b,c,d\n1000000000000000000000000000000000000000001,0,-9007199254740993,0.5\n1,+5,1e3,-0.25\n";
+    check(
+        "b.csv",
+        csv,
+        &[
+            ("a", texts(&[Some("1000000000000000000000000000000000000000001"), Some("1")])),
+            ("b", ints(&[Some(0), Some(5)])),
+            ("c", texts(&[Some("-9007199254740993"), Some("1e3")])),
+            ("d", floats(&[Some(0.5), Some(-0.25)])),
+        ],
+    );
+}
+
 #[test]
 fn fields_of_csv_have_delimiters_and_line_feeds_in_quotes() {
     let lines = "a,b\r\n\"x\r\ny\",1\r\n\"p,q\",2\r\n";
@@ -143,6 +184,28 @@ fn a_late_value_of_another_type_changes_the_type_of_its_column() {
         // The first rows alone have other types.
         let first = first_rows(&shard, 5).unwrap().next().unwrap().unwrap();
         assert_eq!(*first.schema().field(0).data_type(), DataType::Int64, "{name}");
+    }
+}
+
+/// Rows after the first ones change neither their types nor their success.
+#[test]
+fn the_first_rows_alone_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for count in [1, 10, 8192, 10_000, 16_384] {
+        let mut csv = "a,b\n".to_owned();
+        let mut json = String::new();
+        for row in 0..count {
+            csv.push_str(&format!("{row},x\r\n"));
+            json.push_str(&format!("{{\"a\":{row},\"b\":\"x\"}}\n"));
+        }
+        let (other_csv, other_json) = ("text,y\nz\n", "{\"a\":\"text\",\"b\":\"y\"}\n{\"a\":[1]}\n");
+        for (name, text) in [("a.csv", csv + other_csv), ("a.jsonl", json + other_json)] {
+            let batches = first_rows(&shard(folder.path(), name, text.as_bytes()), count).unwrap();
+            let batches: Vec<_> = batches.map(Result::unwrap).collect();
+            assert_eq!(batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>(), count, "{name}");
+            let types = batches[0].schema().fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+            assert_eq!(types, [DataType::Int64, DataType::Utf8], "{name}");
+        }
     }
 }
 
@@ -188,6 +251,17 @@ fn errors_of_csv_have_the_line() {
         b"a,b\nx,1\ny,\xff\n",
         "line 3 (row 1): field 2 is not UTF-8; convert the file, such as with iconv",
     );
+    // Blank lines count as lines, before the header, after it, and between rows.
+    check_error("a.csv", b"a,b\n1,2\n\n\n\nx\n", "line 6 (row 1): found 1 fields");
+    check_error("a.csv", b"a,b\r\n1,2\r\n\r\n\r\nx\r\n", "line 5 (row 1): found 1 fields");
+    check_error("a.csv", b"\n\n\"a\nc\",b\n\nx\n", "line 6 (row 0): found 1 fields");
+    let latin = "line 1: a name of a column is not UTF-8; convert the file, such as with iconv -f latin1 -t utf8";
+    check_error("a.csv", b"a,\xe9\n1,2\n", latin);
+    let wide = "the text is UTF-16, and not UTF-8; convert the file, such as with iconv -f utf-16 -t utf-8";
+    for name in ["a.csv", "a.jsonl"] {
+        check_error(name, b"\xff\xfea\0,\0b\0\n\0", wide);
+        check_error(name, b"\xfe\xff\0a\0,\0b\0\n", wide);
+    }
     // Beyond the first batch.
     let mut csv = b"a,b\n".to_vec();
     (0..30_000).for_each(|row| csv.extend_from_slice(format!("{row},x\n").as_bytes()));
@@ -223,8 +297,34 @@ fn errors_of_json_have_the_line_and_the_field() {
         &[b"{\"a\":", &deep[..], b"}"].concat(),
         "line 1 (row 0): not JSON: recursion limit exceeded",
     );
-    let keys = (0..=100_000).map(|i| format!("\"{i}\":1")).collect::<Vec<_>>().join(",");
-    check_error("a.json", format!("{{{keys}}}\n").as_bytes(), "line 1 (row 0): found more than ");
+}
+
+/// The fields of all objects of a file count, so that its columns have a bounded size.
+#[test]
+fn fields_have_a_limit_for_the_file() {
+    let keys = |count: usize| (0..count).map(|i| format!("\"{i}\":1")).collect::<Vec<_>>().join(",");
+    check_error("a.json", format!("{{{}}}\n", keys(100_001)).as_bytes(), "line 1 (row 0): found more than 100000 ");
+    let nested = format!("{{\"x\":{{{0}}}}}\n{{\"y\":[{{{0}}}]}}\n", keys(60_000));
+    check_error("a.json", nested.as_bytes(), "line 2 (row 1): field \"y\": found more than 100000 fields in the file");
+    let folder = tempfile::tempdir().unwrap();
+    let file = shard(folder.path(), "a.json", format!("{{\"x\":{{{}}}}}\n", keys(99_999)).repeat(2).as_bytes());
+    assert_eq!(count(&file).unwrap(), 2);
+}
+
+/// Readers refuse deeper columns, so that such a file could be written and not read.
+#[test]
+fn lists_and_objects_have_a_depth_that_readers_accept() {
+    let text = |open: &str, close: &str, depth| format!("{{\"a\":{}1{}}}\n", open.repeat(depth), close.repeat(depth));
+    for (open, close, forms) in [("{\"b\":", "}", 1), ("[", "]", 1), ("[{\"b\":", "}]", 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = shard(folder.path(), "a.jsonl", text(open, close, 50 / forms).as_bytes());
+        assert_eq!(read(&file).num_rows(), 1);
+        let deep = ["{\"a\":null}\n", &text(open, close, 50 / forms + 1)].concat();
+        let folder = tempfile::tempdir().unwrap();
+        let error = count(&shard(folder.path(), "a.jsonl", deep.as_bytes())).unwrap_err().to_string();
+        assert!(error.contains("line 2 (row 1): field \"a"), "{error}");
+        assert!(error.ends_with("more than 50 lists and objects are nested in each other"), "{error}");
+    }
 }
 
 #[test]
@@ -264,4 +364,46 @@ fn the_columns_are_inferred_once() {
     // The new value does not fit the columns.
     let error = rows(&clone).unwrap().next().unwrap().unwrap_err().to_string();
     assert!(error.contains("line 2 (row 0): ") && error.contains("'x'"), "{error}");
+}
+
+/// The files are parts of one table: a column has one type, in any order of columns and with others missing.
+#[test]
+fn a_column_has_one_type_in_all_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("a.csv", "a,b,none\n1,x,\n"),
+        ("b.csv", "b,a\n2,1.5\n"),
+        ("c.jsonl", "{\"c\":{\"y\":1,\"x\":true},\"a\":2,\"none\":[1]}\n"),
+        ("d.jsonl", "{\"c\":{\"x\":false},\"b\":[1]}\n"),
+    ];
+    let resolve = || -> Vec<_> { files.map(|(name, text)| shard(folder.path(), name, text.as_bytes())).into() };
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1)])]));
+    let object = |y: Option<i64>, x: bool| -> ArrayRef {
+        let fields = [("y", DataType::Int64), ("x", DataType::Boolean)].map(|(name, of)| Field::new(name, of, true));
+        let arrays: Vec<ArrayRef> = vec![ints(&[y]), Arc::new(BooleanArray::from(vec![x]))];
+        Arc::new(StructArray::new(fields.to_vec().into(), arrays, None))
+    };
+    let shards = resolve();
+    unify_text(&shards, TextColumns::OfFile, 2, &|_, _| ControlFlow::Continue(())).unwrap();
+    let found: Vec<_> = shards.iter().map(read).collect();
+    assert_eq!(found[0], table(&[("a", floats(&[Some(1.0)])), ("b", texts(&[Some("x")])), ("none", texts(&[None]))]));
+    assert_eq!(found[1], table(&[("b", texts(&[Some("2")])), ("a", floats(&[Some(1.5)]))]));
+    let columns = [("c", object(Some(1), true)), ("a", floats(&[Some(2.0)])), ("none", Arc::clone(&lists))];
+    assert_eq!(found[2], table(&columns));
+    // A list among single values stays one.
+    assert_eq!(found[3], table(&[("c", object(None, false)), ("b", Arc::clone(&lists))]));
+    // All columns in all files, in the order of the first file that has each.
+    let shards = &resolve()[..2];
+    unify_text(shards, TextColumns::OfAll, 1, &|_, _| ControlFlow::Continue(())).unwrap();
+    assert_eq!(
+        read(&shards[1]),
+        table(&[("a", floats(&[Some(1.5)])), ("b", texts(&[Some("2")])), ("none", texts(&[None]))])
+    );
+    assert_eq!(rows_of(&shards[1], Some([2].into())).unwrap().next().unwrap().unwrap().num_columns(), 1);
+    // The first file with a wrong line is reported.
+    let bad = [shard(folder.path(), "e.csv", b"a,b\n1\n"), shard(folder.path(), "f.csv", b"a\n1,2\n")];
+    let error = unify_text(&bad, TextColumns::OfFile, 2, &|_, _| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(error.contains("e.csv: line 2 (row 0): found 1 fields"), "{error}");
+    let stopped = unify_text(&bad, TextColumns::OfFile, 2, &|_, _| ControlFlow::Break(())).unwrap_err();
+    assert!(matches!(stopped.kind(), ErrorKind::Stopped), "{stopped}");
 }

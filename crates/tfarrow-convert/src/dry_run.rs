@@ -10,8 +10,14 @@ use tfarrow_dataset::{MissingShards, Resolved, SkippedFiles, existing};
 use crate::{
     ConvertOptions, Error, PlannedJob, Progress, Result, Target,
     convert::{find, infer_columns, journal_of, prepare},
-    damage::{DamageLog, quarantine::Earlier},
-    journal::Journal,
+    damage::{
+        DamageLog,
+        quarantine::{Earlier, Quarantine},
+    },
+    journal::{
+        Journal,
+        folders::{check_folder, folder_of},
+    },
     plan::setup::Conversion,
 };
 
@@ -50,11 +56,17 @@ pub fn dry_run<S: AsRef<OsStr>>(
     if options.resume {
         return Err(Error::Usage("a conversion that is resumed has no dry run".to_owned()));
     }
-    let Resolved { mut shards, skipped_files, missing } = find(sources, dest)?;
+    let Resolved { mut shards, skipped_files, missing } = find(sources, dest, options)?;
     let (plan, compression, options) = prepare(&mut shards, dest, options)?;
     let options = options.as_ref();
-    if let Some(journal) = journal_of(&plan).filter(|_| !options.overwrite) {
-        Journal::check(&journal)?;
+    if let Some(journal) = journal_of(&plan) {
+        check_folder(folder_of(&journal))?;
+        if !options.overwrite {
+            Journal::check(&journal)?;
+        }
+    }
+    if let Some(quarantine) = &options.quarantine {
+        Quarantine::check(quarantine, if options.overwrite { Earlier::Replaced } else { Earlier::Refused })?;
     }
     let damage = DamageLog::new(None, Earlier::Refused)?;
     let conversion = Conversion::new(&shards, &plan, compression, options, progress, (&damage, None))?;

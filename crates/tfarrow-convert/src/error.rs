@@ -88,6 +88,8 @@ pub enum Error {
         /// Description of the part of the record that does not fit.
         what: String,
     },
+    /// Rows cannot be compared, because no record has their values.
+    NotComparable(tfarrow_dataset::Error),
     /// Records cannot be compared.
     Incomparable(Incomparable),
     /// The data does not have the stated or inferred properties. Contains the message, with the place.
@@ -134,6 +136,7 @@ impl Error {
             Self::Parquet { .. }
             | Self::Arrow { .. }
             | Self::NotSampled { .. }
+            | Self::NotComparable(_)
             | Self::Incomparable(_)
             | Self::Data(_)
             | Self::Differs { .. }
@@ -146,6 +149,8 @@ impl Error {
     pub fn remedies(&self) -> Vec<Remedy> {
         match self {
             Self::Dataset(e) => e.remedies(),
+            // A comparison changes no values.
+            Self::NotComparable(e) => e.remedies().into_iter().filter(|remedy| *remedy != Remedy::AllowLossy).collect(),
             Self::Columns { source, .. } => source.remedies(),
             Self::NotASchema { source: NotASchema::Json(_), .. } => vec![Remedy::WriteSchema],
             Self::NotASchema { source: NotASchema::Schema(e), .. } => e.remedies(),
@@ -224,7 +229,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Dataset(e) => e.fmt(f),
+            Self::Dataset(e) | Self::NotComparable(e) => e.fmt(f),
             Self::Parquet { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Arrow { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Columns { path: Some(path), source } => write!(f, "{}: {source}", path.display()),
@@ -285,7 +290,7 @@ impl fmt::Display for NotASchema {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Dataset(e) => e.source(),
+            Self::Dataset(e) | Self::NotComparable(e) => e.source(),
             Self::Parquet { source, .. } => Some(source),
             Self::Arrow { source, .. } => Some(source),
             Self::Columns { source, .. } => Some(source),

@@ -1,6 +1,9 @@
 //! The progress of a conversion, which another thread can read, and its cancellation.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
 
 /// Counters of a running conversion.
 #[derive(Debug, Default)]
@@ -50,6 +53,11 @@ impl Progress {
 
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
+    }
+
+    /// Whether a scan continues.
+    pub(crate) fn flow(&self) -> ControlFlow<()> {
+        if self.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Resets all counters, and sets the total.

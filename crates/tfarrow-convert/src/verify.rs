@@ -1,5 +1,5 @@
-//! Verification of data sets: of TFRecord files by their CRCs, of Parquet and Arrow files by their checksums, or by reading
-//! them.
+//! Verification of data sets: of TFRecord files by their CRCs, of Parquet and Arrow files by their checksums, and of CSV, JSON and
+//! files without checksums by reading them.
 
 use std::{fs::File, path::PathBuf};
 
@@ -20,7 +20,8 @@ pub struct VerifiedDataSet {
     pub found: Verified,
     /// Whether any shard is a TFRecord file, so that the type of the records is known.
     pub has_tfrecord: bool,
-    /// The Parquet and Arrow files without checksums, which other programs write. Only that these can be read is verified.
+    /// The files of other formats than TFRecord without checksums: CSV, JSON, and Parquet and Arrow of other programs. Only that
+    /// these can be read is verified.
     pub without_checksums: Vec<PathBuf>,
     /// The error that the TFRecord files have records of different types, which is no fault.
     pub mixed_records: Option<tfarrow_dataset::Error>,
@@ -62,7 +63,7 @@ pub fn verify_data_set(
     Ok(VerifiedDataSet { shards, found, has_tfrecord: tfrecords > 0, without_checksums, mixed_records })
 }
 
-/// The result of verifying a Parquet or Arrow file.
+/// The result of verifying a file of another format than TFRecord.
 #[derive(Debug)]
 struct VerifiedFile {
     /// Number of valid records.

@@ -87,7 +87,7 @@ pub use sharding::{
     shard::{Shard, remove_copies},
     spec::is_shard_spec,
 };
-pub use source::{FormatFilter, Resolved, read_heads, resolve, resolve_filtered};
+pub use source::{Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered};
 pub use store::{
     location::{is_remote, store_of},
     upload::{existing, names_in},

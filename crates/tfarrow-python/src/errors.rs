@@ -106,6 +106,7 @@ impl Finding {
         let file = |path: &Path| Some(path.display().to_string());
         let (class, file) = match error {
             E::Dataset(error) => return Self::of_dataset(error),
+            E::NotComparable(cause) => return Self { remedies: error.remedies(), ..Self::of_dataset(cause) },
             E::Exists { path, .. } => ("ExistsError", file(path)),
             E::Differs { path } => ("ExistsError", file(path)),
             E::Interrupted { folder, .. } => ("ExistsError", file(folder)),

@@ -7,6 +7,7 @@
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
@@ -19,7 +20,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{
     DamageReport, FormatFilter, Inferred, MissingShards, Resolved, Sample, Shard, ShardFormat, SkippedFiles,
-    UNFINISHED, are_events, check_one_payload, event_message, is_remote, read_heads, resolve_filtered,
+    UNFINISHED, are_events, check_one_payload, event_message, file_names, is_remote, read_heads, resolve_excluding,
 };
 
 use crate::{
@@ -82,16 +83,17 @@ pub fn convert<S: AsRef<OsStr>>(
     options: &ConvertOptions,
     progress: &Progress,
 ) -> Result<ConvertReport> {
-    convert_resolved(find(sources, dest)?, dest, options, progress)
+    convert_resolved(find(sources, dest, options)?, dest, options, progress)
 }
 
 /// Finds the shards of the sources, without the outputs of an earlier conversion to `dest`.
 ///
 /// # Errors
 /// Sources that do not exist or have no shards.
-pub(crate) fn find<S: AsRef<OsStr>>(sources: &[S], dest: &Path) -> Result<Resolved> {
-    let mut found = resolve_filtered(sources, FormatFilter::Convertible)?;
+pub(crate) fn find<S: AsRef<OsStr>>(sources: &[S], dest: &Path, options: &ConvertOptions) -> Result<Resolved> {
     let is_named = |shard: &Shard| sources.iter().any(|source| Path::new(source) == shard.path);
+    let exclude = |found: &mut Resolved| exclude_outputs_of_text(found, dest, options);
+    let mut found = resolve_excluding(sources, FormatFilter::Convertible, &exclude)?;
     exclude_outputs(&mut found, dest, &is_named);
     Ok(found)
 }
@@ -214,6 +216,35 @@ fn exclude_outputs(found: &mut Resolved, dest: &Path, is_named: &dyn Fn(&Shard) 
     outputs.for_each(|shard| found.skipped_files.unwanted(shard.path));
 }
 
+/// Removes the outputs of an earlier conversion of text from a folder or glob, in which text would not be read beside other
+/// files: files in the destination with the names of outputs of the text files. Other files than TFRecord are outputs whatever
+/// the format of this conversion. If there are further files, none is removed.
+fn exclude_outputs_of_text(found: &mut Resolved, dest: &Path, options: &ConvertOptions) {
+    let named = |name: &Path| file_names::output_name(name, "");
+    let texts = found.shards.iter().filter(|shard| shard.format.is_text());
+    let (names, sets): (HashSet<_>, HashSet<_>) =
+        texts.map(|shard| (named(&shard.name), file_names::set_name(&shard.name))).unzip();
+    let resolved = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = options.to.or_else(|| Target::from_path(dest).map(|(target, _)| target));
+    let dest = resolved(dest);
+    let is_output = |shard: &Shard| {
+        let path = resolved(&shard.path);
+        let Ok(below) = path.strip_prefix(&dest) else { return false };
+        let is_shard_of_set = || {
+            let extension = target.map_or("", Target::name);
+            let name = below.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            sets.iter().any(|set| file_names::tf_shard_number(name, set, extension).is_some())
+        };
+        let is_named = path == dest || names.contains(&named(below)) || options.reshard.is_some() && is_shard_of_set();
+        is_named && (shard.format != ShardFormat::TfRecord || target == Some(Target::TfRecord))
+    };
+    let mut others = found.shards.iter().filter(|shard| !shard.format.is_text());
+    if !names.is_empty() && others.all(is_output) {
+        let outputs = found.shards.extract_if(.., |shard| !shard.format.is_text());
+        outputs.for_each(|shard| found.skipped_files.unwanted(shard.path));
+    }
+}
+
 /// Checks that the sources are either TFRecord or not.
 fn one_kind(shards: &[Shard]) -> Result<()> {
     let is_tfrecord = |shard: &&Shard| shard.format == ShardFormat::TfRecord;
@@ -293,8 +324,8 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
     };
     let inferred = inferred.filter(|_| options.record_type.is_none());
     let changes = totals.lossy_changes.into_iter().collect();
-    // Where losses are not allowed, floats are the only values of text that change.
-    let rounds = !options.lossy && shards.iter().all(|shard| shard.format.is_text());
+    // Where losses are not allowed, the floats of text are the only values of rows that change.
+    let rounds = !options.lossy && !conversion.reads_tfrecord();
     let (lossy_changes, rounded) = if rounds { (Vec::new(), changes) } else { (changes, Vec::new()) };
     Ok(ConvertReport {
         shards: shards.len() as u64,

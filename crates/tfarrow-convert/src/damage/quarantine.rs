@@ -24,6 +24,8 @@ use crate::{
 /// Maximum bytes of lost data in one record of the quarantine.
 const PIECE_BYTES: usize = 64 << 20;
 
+const NO_FOLDER: &str = "its folder does not exist; create it first";
+
 /// The policy for an existing quarantine file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
@@ -77,6 +79,21 @@ impl RecordSet {
 }
 
 impl Quarantine {
+    /// Checks that the quarantine `path` can be created, without creating it.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), but for another run that writes it.
+    pub(crate) fn check(path: &Path, earlier: Earlier) -> Result<()> {
+        check_name(path)?;
+        if !path.to_str().is_some_and(is_remote) && !folder_of(path).is_dir() {
+            return refuse(path, NO_FOLDER);
+        }
+        match earlier == Earlier::Refused && !existing(&[path])?.is_empty() {
+            true => Err(Error::Exists { path: path.to_owned(), others: 0 }),
+            false => Ok(()),
+        }
+    }
+
     /// Creates the quarantine `path`, a file or the URL of an object.
     ///
     /// # Errors
@@ -88,7 +105,7 @@ impl Quarantine {
             return Self::create_object(path, earlier);
         }
         if !folder_of(path).is_dir() {
-            return refuse(path, "its folder does not exist; create it first");
+            return refuse(path, NO_FOLDER);
         }
         let lock = QuarantineLock::of(path, name)?;
         let output = match earlier {

@@ -8,7 +8,7 @@
 use std::{ffi::OsStr, ops::ControlFlow};
 
 use tfarrow_codec::{RecordType, schema::record_type_of};
-use tfarrow_columnar::schema_within;
+use tfarrow_columnar::{TextColumns, schema_within, unify_text};
 use tfarrow_dataset::{
     FormatFilter, InferOptions, Resolved, SAMPLE_RECORDS, Sample, Shard, check_one_payload, infer_with,
     resolve_filtered,
@@ -48,6 +48,7 @@ pub fn diff<S: AsRef<OsStr>>(
             shard.spool_columnar()?;
         }
     }
+    unify_text(&shards.concat(), TextColumns::OfFile, InferOptions::default().jobs, &|_, _| progress.flow())?;
     let mut unmatched = Unmatched::new(options)?;
     let (record_type, why_raw) = record_type(&shards, options)?;
     check_raw(record_type, why_raw.as_deref(), options)?;
@@ -120,7 +121,7 @@ fn record_type(sides: &[Vec<Shard>; 2], options: &DiffOptions) -> Result<(Record
     })
 }
 
-/// The record type in the metadata of the first Parquet or Arrow file; `None` if there is no such file.
+/// The record type in the metadata of the first file of another format than TFRecord; `None` if there is no such file.
 fn type_in_metadata(shards: &[Shard], options: &DiffOptions) -> Result<Option<RecordType>> {
     let schemas = shards.iter().filter_map(|shard| schema_within(shard, &options.read.limits).transpose());
     let schemas = schemas.collect::<tfarrow_dataset::Result<Vec<_>>>()?;

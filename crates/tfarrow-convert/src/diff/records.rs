@@ -1,5 +1,5 @@
-//! The records of a data set in any format, in order. Rows of Parquet and Arrow are encoded to the records that a conversion
-//! to TFRecord would write.
+//! The records of a data set in any format, in order. Rows of Parquet, Arrow, CSV and JSON are encoded to the records that a
+//! conversion to TFRecord would write.
 
 use std::{
     iter, mem,
@@ -9,11 +9,16 @@ use std::{
 };
 
 use arrow_array::RecordBatch;
-use tfarrow_codec::{Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Validator};
-use tfarrow_columnar::{Batches, rows as rows_of};
+use arrow_schema::{Field, Schema};
+use tfarrow_codec::{
+    Category, Encoder, EncoderBuilder, Limits, OnError, RecordType, Records, Role, Validator,
+    schema::{feature_of, role_of},
+};
+use tfarrow_columnar::{Batches, rows_of, schema_within};
 use tfarrow_dataset::{DamageReport, Fault, ReadOptions, Shard, ShardFormat, ShardReader};
 
-use crate::{Error, Progress, Result};
+use super::report::DiffOptions;
+use crate::{Error, Progress, Result, names::NamePattern};
 
 /// Consecutive records of a file, and which of them are valid.
 pub(crate) struct CheckedRecords {
@@ -46,6 +51,8 @@ pub(crate) struct RecordReader<'p> {
     read: ReadOptions,
     /// The type of the records that rows are encoded to; `None` for the type in the metadata of each file.
     encode_as: Option<RecordType>,
+    /// The columns of rows that are not encoded.
+    left_out: LeftOut,
     /// The type of the records of all shards.
     record_type: RecordType,
     validator: Validator,
@@ -53,10 +60,44 @@ pub(crate) struct RecordReader<'p> {
     pub(crate) skipped: DamageReport,
 }
 
+/// The columns of rows that are not compared, and not encoded: excluded columns may have values that no record holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftOut {
+    excluded: Vec<NamePattern>,
+    keys: Vec<String>,
+}
+
+impl LeftOut {
+    /// The excluded columns of the options, but for keys. None, if records without a partner are written, since these are
+    /// complete.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a glob that is not valid.
+    pub(crate) fn new(options: &DiffOptions) -> Result<Self> {
+        if options.unmatched.iter().any(Option::is_some) {
+            return Ok(Self::default());
+        }
+        Ok(Self { excluded: NamePattern::all(&options.exclude)?, keys: options.on.clone() })
+    }
+
+    /// The indices of the other columns; `None` if these are all.
+    fn rest(&self, schema: &Schema) -> Option<Arc<[usize]>> {
+        let is_left_out = |name: &str| {
+            self.excluded.iter().any(|pattern| pattern.matches(name)) && !self.keys.iter().any(|key| key == name)
+        };
+        let is_read = |(index, field): (usize, &Arc<Field>)| {
+            let is_feature = !matches!(role_of(field), Some(Role::Unset | Role::Exact));
+            (!is_feature || !is_left_out(feature_of(field))).then_some(index)
+        };
+        let rest: Arc<[usize]> = schema.fields().iter().enumerate().filter_map(is_read).collect();
+        (rest.len() < schema.fields().len()).then_some(rest)
+    }
+}
+
 /// An open shard.
 enum RecordInput {
     TfRecord(Box<ShardReader>),
-    /// A Parquet or Arrow file, the encoder for its schema, and the number of rows that were read.
+    /// A Parquet, Arrow, CSV or JSON file, the encoder for its schema, and the number of rows that were read.
     Columnar {
         batches: Batches,
         builder: EncoderBuilder,
@@ -66,13 +107,13 @@ enum RecordInput {
 }
 
 impl<'p> RecordReader<'p> {
-    /// A reader of records of type `record_type`. Rows of Parquet and Arrow are encoded to records of type `encode_as`, or
-    /// of the type in the metadata of each file.
+    /// A reader of records of type `record_type`. Rows of other files than TFRecord are encoded to records of type `encode_as`,
+    /// or of the type in the metadata of each file, without the columns `left_out`.
     pub(crate) fn new(
         shards: Vec<Shard>,
         read: ReadOptions,
         record_type: RecordType,
-        encode_as: Option<RecordType>,
+        (encode_as, left_out): (Option<RecordType>, LeftOut),
         progress: &'p Progress,
     ) -> Self {
         let validator = Validator::new(record_type, read.limits);
@@ -85,6 +126,7 @@ impl<'p> RecordReader<'p> {
             left: 0,
             read,
             encode_as,
+            left_out,
             record_type,
             validator,
             skipped,
@@ -98,7 +140,8 @@ impl<'p> RecordReader<'p> {
                 let builder = self.encode_as.into_iter().fold(EncoderBuilder::new(), EncoderBuilder::with_record_type);
                 // The digits of a text are no choice of float64.
                 let builder = builder.with_rounding(shard.format.is_text());
-                RecordInput::Columnar { batches: rows_of(shard)?, builder, encoder: None, rows: 0 }
+                let columns = schema_within(shard, &self.read.limits)?.and_then(|schema| self.left_out.rest(&schema));
+                RecordInput::Columnar { batches: rows_of(shard, columns)?, builder, encoder: None, rows: 0 }
             }
         })
     }
@@ -128,7 +171,8 @@ impl<'p> RecordReader<'p> {
                 }
                 RecordInput::Columnar { batches, builder, encoder, rows } => {
                     if let Some(batch) = batches.next().transpose()? {
-                        let records = encode(encoder, builder, &batch).map_err(|e| Error::codec(&path, e))?;
+                        let records = encode(encoder, builder, &batch)
+                            .map_err(|e| Error::NotComparable(tfarrow_dataset::Error::codec(&*path, e)))?;
                         let first = *rows;
                         *rows += batch.num_rows() as u64;
                         return Ok(Some(CheckedRecords {

@@ -11,7 +11,7 @@ use tfarrow_codec::RecordType;
 use tfarrow_dataset::{DamageReport, Shard};
 
 use super::{
-    records::{CheckedRecords, RecordReader},
+    records::{CheckedRecords, LeftOut, RecordReader},
     report::{DiffOptions, RecordPosition},
 };
 use crate::{Progress, Result};
@@ -44,10 +44,11 @@ impl Sources<'_> {
         options: &DiffOptions,
         compare: impl FnOnce([DiffSide; 2]) -> Result<T>,
     ) -> Result<(T, [DamageReport; 2])> {
+        let left_out = LeftOut::new(options)?;
         thread::scope(|scope| {
             let [(left, left_thread), (right, right_thread)] = self.shards.clone().map(|shards| {
-                let mut reader =
-                    RecordReader::new(shards, options.read, self.record_type, options.record_type, self.progress);
+                let encoded = (options.record_type, left_out.clone());
+                let mut reader = RecordReader::new(shards, options.read, self.record_type, encoded, self.progress);
                 let (sender, chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
                 let thread = scope.spawn(move || {
                     for chunk in reader.by_ref() {

@@ -67,6 +67,9 @@ pub(crate) trait RowEncoder {
     /// A part of a file.
     type Piece;
 
+    /// Begins the rows of a file, which is text if `is_text`: floats that were written with digits may be rounded.
+    fn begin_file(&mut self, _is_text: bool) {}
+
     /// Encodes rows of the current unit, which are from the file `path`, and passes complete pieces to `write`.
     ///
     /// # Errors

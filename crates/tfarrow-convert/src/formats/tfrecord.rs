@@ -88,6 +88,11 @@ pub(crate) struct FrameEncoder {
 impl RowEncoder for FrameEncoder {
     type Piece = Vec<u8>;
 
+    fn begin_file(&mut self, is_text: bool) {
+        // The digits of a text are no choice of float64, and records have no other floats than float32.
+        self.encoder.set_rounding(is_text);
+    }
+
     fn encode(&mut self, path: &Path, batch: RecordBatch, write: &mut WritePiece<'_, Vec<u8>>) -> Result<()> {
         self.encoder.encode(&batch, &mut self.frames).map_err(|e| Error::codec(path, e))?;
         if self.frames.len() < PIECE_BYTES { Ok(()) } else { write(mem::take(&mut self.frames)) }

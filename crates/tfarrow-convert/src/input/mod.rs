@@ -52,6 +52,8 @@ pub(crate) struct UnitPart<C> {
     pub(crate) shard: usize,
     /// The path of the shard, for errors.
     pub(crate) path: Arc<PathBuf>,
+    /// Whether the shard is text.
+    pub(crate) is_text: bool,
     /// Bytes of the shard that were read for it, as stored.
     bytes: u64,
     pub(crate) content: C,
@@ -372,7 +374,13 @@ impl<'p, S: UnitSource> UnitReader<'p, S> {
             let content = open.next(size, self.context.damage)?;
             let bytes = open.advance(content.is_none());
             if let Some(content) = content {
-                return Ok(Some(UnitPart { shard: open.number, path: Arc::clone(&open.path), bytes, content }));
+                return Ok(Some(UnitPart {
+                    shard: open.number,
+                    path: Arc::clone(&open.path),
+                    is_text: open.is_text,
+                    bytes,
+                    content,
+                }));
             }
             self.context.progress.add_bytes(bytes);
             open.check_version()?;
@@ -386,6 +394,7 @@ struct OpenShard<S> {
     /// Its number in the data set.
     number: usize,
     path: Arc<PathBuf>,
+    is_text: bool,
     /// The local file with its bytes: a copy, if the shard is remote.
     local: PathBuf,
     /// The version that was opened; `None` for a shard that may grow, or that is not a local file.
@@ -407,7 +416,8 @@ impl<S: UnitSource> OpenShard<S> {
         let local = shard.local_path().to_owned();
         let version = is_fixed.then(|| FileVersion::of(&local)).transpose().map_err(|e| Error::io(&shard.path, e))?;
         let source = S::open(shard, rows, options)?;
-        Ok(Self { number, path: Arc::new(shard.path.clone()), local, version, counted: 0, len: shard.size, source })
+        let (path, is_text) = (Arc::new(shard.path.clone()), shard.format.is_text());
+        Ok(Self { number, path, is_text, local, version, counted: 0, len: shard.size, source })
     }
 
     fn next(&mut self, size: UnitSize, damage: &DamageLog) -> Result<Option<S::Content>> {

@@ -1,7 +1,7 @@
 //! Folders that a conversion creates for its outputs, and removes if they remain empty.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -34,6 +34,18 @@ impl Drop for NewFolders {
         for folder in &self.0 {
             let _ = fs::remove_dir(folder);
         }
+    }
+}
+
+/// Checks that `folder` exists or can be created: its first parent that exists is a folder.
+///
+/// # Errors
+/// An I/O error, as [`NewFolders::create`] returns it.
+pub(crate) fn check_folder(folder: &Path) -> Result<()> {
+    let known = folder.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| fs::metadata(path).ok());
+    match known.is_none_or(|metadata| metadata.is_dir()) {
+        true => Ok(()),
+        false => Err(Error::io(folder, io::ErrorKind::NotADirectory.into())),
     }
 }
 

@@ -254,7 +254,7 @@ impl<'c> Conversion<'c> {
                     let (verify_crc, on_error) = (self.options.verify_crc, self.options.read.on_error);
                     return Ok(self.job_of_route(CopyFrames { verify_crc, on_error, format }, spec));
                 }
-                let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(&spec), schema };
+                let format = TfRecordRowFormat { file: format, builder: self.encoder_builder(), schema };
                 self.job_of_rows(decoding, format, spec)
             }
         }
@@ -313,10 +313,8 @@ impl<'c> Conversion<'c> {
         Box::new(job)
     }
 
-    fn encoder_builder(&self, spec: &JobSpec<'_>) -> EncoderBuilder {
-        // The digits of a text are no choice of float64, and records have no other floats than float32.
-        let is_text = spec.shards.iter().all(|(_, shard)| shard.format.is_text());
-        let builder = EncoderBuilder::new().with_lossy(self.options.lossy).with_rounding(is_text);
+    fn encoder_builder(&self) -> EncoderBuilder {
+        let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
         self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
     }
 
@@ -424,7 +422,7 @@ impl<'c> Conversion<'c> {
         Ok(Naming::Set { folder: folder.to_owned(), stem, extension, count })
     }
 
-    /// The schema of the Parquet or Arrow sources of one job, which must be the same; `None` for TFRecord.
+    /// The schema of the sources of one job, which must be the same; `None` for TFRecord.
     fn one_schema(&self, shards: Range<usize>) -> Result<Option<&SchemaRef>> {
         let sources = self.shards.iter().zip(&self.sources).skip(shards.start).take(shards.len());
         let mut schemas = sources.filter_map(|(shard, source)| Some((shard, source.schema.as_ref()?)));

@@ -1,10 +1,8 @@
 //! The setup of a conversion: its sources, plan, outputs and options, which all its jobs share.
 
-use std::ops::ControlFlow;
-
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{OnError, VerifyCrc};
-use tfarrow_columnar::schema_within;
+use tfarrow_columnar::{TextColumns, schema_within, unify_text};
 use tfarrow_dataset::{InferOptions, Inferred, ReadOptions, Sample, Shard, ShardFormat, ShardReader, infer_with};
 
 use super::{OutputPlace, Plan, origin::OriginalShard};
@@ -33,7 +31,7 @@ pub(crate) struct Conversion<'c> {
 
 /// Properties of a shard that are read before its conversion.
 pub(crate) struct SourceInfo {
-    /// The schema of a Parquet or Arrow file; `None` for TFRecord.
+    /// The columns of another file than TFRecord; `None` for TFRecord.
     pub(crate) schema: Option<SchemaRef>,
     pub(crate) original: OriginalShard,
 }
@@ -42,7 +40,7 @@ impl<'c> Conversion<'c> {
     /// Reads the properties of the shards, and checks the outputs.
     ///
     /// # Errors
-    /// Shards that cannot be opened, and outputs that exist or would overwrite a source or each other.
+    /// Shards that cannot be opened, outputs that exist or would overwrite a source or each other, and [`Error::Cancelled`].
     pub(crate) fn new(
         shards: &'c [Shard],
         plan: &'c Plan,
@@ -51,6 +49,13 @@ impl<'c> Conversion<'c> {
         progress: &'c Progress,
         (damage, journal): (&'c DamageLog, Option<&'c Journal>),
     ) -> Result<Self> {
+        let has_one_table = options.reshard.is_some() || matches!(plan.place, OutputPlace::One(..));
+        let columns = if has_one_table { TextColumns::OfAll } else { TextColumns::OfFile };
+        let unified = unify_text(shards, columns, options.jobs.max(1), &|_, _| progress.flow());
+        if progress.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        unified?;
         let sources = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
         let outputs = outputs(shards, &sources, plan, compression, options)?;
         super::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
@@ -95,7 +100,7 @@ impl<'c> Conversion<'c> {
         };
         let inferred = infer_with(self.shards, &infer, &|bytes, _| {
             on_bytes(bytes);
-            if self.progress.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            self.progress.flow()
         });
         if self.progress.is_cancelled() { Err(Error::Cancelled) } else { Ok(inferred?) }
     }

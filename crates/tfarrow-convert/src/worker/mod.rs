@@ -3,7 +3,7 @@
 //! | worker | unit | pieces of |
 //! |---|---|---|
 //! | [`DecodeWorker`] | TFRecord records | Parquet, Arrow, TFRecord |
-//! | [`RowWorker`] | rows of Parquet or Arrow | Parquet, Arrow, TFRecord |
+//! | [`RowWorker`] | rows of Parquet, Arrow, CSV or JSON | Parquet, Arrow, TFRecord |
 //! | [`CopyWorker`] | TFRecord records | TFRecord |
 
 use std::{path::Path, sync::Arc};
@@ -196,7 +196,7 @@ impl<F: RowFormat> UnitWorker for DecodeWorker<'_, F> {
     }
 }
 
-/// Encodes the rows of Parquet and Arrow files.
+/// Encodes the rows of files of other formats than TFRecord.
 pub(crate) struct RowWorker<'j, F: RowFormat + 'j> {
     encoder: F::Encoder<'j>,
     /// For each column of the output, its index in the rows; `None` if the columns are in the same order.
@@ -219,7 +219,8 @@ impl<F: RowFormat> UnitWorker for RowWorker<'_, F> {
         progress: &mut UnitProgress<'_>,
         write: &mut WritePiece<'_, F::Piece>,
     ) -> Result<()> {
-        for UnitPart { path, content, .. } in unit.parts {
+        for UnitPart { path, content, is_text, .. } in unit.parts {
+            self.encoder.begin_file(is_text);
             let mut encode = |batch: RecordBatch| {
                 progress.add(batch.num_rows() as u64);
                 let batch = match self.order {

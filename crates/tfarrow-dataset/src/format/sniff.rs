@@ -36,12 +36,22 @@ pub(crate) struct HeadInfo {
     pub(crate) compression: Option<Compression>,
     /// The kind of the first records.
     pub(crate) payload: Payload,
+    /// Whether the file is compressed, and has no data.
+    is_empty_stream: bool,
 }
 
 impl HeadInfo {
     fn of(stream: &Stream) -> Self {
         let compression = stream.begins_sound().then(|| stream.compression());
-        Self { compression, payload: Payload::of(stream.head()) }
+        let is_compressed = stream.compression() != Compression::None;
+        let is_empty_stream = is_compressed && stream.head().is_empty() && !stream.failed();
+        Self { compression, payload: Payload::of(stream.head()), is_empty_stream }
+    }
+
+    /// Returns the format of CSV and JSON for a compressed file without data that has the name of one. Such a file is otherwise a
+    /// shard of TFRecord without records.
+    pub(crate) fn empty_text(&self, path: &Path) -> Option<ShardFormat> {
+        ShardFormat::text_of_name(path).filter(|_| self.is_empty_stream)
     }
 }
 
@@ -107,6 +117,12 @@ impl ShardFormat {
         }
     }
 
+    /// Returns the format of a file that is named itself, by its content or by its name. One of no known format counts as TFRecord,
+    /// so that reading it reports the error.
+    pub(crate) fn of_named(found: Option<Self>, head: &HeadInfo, path: &Path) -> Self {
+        head.empty_text(path).or(found).or_else(|| Self::text_of_name(path)).unwrap_or(Self::TfRecord)
+    }
+
     /// Recognizes CSV and JSON by the extension of a file, which may be followed by that of gzip. The content of a text shows
     /// no format.
     pub(crate) fn text_of_name(path: &Path) -> Option<Self> {
@@ -162,7 +178,7 @@ impl ShardFormat {
         match stream.compression() {
             Compression::None => Self::columnar_of_head(head),
             // A compressed file without bytes is a shard without records.
-            _ if head.is_empty() && !stream.failed() => Some(Self::TfRecord),
+            _ if HeadInfo::of(stream).is_empty_stream => Some(Self::TfRecord),
             // The magic number of zlib is too short to assume a damaged zlib file.
             Compression::Gzip if stream.failed() && magic::known(head).is_none() => Some(Self::TfRecord),
             Compression::Gzip | Compression::Zlib => None,

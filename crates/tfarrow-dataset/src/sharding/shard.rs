@@ -119,6 +119,12 @@ impl Shard {
         }
     }
 
+    /// Returns whether the columns of a CSV or JSON file are known.
+    #[doc(hidden)]
+    pub fn has_text_columns(&self) -> bool {
+        self.text_columns.get().is_some()
+    }
+
     /// The object whose first bytes were not read, if the shard is one.
     pub(crate) fn unread_object(&self) -> Option<&Object> {
         self.object.as_ref().filter(|_| self.is_remote() && self.head.compression.is_none())
@@ -179,9 +185,9 @@ impl Shard {
         lock(COPIES.get(Mutex::default)).push(copy.path().to_owned());
         self.size = io::copy(&mut source, &mut copy).map_err(wrap)?;
         let copy = copy.into_temp_path();
-        let by_name = || ShardFormat::of_name(&self.path).or_else(|| ShardFormat::text_of_name(&self.path));
         let (format, head) = ShardFormat::sniff_head(&copy)?;
-        self.format = format.or_else(by_name).unwrap_or(ShardFormat::TfRecord);
+        let format = format.or_else(|| ShardFormat::of_name(&self.path));
+        self.format = ShardFormat::of_named(format, &head, &self.path);
         self.head = head;
         self.spool = Some(Arc::new(TempCopy { path: copy, process: process::id() }));
         Ok(())

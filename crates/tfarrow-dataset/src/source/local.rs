@@ -9,7 +9,7 @@ use std::{
 
 use walkdir::{DirEntry, WalkDir};
 
-use super::resolved::{FormatFilter, Resolved};
+use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
     file_names::{is_shard_name, is_sidecar},
@@ -40,7 +40,7 @@ pub(super) fn named_file(path: &Path, metadata: &Metadata, filter: FormatFilter)
     }
     match ShardFormat::sniff_head(path) {
         Ok((format, head)) => {
-            let format = format.or_else(|| ShardFormat::text_of_name(path)).unwrap_or(ShardFormat::TfRecord);
+            let format = ShardFormat::of_named(format, &head, path);
             Ok(Shard::file(path.to_owned(), name, metadata.len(), format).with_head(head))
         }
         Err(error) if filter == FormatFilter::ToVerify && !error.is_machine() => Ok(unreadable_as(path, name)),
@@ -65,11 +65,11 @@ fn file_name(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// There is no shard, or an I/O error.
-pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter) -> Result<Resolved> {
+pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
     let mut search = Search::new(folder, filter);
     search.folder(folder)?;
     let searched = format!("no {} file in this folder or below it", filter.name());
-    let found = search.finish(folder, searched)?;
+    let found = search.finish(folder, searched, exclude)?;
     Ok(Resolved { missing: missing_shards(&found.shards), ..found })
 }
 
@@ -77,13 +77,13 @@ pub(super) fn find_in_folder(folder: &Path, filter: FormatFilter) -> Result<Reso
 ///
 /// # Errors
 /// The glob is invalid, there is no shard, or an I/O error.
-pub(super) fn find_by_glob(pattern: &str, filter: FormatFilter) -> Result<Resolved> {
+pub(super) fn find_by_glob(pattern: &str, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
     let glob = Glob::new(pattern).map_err(|error| Error::new(pattern, ErrorKind::Glob(error)))?;
     let mut search = Search::new(&glob.prefix, filter);
     let start = if glob.prefix.as_os_str().is_empty() { Path::new(".") } else { &glob.prefix };
     if !start.is_dir() {
         let searched = format!("{} is not a folder", start.display());
-        return search.finish(Path::new(pattern), searched);
+        return search.finish(Path::new(pattern), searched, exclude);
     }
     search.glob(start, &glob)?;
     let place = if start == Path::new(".") { "this folder".to_owned() } else { start.display().to_string() };
@@ -92,7 +92,7 @@ pub(super) fn find_by_glob(pattern: &str, filter: FormatFilter) -> Result<Resolv
         (files, 0) => format!("none of {files} files in {place} matches"),
         (_, matches) => format!("of {matches} files that match in {place}, none is {}", filter.name()),
     };
-    search.finish(Path::new(pattern), searched)
+    search.finish(Path::new(pattern), searched, exclude)
 }
 
 /// The kind of source that a file was found by.
@@ -196,10 +196,10 @@ impl Search {
         let size = entry.metadata().map_err(|error| walk_error(&path, error))?.len();
         let (format, head) = match sniff(&path, size, found_by, self.filter) {
             Ok((Some(format), head)) => (format, head),
-            Ok((None, _)) => {
+            Ok((None, head)) => {
                 match size {
                     _ if is_sidecar(&path) => skipped.by_name += 1,
-                    0 => skipped.empty += 1,
+                    _ if size == 0 || head.empty_text(&path).is_some() => skipped.empty += 1,
                     _ => skipped.other(path),
                 }
                 return Ok(());
@@ -255,8 +255,9 @@ impl Search {
         }
     }
 
-    fn finish(self, source: &Path, searched: String) -> Result<Resolved> {
+    fn finish(self, source: &Path, searched: String, exclude: Exclude<'_>) -> Result<Resolved> {
         let mut found = self.resolved;
+        exclude(&mut found);
         self.filter.prefer(&mut found, self.names_others);
         found.remove_events();
         found.skipped_files.looks_like = found.skipped_files.example.as_deref().and_then(magic::known_file);
@@ -274,6 +275,9 @@ fn sniff(path: &Path, size: u64, found_by: FoundBy, filter: FormatFilter) -> Res
         (_, 0) => Ok((ShardFormat::of_name(path).or(tfrecord.filter(|_| is_named)), HeadInfo::default())),
         _ => {
             let (known, head) = ShardFormat::sniff_head(path)?;
+            if head.empty_text(path).is_some() {
+                return Ok((None, head));
+            }
             let known = known.or_else(|| filter.text(path, found_by == FoundBy::Glob));
             let is_tfrecord = known.is_none()
                 && !is_sidecar(path)

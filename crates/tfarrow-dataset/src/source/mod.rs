@@ -23,7 +23,7 @@ use percent_encoding::percent_decode_str;
 
 pub use self::{
     remote::read_heads,
-    resolved::{FormatFilter, Resolved},
+    resolved::{Exclude, FormatFilter, Resolved},
 };
 use crate::{
     Error, ErrorKind, Result, Shard,
@@ -69,13 +69,26 @@ pub fn resolve<S: AsRef<OsStr>>(sources: &[S]) -> Result<Vec<Shard>> {
 /// # Errors
 /// A source names no shard; the error contains where shards were searched, and which files were skipped. Or an I/O error.
 pub fn resolve_filtered<S: AsRef<OsStr>>(sources: &[S], filter: FormatFilter) -> Result<Resolved> {
+    resolve_excluding(sources, filter, &|_| ())
+}
+
+/// Finds the shards that `sources` name, as [`resolve_filtered`] does. `exclude` removes files of each folder or glob before
+/// those are chosen that are probably meant, such as outputs beside the sources.
+///
+/// # Errors
+/// As [`resolve_filtered`].
+pub fn resolve_excluding<S: AsRef<OsStr>>(
+    sources: &[S],
+    filter: FormatFilter,
+    exclude: Exclude<'_>,
+) -> Result<Resolved> {
     if sources.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: no source is named")));
     }
     let mut all = Resolved::default();
     let mut seen = HashSet::new();
     for source in sources {
-        let Resolved { mut shards, skipped_files, missing } = find(source.as_ref(), filter)?;
+        let Resolved { mut shards, skipped_files, missing } = find(source.as_ref(), filter, exclude)?;
         all.missing.extend(missing);
         shards.sort_by(|a, b| natural_sort::compare(&a.path, &b.path));
         all.skipped_files.merge(skipped_files);
@@ -108,7 +121,7 @@ fn add_new(found: Vec<Shard>, shards: &mut Vec<Shard>, seen: &mut HashSet<PathBu
 }
 
 /// Finds the shards that one source names.
-fn find(source: &OsStr, filter: FormatFilter) -> Result<Resolved> {
+fn find(source: &OsStr, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
     if source.is_empty() {
         return Err(Error::general(ErrorKind::Usage("nothing to read: a source has an empty name")));
     }
@@ -116,19 +129,19 @@ fn find(source: &OsStr, filter: FormatFilter) -> Result<Resolved> {
         return Ok(Resolved::of([Shard::stream(STDIN.into(), "stdin".into())]));
     }
     if let Some(url) = source.to_str().filter(|source| is_remote(source)) {
-        return remote::find(url, filter);
+        return remote::find(url, filter, exclude);
     }
     let file = source.to_str().and_then(path_of_file_url);
     let source = file.as_deref().map_or(source, OsStr::new);
     let path = Path::new(source);
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => local::find_in_folder(path, filter),
+        Ok(metadata) if metadata.is_dir() => local::find_in_folder(path, filter, exclude),
         Ok(metadata) => Ok(Resolved::of([local::named_file(path, &metadata, filter)?])),
         Err(error) if filter == FormatFilter::ToVerify && path.is_symlink() && !is_machine(&error) => {
             Ok(Resolved::of([local::unreadable(path)]))
         }
         Err(error) => match source.to_str() {
-            Some(pattern) if Glob::is_glob(pattern) => local::find_by_glob(pattern, filter),
+            Some(pattern) if Glob::is_glob(pattern) => local::find_by_glob(pattern, filter, exclude),
             text => match text.and_then(ShardSpec::parse) {
                 Some(spec) => local::find_by_spec(&spec, filter),
                 None if text.is_some_and(|text| text.contains("://")) => Err(invalid_source(path, UNKNOWN_URL)),

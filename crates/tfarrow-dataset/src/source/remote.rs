@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::{ObjectStore, path::Path as Key};
 
-use super::resolved::{FormatFilter, Resolved};
+use super::resolved::{Exclude, FormatFilter, Resolved};
 use crate::{
     Error, ErrorKind, Result, Shard, ShardFormat,
     file_names::{is_shard_name, is_sidecar},
@@ -33,14 +33,14 @@ const HEAD: u64 = 4 << 10;
 ///
 /// # Errors
 /// There is no shard, or a request failed.
-pub(super) fn find(source: &str, filter: FormatFilter) -> Result<Resolved> {
+pub(super) fn find(source: &str, filter: FormatFilter, exclude: Exclude<'_>) -> Result<Resolved> {
     let location = Location::parse(source).ok_or_else(|| invalid_source(source, UNKNOWN_URL))?;
     if location.is_http() {
         return find_http(source, &location, filter).map(|shard| Resolved::of([shard]));
     }
     let store = location.store()?;
     if Glob::is_glob(location.path) {
-        return find_by_glob(source, &location, &store, filter);
+        return find_by_glob(source, &location, &store, filter, exclude);
     }
     let failed = |error: io::Error| Error::io(source, error);
     let key = location.path.trim_end_matches('/');
@@ -61,7 +61,7 @@ pub(super) fn find(source: &str, filter: FormatFilter) -> Result<Resolved> {
     let objects = Object::list(&store, key).map_err(failed)?;
     let count = objects.len();
     let is_visible = |below: &Path| !has_part(below, '_') && !has_part(below, '.');
-    let found = select(&location, key, objects, &is_visible, false, filter).map_err(failed)?;
+    let found = select(&location, key, objects, (&is_visible, false), filter, exclude).map_err(failed)?;
     let found = Resolved { missing: missing_shards(&found.shards), ..found };
     found.or_none(source, format!("no such object, and of {count} objects below that name none is a shard"))
 }
@@ -71,6 +71,7 @@ fn find_by_glob(
     location: &Location<'_>,
     store: &Arc<dyn ObjectStore>,
     filter: FormatFilter,
+    exclude: Exclude<'_>,
 ) -> Result<Resolved> {
     let failed = |error: io::Error| Error::io(source, error);
     let glob = Glob::new(location.path).map_err(|error| Error::new(source, ErrorKind::Glob(error)))?;
@@ -81,7 +82,7 @@ fn find_by_glob(
         let is_hidden = |first| !glob.names_prefix(first) && has_part(below, first);
         glob.matches(below) && !is_hidden('_') && !is_hidden('.')
     };
-    let found = select(location, &prefix, objects, &is_named, true, filter).map_err(failed)?;
+    let found = select(location, &prefix, objects, (&is_named, true), filter, exclude).map_err(failed)?;
     found.or_none(source, format!("of {count} objects there, none that is a shard matches"))
 }
 
@@ -143,8 +144,7 @@ async fn sniff_filtered(
 fn named_object(location: &Location<'_>, object: Object, filter: FormatFilter) -> io::Result<Shard> {
     let client = object.clone();
     let (format, head) = wait(async move { sniff_filtered(&client, filter).await })??;
-    let by_name = || ShardFormat::text_of_name(Path::new(object.key.as_ref()));
-    let format = format.or_else(by_name).unwrap_or(ShardFormat::TfRecord);
+    let format = ShardFormat::of_named(format, &head, Path::new(object.key.as_ref()));
     let name = object.key.filename().unwrap_or("records").into();
     let path = PathBuf::from(location.url(object.key.as_ref()));
     Ok(Shard::remote(path, name, object.size, format, object).with_head(head))
@@ -172,15 +172,15 @@ pub fn read_heads(shards: &mut [Shard]) -> Result<()> {
     Ok(())
 }
 
-/// Selects the objects that are shards, of those below `prefix` whose names `is_named` accepts. The format of an object
+/// Selects the objects that are shards, of those below `prefix` whose names `is_named` accepts, for a folder or a glob. The format of an object
 /// that is not named like a shard is determined by its bytes.
 fn select(
     location: &Location<'_>,
     prefix: &str,
     objects: Vec<Object>,
-    is_named: &dyn Fn(&Path) -> bool,
-    by_glob: bool,
+    (is_named, by_glob): (&dyn Fn(&Path) -> bool, bool),
     filter: FormatFilter,
+    exclude: Exclude<'_>,
 ) -> io::Result<Resolved> {
     let objects = objects.into_iter().map(|object| (below(&object, prefix), object));
     let is_known = |name: &Path| filter == FormatFilter::Files || is_shard_name(name);
@@ -199,6 +199,10 @@ fn select(
     let sniffed: Vec<_> = wait(stream::iter(objects).map(sniff).buffered(OBJECTS_AT_ONCE).try_collect())??;
     for (name, object, format, head) in sniffed {
         let path = PathBuf::from(location.url(object.key.as_ref()));
+        if head.empty_text(&name).is_some() {
+            found.skipped_files.empty += 1;
+            continue;
+        }
         let format = format.or_else(|| filter.text(&name, by_glob));
         match format.or((by_glob && !is_sidecar(&name)).then_some(ShardFormat::TfRecord)) {
             None if is_sidecar(&name) => found.skipped_files.by_name += 1,
@@ -209,6 +213,7 @@ fn select(
             }
         }
     }
+    exclude(&mut found);
     filter.prefer(&mut found, by_glob);
     found.remove_events();
     Ok(found)
@@ -243,7 +248,7 @@ mod tests {
         ]);
         let location = Location::parse("s3://b/d").unwrap();
         let objects = Object::list(&store, "d").unwrap();
-        let found = select(&location, "d", objects, &|_| true, false, FormatFilter::All).unwrap();
+        let found = select(&location, "d", objects, (&|_| true, false), FormatFilter::All, &|_| ()).unwrap();
         let mut shards = found.shards;
         let compressions = |shards: &[Shard]| shards.iter().map(Shard::compression).collect::<Vec<_>>();
         // The names identify them as shards, so that no byte was read.
@@ -277,7 +282,7 @@ mod tests {
         let objects = Object::list(&store, "d").unwrap();
         assert_eq!(objects.len(), 10);
         let visible = |below: &Path| !has_part(below, '_');
-        let found = select(&location, "d", objects, &visible, false, FormatFilter::All).unwrap();
+        let found = select(&location, "d", objects, (&visible, false), FormatFilter::All, &|_| ()).unwrap();
         assert_eq!(
             found.skipped_files.to_string(),
             "skipped: 1 for the name, 1 empty, 1 of no known format (such as s3://b/d/notes)"

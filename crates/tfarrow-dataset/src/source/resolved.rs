@@ -23,7 +23,7 @@ pub enum FormatFilter {
     Columnar,
     /// All files. Their formats are not determined, so that [`Shard::format`] is without meaning.
     Files,
-    /// TFRecord, Parquet and Arrow, and files that cannot be opened, so that `verify` reports them in shard order.
+    /// As [`Convertible`](Self::Convertible), and files that cannot be opened, so that `verify` reports them in shard order.
     ToVerify,
 }
 
@@ -31,8 +31,8 @@ impl FormatFilter {
     /// Returns whether files of this format are searched for.
     pub(super) fn accepts(self, format: ShardFormat) -> bool {
         match self {
-            Self::Any | Self::Convertible | Self::Files => true,
-            Self::All | Self::ToVerify => !format.is_text(),
+            Self::Any | Self::Convertible | Self::Files | Self::ToVerify => true,
+            Self::All => !format.is_text(),
             Self::TfRecord => format == ShardFormat::TfRecord,
             Self::Columnar => matches!(format, ShardFormat::Parquet | ShardFormat::Arrow),
         }
@@ -77,14 +77,17 @@ impl FormatFilter {
     /// The name of the formats in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Any | Self::Convertible => "TFRecord, Parquet, Arrow, CSV or JSON",
-            Self::All | Self::ToVerify => "TFRecord, Parquet or Arrow",
+            Self::Any | Self::Convertible | Self::ToVerify => "TFRecord, Parquet, Arrow, CSV or JSON",
+            Self::All => "TFRecord, Parquet or Arrow",
             Self::TfRecord => "TFRecord",
             Self::Columnar => "Parquet or Arrow",
             Self::Files => "one that is not empty",
         }
     }
 }
+
+/// Removes files of one folder or glob that are no sources.
+pub type Exclude<'a> = &'a dyn Fn(&mut Resolved);
 
 /// The shards that sources name.
 #[derive(Clone, Debug, Default)]

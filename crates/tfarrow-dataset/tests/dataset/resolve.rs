@@ -134,7 +134,7 @@ fn text_is_found_by_its_name_without_files_of_other_formats() {
         found.shards.iter().map(|shard| shard.format).collect()
     };
     use ShardFormat::{Csv, Json, Parquet, TfRecord};
-    for wanted in [FormatFilter::Any, FormatFilter::Convertible] {
+    for wanted in [FormatFilter::Any, FormatFilter::Convertible, FormatFilter::ToVerify] {
         assert_eq!(formats("c", wanted), [Csv, Csv, Json, Json]);
         assert_eq!(formats("c/*.json", wanted), [Json]);
         assert_eq!(formats("c/info.json", wanted), [Json]);
@@ -149,6 +149,29 @@ fn text_is_found_by_its_name_without_files_of_other_formats() {
     let found = resolve_filtered(&[folder.path().join("t")], FormatFilter::Any).unwrap();
     let skipped = found.skipped_files.to_string();
     assert!(skipped.starts_with("skipped: 1 for the name, 1 of a format that was not asked for"), "{skipped}");
+}
+
+/// A compressed file without data is TFRecord without records, unless its name is that of text.
+#[test]
+fn empty_compressed_text_does_not_hide_text() {
+    let folder = folder(&[]);
+    let gzip = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    for (name, text) in [("a.jsonl.gz", "{\"a\": 1}\n"), ("b.jsonl.gz", ""), ("c.csv.gz", "")] {
+        fs::write(folder.path().join(name), gzip(text)).unwrap();
+    }
+    for source in ["", "*.gz"] {
+        let found = resolve_filtered(&[folder.path().join(source)], FormatFilter::Any).unwrap();
+        assert_eq!(names(&found.shards), ["a.jsonl.gz"]);
+        assert_eq!(found.skipped_files.to_string(), "skipped: 2 empty");
+    }
+    let format = |name: &str| resolve(&[folder.path().join(name)]).unwrap()[0].format;
+    assert_eq!([format("b.jsonl.gz"), format("c.csv.gz")], [ShardFormat::Json, ShardFormat::Csv]);
+    fs::write(folder.path().join("d.gz"), gzip("")).unwrap();
+    assert_eq!(format("d.gz"), ShardFormat::TfRecord);
 }
 
 #[test]

@@ -190,13 +190,19 @@ impl Encoder {
         self.records = record;
     }
 
+    /// Sets whether floats of the next rows are rounded, as [`EncoderBuilder::with_rounding`] does.
+    #[doc(hidden)]
+    pub fn set_rounding(&mut self, rounding: bool) {
+        self.allowed.rounding = rounding;
+    }
+
     /// Returns the type of the records.
     pub fn record_type(&self) -> RecordType {
         self.record_type
     }
 
     /// Returns the changes of values so far: the column, the kind of change, and the number of values. Empty unless the
-    /// encoder is [lossy](EncoderBuilder::with_lossy).
+    /// encoder is [lossy](EncoderBuilder::with_lossy), or [rounds](EncoderBuilder::with_rounding).
     pub fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         let of_list = match &self.nested {
             Some(NestedEncoder::ExampleList(list)) => Some(list.losses()),
