@@ -4,12 +4,14 @@
 use std::{fs, path::Path};
 
 use prost_reflect::{DescriptorPool, MessageDescriptor};
-use tfarrow_codec::MessageType;
+use tfarrow_codec::{MessageType, descriptor_pool};
 
-use crate::{Error, ErrorKind, Result, guard::guard, no_such_name::no_such_name};
-
-/// Maximum size of the file in bytes. The descriptors of TensorFlow have 1 MB.
-const MAX_BYTES: u64 = 64 << 20;
+use crate::{
+    Error, ErrorKind, Result,
+    guard::guard,
+    no_such_name::no_such_name,
+    proto_sources::{MAX_BYTES, ProtoSources},
+};
 
 /// Maximum number of folders above a `.proto` source in which its imports are searched.
 const MAX_ROOTS: usize = 16;
@@ -66,7 +68,7 @@ pub fn event_message() -> Result<MessageType> {
 fn read(bytes: &[u8]) -> Result<DescriptorPool, String> {
     let expected =
         "expected a google.protobuf.FileDescriptorSet with all imports, or a source with the extension .proto";
-    let pool = DescriptorPool::decode(bytes).map_err(|error| format!("{error}; {expected}"))?;
+    let pool = descriptor_pool(bytes).map_err(|error| format!("{error}; {expected}"))?;
     if pool.files().len() == 0 { Err(format!("no message is defined; {expected}")) } else { Ok(pool) }
 }
 
@@ -85,7 +87,7 @@ fn compile(file: &Path) -> Result<DescriptorPool, String> {
 fn compile_in(file: &Path, root: &Path) -> Result<DescriptorPool, String> {
     // The debug form has the file, the line and the column before the message.
     let text = |error: protox::Error| format!("{error:?}");
-    let mut compiler = protox::Compiler::new([root]).map_err(text)?;
+    let mut compiler = protox::Compiler::with_file_resolver(ProtoSources::new(root));
     compiler.include_imports(true).open_file(file).map_err(text)?;
     Ok(compiler.descriptor_pool())
 }
@@ -191,6 +193,44 @@ mod tests {
         let above = folder.path().join("deep/c.proto");
         fs::write(&above, "syntax = \"proto3\"; import \"deep/b.proto\"; message C { B b = 1; }").unwrap();
         assert_eq!(load_message(Some(&above), "C").unwrap().name(), "C");
+    }
+
+    #[test]
+    fn sources_and_imports_that_are_nested_too_deeply_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, source: &str| {
+            let file = folder.path().join(name);
+            fs::write(&file, source).unwrap();
+            file
+        };
+        let error = |file: &Path| load_message(Some(file), "M").unwrap_err().to_string();
+        let deep = format!("syntax = \"proto3\";\n{}{}", "message M {".repeat(3_000), "}".repeat(3_000));
+        let expected = "deep.proto:2: messages and options are nested deeper than 100 levels";
+        assert!(error(&write("deep.proto", &deep)).ends_with(expected));
+        let import = "syntax = \"proto3\"; import \"deep.proto\"; message M { int32 x = 1; }";
+        assert!(error(&write("import.proto", import)).ends_with(expected));
+        // The value of an option, which is parsed as text.
+        let option = format!(
+            "syntax = \"proto2\"; import \"google/protobuf/descriptor.proto\"; message M {{ optional M m = 1; }} extend \
+             google.protobuf.FileOptions {{ optional M o = 50000; }} option (o) = {{ {}{} }};",
+            "m <".repeat(3_000),
+            ">".repeat(3_000)
+        );
+        assert!(error(&write("option.proto", &option)).ends_with("nested deeper than 100 levels"));
+        // A chain of imports, of which the first thousand are within the limit.
+        for index in 0..1_005 {
+            let name = format!("chain{index}.proto");
+            write(
+                &name,
+                &format!(
+                    "syntax = \"proto3\"; import \"chain{}.proto\"; message M{index} {{ int32 x = 1; }}",
+                    index + 1
+                ),
+            );
+        }
+        write("chain1005.proto", "syntax = \"proto3\"; message M { int32 x = 1; }");
+        assert!(error(&folder.path().join("chain0.proto")).ends_with("a source imports at most 1000 files"));
+        assert_eq!(load_message(Some(&folder.path().join("chain5.proto")), "M").unwrap().name(), "M");
     }
 
     #[test]

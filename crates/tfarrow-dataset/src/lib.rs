@@ -47,6 +47,7 @@ mod images;
 mod lock;
 mod no_such_name;
 mod process;
+mod proto_sources;
 mod read;
 mod scan;
 mod sharding;
