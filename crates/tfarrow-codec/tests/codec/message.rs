@@ -19,6 +19,10 @@ use proptest::prelude::*;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
     prost::Message,
+    prost_types::{
+        DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
+        field_descriptor_proto::{Label, Type},
+    },
 };
 use tfarrow_codec::{
     BatchDecoder, Category, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy,
@@ -444,6 +448,34 @@ fn the_messages_of_a_record_and_of_a_batch_have_a_limit() {
     let records = Records::from_payloads([half.as_slice(); 20]).unwrap();
     let error = decoder(schema("Shape")).decode(&records).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::BatchLimit { limit: 67_108_864, records: 20, .. }), "{error}");
+}
+
+/// The descriptors of a message in the metadata of its schema are those of its file and of all imports, however long their chain
+/// is.
+#[test]
+fn chains_of_imports_take_no_stack() {
+    const FILES: usize = 100_000;
+    let file = |index: usize| FileDescriptorProto {
+        name: Some(index.to_string()),
+        dependency: (index + 1 < FILES).then(|| (index + 1).to_string()).into_iter().collect(),
+        ..Default::default()
+    };
+    let mut set = FileDescriptorSet { file: (0..FILES).map(file).collect() };
+    let field = FieldDescriptorProto {
+        name: Some("x".to_owned()),
+        number: Some(1),
+        label: Some(Label::Optional.into()),
+        r#type: Some(Type::Int32.into()),
+        ..Default::default()
+    };
+    set.file[0].message_type.push(DescriptorProto {
+        name: Some("M".to_owned()),
+        field: vec![field],
+        ..Default::default()
+    });
+    let message = MessageType::parse(&set.encode_to_vec(), "M").unwrap();
+    let schema = message.schema(&Limits::default()).unwrap();
+    assert_eq!(MessageType::of_schema(&schema).unwrap().unwrap().schema(&Limits::default()).unwrap(), schema);
 }
 
 #[test]
