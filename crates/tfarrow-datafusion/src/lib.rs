@@ -34,6 +34,7 @@ mod blocking;
 mod catalog;
 mod error;
 mod functions;
+mod home_dir;
 mod notice;
 mod optimizer;
 mod options;

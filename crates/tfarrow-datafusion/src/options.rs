@@ -16,7 +16,7 @@ use tfarrow_codec::{
 };
 use tfarrow_dataset::{Compression, PartialTail, SAMPLE_RECORDS, Sample};
 
-use crate::statements::home_dir::HomeDir;
+use crate::home_dir::HomeDir;
 
 /// The prefix of the names of the options in SQL.
 const PREFIX: &str = "tfarrow";

@@ -1,4 +1,4 @@
-//! Expansion of a leading `~/` in names of files to the user's home directory, as in a shell.
+//! Expansion of a leading `~/` in the names of files of statements.
 
 use std::{convert::Infallible, ops::ControlFlow};
 
@@ -7,43 +7,24 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::summarize::SUMMARIZE;
+use crate::home_dir::HomeDir;
 
 /// The name of the table function whose arguments without a name are sources, which are names of files.
 pub(crate) const READ_TFRECORD: &str = "read_tfrecord";
 
-/// A visitor that expands `~/` in the names of files of a statement: in FROM, and in the sources of
-/// `read_tfrecord` and `summarize`.
-pub(crate) struct HomeDir(String);
-
-impl HomeDir {
-    /// The home directory of the current user; `None` if the system has none for the user.
-    pub(crate) fn of_user() -> Option<Self> {
-        let folder = std::env::home_dir()?.to_str()?.trim_end_matches('/').to_owned();
-        Some(Self(folder))
-    }
-
-    /// Expands `~` and `~/..`. Home directories of other users (`~name`) are not supported.
-    pub(crate) fn expand(&self, name: &mut String) {
-        if let Some(rest) = name.strip_prefix('~')
-            && (rest.is_empty() || rest.starts_with('/'))
-        {
-            *name = format!("{}{rest}", self.0);
-        }
-    }
-
-    /// Expands the name of a relation that has a single part.
-    pub(crate) fn expand_relation(&self, relation: &mut ObjectName) {
-        if let [ObjectNamePart::Identifier(name)] = relation.0.as_mut_slice() {
-            self.expand(&mut name.value);
-        }
+/// Expands the name of a relation that has a single part.
+pub(crate) fn expand_relation(home: &HomeDir, relation: &mut ObjectName) {
+    if let [ObjectNamePart::Identifier(name)] = relation.0.as_mut_slice() {
+        home.expand(&mut name.value);
     }
 }
 
+/// Visits the names of files of a statement: those in FROM, and the sources of `read_tfrecord` and `summarize`.
 impl VisitorMut for HomeDir {
     type Break = Infallible;
 
     fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<Infallible> {
-        self.expand_relation(relation);
+        expand_relation(self, relation);
         ControlFlow::Continue(())
     }
 
@@ -60,22 +41,5 @@ impl VisitorMut for HomeDir {
             }
         }
         ControlFlow::Continue(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_leading_tilde_of_the_user_is_expanded() {
-        let home = HomeDir("/home/me".to_owned());
-        for (name, expanded) in
-            [("~/x", "/home/me/x"), ("~", "/home/me"), ("~you/x", "~you/x"), ("a/~/x", "a/~/x"), ("", "")]
-        {
-            let mut name = name.to_owned();
-            home.expand(&mut name);
-            assert_eq!(name, expanded);
-        }
     }
 }

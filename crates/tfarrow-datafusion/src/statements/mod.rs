@@ -29,11 +29,14 @@ use datafusion::{
     },
 };
 
-use crate::statements::{
-    clauses::{ClauseChecker, check_copy, check_external_table},
+use crate::{
     home_dir::HomeDir,
-    lateral_keyword::LateralKeyword,
-    nesting_depth::NestingDepth,
+    statements::{
+        clauses::{ClauseChecker, check_copy, check_external_table},
+        home_dir::expand_relation,
+        lateral_keyword::LateralKeyword,
+        nesting_depth::NestingDepth,
+    },
 };
 
 /// Maximum number of EXPLAIN keywords in one statement. DataFusion executes one, and parses them recursively.
@@ -189,7 +192,7 @@ fn expand_home(statement: &mut Statement) {
         Statement::CopyTo(copy) => {
             home.expand(&mut copy.target);
             if let CopyToSource::Relation(name) = &mut copy.source {
-                home.expand_relation(name);
+                expand_relation(&home, name);
             }
         }
         Statement::CreateExternalTable(table) => table.locations.iter_mut().for_each(|location| home.expand(location)),
