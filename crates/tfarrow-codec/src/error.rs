@@ -175,6 +175,8 @@ pub enum ErrorKind {
     },
     /// A value cannot be written without a change, and losses are not allowed.
     Lossy {
+        /// The number of the row that has the value; `None` if all values of the column would change.
+        row: Option<u64>,
         /// The value and its change.
         reason: String,
         /// Changes to the column that avoid the loss, besides allowing losses.
@@ -436,7 +438,8 @@ impl fmt::Display for ErrorKind {
                 Limit::Columns,
                 Limit::NameBytes,
             ),
-            Self::Unsupported { reason, .. } | Self::Lossy { reason, .. } => f.write_str(reason),
+            Self::Lossy { row: Some(row), reason, .. } => write!(f, "row {row} has {reason}"),
+            Self::Unsupported { reason, .. } | Self::Lossy { row: None, reason, .. } => f.write_str(reason),
             Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),
         }

@@ -299,7 +299,7 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
             return Ok(leaf);
         }
         let reason = format!("a feature holds no {data_type}, which would be written as {to}");
-        Err(ErrorKind::Lossy { reason, remedies: vec![rewrite(name, with)] })
+        Err(ErrorKind::Lossy { row: None, reason, remedies: vec![rewrite(name, with)] })
     };
     match data_type {
         DataType::Null => Ok(Leaf::Null),

@@ -57,7 +57,8 @@ impl ExampleListDecoder {
     /// records as a whole.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a column that Examples are not decoded to, and for a second column of examples.
+    /// [`ErrorKind::Unsupported`] for a column or a field that Examples are not decoded to, and for a second column of
+    /// examples.
     pub(super) fn try_new(fields: &[FieldRef], wanted: &[usize], options: &DecoderOptions) -> Result<Self> {
         let (mut columns, mut of_context, mut of_examples) = (Vec::new(), Vec::new(), None::<&Fields>);
         for field in fields {
@@ -71,6 +72,7 @@ impl ExampleListDecoder {
                     return Err(Error::usage(ErrorKind::unsupported(reason)));
                 }
                 Some(fields) => {
+                    schema::check_example_fields(field, fields)?;
                     columns.push(ListColumn::Examples(field.data_type().clone()));
                     of_examples = Some(fields);
                 }

@@ -100,7 +100,7 @@ impl EncoderBuilder {
             planned = plan::plan(&schema, record_type, allowed.all)?;
         }
         if record_type == RecordType::ExampleList {
-            let (list, errors) = ExampleListEncoder::try_new(&schema, allowed.all)?;
+            let (list, errors) = ExampleListEncoder::try_new(&schema, allowed)?;
             nested = Some(NestedEncoder::ExampleList(Box::new(list)));
             planned.errors.extend(errors);
         }
