@@ -8,14 +8,12 @@ use std::{collections::HashMap, sync::Arc};
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
+use super::fields::MAX_DEPTH;
 use crate::{
     Error, ErrorKind, Result,
     example::wire::{FIXED32, FIXED64, LEN, START_GROUP, VARINT},
     schema::Values,
 };
-
-/// Maximum depth of structs in a schema. A descriptor gives no deeper ones, see `fields.rs`.
-const MAX_DEPTH: usize = 128;
 
 /// The plan of a message type.
 #[derive(Clone, Debug)]

@@ -19,6 +19,10 @@ use proptest::prelude::*;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
     prost::Message,
+    prost_types::{
+        DescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+        field_descriptor_proto::{Label, Type},
+    },
 };
 use tfarrow_codec::{
     BatchDecoder, Category, DecoderBuilder, EncoderBuilder, ErrorKind, Limits, MessageType, OnError, Records, Remedy,
@@ -508,6 +512,76 @@ fn messages_of_protobuf_are_read_as_it_reads_them() {
         let again = Records::from_frames(frames, Limits::default()).unwrap();
         assert_eq!(again.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), payloads);
     }
+}
+
+/// A message type of a file with these messages.
+fn type_of(messages: Vec<DescriptorProto>, syntax: &str) -> MessageType {
+    let name = messages[0].name().to_owned();
+    let file = FileDescriptorProto {
+        name: Some("test.proto".to_owned()),
+        syntax: Some(syntax.to_owned()),
+        message_type: messages,
+        ..Default::default()
+    };
+    let mut pool = DescriptorPool::new();
+    pool.add_file_descriptor_proto(file).unwrap();
+    MessageType::new(pool.get_message_by_name(&name).unwrap())
+}
+
+fn message(name: &str, field: Vec<FieldDescriptorProto>) -> DescriptorProto {
+    DescriptorProto { name: Some(name.to_owned()), field, ..Default::default() }
+}
+
+/// A field `name`, of a number or, with a type name, of a message.
+fn field(name: &str, number: i32, label: Label, type_name: Option<&str>) -> FieldDescriptorProto {
+    FieldDescriptorProto {
+        name: Some(name.to_owned()),
+        number: Some(number),
+        label: Some(label.into()),
+        r#type: Some(if type_name.is_some() { Type::Message } else { Type::Int32 }.into()),
+        type_name: type_name.map(str::to_owned),
+        ..Default::default()
+    }
+}
+
+/// The depth of the fields of a type, that of the field of the type itself included.
+fn depth(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => 1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0),
+        DataType::List(item) | DataType::Map(item, _) => 1 + depth(item.data_type()),
+        _ => 1,
+    }
+}
+
+/// Arrow's reader accepts 61 levels of fields in the schema of a file.
+#[test]
+fn deep_messages_are_bytes_below_the_depth_that_readers_accept() {
+    let unlimited = Limits { recursion: 1000, nesting: 1000, ..Limits::default() };
+    for label in [Label::Optional, Label::Repeated] {
+        let messages = (0..80).map(|at| {
+            let next = format!(".M{}", at + 1);
+            message(&format!("M{at}"), vec![field("a", 1, label, Some(&next)), field("b", 2, label, None)])
+        });
+        let last = message("M80", vec![field("a", 1, label, None)]);
+        let chain = type_of(messages.chain([last]).collect(), "proto3");
+        let itself = type_of(vec![message("M", vec![field("a", 1, label, Some(".M"))])], "proto3");
+        for message in [chain, itself] {
+            let schema = message.schema(&unlimited).unwrap();
+            let deepest = depth(schema.field(0).data_type());
+            assert!((50..=56).contains(&deepest), "{deepest}");
+            // Such a schema can be decoded to, and encoded from.
+            let record = (0..100).fold(Vec::new(), |inner, _| proto_field(&inner));
+            let batch = decode(schema.as_ref().clone(), &[&record]).unwrap();
+            let mut frames = Vec::new();
+            EncoderBuilder::new().build(schema).unwrap().encode(&batch, &mut frames).unwrap();
+            assert!(Records::from_frames(frames, Limits::default()).unwrap().iter().eq([&record[..]]));
+        }
+    }
+}
+
+/// A message with this message in field 1.
+fn proto_field(inner: &[u8]) -> Vec<u8> {
+    tfarrow_testkit::proto::field(1, inner)
 }
 
 #[test]
