@@ -53,7 +53,7 @@ fn has_examples(field: &Field) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use arrow_schema::DataType;
+    use arrow_schema::{DataType, Schema};
 
     use super::*;
     use crate::schema::{EXAMPLES_COLUMN, examples_field, raw_schema, record_type_of, with_record_type};
