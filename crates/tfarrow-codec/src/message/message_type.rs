@@ -8,7 +8,7 @@ use std::{
 use arrow_schema::{Schema, SchemaRef};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use prost_reflect::{
-    DescriptorPool, FileDescriptor, MessageDescriptor,
+    DescriptorPool, MessageDescriptor,
     prost::Message,
     prost_types::{FileDescriptorProto, FileDescriptorSet},
 };
@@ -112,18 +112,18 @@ impl MessageType {
     /// Returns the file that defines the message and the files that it imports, each after its own imports. Comments
     /// are left out.
     fn file_descriptor_set(&self) -> FileDescriptorSet {
-        let (mut file, mut seen) = (Vec::new(), HashSet::new());
-        collect(&self.descriptor.parent_file(), &mut seen, &mut file);
-        FileDescriptorSet { file }
+        let (mut files, mut seen) = (Vec::new(), HashSet::new());
+        // A file is taken from the stack before its imports, and once more after them. Chains of imports may be long.
+        let mut stack = vec![(self.descriptor.parent_file(), false)];
+        while let Some((file, is_after_imports)) = stack.pop() {
+            if is_after_imports {
+                files.push(FileDescriptorProto { source_code_info: None, ..file.file_descriptor_proto().clone() });
+            } else if seen.insert(file.name().to_owned()) {
+                let imports: Vec<_> = file.dependencies().map(|import| (import, false)).collect();
+                stack.push((file, true));
+                stack.extend(imports.into_iter().rev());
+            }
+        }
+        FileDescriptorSet { file: files }
     }
-}
-
-/// Appends a file and its imports to `files`, unless they were `seen`. A file cannot import itself, so that the
-/// recursion ends.
-fn collect(file: &FileDescriptor, seen: &mut HashSet<String>, files: &mut Vec<FileDescriptorProto>) {
-    if !seen.insert(file.name().to_owned()) {
-        return;
-    }
-    file.dependencies().for_each(|import| collect(&import, seen, files));
-    files.push(FileDescriptorProto { source_code_info: None, ..file.file_descriptor_proto().clone() });
 }

@@ -585,6 +585,28 @@ fn proto_field(inner: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn a_long_chain_of_imports_is_in_the_metadata() {
+    let mut pool = DescriptorPool::new();
+    for at in 0..6_000 {
+        // Each file imports the one before it, and every third one also the first.
+        let imports = [at - 1, 0].into_iter().take(if at % 3 == 2 { 2 } else { 1 }).filter(|import| *import >= 0);
+        let file = FileDescriptorProto {
+            name: Some(format!("{at}.proto")),
+            dependency: imports.map(|import| format!("{import}.proto")).collect(),
+            message_type: vec![message(&format!("M{at}"), vec![field("a", 1, Label::Optional, None)])],
+            ..Default::default()
+        };
+        pool.add_file_descriptor_proto(file).unwrap();
+    }
+    let message = MessageType::new(pool.get_message_by_name("M5999").unwrap());
+    let schema = message.schema(&Limits::default()).unwrap();
+    let again = MessageType::of_schema(&schema).unwrap().unwrap();
+    assert_eq!(again.name(), "M5999");
+    let names = again.descriptor().parent_pool().files().map(|file| file.name().to_owned());
+    assert!(names.eq((0..6_000).map(|at| format!("{at}.proto"))));
+}
+
+#[test]
 fn values_that_the_columns_show() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");
     let stream = std::fs::read(folder.join("shapes.tfrecord")).unwrap();
