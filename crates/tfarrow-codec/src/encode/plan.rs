@@ -242,7 +242,7 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         RecordType::SequenceExample if shape == Shape::Steps => Ok(Role::Sequence),
         RecordType::SequenceExample | RecordType::ExampleList => Ok(Role::Context),
         RecordType::Example if shape == Shape::Steps => Err(ErrorKind::Unsupported {
-            reason: "a list of lists is a feature list, which a tf.Example has not".to_owned(),
+            reason: "a list of lists is a feature list, which a tf.Example does not have".to_owned(),
             remedies: vec![Remedy::WriteAs(RecordType::SequenceExample), rewrite(field.name(), Rewrite::Flatten)],
         }),
         RecordType::Example => Ok(Role::Feature),

@@ -239,6 +239,52 @@ fn the_type_follows_from_the_records() {
     assert_eq!(summary_of(&[foreign]).record_type(), RecordType::Raw);
 }
 
+/// As for Examples, a stated type means that fields which the type does not define are skipped.
+#[test]
+fn a_stated_type_reads_records_with_unknown_fields() {
+    let unknown = proto::field(3, b"");
+    let with_context = |field: &[u8]| [&query()[..], &proto::field(2, field)].concat();
+    for record in [[query(), unknown.clone()].concat(), with_context(&unknown)] {
+        let all = records(&frame::file([record]));
+        let mut found = Summary::new(0).with_record_type(Some(RecordType::ExampleList));
+        found.observe(&all, VerifyCrc::Always).unwrap();
+        assert_eq!(found.foreign().map(|(place, field)| (place.record, field)), Some((0, 3)));
+        assert_eq!((found.record_type(), found.instances(Role::Examples)), (RecordType::Raw, 2));
+        let schema = found.schema(Layout::Auto, Some(RecordType::ExampleList)).unwrap();
+        assert_eq!(schema, schema_of(&frame::file([query()]), (Layout::Auto, false)));
+        let batch = DecoderBuilder::new(schema).build_batch_decoder().unwrap().decode(&all).unwrap();
+        assert_eq!(batch.column(1).as_list::<i32>().value_length(0), 2);
+    }
+    // An Example is none of these.
+    let mut found = Summary::new(0).with_record_type(Some(RecordType::ExampleList));
+    let other = frame::file([query(), b"text".to_vec()]);
+    found.observe(&records(&other), VerifyCrc::Always).unwrap();
+    assert_eq!((found.unparsable(), found.parsed_type()), (1, RecordType::ExampleList));
+}
+
+/// The error is that of the list, and names its type, also where the type is inferred.
+#[test]
+fn a_record_that_does_not_parse_is_named_by_its_type() {
+    // The value of a feature says that it is longer than its list.
+    let malformed = [query(), proto::field(2, b"\x0a\x05\x0a\x03\x0a\x09x")].concat();
+    let file = frame::file([query(), query(), malformed.clone()]);
+    let mut found = summary(&file).unwrap();
+    assert_eq!((found.record_type(), found.parsed_type()), (RecordType::Raw, RecordType::ExampleList));
+    assert_eq!(found.first_unparsable().map(|(place, error)| (place.record, error)), Some((2, WireError::PastEnd)));
+    let offset = 2 * (query().len() + 16);
+    let message = format!(
+        "record 2 (byte {offset}): not a message tensorflow.serving.ExampleListWithContext: a field extends past the end of \
+         its message"
+    );
+    let (count, _, error) = found.drop_unparsable().unwrap();
+    assert_eq!((count, error.to_string()), (1, message.clone()));
+    let schema = schema_of(&frame::file([query()]), (Layout::Auto, false));
+    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    assert_eq!(decoder.decode(&records(&file)).unwrap_err().to_string(), message);
+    let cut = frame::file([query(), query(), query()[..9].to_vec()]);
+    assert_eq!(decoder.decode(&records(&cut)).unwrap_err().to_string(), message);
+}
+
 #[test]
 fn a_context_feature_may_have_the_name_of_the_list() {
     let context = example(&[("examples", KindOneof::ints([7]))]);
