@@ -316,7 +316,8 @@ impl<'c> Conversion<'c> {
     fn encoder_builder(&self, spec: &JobSpec<'_>) -> EncoderBuilder {
         // The digits of a text are no choice of float64, and records have no other floats than float32.
         let is_text = spec.shards.iter().all(|(_, shard)| shard.format.is_text());
-        let builder = EncoderBuilder::new().with_lossy(self.options.lossy).with_rounding(is_text);
+        let builder = EncoderBuilder::new().with_limits(self.options.read.limits);
+        let builder = builder.with_lossy(self.options.lossy).with_rounding(is_text);
         self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
     }
 
