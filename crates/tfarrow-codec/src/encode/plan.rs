@@ -338,6 +338,14 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
             refused(cast(DataType::Utf8))
         }
+        DataType::Struct(_) if shape == Shape::List => {
+            let reason = format!("a feature cannot hold {data_type}");
+            Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::ExampleList)] })
+        }
+        // The fields and keys of values in lists are no columns of a query.
+        DataType::Struct(_) | DataType::Map(_, _) | DataType::Union(_, _) if shape != Shape::Scalar => {
+            Err(ErrorKind::unsupported(format!("a feature cannot hold {data_type}")))
+        }
         DataType::Struct(fields) => refused(Rewrite::Fields(fields.iter().map(|field| field.name().clone()).collect())),
         DataType::Map(_, _) => refused(Rewrite::MapKeys),
         DataType::Union(_, _) => refused(Rewrite::UnionFields),

@@ -16,7 +16,7 @@ use arrow_select::take::take;
 
 use super::{Encoder, EncoderBuilder, Loss, check_len};
 use crate::{
-    Error, ErrorKind, RecordType, Remedy, Result,
+    Error, ErrorKind, RecordType, Result,
     encode::losses::AllowedLosses,
     example::{list::FIELD_2, wire},
     frame, schema,
@@ -202,19 +202,12 @@ impl ExampleListEncoder {
     }
 }
 
-/// Returns the error of an example as that of its record. It has no remedies that write other values in place of a column,
-/// since there are none for a field of a struct in a list.
+/// Returns the error of an example as that of its record. It has no remedies, which are those of a column of a query: a field of
+/// structs in a list is none.
 fn in_list(kind: ErrorKind, record: Option<u64>) -> ErrorKind {
-    let without_rewrites = |remedies: Vec<Remedy>| {
-        remedies.into_iter().filter(|remedy| !matches!(remedy, Remedy::Rewrite { .. })).collect()
-    };
     match kind {
-        ErrorKind::Lossy { row, reason, remedies } => {
-            ErrorKind::Lossy { row: row.and(record), reason, remedies: without_rewrites(remedies) }
-        }
-        ErrorKind::Unsupported { reason, remedies } => {
-            ErrorKind::Unsupported { reason, remedies: without_rewrites(remedies) }
-        }
+        ErrorKind::Lossy { row, reason, .. } => ErrorKind::Lossy { row: row.and(record), reason, remedies: Vec::new() },
+        ErrorKind::Unsupported { reason, .. } => ErrorKind::unsupported(reason),
         other => other,
     }
 }
