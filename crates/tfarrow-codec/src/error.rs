@@ -446,7 +446,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, " is {limit}{maximum}")
             }
             Self::BatchLimit { what, limit, found, .. } => {
-                write!(f, "{what}: found {found}, the limit of a batch is {limit}; decode fewer records at once")
+                write!(f, "{what}: found {found}, the limit of a batch is {limit}")
             }
             Self::ManyNames { columns, name_bytes, .. } => write!(
                 f,

@@ -452,6 +452,28 @@ fn the_messages_of_a_record_and_of_a_batch_have_a_limit() {
 }
 
 #[test]
+fn a_batch_beyond_a_limit_is_divided() {
+    // 100 empty points take three elements each, so that two records fit in a batch. One record does not parse.
+    let points = [0x2a, 0].repeat(100);
+    let records = [&points[..], b"\x2a\x01", &points, &points, &points, &points];
+    let mut rest = Records::from_payloads(records).unwrap();
+    let limits = Limits { values: 600, ..Limits::default() };
+    let builder = DecoderBuilder::new(schema("Shape").into()).with_limits(limits).with_on_error(OnError::Skip);
+    let mut decoder = builder.build_batch_decoder().unwrap();
+    let (mut batches, mut numbers) = (Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let (batch, first, others) = decoder.decode_first(rest, 100, 1 << 20).unwrap();
+        batches.push((first.first(), batch.num_rows()));
+        numbers.extend((0..batch.num_rows()).map(|row| first.first() + decoder.record_of(row) as u64));
+        rest = others;
+    }
+    assert_eq!((batches, numbers), (vec![(0, 2), (3, 1), (4, 2)], vec![0, 2, 3, 4, 5]));
+    assert_eq!(decoder.take_skipped().iter().map(|error| error.position().record).collect::<Vec<_>>(), [1]);
+    let large = Records::from_payloads([[&points[..], &points, &points].concat()].iter().map(Vec::as_slice)).unwrap();
+    assert!(decoder.decode_first(large, 100, 1 << 20).is_err());
+}
+
+#[test]
 fn values_that_a_message_cannot_have_are_not_written() {
     let schema = schema("Shape");
     let one: ArrayRef = std::sync::Arc::new(arrow_array::Float64Array::from(vec![Some(1.0)]));

@@ -341,6 +341,35 @@ impl BatchDecoder {
         self.decode_rows(records, None)
     }
 
+    /// Decodes the first of `records` to one batch: at most `rows` records, of at most `bytes` bytes together, and half as many
+    /// for each time that their values exceed a limit of a batch. Returns the batch, its records, and the remaining ones.
+    ///
+    /// # Errors
+    /// The errors of [`decode`](Self::decode); [`ErrorKind::BatchLimit`] only for a single record.
+    #[doc(hidden)]
+    pub fn decode_first(
+        &mut self,
+        records: Records,
+        rows: usize,
+        bytes: usize,
+    ) -> Result<(RecordBatch, Records, Records)> {
+        let mut count = records.fit(rows, bytes);
+        let (mut first, mut rest) = records.split_at(count);
+        let skipped = self.skipped.len();
+        loop {
+            match self.decode(&first) {
+                Err(error) if matches!(error.kind(), ErrorKind::BatchLimit { .. }) && count > 1 => {
+                    // Its records are decoded again, and those that do not parse are skipped again.
+                    self.skipped.truncate(skipped);
+                    count /= 2;
+                    let (half, other) = first.split_at(count);
+                    (first, rest) = (half, other.joined(rest));
+                }
+                batch => return Ok((batch?, first, rest)),
+            }
+        }
+    }
+
     /// Decodes the records for which `filter` is true to one batch. `filter` has a value for each record; records for
     /// which it is false or null are not read, and their CRCs are not checked.
     ///
