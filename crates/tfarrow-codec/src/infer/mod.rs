@@ -302,18 +302,10 @@ impl Summary {
         place: Place,
         observer: &mut O,
     ) -> std::result::Result<(), WireError> {
-        let mut fault_of_list = None;
-        if self.may_be_list(data) {
-            match self.add_list(data, place) {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(error) if error.is_limit() || self.stated.is_some() => return Err(error),
-                // If the record is no Example either, this error is the useful one.
-                Err(error) => fault_of_list = Some(error),
-            }
+        if self.may_be_list(data) && self.add_list(data, place)? {
+            return Ok(());
         }
-        let observed = self.observer.record(data, true, &mut self.sides, place, observer);
-        observed.map_err(|error| fault_of_list.unwrap_or(error))?;
+        self.observer.record(data, true, &mut self.sides, place, observer)?;
         self.count(data);
         let Observer { traits, foreign, .. } = self.observer;
         self.traits.merge(traits);
