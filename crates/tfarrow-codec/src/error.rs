@@ -7,6 +7,9 @@ use arrow_schema::ArrowError;
 
 use crate::{Limit, MOST_RECORD_BYTES, RecordType, Remedy, limits::NESTED_CELLS};
 
+/// The full name of the message of [`RecordType::ExampleList`].
+const EXAMPLE_LIST: &str = "tensorflow.serving.ExampleListWithContext";
+
 /// The result of the fallible functions of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -76,7 +79,7 @@ pub enum ErrorKind {
     },
     /// The payload is not a protobuf message of the expected type.
     Wire(WireError),
-    /// A message of a type that is given by a descriptor does not parse.
+    /// An ExampleListWithContext, or a message of a type that is given by a descriptor, does not parse.
     Message {
         /// The full name of the message type.
         name: String,
@@ -175,6 +178,8 @@ pub enum ErrorKind {
     },
     /// A value cannot be written without a change, and losses are not allowed.
     Lossy {
+        /// The number of the row that has the value; `None` if all values of the column would change.
+        row: Option<u64>,
         /// The value and its change.
         reason: String,
         /// Changes to the column that avoid the loss, besides allowing losses.
@@ -187,6 +192,16 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Creates the error of a record that does not parse as one of this type.
+    pub(crate) fn of_wire(error: WireError, record_type: RecordType) -> Self {
+        match record_type {
+            RecordType::ExampleList => Self::Message { name: EXAMPLE_LIST.to_owned(), error },
+            RecordType::Example | RecordType::SequenceExample | RecordType::Message | RecordType::Raw => {
+                Self::Wire(error)
+            }
+        }
+    }
+
     /// Creates the error of a column that is not supported, without remedies.
     pub(crate) fn unsupported(reason: impl Into<String>) -> Self {
         Self::Unsupported { reason: reason.into(), remedies: Vec::new() }
@@ -293,9 +308,12 @@ impl Error {
             ErrorKind::LengthCrc { .. } | ErrorKind::DataCrc { .. } | ErrorKind::Truncated { .. } => {
                 vec![Remedy::Repair]
             }
-            ErrorKind::Wire(e) if !e.is_limit() => raise.into_iter().chain([Remedy::ReadAs(RecordType::Raw)]).collect(),
-            ErrorKind::Message { error, .. } if !error.is_limit() => vec![Remedy::ReadAs(RecordType::Raw)],
+            ErrorKind::Wire(error) | ErrorKind::Message { error, .. } if !error.is_limit() => {
+                raise.into_iter().chain([Remedy::ReadAs(RecordType::Raw)]).collect()
+            }
             ErrorKind::UnknownField { .. } => vec![Remedy::NewerDescriptor, Remedy::AllowLossy],
+            // The value of a row is the caller's, and cannot be read in another way.
+            ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } if self.0.is_row => Vec::new(),
             ErrorKind::FieldNotUtf8 { .. } | ErrorKind::FieldOutOfRange { .. } => {
                 vec![Remedy::ReadAs(RecordType::Raw)]
             }
@@ -412,7 +430,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Descriptors(reason) => f.write_str(reason),
             Self::Foreign { field, record_type } => {
-                write!(f, "found field {field}, which a record of type {record_type} has not")
+                write!(f, "found field {field}, which a record of type {record_type} does not have")
             }
             Self::Kind { expected, found } => write!(
                 f,
@@ -428,7 +446,7 @@ impl fmt::Display for ErrorKind {
                 write!(f, " is {limit}{maximum}")
             }
             Self::BatchLimit { what, limit, found, .. } => {
-                write!(f, "{what}: found {found}, the limit of a batch is {limit}; decode fewer records at once")
+                write!(f, "{what}: found {found}, the limit of a batch is {limit}")
             }
             Self::ManyNames { columns, name_bytes, .. } => write!(
                 f,
@@ -436,7 +454,8 @@ impl fmt::Display for ErrorKind {
                 Limit::Columns,
                 Limit::NameBytes,
             ),
-            Self::Unsupported { reason, .. } | Self::Lossy { reason, .. } => f.write_str(reason),
+            Self::Lossy { row: Some(row), reason, .. } => write!(f, "row {row} has {reason}"),
+            Self::Unsupported { reason, .. } | Self::Lossy { row: None, reason, .. } => f.write_str(reason),
             Self::MixedKinds(message) => f.write_str(message),
             Self::Arrow(e) => e.fmt(f),
         }

@@ -446,6 +446,21 @@ pub fn fields_of_examples(field: &Field) -> Option<&Fields> {
     role_of(field).is_none_or(|role| role == Role::Examples).then_some(fields)
 }
 
+/// Checks that the fields of the examples of a record are features, or the names of those without a kind, by their roles.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`] for a field of another role, which is one of records as a whole.
+pub(crate) fn check_example_fields(list: &Field, fields: &Fields) -> Result<()> {
+    for field in fields {
+        if let Some(role) = role_of(field).filter(|role| !matches!(role, Role::Feature | Role::Unset)) {
+            let place = format!("column {:?}, field {:?}", list.name(), field.name());
+            let reason = format!("{place}: expected a feature of the examples, found the role {role}");
+            return Err(Error::usage(ErrorKind::unsupported(reason)));
+        }
+    }
+    Ok(())
+}
+
 /// Returns the field of the column `_tfarrow_unset`.
 pub(crate) fn unset_field() -> Field {
     let feature = UNSET_COLUMN.to_owned();

@@ -228,12 +228,11 @@ impl Printer {
 }
 
 fn decode(records: &Records, record_type: RecordType, limits: Limits) -> Result<RecordBatch, tfarrow_codec::Error> {
-    let mut summary = Summary::with_limits(0, limits);
+    let mut summary = Summary::with_limits(0, limits).with_record_type(Some(record_type));
     if record_type != RecordType::Raw {
         summary.observe(records, VerifyCrc::Always)?;
         if let Some((place, error)) = summary.first_unparsable() {
-            let lists = record_type == RecordType::SequenceExample;
-            return Err(records.parse_error(error, (place.record - records.first()) as usize, lists, &limits));
+            return Err(records.parse_error(error, (place.record - records.first()) as usize, record_type, &limits));
         }
     }
     let schema = summary.schema(Layout::List, Some(record_type))?;

@@ -93,8 +93,8 @@ impl<'a> Ledger<'a> {
         }
         let record = self.first + row as u64;
         let remedies = rewrites.into_iter().map(|with| Remedy::Rewrite { column: self.plan.name.clone(), with });
-        let reason = format!("row {record} has {found}");
-        Err(self.error(record, ErrorKind::Lossy { reason, remedies: remedies.collect() }))
+        let (row, reason) = (Some(record), found.to_string());
+        Err(self.error(record, ErrorKind::Lossy { row, reason, remedies: remedies.collect() }))
     }
 
     /// Adds `times` changes of the kind `what`.

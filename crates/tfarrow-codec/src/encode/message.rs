@@ -88,7 +88,6 @@ struct MessageSource<'a> {
 struct FieldSource<'a> {
     field: &'a FieldPlan,
     arity: Arity,
-    wire: &'a ValuePlan,
     /// The elements that are null.
     nulls: Option<NullBuffer>,
     /// The ends of lists, from 0 on; `None` if an element has one value.
@@ -147,12 +146,12 @@ impl<'a> FieldSource<'a> {
             DataType::List(_) => (Some(array.as_list::<i32>().value_offsets()), array.as_list::<i32>().values()),
             _ => (None, array),
         };
-        let (arity, wire, nulls) = (column.arity, &column.value, array.logical_nulls());
+        let (arity, nulls) = (column.arity, array.logical_nulls());
         let item_nulls = offsets.and_then(|_| values.logical_nulls());
-        let source = |offsets, values| Self { field, arity, wire, nulls, offsets, item_nulls, values };
+        let source = |offsets, values| Self { field, arity, nulls, offsets, item_nulls, values };
         if let DataType::Map(..) = array.data_type() {
             let map = array.as_map();
-            let ValuePlan::Message { plan, .. } = wire else { return Err(internal()) };
+            let ValuePlan::Message { plan, .. } = &column.value else { return Err(internal()) };
             let entries = MessageSource::new(plan, map.entries().columns())?;
             return Ok(source(Some(map.value_offsets()), ValueSource::Messages(entries, false)));
         }
@@ -169,7 +168,12 @@ impl<'a> FieldSource<'a> {
     /// Appends the field of the message at `index`.
     fn write(&self, index: usize, defaults: bool, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(index)) {
-            return Ok(());
+            // A reader would take a missing part of a map entry for a default.
+            return if defaults {
+                Err(self.out_of_range("keys and values of a map", "null".to_owned()))
+            } else {
+                Ok(())
+            };
         }
         let range = self.range(index);
         if self.item_nulls.as_ref().is_some_and(|nulls| range.clone().any(|value| nulls.is_null(value))) {
@@ -193,7 +197,7 @@ impl<'a> FieldSource<'a> {
     fn is_default(&self, value: usize) -> bool {
         match &self.values {
             ValueSource::Numbers(_, values) => values.get(value).is_none_or(|value| *value == 0),
-            ValueSource::Enum(..) => matches!(self.enum_number(value), Ok(0)),
+            ValueSource::Enum(names, _) => self.enum_number(value).is_ok_and(|number| number == names.default()),
             ValueSource::Bytes(_, bytes) => bytes(value).is_empty(),
             ValueSource::Messages(..) => false,
         }
@@ -226,7 +230,7 @@ impl<'a> FieldSource<'a> {
     /// Appends one value with its tag.
     fn write_value(&self, value: usize, nesting: usize, out: &mut Vec<u8>) -> Result<(), ErrorKind> {
         let number = self.field.number;
-        put_tag(number, self.wire.wire_type(), out);
+        put_tag(number, self.field.wire_type, out);
         match &self.values {
             ValueSource::Numbers(..) | ValueSource::Enum(..) => self.put_number(value, out)?,
             ValueSource::Bytes(BytesWire::Value | BytesWire::Message, bytes) => {
@@ -254,7 +258,7 @@ impl<'a> ValueSource<'a> {
             ValuePlan::Number(_, NumberType::Enum(names, text)) => Self::Enum(names, bytes_of(values, Some(*text))),
             ValuePlan::Number(wire, number) => Self::Numbers(*wire, numbers(number, values)),
             ValuePlan::Bytes(wire, of) => Self::Bytes(*wire, bytes_of(values, Some(*of))),
-            ValuePlan::Message { plan, form, group } => {
+            ValuePlan::Message { plan, form, group, .. } => {
                 let message = match form {
                     MessageForm::Struct => MessageSource::new(plan, values.as_struct().columns())?,
                     MessageForm::Wrapper => {
@@ -283,8 +287,7 @@ fn times_of<'a>(plan: &'a MessagePlan, times: &[i64], parts: impl Fn(i64) -> (i6
     let source = |(field, values): (&'a FieldPlan, Vec<i64>)| {
         let column = field.column.as_ref()?;
         let values = ValueSource::Numbers(NumberWire::Varint, values);
-        let (arity, wire) = (column.arity, &column.value);
-        Some(FieldSource { field, arity, wire, nulls: None, offsets: None, item_nulls: None, values })
+        Some(FieldSource { field, arity: column.arity, nulls: None, offsets: None, item_nulls: None, values })
     };
     MessageSource { plan, fields: plan.fields.iter().zip([seconds, nanos]).filter_map(source).collect() }
 }

@@ -242,7 +242,7 @@ fn role(field: &Field, shape: Shape, leaf: &Leaf, record_type: RecordType) -> Re
         RecordType::SequenceExample if shape == Shape::Steps => Ok(Role::Sequence),
         RecordType::SequenceExample | RecordType::ExampleList => Ok(Role::Context),
         RecordType::Example if shape == Shape::Steps => Err(ErrorKind::Unsupported {
-            reason: "a list of lists is a feature list, which a tf.Example has not".to_owned(),
+            reason: "a list of lists is a feature list, which a tf.Example does not have".to_owned(),
             remedies: vec![Remedy::WriteAs(RecordType::SequenceExample), rewrite(field.name(), Rewrite::Flatten)],
         }),
         RecordType::Example => Ok(Role::Feature),
@@ -299,7 +299,7 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
             return Ok(leaf);
         }
         let reason = format!("a feature holds no {data_type}, which would be written as {to}");
-        Err(ErrorKind::Lossy { reason, remedies: vec![rewrite(name, with)] })
+        Err(ErrorKind::Lossy { row: None, reason, remedies: vec![rewrite(name, with)] })
     };
     match data_type {
         DataType::Null => Ok(Leaf::Null),
@@ -337,6 +337,14 @@ fn leaf(name: &str, shape: Shape, data_type: &DataType, lossy: bool) -> Result<L
         },
         DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime | IntervalUnit::MonthDayNano) => {
             refused(cast(DataType::Utf8))
+        }
+        DataType::Struct(_) if shape == Shape::List => {
+            let reason = format!("a feature cannot hold {data_type}");
+            Err(ErrorKind::Unsupported { reason, remedies: vec![Remedy::WriteAs(RecordType::ExampleList)] })
+        }
+        // The fields and keys of values in lists are no columns of a query.
+        DataType::Struct(_) | DataType::Map(_, _) | DataType::Union(_, _) if shape != Shape::Scalar => {
+            Err(ErrorKind::unsupported(format!("a feature cannot hold {data_type}")))
         }
         DataType::Struct(fields) => refused(Rewrite::Fields(fields.iter().map(|field| field.name().clone()).collect())),
         DataType::Map(_, _) => refused(Rewrite::MapKeys),

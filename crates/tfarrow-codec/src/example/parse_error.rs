@@ -4,13 +4,17 @@
 //! here, by reading the record again.
 
 use super::walk;
-use crate::{Error, ErrorKind, Limit, Limits, Records, WireError};
+use crate::{Error, ErrorKind, Limit, Limits, RecordType, Records, WireError};
 
 impl Records {
     /// Returns the error that the record at `index` does not parse or exceeds one of `limits`, with its position and,
-    /// for a limit, the number that was found. `lists` is `true` if the record may have feature lists.
+    /// for a limit of an Example or a SequenceExample, the number that was found.
     #[doc(hidden)]
-    pub fn parse_error(&self, error: WireError, index: usize, lists: bool, limits: &Limits) -> Error {
+    pub fn parse_error(&self, error: WireError, index: usize, record_type: RecordType, limits: &Limits) -> Error {
+        if record_type == RecordType::ExampleList {
+            return self.error(ErrorKind::of_wire(error, record_type), index);
+        }
+        let lists = record_type == RecordType::SequenceExample;
         let data = self.data(index).unwrap_or_default();
         let mut feature = None;
         let (what, limit, found, name) = match error {

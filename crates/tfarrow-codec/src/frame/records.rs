@@ -252,6 +252,13 @@ impl Records {
         (self, rest)
     }
 
+    /// Returns these records, and those after them, from which they were [split](Self::split_at).
+    pub(crate) fn joined(mut self, rest: Self) -> Self {
+        debug_assert_eq!(self.first + self.len() as u64, rest.first, "records that follow each other");
+        self.spans.extend(rest.spans);
+        self
+    }
+
     /// Returns the number of records at the front that are at most `rows` records and have at most `bytes` bytes of
     /// payload together; at least 1 if there is a record. Use it with [`split_at`](Self::split_at) to bound the size of
     /// a batch.

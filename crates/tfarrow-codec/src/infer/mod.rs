@@ -77,10 +77,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the error that the record at this place does not parse.
+    /// Returns the error that the record at this place does not parse as one of this type.
     #[doc(hidden)]
-    pub fn parse_error(self, error: WireError) -> Error {
-        let error = Error::at(ErrorKind::Wire(error), self.record, self.offset.unwrap_or_default());
+    pub fn parse_error(self, error: WireError, record_type: RecordType) -> Error {
+        let kind = ErrorKind::of_wire(error, record_type);
+        let error = Error::at(kind, self.record, self.offset.unwrap_or_default());
         if self.offset.is_some() { error } else { error.of_row() }
     }
 }
@@ -140,6 +141,8 @@ pub struct Summary {
     /// Number of the examples in such records.
     listed_examples: u64,
     limits: Limits,
+    /// The type of the records, if the caller knows it.
+    stated: Option<RecordType>,
     /// Whether names above the limits are ignored instead of being an error.
     ignores_excess_names: bool,
 }
@@ -169,8 +172,16 @@ impl Summary {
             first_list: None,
             listed_examples: 0,
             limits,
+            stated: None,
             ignores_excess_names: false,
         }
+    }
+
+    /// States the type of the records, which decides where their features are: in an Example, or in the Examples of an
+    /// ExampleListWithContext, also if records have fields that the type does not define. By default, and for other types, each
+    /// record decides.
+    pub fn with_record_type(self, record_type: Option<RecordType>) -> Self {
+        Self { stated: record_type, ..self }
     }
 
     /// Ignores names of features beyond [`Limits::features`] and [`Limits::name_bytes`] instead of failing. Which names
@@ -243,7 +254,9 @@ impl Summary {
                 }
                 // A record above a limit may be an Example, so that it does not count as one that does not parse.
                 if error.is_limit() {
-                    return Err(records.parse_error(error, index, true, &self.limits));
+                    let record_type =
+                        if self.may_be_list(data) { RecordType::ExampleList } else { RecordType::SequenceExample };
+                    return Err(records.parse_error(error, index, record_type, &self.limits));
                 }
                 self.add_unparsable(data, place, error);
                 observer.unparsable(place, error, data.len() as u64);
@@ -289,7 +302,7 @@ impl Summary {
         place: Place,
         observer: &mut O,
     ) -> std::result::Result<(), WireError> {
-        if is_example_list(data) && self.add_list(data, place)? {
+        if self.may_be_list(data) && self.add_list(data, place)? {
             return Ok(());
         }
         self.observer.record(data, true, &mut self.sides, place, observer)?;
@@ -303,30 +316,41 @@ impl Summary {
         Ok(())
     }
 
-    /// Adds a record that is an `ExampleListWithContext`. Returns `false`, and changes nothing, if it is none: if a part of it
-    /// is no Example, or if it has an unknown field.
+    /// Returns whether a record has the type `ExampleListWithContext`: by the stated type, or else by its own form.
+    #[inline]
+    fn may_be_list(&self, data: &[u8]) -> bool {
+        match self.stated {
+            Some(RecordType::ExampleList) => true,
+            Some(RecordType::Example | RecordType::SequenceExample) => false,
+            Some(RecordType::Message | RecordType::Raw) | None => is_example_list(data),
+        }
+    }
+
+    /// Adds a record that is an `ExampleListWithContext`. Returns `false`, and changes nothing, if it has an unknown field and
+    /// its type is not stated.
     ///
     /// # Errors
-    /// [`WireError`] for a record that exceeds a limit; it changes nothing.
+    /// [`WireError`] for a record of which a part is no Example, or that exceeds a limit; it changes nothing.
     #[cold]
     fn add_list(&mut self, data: &[u8], place: Place) -> std::result::Result<bool, WireError> {
         // A record counts completely or not at all, so that all of it is checked first.
         let mut validator = Validator::new(RecordType::ExampleList, self.limits);
-        match validator.check(data) {
-            Err(error) if error.is_limit() => return Err(error),
-            Err(_) => return Ok(false),
-            Ok(()) if validator.has_foreign() => return Ok(false),
-            Ok(()) => {}
+        validator.check(data)?;
+        if validator.has_foreign() && self.stated.is_none() {
+            return Ok(false);
         }
         let list = ExampleList::parse(data, self.limits.nesting)?;
         let Self { observer, traits, sides, example_sides, .. } = self;
+        let mut foreign = list.foreign.map(|(field, _)| field);
         let mut add = |part: &[u8], sides: &mut [SideSummary; 2]| {
             observer.record(part, false, sides, place, &mut ())?;
             traits.overflow |= observer.traits.overflow;
+            foreign = foreign.or(observer.foreign);
             Ok(())
         };
         list.context.iter().try_for_each(|context| add(context, sides))?;
         list.examples.iter().try_for_each(|example| add(example, example_sides))?;
+        self.foreign = first(self.foreign, foreign.map(|field| (place, field)));
         self.first_list = self.first_list.into_iter().chain([place]).min();
         self.listed_examples += list.examples.len() as u64;
         self.count(data);
@@ -424,7 +448,8 @@ impl Summary {
         self.bytes -= std::mem::take(&mut self.unparsable_bytes);
         self.foreign = None;
         let (place, error) = self.first_unparsable.take()?;
-        Some((unparsable, place.shard, place.parse_error(error)))
+        let record_type = self.stated.unwrap_or_else(|| self.parsed_type());
+        Some((unparsable, place.shard, place.parse_error(error, record_type)))
     }
 
     /// Returns the first record that is an `ExampleListWithContext`.
@@ -442,9 +467,14 @@ impl Summary {
     /// Protobuf skips unknown fields, so that other messages often parse: without the rules about values and unknown
     /// fields they would be Examples without features.
     pub fn record_type(&self) -> RecordType {
+        if self.first_unparsable.is_some() { RecordType::Raw } else { self.parsed_type() }
+    }
+
+    /// Returns the type of the records that parse, by the rules of [`record_type`](Self::record_type).
+    pub fn parsed_type(&self) -> RecordType {
         let traits = self.traits;
         let is_list = self.first_list.is_some();
-        if self.first_unparsable.is_some() || self.foreign.is_some() || is_list == traits.has_value {
+        if self.foreign.is_some() || is_list == traits.has_value {
             RecordType::Raw
         } else if is_list {
             if traits.has_lists { RecordType::Raw } else { RecordType::ExampleList }

@@ -15,12 +15,19 @@ const ENTRIES: &str = "entries";
 const KEYS: &str = "keys";
 const VALUES: &str = "values";
 
+/// Maximum depth of the fields of a schema: a column has depth 1, and an item of a list, an entry of a map, a part of the entry
+/// and a field of a struct are one deeper each. Arrow's reader rejects schemas of files that are deeper than 61, and pyarrow
+/// those that are deeper than 64; a query may put some more levels around a column.
+pub(super) const MAX_DEPTH: usize = 56;
+/// The depth of a map of numbers in a struct, in which no message is nested: the field, its entries, and their parts.
+const FLAT_DEPTH: usize = 3;
+
 /// Returns the fields of a message, in the order of its definition.
 ///
 /// # Errors
 /// [`ErrorKind::ManyNames`] for more columns, nested ones included, than [`Limits::features`].
 pub(super) fn of_message(message: &MessageDescriptor, limits: &Limits) -> Result<Vec<Field>> {
-    FieldMaker { limits, columns: 0, path: Vec::new() }.message(message)
+    FieldMaker { limits, columns: 0, path: Vec::new() }.message(message, 1)
 }
 
 /// Makes fields, and counts them.
@@ -33,38 +40,39 @@ struct FieldMaker<'l> {
 }
 
 impl FieldMaker<'_> {
-    fn message(&mut self, message: &MessageDescriptor) -> Result<Vec<Field>> {
+    /// The fields of a message, which have the given depth.
+    fn message(&mut self, message: &MessageDescriptor, depth: usize) -> Result<Vec<Field>> {
         self.path.push(message.full_name().to_owned());
-        let fields = message.fields().map(|field| self.field(&field)).collect();
+        let fields = message.fields().map(|field| self.field(&field, depth)).collect();
         self.path.pop();
         fields
     }
 
-    fn field(&mut self, field: &FieldDescriptor) -> Result<Field> {
+    fn field(&mut self, field: &FieldDescriptor, depth: usize) -> Result<Field> {
         self.columns += 1;
         let Limits { features: columns, name_bytes, .. } = *self.limits;
         if self.columns > columns {
             return Err(Error::usage(ErrorKind::ManyNames { columns, name_bytes, passed: Limit::Columns }));
         }
-        let value = match field.kind() {
-            ProtoKind::Message(entry) if field.is_map() => self.map(&entry)?,
-            kind => self.value(&kind)?,
-        };
         let is_list = field.is_list();
+        let value = match field.kind() {
+            ProtoKind::Message(entry) if field.is_map() => self.map(&entry, depth)?,
+            kind => self.value(&kind, depth + usize::from(is_list))?,
+        };
         let data_type = if is_list { DataType::List(Arc::new(Field::new_list_field(value, true))) } else { value };
         Ok(Field::new(field.name(), data_type, field.supports_presence()))
     }
 
-    /// The type of a map, given the message of its entries.
-    fn map(&mut self, entry: &MessageDescriptor) -> Result<DataType> {
-        let key = Field::new(KEYS, self.value(&entry.map_entry_key_field().kind())?, false);
-        let value = Field::new(VALUES, self.value(&entry.map_entry_value_field().kind())?, true);
+    /// The type of a map at a depth, given the message of its entries.
+    fn map(&mut self, entry: &MessageDescriptor, depth: usize) -> Result<DataType> {
+        let key = Field::new(KEYS, self.value(&entry.map_entry_key_field().kind(), depth + 2)?, false);
+        let value = Field::new(VALUES, self.value(&entry.map_entry_value_field().kind(), depth + 2)?, true);
         let entries = Field::new(ENTRIES, DataType::Struct(Fields::from(vec![key, value])), false);
         Ok(DataType::Map(Arc::new(entries), false))
     }
 
-    /// The type of one value.
-    fn value(&mut self, kind: &ProtoKind) -> Result<DataType> {
+    /// The type of one value, in a field of the given depth.
+    fn value(&mut self, kind: &ProtoKind, depth: usize) -> Result<DataType> {
         Ok(match kind {
             ProtoKind::Double => DataType::Float64,
             ProtoKind::Float => DataType::Float32,
@@ -75,26 +83,26 @@ impl FieldMaker<'_> {
             ProtoKind::Bool => DataType::Boolean,
             ProtoKind::String | ProtoKind::Enum(_) => DataType::Utf8,
             ProtoKind::Bytes => DataType::Binary,
-            ProtoKind::Message(message) => self.nested(message)?,
+            ProtoKind::Message(message) => self.nested(message, depth)?,
         })
     }
 
-    /// The type of a nested message.
-    fn nested(&mut self, message: &MessageDescriptor) -> Result<DataType> {
+    /// The type of a nested message, in a field of the given depth.
+    fn nested(&mut self, message: &MessageDescriptor, depth: usize) -> Result<DataType> {
         match MessageForm::of(message) {
             MessageForm::Timestamp => return Ok(DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into()))),
             MessageForm::Duration => return Ok(DataType::Duration(TimeUnit::Nanosecond)),
             MessageForm::Wrapper => {
-                let value = message.fields().next().map(|value| self.value(&value.kind()));
+                let value = message.fields().next().map(|value| self.value(&value.kind(), depth));
                 return value.unwrap_or(Ok(DataType::Binary));
             }
             MessageForm::Struct => {}
         }
         let around = self.path.iter().filter(|name| *name == message.full_name()).count();
-        let is_cut = around >= self.limits.recursion.max(1) || self.path.len() >= self.limits.nesting;
-        if is_cut || message.fields().len() == 0 {
+        let is_deep = depth + FLAT_DEPTH > MAX_DEPTH || self.path.len() >= self.limits.nesting;
+        if is_deep || around >= self.limits.recursion.max(1) || message.fields().len() == 0 {
             return Ok(DataType::Binary);
         }
-        Ok(DataType::Struct(self.message(message)?.into()))
+        Ok(DataType::Struct(self.message(message, depth + 1)?.into()))
     }
 }

@@ -8,14 +8,12 @@ use std::{collections::HashMap, sync::Arc};
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
+use super::fields::MAX_DEPTH;
 use crate::{
     Error, ErrorKind, Result,
     example::wire::{FIXED32, FIXED64, LEN, START_GROUP, VARINT},
     schema::Values,
 };
-
-/// Maximum depth of structs in a schema. A descriptor gives no deeper ones, see `fields.rs`.
-const MAX_DEPTH: usize = 128;
 
 /// The plan of a message type.
 #[derive(Clone, Debug)]
@@ -39,6 +37,10 @@ pub(crate) struct FieldPlan {
     pub(crate) path: String,
     /// The field number.
     pub(crate) number: u32,
+    /// The wire type of a value.
+    pub(crate) wire_type: u8,
+    /// Whether the values may also be packed in one field.
+    pub(crate) is_packable: bool,
     /// The index of its `oneof`, if it is a member of one.
     pub(crate) oneof: Option<usize>,
     /// The column of its values; `None` if there is none.
@@ -94,6 +96,8 @@ pub(crate) enum ValuePlan {
         plan: Box<MessagePlan>,
         /// Its Arrow type.
         form: MessageForm,
+        /// The time zone of the column of a timestamp.
+        zone: Option<Arc<str>>,
         /// Whether it is a group.
         group: bool,
     },
@@ -112,17 +116,6 @@ pub(crate) enum NumberWire {
     Fixed32,
     /// Eight bytes.
     Fixed64,
-}
-
-impl NumberWire {
-    /// Returns the wire type of a field with one number.
-    pub(crate) fn wire_type(self) -> u8 {
-        match self {
-            Self::Varint | Self::ZigZag32 | Self::ZigZag64 => VARINT,
-            Self::Fixed32 => FIXED32,
-            Self::Fixed64 => FIXED64,
-        }
-    }
 }
 
 /// The Arrow type of a number.
@@ -146,6 +139,16 @@ pub(crate) enum NumberType {
     Enum(Arc<EnumNames>, Values),
 }
 
+impl NumberType {
+    /// Returns the default of the type, by its bits.
+    pub(crate) fn default_bits(&self) -> i64 {
+        match self {
+            Self::Enum(names, _) => names.default(),
+            Self::Bool | Self::Int32 | Self::Int64 | Self::UInt32 | Self::UInt64 | Self::Float32 | Self::Float64 => 0,
+        }
+    }
+}
+
 /// The form of bytes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BytesWire {
@@ -162,6 +165,8 @@ pub(crate) enum BytesWire {
 pub(crate) struct EnumNames {
     names: HashMap<i32, String>,
     numbers: HashMap<String, i32>,
+    /// The number of the first value, which is the default. It is 0, except for enums of proto2.
+    default: i32,
 }
 
 impl EnumNames {
@@ -172,12 +177,19 @@ impl EnumNames {
             names.entry(value.number()).or_insert_with(|| value.name().to_owned());
             numbers.insert(value.name().to_owned(), value.number());
         }
-        Self { names, numbers }
+        // The values are ordered by their numbers, so that the first of them may be another.
+        let default = if numbers.is_empty() { 0 } else { descriptor.default_value().number() };
+        Self { names, numbers, default }
     }
 
     /// Returns the name of a number, if it has one.
     pub(crate) fn name(&self, number: i32) -> Option<&str> {
         self.names.get(&number).map(String::as_str)
+    }
+
+    /// Returns the number of the default.
+    pub(crate) fn default(&self) -> i64 {
+        i64::from(self.default)
     }
 
     /// Returns the number of a name, or of a number in decimal that has no name.
@@ -202,6 +214,9 @@ pub(crate) enum MessageForm {
 impl MessageForm {
     /// Returns the form of a message. Messages with the name of a well-known type that have other fields are structs.
     pub(crate) fn of(message: &MessageDescriptor) -> Self {
+        if !message.full_name().starts_with("google.protobuf.") {
+            return Self::Struct;
+        }
         let kinds: Vec<_> = message.fields().map(|field| (field.number(), field.kind(), field.cardinality())).collect();
         let many = Cardinality::Repeated;
         let is_time = || {
@@ -249,25 +264,35 @@ impl MessagePlan {
         }
         let mut index_of = HashMap::new();
         for (index, column) in columns.iter().enumerate() {
-            if message.get_field_by_name(column.name()).is_none() || index_of.insert(column.name(), index).is_some() {
-                let reason = format!("the message {} has no such field, or not twice", message.full_name());
-                return Err(unsupported(format!("column {:?}: {reason}", join(path, column.name()))));
+            let refused = |reason: &str| {
+                let message = message.full_name();
+                Err(unsupported(format!("column {:?}: the message {message} {reason}", join(path, column.name()))))
+            };
+            if message.get_field_by_name(column.name()).is_none() {
+                return refused("has no such field");
+            }
+            if index_of.insert(column.name().as_str(), index).is_some() {
+                return refused("has this field once, and it has two columns");
             }
         }
         let mut fields: Vec<_> = message.fields().collect();
         fields.sort_by_key(FieldDescriptor::number);
         let mut oneofs: Vec<Vec<usize>> = message.oneofs().map(|_| Vec::new()).collect();
+        let oneof_of: HashMap<_, _> =
+            message.oneofs().enumerate().map(|(index, oneof)| (oneof.name().to_owned(), index)).collect();
         let plan = |(at, field): (usize, &FieldDescriptor)| {
             let path = join(path, field.name());
-            let oneof = message.oneofs().position(|oneof| oneof.fields().any(|member| member == *field));
+            let oneof = field.containing_oneof().and_then(|oneof| oneof_of.get(oneof.name()).copied());
             if let Some(members) = oneof.and_then(|oneof| oneofs.get_mut(oneof)) {
                 members.push(at);
             }
-            let index = index_of.get(&field.name().to_owned()).copied();
+            let index = index_of.get(field.name()).copied();
             let column = index.zip(index.and_then(|index| columns.get(index)));
             let column =
                 column.map(|(index, column)| ColumnOfField::new(index, field, column, &path, depth)).transpose()?;
-            Ok(FieldPlan { path, number: field.number(), oneof, column })
+            let wire_type = wire_type(field);
+            let is_packable = field.is_list() && !matches!(wire_type, LEN | START_GROUP);
+            Ok(FieldPlan { path, number: field.number(), wire_type, is_packable, oneof, column })
         };
         let fields = fields.iter().enumerate().map(plan).collect::<Result<Vec<_>>>()?;
         Ok(Self { name: message.full_name().into(), fields, oneofs, writes_defaults: false, columns: columns.clone() })
@@ -288,6 +313,31 @@ impl MessagePlan {
             column.arity = Arity::Implicit;
         }
         self
+    }
+}
+
+impl FieldPlan {
+    /// Returns whether a value of the field may have this wire type. One of another wire type is an unknown field.
+    pub(crate) fn accepts(&self, wire_type: u8) -> bool {
+        wire_type == self.wire_type || wire_type == LEN && self.is_packable
+    }
+}
+
+/// Returns the wire type of a value of a field.
+fn wire_type(field: &FieldDescriptor) -> u8 {
+    match field.kind() {
+        ProtoKind::Double | ProtoKind::Fixed64 | ProtoKind::Sfixed64 => FIXED64,
+        ProtoKind::Float | ProtoKind::Fixed32 | ProtoKind::Sfixed32 => FIXED32,
+        ProtoKind::Message(_) if field.is_group() => START_GROUP,
+        ProtoKind::String | ProtoKind::Bytes | ProtoKind::Message(_) => LEN,
+        ProtoKind::Int32
+        | ProtoKind::Int64
+        | ProtoKind::Uint32
+        | ProtoKind::Uint64
+        | ProtoKind::Sint32
+        | ProtoKind::Sint64
+        | ProtoKind::Bool
+        | ProtoKind::Enum(_) => VARINT,
     }
 }
 
@@ -324,7 +374,7 @@ fn map_entry(entry: &MessageDescriptor, parts: &Fields, path: &str, depth: usize
     let plan = MessagePlan::nested(entry, &renamed, path, depth + 1)?.implicit();
     // The columns keep the names that they have in the schema.
     let plan = Box::new(MessagePlan { columns: parts.clone(), writes_defaults: true, ..plan });
-    Ok(ValuePlan::Message { plan, form: MessageForm::Struct, group: false })
+    Ok(ValuePlan::Message { plan, form: MessageForm::Struct, zone: None, group: false })
 }
 
 /// Plans a value; `None` if its type does not fit.
@@ -390,19 +440,14 @@ fn nested(
     };
     let plan = MessagePlan::nested(message, &columns, path, depth + 1)?;
     let plan = Box::new(if form == MessageForm::Struct { plan } else { plan.implicit() });
-    Ok(Some(ValuePlan::Message { plan, form, group }))
+    let zone = match data_type {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    };
+    Ok(Some(ValuePlan::Message { plan, form, zone, group }))
 }
 
 impl ValuePlan {
-    /// Returns whether a value is on the wire as the wire type of its field; numbers may also be packed.
-    pub(crate) fn wire_type(&self) -> u8 {
-        match self {
-            Self::Number(wire, _) => wire.wire_type(),
-            Self::Bytes(BytesWire::Value | BytesWire::Message, _) | Self::Message { group: false, .. } => LEN,
-            Self::Bytes(BytesWire::Group, _) | Self::Message { group: true, .. } => START_GROUP,
-        }
-    }
-
     /// Returns whether the pieces of a value are concatenated.
     pub(crate) fn merges(&self) -> bool {
         matches!(self, Self::Message { .. } | Self::Bytes(BytesWire::Message | BytesWire::Group, _))

@@ -1,14 +1,17 @@
 //! `ExampleListWithContext` records: their contexts and examples are those that the same Examples are as records of their
 //! own, and encoding them gives equal records.
 
-use std::fs;
+use std::{fs, sync::Arc};
 
-use arrow_array::{Array, RecordBatch, cast::AsArray};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::{
+    Array, ArrayRef, Date32Array, Float64Array, Int64Array, ListArray, RecordBatch, StructArray, cast::AsArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields, SchemaRef};
 use proptest::prelude::*;
 use tfarrow_codec::{
     DecoderBuilder, Encoder, EncoderBuilder, ErrorKind, ExactColumn, Layout, Limits, OnError, RecordType, Records,
-    Role, Summary, VerifyCrc, WireError,
+    Remedy, Role, Summary, VerifyCrc, WireError,
     diff::{Differ, DifferenceKind},
     schema,
 };
@@ -236,6 +239,52 @@ fn the_type_follows_from_the_records() {
     assert_eq!(summary_of(&[foreign]).record_type(), RecordType::Raw);
 }
 
+/// As for Examples, a stated type means that fields which the type does not define are skipped.
+#[test]
+fn a_stated_type_reads_records_with_unknown_fields() {
+    let unknown = proto::field(3, b"");
+    let with_context = |field: &[u8]| [&query()[..], &proto::field(2, field)].concat();
+    for record in [[query(), unknown.clone()].concat(), with_context(&unknown)] {
+        let all = records(&frame::file([record]));
+        let mut found = Summary::new(0).with_record_type(Some(RecordType::ExampleList));
+        found.observe(&all, VerifyCrc::Always).unwrap();
+        assert_eq!(found.foreign().map(|(place, field)| (place.record, field)), Some((0, 3)));
+        assert_eq!((found.record_type(), found.instances(Role::Examples)), (RecordType::Raw, 2));
+        let schema = found.schema(Layout::Auto, Some(RecordType::ExampleList)).unwrap();
+        assert_eq!(schema, schema_of(&frame::file([query()]), (Layout::Auto, false)));
+        let batch = DecoderBuilder::new(schema).build_batch_decoder().unwrap().decode(&all).unwrap();
+        assert_eq!(batch.column(1).as_list::<i32>().value_length(0), 2);
+    }
+    // An Example is none of these.
+    let mut found = Summary::new(0).with_record_type(Some(RecordType::ExampleList));
+    let other = frame::file([query(), b"text".to_vec()]);
+    found.observe(&records(&other), VerifyCrc::Always).unwrap();
+    assert_eq!((found.unparsable(), found.parsed_type()), (1, RecordType::ExampleList));
+}
+
+/// The error is that of the list, and names its type, also where the type is inferred.
+#[test]
+fn a_record_that_does_not_parse_is_named_by_its_type() {
+    // The value of a feature says that it is longer than its list.
+    let malformed = [query(), proto::field(2, b"\x0a\x05\x0a\x03\x0a\x09x")].concat();
+    let file = frame::file([query(), query(), malformed.clone()]);
+    let mut found = summary(&file).unwrap();
+    assert_eq!((found.record_type(), found.parsed_type()), (RecordType::Raw, RecordType::ExampleList));
+    assert_eq!(found.first_unparsable().map(|(place, error)| (place.record, error)), Some((2, WireError::PastEnd)));
+    let offset = 2 * (query().len() + 16);
+    let message = format!(
+        "record 2 (byte {offset}): not a message tensorflow.serving.ExampleListWithContext: a field extends past the end of \
+         its message"
+    );
+    let (count, _, error) = found.drop_unparsable().unwrap();
+    assert_eq!((count, error.to_string()), (1, message.clone()));
+    let schema = schema_of(&frame::file([query()]), (Layout::Auto, false));
+    let mut decoder = DecoderBuilder::new(schema).build_batch_decoder().unwrap();
+    assert_eq!(decoder.decode(&records(&file)).unwrap_err().to_string(), message);
+    let cut = frame::file([query(), query(), query()[..9].to_vec()]);
+    assert_eq!(decoder.decode(&records(&cut)).unwrap_err().to_string(), message);
+}
+
 #[test]
 fn a_context_feature_may_have_the_name_of_the_list() {
     let context = example(&[("examples", KindOneof::ints([7]))]);
@@ -295,31 +344,100 @@ fn a_projection_reads_the_wanted_parts() {
     }
 }
 
+/// A batch of one list column `examples`, with a row for each length: examples with the field `x`. A null length is a null
+/// row, which has one hidden example.
+fn lists(lengths: &[Option<usize>], x: ArrayRef, nulls: Option<NullBuffer>) -> RecordBatch {
+    let fields: Fields = vec![Field::new("x", x.data_type().clone(), true)].into();
+    let items = StructArray::new(fields.clone(), vec![x], nulls);
+    let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
+    let offsets = OffsetBuffer::from_lengths(lengths.iter().map(|length| length.unwrap_or(1)));
+    let valid: NullBuffer = lengths.iter().map(Option::is_some).collect();
+    let list: ArrayRef = Arc::new(ListArray::new(item, offsets, Arc::new(items), Some(valid)));
+    RecordBatch::try_from_iter([("examples", list)]).unwrap()
+}
+
+/// Encodes a batch as lists of examples.
+fn encode_lists(builder: EncoderBuilder, batch: &RecordBatch) -> tfarrow_codec::Result<(Vec<Vec<u8>>, Encoder)> {
+    let mut encoder = builder.with_record_type(RecordType::ExampleList).build(batch.schema())?;
+    let mut frames = Vec::new();
+    let encoded = encoder.encode(batch, &mut frames);
+    assert!(encoded.is_ok() || frames.is_empty());
+    encoded?;
+    Ok((frame::read(&frames).unwrap().into_iter().map(<[u8]>::to_vec).collect(), encoder))
+}
+
+fn ints(values: &[i64]) -> Vec<u8> {
+    values.iter().flat_map(|x| proto::field(1, &example(&[("x", KindOneof::ints([*x]))]))).collect()
+}
+
 #[test]
 fn a_null_example_is_an_error_unless_losses_are_allowed() {
-    let file = frame::file([query()]);
-    let batch = decode(&file, &schema_of(&file, (Layout::Auto, false)));
-    let lists = batch.column(1).as_list::<i32>();
-    let items = lists.values().as_struct();
-    let nulls = arrow_buffer::NullBuffer::from(vec![true, false]);
-    let items = arrow_array::StructArray::new(items.fields().clone(), items.columns().to_vec(), Some(nulls));
-    let DataType::List(item) = lists.data_type() else { panic!("a list") };
-    let list = arrow_array::ListArray::new(
-        std::sync::Arc::clone(item),
-        lists.offsets().clone(),
-        std::sync::Arc::new(items),
-        None,
-    );
-    let batch =
-        RecordBatch::try_new(batch.schema(), vec![std::sync::Arc::clone(batch.column(0)), std::sync::Arc::new(list)])
-            .unwrap();
-    let mut frames = Vec::new();
-    let error = EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Lossy { .. }) && frames.is_empty(), "{error}");
-    let mut encoder = EncoderBuilder::new().with_lossy(true).build(batch.schema()).unwrap();
-    encoder.encode(&batch, &mut frames).unwrap();
+    let x: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+    let nulls = NullBuffer::from(vec![true, true, false, true]);
+    let batch = lists(&[Some(1), Some(3)], x, Some(nulls));
+    let error = encode_lists(EncoderBuilder::new(), &batch).unwrap_err();
+    assert_eq!(error.to_string(), "feature \"examples\": row 1 has a null in its list of examples; leave it out");
+    let (records, encoder) = encode_lists(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
     assert_eq!(encoder.losses().collect::<Vec<_>>(), [("examples", "nulls in lists dropped", 1)]);
-    assert_eq!(summary(&frames).unwrap().instances(Role::Examples), 1);
+    assert_eq!(records, [ints(&[1]), ints(&[2, 4])]);
+}
+
+#[test]
+fn a_null_list_has_no_examples_whatever_is_under_the_null() {
+    let x: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3, 4]));
+    for nulls in [None, Some(NullBuffer::from(vec![true, false, true, true]))] {
+        let batch = lists(&[Some(1), None, Some(2)], Arc::clone(&x), nulls);
+        let (records, encoder) = encode_lists(EncoderBuilder::new(), &batch).unwrap();
+        assert_eq!(records, [ints(&[1]), vec![], ints(&[3, 4])]);
+        assert_eq!(encoder.losses().count(), 0);
+        let (records, _) = encode_lists(EncoderBuilder::new(), &batch.slice(1, 2)).unwrap();
+        assert_eq!(records, [vec![], ints(&[3, 4])]);
+    }
+}
+
+#[test]
+fn values_of_null_examples_count_no_losses() {
+    // 0.1 is no float of 32 bits; it is under a null list, then under a null struct.
+    let x: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 0.5, 0.1, 0.1]));
+    let nulls = NullBuffer::from(vec![true, true, false, true]);
+    let batch = lists(&[None, Some(3)], x, Some(nulls));
+    let (_, encoder) = encode_lists(EncoderBuilder::new().with_lossy(true), &batch).unwrap();
+    let losses: Vec<_> = encoder.losses().collect();
+    assert_eq!(losses, [("x", "float64 rounded to float32", 1), ("examples", "nulls in lists dropped", 1)]);
+}
+
+#[test]
+fn an_example_that_cannot_be_written_is_named_by_its_row_and_its_place() {
+    let x: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 0.5, 0.5, 0.1]));
+    let batch = lists(&[Some(1), Some(0), Some(3)], x, None);
+    let error = encode_lists(EncoderBuilder::new(), &batch).unwrap_err();
+    let message = "feature \"examples[2].x\": row 2 has 0.1, which float32 cannot hold exactly";
+    assert_eq!((error.to_string().as_str(), error.position().record), (message, 2));
+    // A cast of the column would not reach a field of the structs.
+    assert_eq!(error.remedies(), [Remedy::AllowLossy]);
+    let (_, encoder) = encode_lists(EncoderBuilder::new().with_rounding(true), &batch).unwrap();
+    assert_eq!(encoder.losses().collect::<Vec<_>>(), [("x", "float64 rounded to float32", 1)]);
+    let dates: ArrayRef = Arc::new(Date32Array::from(vec![1]));
+    let error = encode_lists(EncoderBuilder::new(), &lists(&[Some(1)], dates, None)).unwrap_err();
+    assert_eq!(error.position().feature.as_deref(), Some("examples.x"));
+    assert_eq!(error.remedies(), [Remedy::AllowLossy]);
+}
+
+#[test]
+fn the_fields_of_examples_are_features() {
+    let batch = lists(&[Some(1)], Arc::new(Int64Array::from(vec![1])), None);
+    for role in Role::ALL {
+        let x = Field::new("x", DataType::Int64, true);
+        let x = x.with_metadata([(schema::ROLE.to_owned(), role.to_string())].into());
+        let list = schema::with_example_fields(batch.schema().field(0), vec![x].into());
+        let schema = schema::with_record_type(vec![list], RecordType::ExampleList);
+        let decoder = DecoderBuilder::new(SchemaRef::clone(&schema)).build_batch_decoder().map(drop);
+        let encoder = EncoderBuilder::new().build(schema).map(drop);
+        for built in [decoder, encoder] {
+            let is_other_role = matches!(&built, Err(error) if error.to_string().contains("found the role"));
+            assert_eq!(is_other_role, !matches!(role, Role::Feature | Role::Unset), "{role}: {built:?}");
+        }
+    }
 }
 
 #[test]

@@ -7,20 +7,21 @@ use std::{
 };
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, StringArray, StructArray,
+    Array, ArrayRef, BooleanArray, Int32Array, MapArray, RecordBatch, StringArray, StructArray,
     cast::AsArray,
     types::{
         DurationNanosecondType, Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt32Type,
         UInt64Type,
     },
 };
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use proptest::prelude::*;
 use prost_reflect::{
     DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
     prost::Message,
     prost_types::{
-        DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet,
+        DescriptorProto, EnumDescriptorProto, EnumValueDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+        FileDescriptorSet, MessageOptions, OneofDescriptorProto,
         field_descriptor_proto::{Label, Type},
     },
 };
@@ -479,6 +480,28 @@ fn chains_of_imports_take_no_stack() {
 }
 
 #[test]
+fn a_batch_beyond_a_limit_is_divided() {
+    // 100 empty points take three elements each, so that two records fit in a batch. One record does not parse.
+    let points = [0x2a, 0].repeat(100);
+    let records = [&points[..], b"\x2a\x01", &points, &points, &points, &points];
+    let mut rest = Records::from_payloads(records).unwrap();
+    let limits = Limits { values: 600, ..Limits::default() };
+    let builder = DecoderBuilder::new(schema("Shape").into()).with_limits(limits).with_on_error(OnError::Skip);
+    let mut decoder = builder.build_batch_decoder().unwrap();
+    let (mut batches, mut numbers) = (Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let (batch, first, others) = decoder.decode_first(rest, 100, 1 << 20).unwrap();
+        batches.push((first.first(), batch.num_rows()));
+        numbers.extend((0..batch.num_rows()).map(|row| first.first() + decoder.record_of(row) as u64));
+        rest = others;
+    }
+    assert_eq!((batches, numbers), (vec![(0, 2), (3, 1), (4, 2)], vec![0, 2, 3, 4, 5]));
+    assert_eq!(decoder.take_skipped().iter().map(|error| error.position().record).collect::<Vec<_>>(), [1]);
+    let large = Records::from_payloads([[&points[..], &points, &points].concat()].iter().map(Vec::as_slice)).unwrap();
+    assert!(decoder.decode_first(large, 100, 1 << 20).is_err());
+}
+
+#[test]
 fn values_that_a_message_cannot_have_are_not_written() {
     let schema = schema("Shape");
     let one: ArrayRef = std::sync::Arc::new(arrow_array::Float64Array::from(vec![Some(1.0)]));
@@ -490,15 +513,14 @@ fn values_that_a_message_cannot_have_are_not_written() {
         let mut out = Vec::new();
         let encoded = EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut out);
         assert!(out.is_empty());
-        encoded.unwrap_err().to_string()
+        encoded.unwrap_err()
     };
-    assert_eq!(
-        encode(["radius", "label"], vec![one, label]),
-        "record 0 (byte 0): field label: expected one value in a oneof, found values in radius and label"
-    );
+    let error = encode(["radius", "label"], vec![one, label]);
+    let message = "row 0: field label: expected one value in a oneof, found values in radius and label";
+    // Reading records in another way is no remedy for a row.
+    assert_eq!((error.to_string().as_str(), error.remedies()), (message, vec![]));
 }
 
-/// The messages that protobuf's own library wrote, and the text of what it reads (`testdata/message/generate.py`).
 /// Readers of Parquet give the fields of an absent message any values.
 #[test]
 fn values_in_a_message_that_is_null_are_not_read() {
@@ -518,6 +540,7 @@ fn values_in_a_message_that_is_null_are_not_read() {
     assert!(Records::from_frames(frames, Limits::default()).unwrap().iter().eq([b""]));
 }
 
+/// The messages that protobuf's own library wrote, and the text of what it reads (`testdata/message/generate.py`).
 #[test]
 fn messages_of_protobuf_are_read_as_it_reads_them() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/message");
@@ -540,6 +563,228 @@ fn messages_of_protobuf_are_read_as_it_reads_them() {
         let again = Records::from_frames(frames, Limits::default()).unwrap();
         assert_eq!(again.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), payloads);
     }
+}
+
+/// A message type of a file with these messages.
+fn type_of(messages: Vec<DescriptorProto>, syntax: &str) -> MessageType {
+    let name = messages[0].name().to_owned();
+    let file = FileDescriptorProto {
+        name: Some("test.proto".to_owned()),
+        syntax: Some(syntax.to_owned()),
+        message_type: messages,
+        ..Default::default()
+    };
+    let mut pool = DescriptorPool::new();
+    pool.add_file_descriptor_proto(file).unwrap();
+    MessageType::new(pool.get_message_by_name(&name).unwrap())
+}
+
+fn message(name: &str, field: Vec<FieldDescriptorProto>) -> DescriptorProto {
+    DescriptorProto { name: Some(name.to_owned()), field, ..Default::default() }
+}
+
+/// A field `name`, of a number or, with a type name, of a message.
+fn field(name: &str, number: i32, label: Label, type_name: Option<&str>) -> FieldDescriptorProto {
+    FieldDescriptorProto {
+        name: Some(name.to_owned()),
+        number: Some(number),
+        label: Some(label.into()),
+        r#type: Some(if type_name.is_some() { Type::Message } else { Type::Int32 }.into()),
+        type_name: type_name.map(str::to_owned),
+        ..Default::default()
+    }
+}
+
+/// The depth of the fields of a type, that of the field of the type itself included.
+fn depth(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => 1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0),
+        DataType::List(item) | DataType::Map(item, _) => 1 + depth(item.data_type()),
+        _ => 1,
+    }
+}
+
+/// Arrow's reader accepts 61 levels of fields in the schema of a file.
+#[test]
+fn deep_messages_are_bytes_below_the_depth_that_readers_accept() {
+    let unlimited = Limits { recursion: 1000, nesting: 1000, ..Limits::default() };
+    for label in [Label::Optional, Label::Repeated] {
+        let messages = (0..80).map(|at| {
+            let next = format!(".M{}", at + 1);
+            message(&format!("M{at}"), vec![field("a", 1, label, Some(&next)), field("b", 2, label, None)])
+        });
+        let last = message("M80", vec![field("a", 1, label, None)]);
+        let chain = type_of(messages.chain([last]).collect(), "proto3");
+        let itself = type_of(vec![message("M", vec![field("a", 1, label, Some(".M"))])], "proto3");
+        for message in [chain, itself] {
+            let schema = message.schema(&unlimited).unwrap();
+            let deepest = depth(schema.field(0).data_type());
+            assert!((50..=56).contains(&deepest), "{deepest}");
+            // Such a schema can be decoded to, and encoded from.
+            let record = (0..100).fold(Vec::new(), |inner, _| proto_field(&inner));
+            let batch = decode(schema.as_ref().clone(), &[&record]).unwrap();
+            let mut frames = Vec::new();
+            EncoderBuilder::new().build(schema).unwrap().encode(&batch, &mut frames).unwrap();
+            assert!(Records::from_frames(frames, Limits::default()).unwrap().iter().eq([&record[..]]));
+        }
+    }
+}
+
+/// A message with this message in field 1.
+fn proto_field(inner: &[u8]) -> Vec<u8> {
+    tfarrow_testkit::proto::field(1, inner)
+}
+
+#[test]
+fn a_long_chain_of_imports_is_in_the_metadata() {
+    let mut pool = DescriptorPool::new();
+    for at in 0..6_000 {
+        // Each file imports the one before it, and every third one also the first.
+        let imports = [at - 1, 0].into_iter().take(if at % 3 == 2 { 2 } else { 1 }).filter(|import| *import >= 0);
+        let file = FileDescriptorProto {
+            name: Some(format!("{at}.proto")),
+            dependency: imports.map(|import| format!("{import}.proto")).collect(),
+            message_type: vec![message(&format!("M{at}"), vec![field("a", 1, Label::Optional, None)])],
+            ..Default::default()
+        };
+        pool.add_file_descriptor_proto(file).unwrap();
+    }
+    let message = MessageType::new(pool.get_message_by_name("M5999").unwrap());
+    let schema = message.schema(&Limits::default()).unwrap();
+    let again = MessageType::of_schema(&schema).unwrap().unwrap();
+    assert_eq!(again.name(), "M5999");
+    let names = again.descriptor().parent_pool().files().map(|file| file.name().to_owned());
+    assert!(names.eq((0..6_000).map(|at| format!("{at}.proto"))));
+}
+
+/// A type with `count` fields that are `optional` in proto3, each of which is a member of a `oneof` of its own.
+fn optional_fields(count: i32) -> MessageType {
+    let fields = (0..count).map(|at| FieldDescriptorProto {
+        proto3_optional: Some(true),
+        oneof_index: Some(at),
+        ..field(&format!("f{at}"), if at < 18_999 { at + 1 } else { at + 1001 }, Label::Optional, None)
+    });
+    let mut optional = message("M", fields.collect());
+    let oneof = |at| OneofDescriptorProto { name: Some(format!("_f{at}")), ..Default::default() };
+    optional.oneof_decl = (0..count).map(oneof).collect();
+    type_of(vec![optional], "proto3")
+}
+
+/// Comparing each field with all members of all oneofs took minutes without optimization.
+#[test]
+fn many_optional_fields_are_planned_in_linear_time() {
+    let limits = Limits { features: 20_000, ..Limits::default() };
+    let schema = optional_fields(20_000).schema(&limits).unwrap();
+    let last = schema.project(&[18_999]).unwrap();
+    // {f18999: 7}, whose number is 20,000.
+    let batch = decode(last, &[b"\x80\xe2\x09\x07", b""]).unwrap();
+    let values: Vec<_> = batch.column(0).as_primitive::<Int32Type>().iter().collect();
+    assert_eq!(values, [Some(7), None]);
+}
+
+/// A field of another wire type than its definition is an unknown field, also if it has no column.
+#[test]
+fn a_member_of_a_oneof_counts_by_its_wire_type_whether_or_not_it_has_a_column() {
+    let shape = schema("Shape");
+    let project = |names: &[&str]| {
+        let indices: Vec<_> = names.iter().map(|name| shape.index_of(name).unwrap()).collect();
+        shape.project(&indices).unwrap()
+    };
+    // {label: "a"}, then radius, which is a double: as a varint, and as a double.
+    let records: [&[u8]; 2] = [b"\x5a\x01a\x48\x01", b"\x5a\x01a\x49\0\0\0\0\0\0\0\0"];
+    for names in [&["label"][..], &["label", "radius"]] {
+        let mut decoder = DecoderBuilder::new(project(names).into()).build_batch_decoder().unwrap();
+        let batch = decoder.decode(&Records::from_payloads(records).unwrap()).unwrap();
+        let labels: Vec<_> = batch.column(0).as_string::<i32>().iter().collect();
+        assert_eq!(labels, [Some("a"), None], "{names:?}");
+        assert_eq!(decoder.foreign_fields(), Some((9, 1)), "{names:?}");
+    }
+}
+
+#[test]
+fn a_null_value_of_a_map_is_not_written() {
+    let schema = schema("Shape").project(&[schema("Shape").index_of("counts").unwrap()]).unwrap();
+    // {counts: {"a": 1, "b": 2}}
+    let batch = decode(schema, &[b"\x32\x05\x0a\x01a\x10\x01\x32\x05\x0a\x01b\x10\x02"]).unwrap();
+    let map = batch.column(0).as_map();
+    let DataType::Map(entries, _) = map.data_type() else { panic!("a map") };
+    let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+    let parts = StructArray::new(map.entries().fields().clone(), vec![Arc::clone(map.keys()), values], None);
+    let map = MapArray::new(Arc::clone(entries), map.offsets().clone(), parts, None, false);
+    let batch = RecordBatch::try_new(batch.schema(), vec![Arc::new(map)]).unwrap();
+    let mut frames = Vec::new();
+    let error = EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap_err();
+    let message = "row 0: field counts.value: expected keys and values of a map, found null";
+    assert_eq!((error.to_string().as_str(), frames.len()), (message, 0));
+}
+
+/// The default of an enum is its first value, which is not 0 in all enums of proto2.
+#[test]
+fn a_map_entry_without_a_value_has_the_first_value_of_its_enum() {
+    let entry = DescriptorProto {
+        options: Some(MessageOptions { map_entry: Some(true), ..Default::default() }),
+        ..message(
+            "GradesEntry",
+            vec![
+                field("key", 1, Label::Optional, None),
+                FieldDescriptorProto {
+                    r#type: Some(Type::Enum.into()),
+                    ..field("value", 2, Label::Optional, Some(".M.Grade"))
+                },
+            ],
+        )
+    };
+    let value = |name: &str, number| EnumValueDescriptorProto {
+        name: Some(name.to_owned()),
+        number: Some(number),
+        ..Default::default()
+    };
+    let grade = EnumDescriptorProto {
+        name: Some("Grade".to_owned()),
+        value: vec![value("GOOD", 1), value("BAD", 2)],
+        ..Default::default()
+    };
+    let mut grades = message("M", vec![field("grades", 1, Label::Repeated, Some(".M.GradesEntry"))]);
+    (grades.nested_type, grades.enum_type) = (vec![entry], vec![grade]);
+    let message = type_of(vec![grades], "proto2");
+    // {grades: {7: BAD, 8: the default}}
+    let record: &[u8] = b"\x0a\x04\x08\x07\x10\x02\x0a\x02\x08\x08";
+    let batch = decode(message.schema(&Limits::default()).unwrap().as_ref().clone(), &[record]).unwrap();
+    let values: Vec<_> = batch.column(0).as_map().values().as_string::<i32>().iter().flatten().collect();
+    assert_eq!(values, ["BAD", "GOOD"]);
+    let mut frames = Vec::new();
+    EncoderBuilder::new().build(batch.schema()).unwrap().encode(&batch, &mut frames).unwrap();
+    let again = Records::from_frames(frames, Limits::default()).unwrap();
+    assert_eq!(again.iter().collect::<Vec<_>>(), [b"\x0a\x04\x08\x07\x10\x02\x0a\x04\x08\x08\x10\x01"]);
+}
+
+#[test]
+fn times_have_the_time_zone_of_their_column() {
+    let shape = schema("Shape");
+    let time = shape.field_with_name("time").unwrap();
+    for zone in ["UTC", "+01:00", "Europe/Berlin"] {
+        let column = time.clone().with_data_type(DataType::Timestamp(TimeUnit::Nanosecond, Some(zone.into())));
+        let schema = Schema::new_with_metadata(vec![column], shape.metadata().clone());
+        // {time: {seconds: 1}}
+        let batch = decode(schema, &[b"\x72\x02\x08\x01"]).unwrap();
+        assert_eq!(batch.column(0).as_primitive::<TimestampNanosecondType>().value(0), NANOS);
+        assert_eq!(batch.column(0).data_type(), batch.schema().field(0).data_type());
+    }
+}
+
+#[test]
+fn columns_that_a_message_does_not_have_are_refused() {
+    let shape = schema("Shape");
+    let refused = |names: [&str; 2]| {
+        let name = shape.field_with_name("name").unwrap();
+        let fields: Vec<_> = names.iter().map(|new| name.clone().with_name(*new)).collect();
+        let schema = Schema::new_with_metadata(fields, shape.metadata().clone());
+        DecoderBuilder::new(schema.into()).build_batch_decoder().unwrap_err().to_string()
+    };
+    let message = "the message tfarrow.test.Shape has";
+    assert_eq!(refused(["name", "nome"]), format!("column \"nome\": {message} no such field"));
+    let twice = format!("column \"name\": {message} this field once, and it has two columns");
+    assert_eq!(refused(["name", "name"]), twice);
 }
 
 #[test]

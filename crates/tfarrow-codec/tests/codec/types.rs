@@ -245,10 +245,20 @@ fn structs_and_maps_are_rejected_with_a_remedy() {
     let part: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let array = StructArray::from(vec![(field("a"), Arc::clone(&part)), (field("b's"), part)]);
     let fields = Rewrite::Fields(vec!["a".to_owned(), "b's".to_owned()]);
-    check_refused(array, "Struct", &[rewrite(fields)]);
+    check_refused(array.clone(), "Struct", &[rewrite(fields)]);
     let mut map = builder::MapBuilder::new(None, builder::StringBuilder::new(), builder::Int64Builder::new());
     map.append(true).unwrap();
-    check_refused(map.finish(), "Map", &[rewrite(Rewrite::MapKeys)]);
+    let map = map.finish();
+    check_refused(map.clone(), "Map", &[rewrite(Rewrite::MapKeys)]);
+    // Within lists, fields and keys are no columns of a query.
+    check_refused(list_of(Arc::new(array)), "Struct", &[Remedy::WriteAs(RecordType::ExampleList)]);
+    check_refused(list_of(Arc::new(map)), "Map", &[]);
+}
+
+/// A list of all values.
+fn list_of(values: ArrayRef) -> ListArray {
+    let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    ListArray::new(item, OffsetBuffer::from_lengths([values.len()]), values, None)
 }
 
 #[test]

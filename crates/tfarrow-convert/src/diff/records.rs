@@ -202,11 +202,10 @@ impl<'p> RecordReader<'p> {
             if *record_type == RecordType::Raw {
                 return Ok(());
             }
-            let lists = *record_type == RecordType::SequenceExample;
             let data = records.data(index);
             debug_assert!(data.is_some(), "the index is that of a record");
             let parsed = validator.check(data.unwrap_or_default());
-            parsed.map_err(|error| records.parse_error(error, index, lists, &read.limits))
+            parsed.map_err(|error| records.parse_error(error, index, *record_type, &read.limits))
         };
         let check_all = |records: &Records| (0..records.len()).try_for_each(|index| check(records, index));
         records.clone().skip_rejected(check_all, |_, bad, error| {

@@ -314,7 +314,7 @@ impl<'c> Conversion<'c> {
     }
 
     fn encoder_builder(&self) -> EncoderBuilder {
-        let builder = EncoderBuilder::new().with_lossy(self.options.lossy);
+        let builder = EncoderBuilder::new().with_limits(self.options.read.limits).with_lossy(self.options.lossy);
         self.options.record_type.into_iter().fold(builder, EncoderBuilder::with_record_type)
     }
 

@@ -122,9 +122,8 @@ impl<'j, F: RowFormat> DecodeWorker<'j, F> {
             return Err(Error::Cancelled);
         }
         let max_rows = BATCH_CELLS / array_count(self.decoder.schema().fields()).max(1);
-        let count = records.fit(max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
-        let (first, rest) = records.split_at(count);
-        let mut batch = self.decoder.decode(&first).map_err(|e| Error::codec(path, e))?;
+        let decoded = self.decoder.decode_first(records, max_rows.clamp(1, BATCH_ROWS), BATCH_BYTES);
+        let (mut batch, first, rest) = decoded.map_err(|e| Error::codec(path, e))?;
         for error in self.decoder.take_skipped() {
             self.context.damage.record(shard, path, &first, error)?;
         }

@@ -86,10 +86,9 @@ impl ShardBatchReader {
         self.skipped.merge(self.reader.lost());
         let Some(records) = records else { return Ok(None) };
         let (rows, bytes) = self.limits;
-        let count = records.fit(rows, bytes);
-        let (now, later) = records.split_at(count);
+        let decoded = self.decoder.decode_first(records, rows, bytes);
+        let (batch, _, later) = decoded.map_err(|error| Error::codec(self.reader.path(), error))?;
         self.records = Some(later);
-        let batch = self.decoder.decode(&now).map_err(|error| Error::codec(self.reader.path(), error))?;
         for error in self.decoder.take_skipped() {
             self.skipped.add_record(Fault::of(0, Error::codec(self.reader.path(), error)));
         }

@@ -100,7 +100,11 @@ impl Inferred {
     /// Describes the first record that does not parse: its place and the error.
     pub fn unreadable(&self) -> Option<String> {
         let (place, error) = self.summary.first_unparsable()?;
-        Some(format!("{} is no tf.Example ({error})", place_in(place, &self.names)))
+        let name = match self.summary.parsed_type() {
+            RecordType::ExampleList => "ExampleListWithContext",
+            _ => "tf.Example",
+        };
+        Some(format!("{} is no {name} ({error})", place_in(place, &self.names)))
     }
 
     /// Returns `true` if the records are raw because of a minority: at least half of them have one feature in common or, if

@@ -43,8 +43,8 @@ pub fn verify(
     most: usize,
     progress: &OnProgress<'_>,
 ) -> Result<Verified> {
-    let options =
-        InferOptions { jobs, read: ReadOptions { on_error: OnError::Skip, ..read }, ..InferOptions::default() };
+    let read = ReadOptions { on_error: OnError::Skip, ..read };
+    let options = InferOptions { jobs, record_type, read, ..InferOptions::default() };
     let all: Vec<_> = (0..shards.len()).collect();
     let strays = || Strays { most, first: BTreeMap::new() };
     let Scanned { summary, observers, mut losses, .. } =
@@ -54,22 +54,18 @@ pub fn verify(
         Inferred { summary, names, sampled: None, skipped: DamageReport::default(), losses: RowLosses::default() };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);
     let strays = if has_messages { inferred.summary.drop_unparsable().map_or(0, |(strays, ..)| strays) } else { 0 };
+    let record_type = record_type.unwrap_or_else(|| inferred.summary.record_type());
     if strays > 0 {
         let mut kept = 0;
         for (place, (error, bytes)) in observers.into_iter().flat_map(|strays| strays.first) {
             let Some(shard) = shards.get(place.shard as usize) else { continue };
-            let error = Error::codec(&shard.path, place.parse_error(error));
+            let error = Error::codec(&shard.path, place.parse_error(error, record_type));
             losses.add(Fault { bytes, ..Fault::of(place.shard as usize, error) });
             kept += 1;
         }
         losses.count(FaultKind::Message, strays - kept);
     }
-    Ok(Verified {
-        records: inferred.summary.records(),
-        bytes: inferred.summary.bytes(),
-        record_type: record_type.unwrap_or_else(|| inferred.summary.record_type()),
-        damage: losses,
-    })
+    Ok(Verified { records: inferred.summary.records(), bytes: inferred.summary.bytes(), record_type, damage: losses })
 }
 
 /// Observes the first records that do not parse, and their numbers of bytes.

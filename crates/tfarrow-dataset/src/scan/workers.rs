@@ -230,7 +230,8 @@ struct Worker<O> {
 impl Scan<'_> {
     /// An empty summary. A scan for errors infers no schema, so that an excess of feature names is no error.
     fn summary(&self) -> Summary {
-        let summary = Summary::with_limits(0, self.options.read.limits);
+        let InferOptions { record_type, read, .. } = self.options;
+        let summary = Summary::with_limits(0, read.limits).with_record_type(*record_type);
         if self.faults.is_some() { summary.ignoring_excess_names() } else { summary }
     }
 

@@ -57,7 +57,8 @@ impl ExampleListDecoder {
     /// records as a whole.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a column that Examples are not decoded to, and for a second column of examples.
+    /// [`ErrorKind::Unsupported`] for a column or a field that Examples are not decoded to, and for a second column of
+    /// examples.
     pub(super) fn try_new(fields: &[FieldRef], wanted: &[usize], options: &DecoderOptions) -> Result<Self> {
         let (mut columns, mut of_context, mut of_examples) = (Vec::new(), Vec::new(), None::<&Fields>);
         for field in fields {
@@ -71,6 +72,7 @@ impl ExampleListDecoder {
                     return Err(Error::usage(ErrorKind::unsupported(reason)));
                 }
                 Some(fields) => {
+                    schema::check_example_fields(field, fields)?;
                     columns.push(ListColumn::Examples(field.data_type().clone()));
                     of_examples = Some(fields);
                 }
@@ -162,7 +164,8 @@ impl ExampleListDecoder {
         let (mut contexts, mut examples, mut offsets) = (Vec::with_capacity(records.len()), Vec::new(), vec![0]);
         for (row, record) in records.iter().enumerate() {
             let list = ExampleList::parse(record.unwrap_or_default(), self.limits.nesting);
-            let list = list.map_err(|error| ColumnError::Row { row, kind: ErrorKind::Wire(error) })?;
+            let list = list
+                .map_err(|error| ColumnError::Row { row, kind: ErrorKind::of_wire(error, RecordType::ExampleList) })?;
             if let Some((field, count)) = list.foreign {
                 self.check_foreign(field).map_err(|kind| ColumnError::Row { row, kind })?;
                 self.foreign.get_or_insert((field, 0)).1 += count;
@@ -227,6 +230,10 @@ fn part_error(error: Error, row: usize, part: &str) -> ColumnError {
     match kind {
         ErrorKind::BatchLimit { what, found, limit, .. } => ColumnError::Overflow { what, found, limit },
         ErrorKind::Arrow(error) => ColumnError::Arrow(error),
+        // The context is not named, so that the error is one of the record.
+        ErrorKind::Wire(error) if part.is_empty() && feature.is_none() => {
+            ColumnError::Row { row, kind: ErrorKind::of_wire(error, RecordType::ExampleList) }
+        }
         kind => {
             let feature = match (part.is_empty(), feature) {
                 (false, Some(feature)) => Some(format!("{part}.{feature}").into()),

@@ -129,6 +129,27 @@ enum NestedDecoder {
 }
 
 impl NestedDecoder {
+    /// Creates a decoder of messages to the columns of `schema` at `indices`.
+    fn of_messages(schema: &SchemaRef, indices: &[usize], options: &DecoderOptions) -> Result<Self> {
+        let message = MessageType::of_schema(schema)?.ok_or_else(|| {
+            let reason = "the schema of messages has no message type in its metadata".to_owned();
+            Error::usage(ErrorKind::Descriptors(reason))
+        })?;
+        let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
+        let plan = MessagePlan::new(message.descriptor(), &fields)?;
+        Ok(Self::Message(MessageDecoder::new(plan, options.limits, options.strict)))
+    }
+
+    /// Creates a decoder of lists of examples to the columns of `schema` at `indices`.
+    fn of_lists(schema: &SchemaRef, indices: &[usize], options: &DecoderOptions) -> Result<Self> {
+        // Columns about records as a whole are no part of a context.
+        let is_part = |index: &usize| !schema.fields().get(*index).is_some_and(|field| is_of_record(field));
+        let all: Vec<_> = (0..schema.fields().len()).filter(is_part).collect();
+        let places: Vec<_> = indices.iter().filter_map(|index| all.iter().position(|other| other == index)).collect();
+        let fields: Vec<_> = all.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
+        Ok(Self::ExampleList(Box::new(ExampleListDecoder::try_new(&fields, &places, options)?)))
+    }
+
     /// Decodes one record for each row, to an array for each column. `None` makes a row of nulls and defaults.
     fn decode(&mut self, records: &[Option<&[u8]>], chunk: &Buffer) -> column::Result<Vec<ArrayRef>> {
         match self {
@@ -160,6 +181,11 @@ impl NestedDecoder {
         };
         list.into_iter().flatten()
     }
+}
+
+/// Returns whether a column is about records as a whole.
+fn is_of_record(field: &Field) -> bool {
+    matches!(schema::role_of(field), Some(Role::Record | Role::Index | Role::Offset | Role::Exact))
 }
 
 impl BatchDecoder {
@@ -226,12 +252,9 @@ impl BatchDecoder {
     fn of_nested(schema: &SchemaRef, record_type: RecordType, options: DecoderOptions) -> Result<Self> {
         let wanted = options.projection.clone().unwrap_or_else(|| (0..schema.fields().len()).collect());
         let projected = Arc::new(schema.project(&wanted)?);
-        let is_own = |field: &Field| {
-            matches!(schema::role_of(field), Some(Role::Record | Role::Index | Role::Offset | Role::Exact))
-        };
         let (mut columns, mut indices) = (Vec::new(), Vec::new());
         for (field, index) in projected.fields().iter().zip(wanted) {
-            if is_own(field) {
+            if is_of_record(field) {
                 columns.push(BatchColumn::Of(Column::try_new(field, record_type)?));
                 continue;
             }
@@ -244,27 +267,8 @@ impl BatchDecoder {
         }
         let walks = !indices.is_empty();
         let nested = match record_type {
-            RecordType::Message => {
-                let message = MessageType::of_schema(schema)?.ok_or_else(|| {
-                    let reason = "the schema of messages has no message type in its metadata".to_owned();
-                    Error::usage(ErrorKind::Descriptors(reason))
-                })?;
-                let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
-                NestedDecoder::Message(MessageDecoder::new(
-                    MessagePlan::new(message.descriptor(), &fields)?,
-                    options.limits,
-                    options.strict,
-                ))
-            }
-            _ => {
-                // Columns about records as a whole are no part of a context.
-                let of_records = |index: &usize| !schema.fields().get(*index).is_some_and(|field| is_own(field));
-                let all: Vec<_> = (0..schema.fields().len()).filter(of_records).collect();
-                let places: Vec<_> =
-                    indices.iter().filter_map(|index| all.iter().position(|other| other == index)).collect();
-                let fields: Vec<_> = all.iter().filter_map(|index| schema.fields().get(*index).cloned()).collect();
-                NestedDecoder::ExampleList(Box::new(ExampleListDecoder::try_new(&fields, &places, &options)?))
-            }
+            RecordType::Message => NestedDecoder::of_messages(schema, &indices, &options)?,
+            _ => NestedDecoder::of_lists(schema, &indices, &options)?,
         };
         let DecoderOptions { verify_crc, strict, on_error, limits, .. } = options;
         Ok(Self {
@@ -335,6 +339,35 @@ impl BatchDecoder {
     /// than 4 GiB of memory.
     pub fn decode(&mut self, records: &Records) -> Result<RecordBatch> {
         self.decode_rows(records, None)
+    }
+
+    /// Decodes the first of `records` to one batch: at most `rows` records, of at most `bytes` bytes together, and half as many
+    /// for each time that their values exceed a limit of a batch. Returns the batch, its records, and the remaining ones.
+    ///
+    /// # Errors
+    /// The errors of [`decode`](Self::decode); [`ErrorKind::BatchLimit`] only for a single record.
+    #[doc(hidden)]
+    pub fn decode_first(
+        &mut self,
+        records: Records,
+        rows: usize,
+        bytes: usize,
+    ) -> Result<(RecordBatch, Records, Records)> {
+        let mut count = records.fit(rows, bytes);
+        let (mut first, mut rest) = records.split_at(count);
+        let skipped = self.skipped.len();
+        loop {
+            match self.decode(&first) {
+                Err(error) if matches!(error.kind(), ErrorKind::BatchLimit { .. }) && count > 1 => {
+                    // Its records are decoded again, and those that do not parse are skipped again.
+                    self.skipped.truncate(skipped);
+                    count /= 2;
+                    let (half, other) = first.split_at(count);
+                    (first, rest) = (half, other.joined(rest));
+                }
+                batch => return Ok((batch?, first, rest)),
+            }
+        }
     }
 
     /// Decodes the records for which `filter` is true to one batch. `filter` has a value for each record; records for
@@ -514,8 +547,12 @@ impl BatchDecoder {
     /// match.
     fn parse_error(&self, error: WireError, records: &Records, index: usize) -> Error {
         self.damage(records, index).unwrap_or_else(|| {
-            let lists = self.record_type == RecordType::SequenceExample;
-            records.parse_error(error, index, lists, self.tape.limits())
+            // An error in an Example of a list is that of the Example.
+            let record_type = match self.record_type {
+                RecordType::ExampleList => RecordType::Example,
+                other => other,
+            };
+            records.parse_error(error, index, record_type, self.tape.limits())
         })
     }
 

@@ -8,12 +8,16 @@
 //!                                                                  12 len {query: "q"}
 //! ```
 
-use arrow_array::{Array, RecordBatch, RecordBatchOptions, StructArray, cast::AsArray};
+use std::ops::Range;
+
+use arrow_array::{Array, ListArray, RecordBatch, RecordBatchOptions, StructArray, UInt64Array, cast::AsArray};
 use arrow_schema::{Fields, Schema, SchemaRef};
+use arrow_select::take::take;
 
 use super::{Encoder, EncoderBuilder, Loss, check_len};
 use crate::{
     Error, ErrorKind, RecordType, Result,
+    encode::losses::AllowedLosses,
     example::{list::FIELD_2, wire},
     frame, schema,
 };
@@ -27,17 +31,68 @@ pub(super) struct ExampleListEncoder {
     context: Encoder,
     /// The index of the list of examples, with the encoder of its items; `None` if there is no such column.
     examples: Option<(usize, Encoder)>,
-    lossy: bool,
+    /// The changes of values that are no errors.
+    allowed: AllowedLosses,
     /// Number of null examples that were left out.
     nulls: u64,
 }
 
-/// The examples of a batch.
-struct EncodedExamples<'a> {
-    /// The payload of each example; `None` for a null.
-    payloads: Vec<Option<&'a [u8]>>,
-    /// The ends of the lists, from that of the first one's start on.
-    offsets: &'a [i32],
+/// The examples of a batch that are written.
+#[derive(Default)]
+struct ListedExamples {
+    /// The index of each example in the items of the list column.
+    items: Vec<usize>,
+    /// Number of examples up to the end of the list of each row.
+    ends: Vec<usize>,
+    /// The indices of the items of the lists that are null, and the rows of these lists.
+    nulls: Vec<(usize, usize)>,
+}
+
+impl ListedExamples {
+    /// Lists the examples of a column. A row that is null has no examples, whatever the items under it are.
+    fn of(lists: &ListArray) -> Self {
+        let mut listed = Self::default();
+        for (row, range) in lists.value_offsets().windows(2).enumerate() {
+            let &[start, end] = range else { continue };
+            let range = if lists.is_valid(row) { start as usize..end as usize } else { 0..0 };
+            for item in range {
+                if lists.values().is_valid(item) { listed.items.push(item) } else { listed.nulls.push((item, row)) }
+            }
+            listed.ends.push(listed.items.len());
+        }
+        listed
+    }
+
+    /// Returns the items of the examples.
+    ///
+    /// # Errors
+    /// Items that Arrow cannot copy.
+    fn items(&self, lists: &ListArray) -> Result<StructArray> {
+        let (start, count) = (self.items.first().copied().unwrap_or_default(), self.items.len());
+        if self.items.last().is_none_or(|last| last - start + 1 == count) {
+            return Ok(lists.values().as_struct().slice(start, count));
+        }
+        let items: UInt64Array = self.items.iter().map(|item| *item as u64).collect();
+        Ok(take(lists.values(), &items, None)?.as_struct().clone())
+    }
+
+    /// The row of an example.
+    fn row_of(&self, example: usize) -> usize {
+        self.ends.partition_point(|end| *end <= example)
+    }
+
+    /// The examples of a row.
+    fn of_row(&self, row: usize) -> Range<usize> {
+        let start = row.checked_sub(1).and_then(|before| self.ends.get(before));
+        start.copied().unwrap_or(0)..self.ends.get(row).copied().unwrap_or(0)
+    }
+
+    /// The feature of an example, with the number of the example in its list, such as `examples[2].relevance`.
+    fn place_of(&self, example: usize, row: usize, lists: &ListArray, feature: &str) -> String {
+        let start = lists.value_offsets().get(row).map_or(0, |start| *start as usize);
+        let number = self.items.get(example).map_or(0, |item| item - start);
+        format!("{}[{number}].{feature}", schema::EXAMPLES_COLUMN)
+    }
 }
 
 impl ExampleListEncoder {
@@ -45,8 +100,8 @@ impl ExampleListEncoder {
     /// no Example can hold are left out, and their errors are returned.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] for a second list of structs.
-    pub(super) fn try_new(schema: &SchemaRef, lossy: bool) -> Result<(Self, Vec<Error>)> {
+    /// [`ErrorKind::Unsupported`] for a second list of structs, and for a field of the structs that is no feature.
+    pub(super) fn try_new(schema: &SchemaRef, allowed: AllowedLosses) -> Result<(Self, Vec<Error>)> {
         let (mut context_columns, mut of_examples) = (Vec::new(), None::<(usize, &Fields)>);
         for (index, field) in schema.fields().iter().enumerate() {
             match schema::fields_of_examples(field) {
@@ -54,22 +109,29 @@ impl ExampleListEncoder {
                     let reason = "a second list of structs, and a record has one list of examples";
                     return Err(Error::usage(ErrorKind::unsupported(reason)).with_feature(field.name()));
                 }
-                Some(fields) => of_examples = Some((index, fields)),
+                Some(fields) => {
+                    schema::check_example_fields(field, fields)?;
+                    of_examples = Some((index, fields));
+                }
                 None if schema::is_exact(field) => {}
                 None => context_columns.push(index),
             }
         }
-        let builder = || EncoderBuilder::new().with_record_type(RecordType::Example).with_lossy(lossy);
+        let builder = || EncoderBuilder { allowed, ..EncoderBuilder::new().with_record_type(RecordType::Example) };
         let (context, mut errors) = builder().build_partial(schema.project(&context_columns)?.into())?;
         let examples = match of_examples {
             None => None,
             Some((index, fields)) => {
                 let (encoder, of_examples) = builder().build_partial(Schema::new(fields.clone()).into())?;
-                errors.extend(of_examples);
+                errors.extend(of_examples.into_iter().map(|error| {
+                    let (kind, feature) = error.into_parts();
+                    let feature = format!("{}.{}", schema::EXAMPLES_COLUMN, feature.unwrap_or_default());
+                    Error::usage(in_list(kind, None)).with_feature(&feature)
+                }));
                 Some((index, encoder))
             }
         };
-        Ok((Self { context_columns, context, examples, lossy, nulls: 0 }, errors))
+        Ok((Self { context_columns, context, examples, allowed, nulls: 0 }, errors))
     }
 
     /// The changes of values so far, as [`Encoder::losses`].
@@ -88,15 +150,13 @@ impl ExampleListEncoder {
         let (mut contexts, mut examples) = (Vec::new(), Vec::new());
         self.context.set_next(first);
         self.context.encode(&batch.project(&self.context_columns)?, &mut contexts)?;
-        let EncodedExamples { payloads, offsets } = self.encode_examples(batch, first, &mut examples)?;
-        let start = offsets.first().copied().unwrap_or_default();
+        let listed = self.encode_examples(batch, first, &mut examples)?;
+        let mut examples = frame::frames(&examples).map(|(_, example)| example);
         let (before, mut record) = (out.len(), Vec::new());
         for (row, (_, context)) in frame::frames(&contexts).enumerate() {
             record.clear();
-            let ends =
-                offsets.get(row).zip(offsets.get(row + 1)).map_or((0, 0), |(from, to)| (from - start, to - start));
-            let listed = payloads.get(ends.0 as usize..ends.1 as usize).unwrap_or_default();
-            listed.iter().flatten().for_each(|example| wire::put_bytes(example, &mut record));
+            let of_row = examples.by_ref().take(listed.of_row(row).len());
+            of_row.for_each(|example| wire::put_bytes(example, &mut record));
             if !context.is_empty() {
                 record.push(FIELD_2);
                 wire::put_varint(context.len() as u64, &mut record);
@@ -111,45 +171,43 @@ impl ExampleListEncoder {
         Ok(())
     }
 
-    /// Encodes the items of all lists to `frames`.
-    fn encode_examples<'a>(
-        &mut self,
-        batch: &'a RecordBatch,
-        first: u64,
-        frames: &'a mut Vec<u8>,
-    ) -> Result<EncodedExamples<'a>> {
-        let Some((index, encoder)) = &mut self.examples else {
-            return Ok(EncodedExamples { payloads: Vec::new(), offsets: &[] });
-        };
+    /// Encodes the examples of all lists to `frames`.
+    fn encode_examples(&mut self, batch: &RecordBatch, first: u64, frames: &mut Vec<u8>) -> Result<ListedExamples> {
+        let Some((index, encoder)) = &mut self.examples else { return Ok(ListedExamples::default()) };
         let lists = batch.column(*index).as_list::<i32>();
-        let offsets = lists.value_offsets();
-        let (start, end) = offsets.first().zip(offsets.last()).map_or((0, 0), |(start, end)| (*start, *end));
-        let items = lists.values().slice(start as usize, (end - start) as usize);
-        let items: &StructArray = items.as_struct();
-        let row_of = |item: usize| offsets.partition_point(|end| (*end - start) as usize <= item).saturating_sub(1);
-        if !self.lossy
-            && let Some(item) = (0..items.len()).find(|item| items.is_null(*item))
+        let listed = ListedExamples::of(lists);
+        if !self.allowed.all
+            && let Some((_, row)) = listed.nulls.first()
         {
-            let record = first + row_of(item) as u64;
-            let reason = format!("row {record} has a null in its list of examples; leave it out");
-            let kind = ErrorKind::Lossy { reason, remedies: Vec::new() };
+            let record = first + *row as u64;
+            let reason = "a null in its list of examples; leave it out".to_owned();
+            let kind = ErrorKind::Lossy { row: Some(record), reason, remedies: Vec::new() };
             return Err(Error::at(kind, record, 0).with_feature(schema::EXAMPLES_COLUMN));
         }
+        let items = listed.items(lists)?;
         let options = RecordBatchOptions::new().with_row_count(Some(items.len()));
         let columns = items.columns().to_vec();
         let examples = RecordBatch::try_new_with_options(SchemaRef::clone(&encoder.schema), columns, &options)?;
         encoder.set_next(0);
         encoder.encode(&examples, frames).map_err(|error| {
-            let item = error.position().record as usize;
-            let row = row_of(item);
-            let number = item as i32 - (offsets.get(row).copied().unwrap_or_default() - start);
+            let example = error.position().record as usize;
+            let row = listed.row_of(example);
             let feature = error.position().feature.as_deref().unwrap_or_default();
-            let feature = format!("{}[{number}].{feature}", schema::EXAMPLES_COLUMN);
-            Error::at(error.into_parts().0, first + row as u64, 0).with_feature(&feature)
+            let feature = listed.place_of(example, row, lists, feature);
+            let record = first + row as u64;
+            Error::at(in_list(error.into_parts().0, Some(record)), record, 0).with_feature(&feature)
         })?;
-        let payloads = frame::frames(frames).enumerate();
-        let payloads: Vec<_> = payloads.map(|(item, (_, payload))| items.is_valid(item).then_some(payload)).collect();
-        self.nulls += payloads.iter().filter(|payload| payload.is_none()).count() as u64;
-        Ok(EncodedExamples { payloads, offsets })
+        self.nulls += listed.nulls.len() as u64;
+        Ok(listed)
+    }
+}
+
+/// Returns the error of an example as that of its record. It has no remedies, which are those of a column of a query: a field of
+/// structs in a list is none.
+fn in_list(kind: ErrorKind, record: Option<u64>) -> ErrorKind {
+    match kind {
+        ErrorKind::Lossy { row, reason, .. } => ErrorKind::Lossy { row: row.and(record), reason, remedies: Vec::new() },
+        ErrorKind::Unsupported { reason, .. } => ErrorKind::unsupported(reason),
+        other => other,
     }
 }

@@ -23,6 +23,7 @@ pub struct EncoderBuilder {
     record_type: Option<RecordType>,
     message: Option<MessageType>,
     allowed: AllowedLosses,
+    limits: Limits,
 }
 
 impl EncoderBuilder {
@@ -73,6 +74,13 @@ impl EncoderBuilder {
         self
     }
 
+    /// Sets the limits, of which [`Limits::nesting`] applies: to the groups in bytes that are written as the fields of a group.
+    /// Set those with which the records were read.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Builds an encoder of batches of this schema.
     ///
     /// # Errors
@@ -90,17 +98,16 @@ impl EncoderBuilder {
     /// [`ErrorKind::Unsupported`] for raw records that are not one column of bytes, and for columns that are not those of a
     /// message.
     pub fn build_partial(self, schema: SchemaRef) -> Result<(Encoder, Vec<Error>)> {
-        let Self { record_type, message, allowed } = self;
+        let Self { record_type, message, allowed, limits } = self;
         let record_type = record_type.unwrap_or_else(|| plan::record_type_of(&schema));
         let (mut nested, mut planned) = (None, SchemaPlan::default());
         if record_type == RecordType::Message {
-            let nesting = Limits::default().nesting;
-            nested = Some(NestedEncoder::Message(MessageEncoder::new(&schema, message.as_ref(), nesting)?));
+            nested = Some(NestedEncoder::Message(MessageEncoder::new(&schema, message.as_ref(), limits.nesting)?));
         } else {
             planned = plan::plan(&schema, record_type, allowed.all)?;
         }
         if record_type == RecordType::ExampleList {
-            let (list, errors) = ExampleListEncoder::try_new(&schema, allowed.all)?;
+            let (list, errors) = ExampleListEncoder::try_new(&schema, allowed)?;
             nested = Some(NestedEncoder::ExampleList(Box::new(list)));
             planned.errors.extend(errors);
         }
@@ -252,7 +259,7 @@ impl Encoder {
         encoded.map_err(|(row, kind)| {
             let offset = self.bytes + (out.len() - start) as u64;
             out.truncate(start);
-            Error::at(kind, self.records + row as u64, offset)
+            Error::at(kind, self.records + row as u64, offset).of_row()
         })
     }
 

@@ -55,7 +55,7 @@ fn of_field(
     level: &Level<'_>,
     context: &mut Context<'_>,
 ) -> Result<ArrayRef> {
-    let Items { items, nulls, rows, ends } = Items::of(column.arity, gathered, level);
+    let Items { items, nulls, rows, ends } = Items::of(column, gathered, level);
     let mut array = of_values(field, &column.value, items, nulls, rows, context)?;
     let Some(mut ends) = ends else { return Ok(array) };
     if column.arity == Arity::Map
@@ -115,7 +115,8 @@ struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    fn of(arity: Arity, gathered: Gathered<'a>, level: &Level<'_>) -> Self {
+    fn of(column: &ColumnOfField, gathered: Gathered<'a>, level: &Level<'_>) -> Self {
+        let arity = column.arity;
         match gathered {
             Gathered::Skipped => Self {
                 items: ItemValues::Numbers(vec![0; level.rows.len()]),
@@ -134,7 +135,11 @@ impl<'a> Items<'a> {
             }
             Gathered::Numbers(numbers) => {
                 let (values, nulls) = spread(numbers);
-                let items = ItemValues::Numbers(values.into_iter().map(Option::unwrap_or_default).collect());
+                let default = match &column.value {
+                    ValuePlan::Number(_, number) => number.default_bits(),
+                    ValuePlan::Bytes(..) | ValuePlan::Message { .. } => 0,
+                };
+                let items = ItemValues::Numbers(values.into_iter().map(|value| value.unwrap_or(default)).collect());
                 Self { items, nulls: nulls.filter(|_| arity == Arity::Optional), rows: level.rows.clone(), ends: None }
             }
             Gathered::Slices(slices) => {
@@ -176,8 +181,8 @@ fn of_values(
         (ValuePlan::Bytes(_, values), ItemValues::Slices(slices)) => {
             of_bytes(field, *values, &slices, nulls, &rows, context)
         }
-        (ValuePlan::Message { plan, form, .. }, ItemValues::Slices(bodies)) => {
-            of_nested(field, plan, *form, Level { bodies, rows }, nulls, context)
+        (ValuePlan::Message { plan, form, zone, .. }, ItemValues::Slices(bodies)) => {
+            of_nested(field, plan, (*form, zone), Level { bodies, rows }, nulls, context)
         }
         // `Gathered::new` makes numbers for numbers, and slices for others.
         (ValuePlan::Number(..), ItemValues::Slices(_))
@@ -271,17 +276,17 @@ fn is_no_text(bytes: &[u8]) -> bool {
     simdutf8::basic::from_utf8(bytes).is_err()
 }
 
-/// Makes the array of nested messages, in their form.
+/// Makes the array of nested messages, in their form; `zone` is the time zone of timestamps.
 fn of_nested(
     field: &FieldPlan,
     plan: &MessagePlan,
-    form: MessageForm,
+    (form, zone): (MessageForm, &Option<Arc<str>>),
     level: Level<'_>,
     nulls: Option<NullBuffer>,
     context: &mut Context<'_>,
 ) -> Result<ArrayRef> {
     let arrays = of_messages(plan, &level, context)?;
-    let time = |is_negative_allowed| times(field, &arrays, &level.rows, is_negative_allowed);
+    let time = |is_duration| times(field, &arrays, &level.rows, is_duration);
     Ok(match form {
         MessageForm::Struct => {
             let arrays = match &nulls {
@@ -299,7 +304,7 @@ fn of_nested(
             arrow_array::make_array(data)
         }
         MessageForm::Timestamp => {
-            Arc::new(TimestampNanosecondArray::new(time(false)?.into(), nulls).with_timezone("UTC"))
+            Arc::new(TimestampNanosecondArray::new(time(false)?.into(), nulls).with_timezone_opt(zone.clone()))
         }
         MessageForm::Duration => Arc::new(DurationNanosecondArray::new(time(true)?.into(), nulls)),
     })

@@ -1,6 +1,6 @@
 //! The walk over the messages of one level, which collects the values of each field.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet, hash::Hash};
 
 use super::Context;
 use crate::{
@@ -181,14 +181,20 @@ impl<'a> MessageWalk<'_, 'a, '_> {
 
     /// Reads the value of a field, which replaces those of the other members of its `oneof`.
     fn field(&mut self, index: usize, field: &FieldPlan, tag: wire::Tag, rest: &mut &'a [u8]) -> wire::Result<()> {
+        if !field.accepts(tag.1) {
+            return self.unknown(rest, tag);
+        }
         let Some(column) = &field.column else {
             wire::skip(rest, tag, self.context.limits.nesting)?;
             self.clear_others(index, field);
             return Ok(());
         };
-        let (expected, most) = (column.value.wire_type(), self.context.limits.values);
+        let most = self.context.limits.values;
         match (self.gathered.get_mut(index), &column.value, tag.1) {
-            (Some(Gathered::Numbers(numbers)), ValuePlan::Number(wire, _), found) if found == expected => {
+            (Some(Gathered::Numbers(numbers)), ValuePlan::Number(wire, _), LEN) => {
+                packed(*wire, wire::bytes(rest)?, numbers, most)?;
+            }
+            (Some(Gathered::Numbers(numbers)), ValuePlan::Number(wire, _), _) => {
                 if column.arity.is_many() {
                     numbers.check(1, 1, most)?;
                 } else {
@@ -196,10 +202,7 @@ impl<'a> MessageWalk<'_, 'a, '_> {
                 }
                 numbers.values.push(number(*wire, rest)?);
             }
-            (Some(Gathered::Numbers(numbers)), ValuePlan::Number(wire, _), LEN) if column.arity.is_many() => {
-                packed(*wire, wire::bytes(rest)?, numbers, most)?;
-            }
-            (Some(Gathered::Slices(slices)), value, found) if found == expected => {
+            (Some(Gathered::Slices(slices)), value, found) => {
                 let body = match found {
                     START_GROUP => wire::group(rest, tag.0, self.context.limits.nesting)?,
                     _ => wire::bytes(rest)?,
@@ -209,6 +212,7 @@ impl<'a> MessageWalk<'_, 'a, '_> {
                 }
                 push(column, value, body, slices, most)?;
             }
+            // `Gathered::new` makes numbers for numbers, and slices for others.
             _ => return self.unknown(rest, tag),
         }
         self.clear_others(index, field);
@@ -303,15 +307,22 @@ fn zig_zag_64(bits: i64) -> i64 {
     (bits >> 1) as i64 ^ -((bits & 1) as i64)
 }
 
+/// Capacity of a set of keys that is kept for further maps, whatever their number of entries is.
+const SPARE_CAPACITY: usize = 64;
+
 /// Removes the entries of a map whose key a later entry of the same message has, and returns the remaining numbers of
 /// entries up to the end of each message. `keys` has the key of each entry.
-pub(super) fn last_of_keys<K: std::hash::Hash + Eq>(keys: &[K], ends: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
+pub(super) fn last_of_keys<K: Hash + Eq>(keys: &[K], ends: &[usize]) -> Option<(Vec<usize>, Vec<usize>)> {
     let mut kept = Vec::with_capacity(keys.len());
     let mut kept_ends = Vec::with_capacity(ends.len());
-    let mut seen = std::collections::HashSet::with_hasher(foldhash::fast::RandomState::default());
-    let mut start = 0;
+    let new_set = || HashSet::with_hasher(foldhash::fast::RandomState::default());
+    let (mut seen, mut start) = (new_set(), 0);
     for end in ends {
         let from = kept.len();
+        // Clearing takes time for the capacity, which one large map would leave to all small ones after it.
+        if seen.capacity() > SPARE_CAPACITY.max(4 * (end - start)) {
+            seen = new_set();
+        }
         seen.clear();
         let entries = keys.get(start..*end).unwrap_or_default();
         kept.extend((start..*end).zip(entries).rev().filter(|(_, key)| seen.insert(*key)).map(|(index, _)| index));
