@@ -17,6 +17,7 @@ impl NewFolders {
     /// # Errors
     /// I/O errors.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
+        check_folder(folder)?;
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let missing = Self(folder.ancestors().take_while(is_missing).map(Path::to_owned).collect());
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
@@ -40,12 +41,12 @@ impl Drop for NewFolders {
 /// Checks that `folder` exists or can be created: its first parent that exists is a folder.
 ///
 /// # Errors
-/// An I/O error, as [`NewFolders::create`] returns it.
+/// An I/O error with the path that is no folder.
 pub(crate) fn check_folder(folder: &Path) -> Result<()> {
-    let known = folder.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| fs::metadata(path).ok());
-    match known.is_none_or(|metadata| metadata.is_dir()) {
-        true => Ok(()),
-        false => Err(Error::io(folder, io::ErrorKind::NotADirectory.into())),
+    let mut parents = folder.ancestors().filter(|path| !path.as_os_str().is_empty());
+    match parents.find(|path| path.exists()) {
+        Some(path) if !path.is_dir() => Err(Error::io(path, io::ErrorKind::NotADirectory.into())),
+        Some(_) | None => Ok(()),
     }
 }
 
