@@ -62,7 +62,8 @@ fn detected_message(
         let schema = message.schema(limits)?;
         return Ok(Some((message, schema)));
     }
-    let Some(shard) = shards.iter().find(|shard| shard.format != ShardFormat::TfRecord) else { return Ok(None) };
+    let has_metadata = |shard: &&Shard| matches!(shard.format, ShardFormat::Parquet | ShardFormat::Arrow);
+    let Some(shard) = shards.iter().find(has_metadata) else { return Ok(None) };
     let Some(schema) = schema_within(shard, limits)? else { return Ok(None) };
     Ok(MessageType::of_schema(&schema)?.map(|message| (message, schema)))
 }
