@@ -417,6 +417,11 @@ fn an_example_that_cannot_be_written_is_named_by_its_row_and_its_place() {
     assert_eq!(error.remedies(), [Remedy::AllowLossy]);
     let (_, encoder) = encode_lists(EncoderBuilder::new().with_rounding(true), &batch).unwrap();
     assert_eq!(encoder.losses().collect::<Vec<_>>(), [("x", "float64 rounded to float32", 1)]);
+    let mut encoder = EncoderBuilder::new().with_record_type(RecordType::ExampleList).build(batch.schema()).unwrap();
+    for rounding in [false, true, false] {
+        encoder.set_rounding(rounding);
+        assert_eq!(encoder.encode(&batch, &mut Vec::new()).is_ok(), rounding);
+    }
     let dates: ArrayRef = Arc::new(Date32Array::from(vec![1]));
     let error = encode_lists(EncoderBuilder::new(), &lists(&[Some(1)], dates, None)).unwrap_err();
     assert_eq!(error.position().feature.as_deref(), Some("examples.x"));

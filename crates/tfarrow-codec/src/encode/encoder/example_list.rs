@@ -134,6 +134,12 @@ impl ExampleListEncoder {
         Ok((Self { context_columns, context, examples, allowed, nulls: 0 }, errors))
     }
 
+    /// Sets whether floats of the next rows are rounded, as [`Encoder::set_rounding`].
+    pub(super) fn set_rounding(&mut self, rounding: bool) {
+        self.context.set_rounding(rounding);
+        self.examples.iter_mut().for_each(|(_, encoder)| encoder.set_rounding(rounding));
+    }
+
     /// The changes of values so far, as [`Encoder::losses`].
     pub(super) fn losses(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         let encoders = [&self.context].into_iter().chain(self.examples.as_ref().map(|(_, encoder)| encoder));

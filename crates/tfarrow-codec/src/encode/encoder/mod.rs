@@ -201,6 +201,9 @@ impl Encoder {
     #[doc(hidden)]
     pub fn set_rounding(&mut self, rounding: bool) {
         self.allowed.rounding = rounding;
+        if let Some(NestedEncoder::ExampleList(list)) = &mut self.nested {
+            list.set_rounding(rounding);
+        }
     }
 
     /// Returns the type of the records.
