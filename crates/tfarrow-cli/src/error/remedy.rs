@@ -33,9 +33,11 @@ fn remedy_of(cause: &(dyn Error + 'static)) -> Option<String> {
         remedies.retain(|remedy| sql_advice(std::slice::from_ref(remedy)).is_none());
         return Some(sentence(&remedies));
     }
-    let remedies = if let Some(error) = cause.downcast_ref::<tfarrow_convert::Error>() {
-        error.remedies()
-    } else if let Some(error) = cause.downcast_ref::<tfarrow_dataset::Error>() {
+    if let Some(error) = cause.downcast_ref::<tfarrow_convert::Error>() {
+        // These are chosen from those of its causes: a comparison changes no values, whatever the encoder advises.
+        return Some(sentence(&error.remedies()));
+    }
+    let remedies = if let Some(error) = cause.downcast_ref::<tfarrow_dataset::Error>() {
         error.remedies()
     } else {
         cause.downcast_ref::<tfarrow_codec::Error>()?.remedies()
