@@ -13,6 +13,7 @@ mod memory;
 mod options;
 mod order;
 mod plain_sessions;
+mod planning;
 mod plans;
 mod queries;
 mod skip;

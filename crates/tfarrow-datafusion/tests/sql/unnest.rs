@@ -1,20 +1,6 @@
 //! Joins with `UNNEST` of a list of another table.
 
-use tfarrow_datafusion::{QueryLimits, plan_statement, statements};
-
 use crate::common::*;
-
-/// The rows of the last statement of a text, which is parsed and planned as the program does.
-async fn answer(text: &str) -> datafusion::error::Result<Vec<String>> {
-    let context = session();
-    let mut found = Vec::new();
-    for statement in statements(text, &context, QueryLimits::default())? {
-        let plan = plan_statement(statement?, &context.state()).await?;
-        let batches = context.execute_logical_plan(plan).await?.collect().await?;
-        found = table_rows(&batches)?;
-    }
-    Ok(found)
-}
 
 /// A table `t` of three rows: two items, no item, and no list.
 const T: &str = "CREATE TABLE t AS VALUES (1, [10, 20]), (2, make_array()), (3, NULL); ";
