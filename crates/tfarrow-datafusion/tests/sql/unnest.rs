@@ -60,3 +60,21 @@ async fn steps_of_a_feature_list_are_rows() {
 async fn unnest_without_a_reference_is_a_cross_join() {
     check(answer("SELECT a, b FROM UNNEST([1, 2]) AS t(a), UNNEST([3]) AS u(b) ORDER BY 1").await, ["1 | 3", "2 | 3"]);
 }
+
+#[tokio::test]
+async fn fields_of_an_item_are_columns() {
+    let file = testdata("example_list/queries.tfrecord");
+    let direct = format!("SELECT query, e['relevance'] AS r FROM (SELECT query, unnest(examples) AS e FROM '{file}')");
+    let rows = answer(&format!("{direct} ORDER BY 1, 2")).await.unwrap();
+    assert!(!rows.is_empty());
+    for join in [
+        format!("'{file}', UNNEST(examples) AS u(e)"),
+        format!("'{file}' AS t CROSS JOIN UNNEST(t.examples) AS u(e)"),
+        format!("'{file}' AS t, LATERAL (SELECT unnest(t.examples) AS e) AS u"),
+    ] {
+        for field in ["e['relevance']", "u.e['relevance']"] {
+            let query = format!("SELECT query, {field} AS r FROM {join} ORDER BY 1, 2");
+            assert_eq!(answer(&query).await.unwrap(), rows, "{query}");
+        }
+    }
+}
