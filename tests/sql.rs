@@ -434,3 +434,21 @@ fn a_copy_that_leaves_features_out_ends_with_status_3() {
     tfarrow(&["sql", "--sample", "all", &format!("COPY '{source}' TO '{}'", at("y.parquet"))]).ends(0);
     tfarrow(&["sql", &format!("SELECT count(a) FROM '{source}'")]).ends(0);
 }
+
+#[test]
+fn definitions_are_not_cut() {
+    let show = "SHOW CREATE TABLE 'testdata/shards/'";
+    for format in ["table", "line"] {
+        let printed = tfarrow(&["sql", show, "--format", format]).prints();
+        assert!(printed.contains("OPTIONS (record_type 'example')") && !printed.contains('…'), "{printed}");
+    }
+    let create = "CREATE TABLE t AS SELECT 1 AS a";
+    let columns: Vec<_> = (0..60).map(|i| format!("'{i}' AS column_{i}")).collect();
+    let view = format!("CREATE VIEW v AS SELECT {}", columns.join(", "));
+    let printed = tfarrow(&["sql", create, &view, "SHOW CREATE TABLE v"]).prints();
+    assert!(printed.contains("column_59") && !printed.contains('…'), "{printed}");
+    // The type of this column has more than 200 characters.
+    let fields: Vec<_> = (0..40).map(|i| format!("'name_{i}', {i}")).collect();
+    let printed = tfarrow(&["sql", &format!("DESCRIBE SELECT named_struct({}) AS s", fields.join(", "))]).prints();
+    assert!(printed.contains("name_39") && !printed.contains('…'), "{printed}");
+}
