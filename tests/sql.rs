@@ -90,7 +90,7 @@ fn copy_reports_an_existing_file_before_the_query_runs() {
         std::fs::write(&file, "x").unwrap();
         // The query would run for days.
         let rows = "SELECT sum(a.value) FROM range(100000000) a, range(100000000) b";
-        let error = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).fails();
+        let error = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).ends(2);
         assert!(error.contains(name) && error.contains("this file exists"), "{error}");
         assert_eq!(std::fs::read(&file).unwrap(), b"x");
     }
@@ -433,6 +433,21 @@ fn a_copy_that_leaves_features_out_ends_with_status_3() {
     assert!(warning.contains("\"late\""), "{warning}");
     tfarrow(&["sql", "--sample", "all", &format!("COPY '{source}' TO '{}'", at("y.parquet"))]).ends(0);
     tfarrow(&["sql", &format!("SELECT count(a) FROM '{source}'")]).ends(0);
+}
+
+/// The commands `convert`, `repair` and `diff` have the same exit status.
+#[test]
+fn an_output_that_exists_is_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["x.csv", "x.parquet", "x.tfrecord", "x.json"] {
+        let file = folder.path().join(name).display().to_string();
+        std::fs::write(&file, "x").unwrap();
+        let copy = format!("COPY (SELECT 1 AS a) TO '{file}'");
+        for args in [&["sql", &copy][..], &["sql", "SELECT 1", "-o", &file]] {
+            assert!(tfarrow(args).ends(2).contains("this file exists"), "{args:?}");
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"x");
+    }
 }
 
 #[test]
