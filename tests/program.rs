@@ -236,7 +236,7 @@ fn help_is_grouped_by_subject() {
 fn misspelled_names_have_suggestions() {
     for (query, expected) in [
         ("SELECT pirce FROM 'testdata/shards/'", "no column pirce (did you mean price?)"),
-        ("SELECT cuont(*) FROM 'testdata/shards/'", "Did you mean"),
+        ("SELECT cuont(*) FROM 'testdata/shards/'", "there is no function cuont; did you mean count?"),
     ] {
         let error = tfarrow(&["sql", query]).fails();
         assert!(error.contains(expected), "{query}: {error}");

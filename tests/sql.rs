@@ -467,3 +467,21 @@ fn definitions_are_not_cut() {
     let printed = tfarrow(&["sql", &format!("DESCRIBE SELECT named_struct({}) AS s", fields.join(", "))]).prints();
     assert!(printed.contains("name_39") && !printed.contains('…'), "{printed}");
 }
+
+#[test]
+fn functions_of_duckdb_have_sql_in_their_place() {
+    for (query, expect) in [
+        ("SELECT len([1])", "there is no function len; write array_length(x) for lists"),
+        ("SELECT Mode(a) FROM (SELECT 1 AS a)", "there is no function mode; write SELECT x, count(*) .. GROUP BY x"),
+        ("SELECT typeof(1)", "; write arrow_typeof(x)"),
+        ("FROM read_parquet('x')", "there is no function read_parquet; write FROM 'file'"),
+        ("FROM glob('*')", "there is no function glob; write FROM 'shards/*.tfrecord'"),
+        ("SELECT arry_length([1])", "there is no function arry_length; did you mean array_length?"),
+    ] {
+        let error = tfarrow(&["sql", query]).fails();
+        assert!(error.contains(expect), "{query}: {error}");
+    }
+    // No function has a similar name.
+    let error = tfarrow(&["sql", "SELECT frobnicate(1)"]).fails();
+    assert_eq!(error, "there is no function frobnicate");
+}

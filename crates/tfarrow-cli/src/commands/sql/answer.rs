@@ -13,7 +13,7 @@ use datafusion::{
 use futures::StreamExt;
 use tfarrow_datafusion::{check_names, explain_missing_column, plan_statement};
 
-use super::{query_progress::QueryProgress, skip_report::SkipReport};
+use super::{missing_function, query_progress::QueryProgress, skip_report::SkipReport};
 use crate::{
     args::Format,
     error::{Hinted, Usage},
@@ -67,7 +67,7 @@ impl Answers {
     async fn print(&mut self, statement: Statement) -> Result<Option<u64>> {
         let explain = |error: DataFusionError| {
             let hint = explain_missing_column(&error, &self.context);
-            match hint {
+            match hint.or_else(|| missing_function::hint(&error, &self.context)) {
                 Some(hint) => Hinted { error, hint }.into(),
                 None => anyhow::Error::new(error),
             }
