@@ -5,6 +5,7 @@ mod cancellation;
 mod clauses;
 mod common;
 mod definitions;
+mod dialect;
 mod errors;
 mod filters;
 mod formats;
