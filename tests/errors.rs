@@ -30,6 +30,28 @@ fn usage_errors_end_with_status_2() {
     }
 }
 
+/// The program has no statements without a command.
+#[test]
+fn statements_without_a_command_have_a_tip() {
+    for args in [&["-c", "SELECT 1"][..], &["FROM 'x'"], &["SELECT 1"], &["select", "1"], &["-q", "-f", "x.sql"]] {
+        let error = tfarrow(args).ends(2);
+        assert!(error.contains("tip: to run SQL, use 'tfarrow sql'"), "{args:?}: {error}");
+        assert!(!error.contains("similar"), "{args:?}: {error}");
+    }
+    for args in [&["sqll", "x"][..], &["head", "-c", "x"], &["--nosuch"]] {
+        assert!(!tfarrow(args).ends(2).contains("to run SQL"), "{args:?}");
+    }
+}
+
+#[test]
+fn unknown_options_have_no_tip_about_values() {
+    for args in [&["head", "x", "--nosuch"][..], &["sql", "--proto-file", "x"], &["count", "-Z"]] {
+        let error = tfarrow(args).ends(2);
+        assert!(error.contains("unexpected argument") && !error.contains("as a value"), "{args:?}: {error}");
+    }
+    assert!(tfarrow(&["head", "x", "--recordtype", "raw"]).ends(2).contains("'--record-type'"));
+}
+
 #[test]
 fn help_has_an_example_for_every_command() {
     for command in ["sql", "convert", "schema", "head", "count", "verify", "repair", "diff"] {

@@ -284,3 +284,12 @@ fn values_are_read_once_and_after_the_filter() {
         assert!(plan.find("event_value(") < plan.find("FilterExec: get_field").or(Some(plan.len())), "{plan}");
     }
 }
+
+#[test]
+fn formats_of_features_reject_events() {
+    for format in ["sql", "python", "rust", "features-json", "pbtxt"] {
+        let run = tfarrow(&["schema", LOGS, "--format", format]);
+        assert_eq!(run.stdout, "", "{format}");
+        assert!(run.ends(2).contains("the format describes features of tf.Example records"), "{format}");
+    }
+}

@@ -88,6 +88,52 @@ fn a_default_for_all_commands_applies_where_it_is_valid() {
     assert_eq!(shown.lines().count(), 4, "{shown}");
 }
 
+/// Options of all commands have defaults as those of one command have.
+#[test]
+fn options_of_all_commands_have_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.parquet").display().to_string();
+    let convert = ["convert", "testdata/scalar.tfrecord", &out, "--overwrite"];
+    for (config, variables) in [
+        (Some("quiet = true"), [].as_slice()),
+        (Some("[convert]\nquiet = true"), &[]),
+        (None, &[("TFARROW_QUIET", "true")]),
+        (None, &[("TFARROW_CONVERT_QUIET", "1")]),
+        (Some("quiet = false"), &[("TFARROW_QUIET", "1")]),
+        (Some("quiet = true"), &[("TFARROW_QUIET", "")]),
+    ] {
+        assert_eq!(run(config, variables, &convert), (0, String::new(), String::new()), "{config:?} {variables:?}");
+    }
+    for (config, variables) in [
+        (Some("[sql]\nquiet = true"), [].as_slice()),
+        (Some("[convert]\nquiet = false"), &[("TFARROW_QUIET", "1")]),
+        (None, &[("TFARROW_QUIET", "0")]),
+    ] {
+        let (status, _, error) = run(config, variables, &convert);
+        assert!(status == 0 && error.contains("record"), "{config:?} {variables:?}: {error}");
+    }
+    let count = ["count", "testdata/shards/"];
+    let (_, _, error) = run(None, &[("TFARROW_VERBOSE", "1")], &count);
+    assert!(error.ends_with(" s\n"), "{error}");
+    // The command line has precedence over a default of the other option.
+    let (_, _, error) = run(None, &[("TFARROW_QUIET", "1")], &["count", "testdata/shards/", "-v"]);
+    assert!(error.ends_with(" s\n"), "{error}");
+    let (_, _, error) = run(None, &[("TFARROW_VERBOSE", "1")], &["-q", "count", "testdata/shards/"]);
+    assert_eq!(error, "");
+    assert_eq!(run(Some("no-pager = true"), &[], &count).0, 0);
+}
+
+#[test]
+fn flags_are_numbers_too_and_empty_variables_are_unset() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.parquet").display().to_string();
+    let convert = ["convert", "testdata/scalar.tfrecord", &out];
+    let overwrite = |value| run(None, &[("TFARROW_CONVERT_OVERWRITE", value)], &convert).0;
+    assert_eq!(["1", "1", "true", "0", "", "false"].map(overwrite), [0, 0, 0, 2, 2, 2]);
+    let variables = [("TFARROW_SQL_FORMAT", ""), ("TFARROW_FORMAT", "csv")];
+    assert_eq!(run(None, &variables, &QUERY), (0, "a\n1\n".to_owned(), String::new()));
+}
+
 #[test]
 fn wrong_defaults_are_errors_with_their_place() {
     for (config, variables, expected) in [
@@ -190,7 +236,7 @@ fn help_is_grouped_by_subject() {
 fn misspelled_names_have_suggestions() {
     for (query, expected) in [
         ("SELECT pirce FROM 'testdata/shards/'", "no column pirce (did you mean price?)"),
-        ("SELECT cuont(*) FROM 'testdata/shards/'", "Did you mean"),
+        ("SELECT cuont(*) FROM 'testdata/shards/'", "there is no function cuont; did you mean count?"),
     ] {
         let error = tfarrow(&["sql", query]).fails();
         assert!(error.contains(expected), "{query}: {error}");

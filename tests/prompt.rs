@@ -175,6 +175,9 @@ fn a_terminal_gets_a_prompt() {
         ("\\d t\r", "| payload "),
         ("\\d 'testdata/shards/'\r", "| image/encoded "),
         ("\\nope\r", "is not a known command"),
+        (".tables\r", "write \\d; \\? for help"),
+        (".schema 'a b'\r", "write \\d 'a b'; \\? for help"),
+        (".nope\r", ".nope is not a known command"),
         ("\\x\r", "the format is line"),
         ("SELECT 6 * 7 AS answer;\r", "answer = 42"),
         ("\\format csv\r", "the format is csv"),
@@ -205,11 +208,13 @@ fn a_terminal_gets_a_prompt() {
     let history = std::fs::read_to_string(state.path().join("tfarrow/history")).unwrap();
     assert!(history.contains("select 6 * 7 AS answer;"), "{history}");
     assert_eq!(std::fs::read_to_string(state.path().join("x.csv")).unwrap(), "answer\n42\n");
-    // Ctrl-D ends the prompt too.
-    let mut terminal = Terminal::open(state.path());
-    terminal.shows("tfarrow> ");
-    terminal.types("\u{4}");
-    terminal.ends();
+    // Ctrl-D and words end the prompt too.
+    for end in ["\u{4}", "exit\r", "quit\r", "EXIT;\r", " quit \r"] {
+        let mut terminal = Terminal::open(state.path());
+        terminal.shows("tfarrow> ");
+        terminal.types(end);
+        terminal.ends();
+    }
 }
 
 #[test]
@@ -261,7 +266,8 @@ fn the_editor_of_the_user_changes_a_statement() {
     terminal.shows("|     6 |");
     terminal.types("\\q\r");
     terminal.ends();
-    let mut terminal = Terminal::open_with(state.path(), &[("EDITOR", "/nosuch/editor")]);
+    // An empty variable is unset.
+    let mut terminal = Terminal::open_with(state.path(), &[("VISUAL", ""), ("EDITOR", "/nosuch/editor")]);
     terminal.shows("tfarrow> ");
     terminal.types("\\e\r");
     terminal.shows("set EDITOR to the command of an editor");

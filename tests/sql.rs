@@ -90,7 +90,7 @@ fn copy_reports_an_existing_file_before_the_query_runs() {
         std::fs::write(&file, "x").unwrap();
         // The query would run for days.
         let rows = "SELECT sum(a.value) FROM range(100000000) a, range(100000000) b";
-        let error = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).fails();
+        let error = tfarrow(&["sql", &format!("COPY ({rows}) TO '{}'", file.display())]).ends(2);
         assert!(error.contains(name) && error.contains("this file exists"), "{error}");
         assert_eq!(std::fs::read(&file).unwrap(), b"x");
     }
@@ -433,4 +433,55 @@ fn a_copy_that_leaves_features_out_ends_with_status_3() {
     assert!(warning.contains("\"late\""), "{warning}");
     tfarrow(&["sql", "--sample", "all", &format!("COPY '{source}' TO '{}'", at("y.parquet"))]).ends(0);
     tfarrow(&["sql", &format!("SELECT count(a) FROM '{source}'")]).ends(0);
+}
+
+/// The commands `convert`, `repair` and `diff` have the same exit status.
+#[test]
+fn an_output_that_exists_is_wrong_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["x.csv", "x.parquet", "x.tfrecord", "x.json"] {
+        let file = folder.path().join(name).display().to_string();
+        std::fs::write(&file, "x").unwrap();
+        let copy = format!("COPY (SELECT 1 AS a) TO '{file}'");
+        for args in [&["sql", &copy][..], &["sql", "SELECT 1", "-o", &file]] {
+            assert!(tfarrow(args).ends(2).contains("this file exists"), "{args:?}");
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"x");
+    }
+}
+
+#[test]
+fn definitions_are_not_cut() {
+    let show = "SHOW CREATE TABLE 'testdata/shards/'";
+    for format in ["table", "line"] {
+        let printed = tfarrow(&["sql", show, "--format", format]).prints();
+        assert!(printed.contains("OPTIONS (record_type 'example')") && !printed.contains('…'), "{printed}");
+    }
+    let create = "CREATE TABLE t AS SELECT 1 AS a";
+    let columns: Vec<_> = (0..60).map(|i| format!("'{i}' AS column_{i}")).collect();
+    let view = format!("CREATE VIEW v AS SELECT {}", columns.join(", "));
+    let printed = tfarrow(&["sql", create, &view, "SHOW CREATE TABLE v"]).prints();
+    assert!(printed.contains("column_59") && !printed.contains('…'), "{printed}");
+    // The type of this column has more than 200 characters.
+    let fields: Vec<_> = (0..40).map(|i| format!("'name_{i}', {i}")).collect();
+    let printed = tfarrow(&["sql", &format!("DESCRIBE SELECT named_struct({}) AS s", fields.join(", "))]).prints();
+    assert!(printed.contains("name_39") && !printed.contains('…'), "{printed}");
+}
+
+#[test]
+fn functions_of_duckdb_have_sql_in_their_place() {
+    for (query, expect) in [
+        ("SELECT len([1])", "there is no function len; write array_length(x) for lists"),
+        ("SELECT Mode(a) FROM (SELECT 1 AS a)", "there is no function mode; write SELECT x, count(*) .. GROUP BY x"),
+        ("SELECT typeof(1)", "; write arrow_typeof(x)"),
+        ("FROM read_parquet('x')", "there is no function read_parquet; write FROM 'file'"),
+        ("FROM glob('*')", "there is no function glob; write FROM 'shards/*.tfrecord'"),
+        ("SELECT arry_length([1])", "there is no function arry_length; did you mean array_length?"),
+    ] {
+        let error = tfarrow(&["sql", query]).fails();
+        assert!(error.contains(expect), "{query}: {error}");
+    }
+    // No function has a similar name.
+    let error = tfarrow(&["sql", "SELECT frobnicate(1)"]).fails();
+    assert_eq!(error, "there is no function frobnicate");
 }

@@ -77,6 +77,9 @@ impl Defaults {
     /// # Errors
     /// The configuration has an unknown name, or a value is not valid.
     pub(crate) fn apply(&self, mut program: Command, excluded: &[Id]) -> Result<Command, Usage> {
+        // Options of all commands are options of each command, so that each can have a default of its own.
+        let globals: Vec<_> = program.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
+        program = program.mut_subcommands(|command| command.args(&globals));
         self.check_names(&program)?;
         let (mut accepted, mut refused) = (HashSet::new(), Vec::new());
         let names: Vec<_> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
@@ -113,17 +116,18 @@ impl Defaults {
     fn find(&self, command: &str, arg: &Arg) -> Option<Found> {
         let option = arg.get_long()?;
         let variable = |name: String, is_of_command| {
-            let value = self.variables.get(&name)?.to_str()?;
+            // An empty value is that of an unset variable.
+            let value = self.variables.get(&name)?.to_str().filter(|value| !value.is_empty())?;
             let values = match is_list(arg) {
                 true => value.split(',').map(|value| value.trim().to_owned()).collect(),
                 false => vec![value.to_owned()],
             };
-            Some(Found { values, origin: name, is_of_command })
+            Some(Found { values: known_to(arg, values), origin: name, is_of_command })
         };
         let entry = |table: &Table, place: String, is_of_command| {
             let values = values(table.get(option)?)?;
             let file = self.file.as_ref().map_or_else(String::new, |file| format!("{}: ", file.display()));
-            Some(Found { values, origin: format!("{file}{place}"), is_of_command })
+            Some(Found { values: known_to(arg, values), origin: format!("{file}{place}"), is_of_command })
         };
         let of_command = self.table.get(command).and_then(Value::as_table);
         variable(variable_name(&[command, option]), true)
@@ -205,7 +209,7 @@ fn file() -> Option<(PathBuf, bool)> {
 
 /// The options that may have a default.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|arg| arg.get_long().is_some() && !arg.is_global_set())
+    command.get_arguments().filter(|arg| arg.get_long().is_some())
 }
 
 /// The name of a variable, such as `TFARROW_SQL_MEMORY_LIMIT`.
@@ -216,6 +220,16 @@ fn variable_name(parts: &[&str]) -> String {
 
 fn takes_value(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
+}
+
+/// The values as the option knows them: a flag is `true` or `false`, for which 1 and 0 may stand.
+fn known_to(arg: &Arg, values: Vec<String>) -> Vec<String> {
+    let known = |value: String| match value.as_str() {
+        "1" if !takes_value(arg) => "true".to_owned(),
+        "0" if !takes_value(arg) => "false".to_owned(),
+        _ => value,
+    };
+    values.into_iter().map(known).collect()
 }
 
 fn is_list(arg: &Arg) -> bool {

@@ -28,7 +28,7 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
 use crate::{
-    args::{Cli, Command, Global, with_destinations},
+    args::{Cli, Command, Global, with_destinations, with_tips},
     defaults::Defaults,
     error::{SUCCESS, USAGE},
 };
@@ -77,7 +77,7 @@ fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Result<Cli, clap::E
         Err(_) => {}
     }
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.map_err(|error| error.format(&mut command));
+    let cli = cli.map_err(|error| with_tips(error.format(&mut command), args.get(1..).unwrap_or_default()));
     if let (Ok(Cli { global: Global { verbose: true, .. }, .. }), Some(file)) = (&cli, defaults.file()) {
         stderr::print(&text::escape(&format!("defaults of options are in {}", file.display())));
     }

@@ -2,13 +2,17 @@
 
 /// A hint at the name that is most similar to `name`; empty if none is similar. The hint is a part of a message.
 pub(crate) fn similar<T: AsRef<str>>(name: &str, known: impl IntoIterator<Item = T>) -> String {
+    nearest(name, known).map_or_else(String::new, |known| format!(" (did you mean {}?)", known.as_ref()))
+}
+
+/// The name that is most similar to `name`, the first one of several; `None` if none is similar.
+pub(crate) fn nearest<T: AsRef<str>>(name: &str, known: impl IntoIterator<Item = T>) -> Option<T> {
     let name = name.to_lowercase();
     // A third of the letters may differ.
     let most = (name.chars().count() / 3).max(1);
     let distance = |known: &T| strsim::osa_distance(&name, &known.as_ref().to_lowercase());
     let near = known.into_iter().map(|known| (distance(&known), known)).filter(|(distance, _)| *distance <= most);
-    let nearest = near.min_by_key(|(distance, _)| *distance);
-    nearest.map_or_else(String::new, |(_, known)| format!(" (did you mean {}?)", known.as_ref()))
+    near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
 
 #[cfg(test)]

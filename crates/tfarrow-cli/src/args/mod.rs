@@ -16,6 +16,7 @@ mod schema;
 mod shell;
 mod sql;
 mod stats;
+mod tips;
 mod validate;
 mod values;
 mod verify;
@@ -37,6 +38,7 @@ pub(crate) use self::{
     shell::{Completions, Man},
     sql::{Format, Sql},
     stats::{Stats, StatsFormat},
+    tips::with_tips,
     validate::{Expectations, Validate, ValidateFormat},
     values::NameList,
     verify::{FaultFormat, Verify},

@@ -1,6 +1,6 @@
 //! The text of an error. The names that DataFusion and Arrow give to their variants and planner steps are left out.
 
-use std::{error::Error, iter, sync::Arc};
+use std::{collections::HashSet, error::Error, iter, sync::Arc};
 
 use arrow_schema::ArrowError;
 use datafusion::{
@@ -95,12 +95,11 @@ fn root_text(error: &DataFusionError) -> String {
         }
         DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::Configuration(text) => {
             let text = without_backtrace(text);
-            wrong_arguments(&text).unwrap_or_else(|| quoted_if_file(text))
+            let unknown = || missing_function(error).map(|name| format!("there is no function {name}"));
+            wrong_arguments(&text).or_else(unknown).unwrap_or_else(|| quoted_if_file(text))
         }
         DataFusionError::NotImplemented(text) => {
-            // Some of these print the syntax tree.
-            let text = without_backtrace(text);
-            format!("not supported: {}", text.split(" { ").next().unwrap_or(&text))
+            format!("not supported: {}", without_tree(&without_backtrace(text)))
         }
         // DataFusion asks for a bug report, but the cause may be a corrupt file.
         DataFusionError::Internal(text) => format!("internal error of DataFusion: {}", without_backtrace(text)),
@@ -109,6 +108,26 @@ fn root_text(error: &DataFusionError) -> String {
             error => error.to_string(),
         },
         error => error.strip_backtrace(),
+    }
+}
+
+/// A message without the syntax tree that some of DataFusion's end in: `Unsupported JOIN operator Semi(Using([Ident { ..`.
+fn without_tree(text: &str) -> &str {
+    let Some((begin, _)) = text.split_once(" { ") else { return text };
+    match begin.rsplit_once(' ') {
+        // The beginning of the tree.
+        Some((message, node)) if node.contains('(') => message.trim_end_matches(':'),
+        _ => begin,
+    }
+}
+
+/// The name in an error about an unknown function, also about one of FROM. DataFusion suggests the nearest name, however far
+/// it is.
+pub(crate) fn missing_function(error: &DataFusionError) -> Option<&str> {
+    let DataFusionError::Plan(text) = error.find_root() else { return None };
+    match text.strip_prefix("Invalid function '") {
+        Some(rest) => Some(rest.split_once('\'')?.0),
+        None => Some(text.strip_prefix("table function '")?.split_once("' not found")?.0),
     }
 }
 
@@ -147,9 +166,13 @@ fn no_column(column: &Column, known: &[Column]) -> String {
         true => quote_identifier(&column.name).into_owned(),
         false => column.quoted_flat_name(),
     };
-    let mut names: Vec<_> = known.iter().take(LISTED).map(name).collect();
-    if known.len() > LISTED {
-        names.push(format!("and {} more", known.len() - LISTED));
+    // The columns of a query include those of its input.
+    let mut seen = HashSet::new();
+    let mut names: Vec<_> = known.iter().map(name).filter(|name| seen.insert(name.clone())).collect();
+    let more = names.len().saturating_sub(LISTED);
+    if more > 0 {
+        names.truncate(LISTED);
+        names.push(format!("and {more} more"));
     }
     let there_are = match &*names {
         [] => String::new(),
@@ -190,6 +213,30 @@ mod tests {
         assert_eq!(message(&*anyhow::Error::new(file)), quoted);
         let plan = DataFusionError::Plan("table 'x' not found".to_owned());
         assert_eq!(message(&*anyhow::Error::new(plan)), "there is no table x, and no file or folder of that name");
+    }
+
+    #[test]
+    fn syntax_trees_are_left_out() {
+        for (text, expect) in [
+            ("Unsupported JOIN operator Semi(Using([Ident { value: \"a\" }]))", "Unsupported JOIN operator"),
+            (
+                "Dot access not supported for non-string expr: Function(Function { name",
+                "Dot access not supported for non-string expr",
+            ),
+            ("Unsupported statement: Grant { privileges: All { ", "Unsupported statement: Grant"),
+            ("no tree", "no tree"),
+        ] {
+            assert_eq!(without_tree(text), expect);
+        }
+    }
+
+    #[test]
+    fn columns_are_listed_once() {
+        let known = ["a", "b", "a"].map(|name| Column::new(Some("t"), name));
+        assert_eq!(no_column(&Column::from_name("xyz"), &known), "no column xyz; there are a, b");
+        let known: Vec<_> = (0..LISTED + 2).map(|i| Column::new(Some("t"), format!("c{i}"))).collect();
+        let known = [known.clone(), known].concat();
+        assert!(no_column(&Column::from_name("xyz"), &known).ends_with(", c29, and 2 more"));
     }
 
     #[test]

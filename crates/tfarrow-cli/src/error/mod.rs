@@ -12,8 +12,9 @@ use std::{
 };
 
 use datafusion::error::DataFusionError;
+use tfarrow_dataset::ErrorKind;
 
-pub(crate) use message::message;
+pub(crate) use message::{message, missing_function};
 pub(crate) use remedy::{reading_remedy, remedy, words};
 
 /// The exit status of success.
@@ -56,9 +57,12 @@ impl Error for InvalidOption {
     }
 }
 
-/// Whether the command line is invalid, rather than the data or the machine.
+/// Whether the command line is invalid, rather than the data or the machine: also where an output of it exists.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<Usage>() || error.is::<InvalidOption>()
+    let exists = |cause: &(dyn Error + 'static)| {
+        cause.downcast_ref::<tfarrow_dataset::Error>().is_some_and(|error| matches!(error.kind(), ErrorKind::Exists))
+    };
+    error.is::<Usage>() || error.is::<InvalidOption>() || error.chain().any(exists)
 }
 
 /// An error of a statement, with advice.

@@ -20,21 +20,23 @@ pub(super) struct Lines {
     /// The names of the columns, aligned to the right.
     names: Vec<String>,
     screen: Screen,
+    /// Whether values are shown in full, with their line breaks.
+    full: bool,
 }
 
 impl Lines {
-    pub(super) fn new(out: Out, schema: &SchemaRef, screen: Screen) -> Self {
+    pub(super) fn new(out: Out, schema: &SchemaRef, screen: Screen, full: bool) -> Self {
         let names: Vec<_> = schema.fields().iter().map(|field| escape(field.name())).collect();
         let width = names.iter().map(|name| name.width()).max().unwrap_or_default();
         let aligned = |name: &String| format!("{}{name}", " ".repeat(width - name.width()));
-        Self { out, names: names.iter().map(aligned).collect(), screen }
+        Self { out, names: names.iter().map(aligned).collect(), screen, full }
     }
 }
 
 impl Rows for Lines {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         for row in 0..batch.num_rows() {
-            for (name, cell) in self.names.iter().zip(quoted_cells(batch, row, false)?) {
+            for (name, cell) in self.names.iter().zip(quoted_cells(batch, row, self.full)?) {
                 let value = cell.unwrap_or_else(|| self.screen.coloured(FAINT, NULL));
                 writeln!(self.out, "{name} = {value}")?;
             }

@@ -57,7 +57,7 @@ pub(crate) fn rows(format: Format, schema: &SchemaRef, view: View, to: &Sink) ->
     let most = screen.width.and((view.max_rows > 0 && !view.full).then_some(view.max_rows));
     Ok(match format {
         Format::Table => Box::new(table::Table::new(out, schema, screen, view.full, most)),
-        Format::Line => Box::new(lines::Lines::new(out, schema, screen)),
+        Format::Line => Box::new(lines::Lines::new(out, schema, screen, view.full)),
         Format::Markdown => Box::new(markdown::Markdown::new(out, schema)?),
         Format::Html => Box::new(html::Html::new(out, schema)?),
         Format::Csv => Box::new(csv::Csv::new(out, schema, quoting(','))?),

@@ -21,7 +21,7 @@ use datafusion::{
         tree_node::{Transformed, TreeNode},
     },
     error::Result,
-    logical_expr::{Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder},
+    logical_expr::{Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias},
     optimizer::AnalyzerRule,
 };
 
@@ -109,16 +109,7 @@ impl Steps<'_> {
     fn run(&self, right: &LogicalPlan) -> Result<LogicalPlan> {
         match right {
             LogicalPlan::Subquery(query) => self.run(&query.subquery),
-            LogicalPlan::SubqueryAlias(alias) => {
-                let input = self.run(&alias.input)?;
-                let columns = input.schema().columns();
-                let own = columns.into_iter().skip(self.width()).zip(alias.schema.iter());
-                let own = own.map(|(column, (relation, field))| {
-                    Expr::Column(column).alias_qualified(relation.cloned(), field.name())
-                });
-                let exprs: Vec<_> = self.columns().chain(own).collect();
-                LogicalPlanBuilder::from(input).project(exprs)?.build()
-            }
+            LogicalPlan::SubqueryAlias(alias) => self.run_with_alias(alias),
             LogicalPlan::Projection(projection) => {
                 let input = self.run(&projection.input)?;
                 let own = projection.expr.iter().map(of_left).collect::<Result<Vec<_>>>()?;
@@ -140,6 +131,29 @@ impl Steps<'_> {
         }
     }
 
+    /// Returns the rows of an alias and of all steps before it.
+    ///
+    /// The columns of a projection get the alias at once. In a projection of its own, `e AS u.e` would have an input with a
+    /// column `e`, and DataFusion fails when it moves the access to a field of `u.e` below that projection: its columns
+    /// would include both names.
+    fn run_with_alias(&self, alias: &SubqueryAlias) -> Result<LogicalPlan> {
+        let (input, own) = match projection_of(&alias.input) {
+            Some(projection) => {
+                let own = projection.expr.iter().map(of_left).collect::<Result<Vec<_>>>()?;
+                (self.run(&projection.input)?, own.into_iter().map(Expr::unalias).collect::<Vec<_>>())
+            }
+            None => {
+                let input = self.run(&alias.input)?;
+                let own = input.schema().columns().into_iter().skip(self.width()).map(Expr::Column).collect();
+                (input, own)
+            }
+        };
+        let own = own.into_iter().zip(alias.schema.iter());
+        let own = own.map(|(expr, (relation, field))| expr.alias_qualified(relation.cloned(), field.name()));
+        let exprs: Vec<_> = self.columns().chain(own).collect();
+        LogicalPlanBuilder::from(input).project(exprs)?.build()
+    }
+
     /// The columns of the left side.
     fn columns(&self) -> impl Iterator<Item = Expr> {
         self.left.schema().columns().into_iter().map(Expr::Column)
@@ -147,6 +161,15 @@ impl Steps<'_> {
 
     fn width(&self) -> usize {
         self.left.schema().fields().len()
+    }
+}
+
+/// The projection that a plan is, without the node of the subquery around it.
+fn projection_of(plan: &LogicalPlan) -> Option<&Projection> {
+    match plan {
+        LogicalPlan::Subquery(query) => projection_of(&query.subquery),
+        LogicalPlan::Projection(projection) => Some(projection),
+        _ => None,
     }
 }
 

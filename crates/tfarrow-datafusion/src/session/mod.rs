@@ -1,6 +1,9 @@
 //! Sessions with TFRecord: [`session_context`] creates one, and [`SessionContextTfRecordExt`] extends any session.
 
 pub(crate) mod column_hints;
+mod described_types;
+mod drop_check;
+mod insert_columns;
 mod object_stores;
 pub(crate) mod plan_statement;
 mod query_planner;

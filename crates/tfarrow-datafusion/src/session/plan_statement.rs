@@ -4,11 +4,12 @@ use datafusion::{error::Result, execution::SessionState, logical_expr::LogicalPl
 
 use crate::{
     catalog::table_definition::{show_create, shown_source},
+    session::{described_types::without_metadata, drop_check::check_drop, insert_columns::InsertColumns},
     statements::headings::with_headings,
 };
 
-/// Plans a statement of [`statements`](crate::statements). Computed columns get names without the paths of files, and
-/// `SHOW CREATE TABLE` accepts files.
+/// Plans a statement of [`statements`](crate::statements). Computed columns get names without the paths of files,
+/// `SHOW CREATE TABLE` accepts files, and DROP rejects them.
 ///
 /// ```
 /// use tfarrow_datafusion::{QueryLimits, SessionOptions, plan_statement, session_context, statements};
@@ -29,7 +30,17 @@ use crate::{
 pub async fn plan_statement(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
     let plan = match shown_source(&statement) {
         Some(source) => show_create(source, state).await?,
-        None => state.statement_to_plan(statement).await?,
+        None => planned(statement, state).await?,
     };
-    with_headings(plan, state)
+    check_drop(&plan, state).await?;
+    with_headings(without_metadata(plan), state)
+}
+
+/// Plans a statement, with an error that names the numbers of columns where those of an INSERT differ.
+async fn planned(statement: Statement, state: &SessionState) -> Result<LogicalPlan> {
+    let insert = InsertColumns::of(&statement);
+    match (state.statement_to_plan(statement).await, insert) {
+        (Err(error), Some(insert)) => Err(insert.explained(error, state).await),
+        (plan, _) => plan,
+    }
 }

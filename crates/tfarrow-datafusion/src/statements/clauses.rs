@@ -15,12 +15,13 @@ use datafusion::{
         sqlparser::ast::{
             ArrayElemTypeDef, ColumnDef, ColumnOption, Cte, CteAsMaterialized, DataType, DescribeAlias,
             DuplicateTreatment, ExactNumberInfo, Expr, Function, FunctionArgumentClause, FunctionArguments,
-            GroupByExpr, Join, ObjectName, ObjectType, OrderByKind, OrderByOptions, PipeOperator, Query, Select,
-            SelectFlavor, SelectItem, SetExpr, ShowStatementOptions, Statement, TableAlias, TableFactor,
-            TableWithJoins, VisitorMut,
+            GroupByExpr, Join, ObjectName, ObjectType, OrderByOptions, PipeOperator, Query, Select, SelectFlavor,
+            SelectItem, SetExpr, ShowStatementOptions, Statement, TableAlias, TableFactor, TableWithJoins, VisitorMut,
         },
     },
 };
+
+use crate::statements::dialect::orders_all;
 
 /// A visitor that rejects the clauses of one statement that DataFusion would ignore.
 pub(crate) struct ClauseChecker<'a> {
@@ -189,9 +190,8 @@ fn check_query(query: &Query) -> Result<()> {
     refuse_if(settings.is_some(), "SETTINGS", "write SET name = value before the query")?;
     refuse_if(format_clause.is_some(), "FORMAT", "leave it out, or write COPY (..) TO 'file'")?;
     refuse_if(fetch.is_some(), "FETCH", "write LIMIT n")?;
-    let orders_all = order_by.as_ref().is_some_and(|order| matches!(order.kind, OrderByKind::All(_)));
-    let is_select = matches!(**body, SetExpr::Select(_));
-    refuse_if(orders_all && !is_select, "ORDER BY ALL after UNION, INTERSECT, EXCEPT or VALUES", "name the columns")?;
+    // That of named columns was replaced by their numbers.
+    refuse_if(order_by.as_ref().is_some_and(orders_all), "ORDER BY ALL of *", "name the columns after ORDER BY")?;
     if let Some(with) = with {
         with.cte_tables.iter().try_for_each(|table| check_cte(table, with.recursive))?;
     }

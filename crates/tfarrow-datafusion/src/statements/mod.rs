@@ -1,10 +1,11 @@
 //! Parsing of SQL text into statements, one at a time, with checks before planning.
 //!
 //! ```text
-//! text ─▶ tokens ─▶ statement ─▶ NestingDepth ─▶ ClauseChecker ─▶ HomeDir ─▶ DataFusion's planner
+//! text ─▶ tokens ─▶ statement ─▶ NestingDepth ─▶ Dialect ─▶ ClauseChecker ─▶ HomeDir ─▶ DataFusion's planner
 //! ```
 
 pub(crate) mod clauses;
+mod dialect;
 pub(crate) mod headings;
 pub(crate) mod home_dir;
 mod lateral_keyword;
@@ -33,6 +34,7 @@ use crate::{
     home_dir::HomeDir,
     statements::{
         clauses::{ClauseChecker, check_copy, check_external_table},
+        dialect::Dialect,
         home_dir::expand_relation,
         lateral_keyword::LateralKeyword,
         nesting_depth::NestingDepth,
@@ -150,6 +152,7 @@ impl Statements {
                 return Ok(None);
             };
             self.check_depth(&mut statement)?;
+            let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut Dialect);
             self.check_clauses(&mut statement)?;
             expand_home(&mut statement);
             let ControlFlow::<Infallible>::Continue(()) = visit(&mut statement, &mut LateralKeyword);

@@ -9,7 +9,7 @@ use std::{
 use arrow_array::RecordBatch;
 use datafusion::{arrow::util::pretty::pretty_format_batches, error::Result, prelude::SessionContext};
 use tfarrow_codec::frame;
-use tfarrow_datafusion::{Notice, SessionOptions, session_context};
+use tfarrow_datafusion::{Notice, QueryLimits, SessionOptions, plan_statement, session_context, statements};
 
 /// A path below the workspace's test data.
 pub(crate) fn testdata(path: &str) -> String {
@@ -38,6 +38,22 @@ pub(crate) fn session_with_notices() -> (SessionContext, Arc<Mutex<Vec<Notice>>>
 /// The rows of a result, as tables show them, without the frame.
 pub(crate) async fn rows(context: &SessionContext, query: &str) -> Result<Vec<String>> {
     table_rows(&context.sql(query).await?.collect().await?)
+}
+
+/// The rows of the last statement of a text, which is parsed and planned as the program does.
+pub(crate) async fn answer(text: &str) -> Result<Vec<String>> {
+    let context = session();
+    let mut found = Vec::new();
+    for statement in statements(text, &context, QueryLimits::default())? {
+        let plan = plan_statement(statement?, &context.state()).await?;
+        found = table_rows(&context.execute_logical_plan(plan).await?.collect().await?)?;
+    }
+    Ok(found)
+}
+
+/// The error message of the first statement of a text that fails, without a backtrace.
+pub(crate) async fn refusal(text: &str) -> String {
+    answer(text).await.map_or_else(|error| error.strip_backtrace(), |rows| panic!("{text}: {rows:?}"))
 }
 
 /// The rows of batches, as tables show them, without the frame.

@@ -1,20 +1,6 @@
 //! Joins with `UNNEST` of a list of another table.
 
-use tfarrow_datafusion::{QueryLimits, plan_statement, statements};
-
 use crate::common::*;
-
-/// The rows of the last statement of a text, which is parsed and planned as the program does.
-async fn answer(text: &str) -> datafusion::error::Result<Vec<String>> {
-    let context = session();
-    let mut found = Vec::new();
-    for statement in statements(text, &context, QueryLimits::default())? {
-        let plan = plan_statement(statement?, &context.state()).await?;
-        let batches = context.execute_logical_plan(plan).await?.collect().await?;
-        found = table_rows(&batches)?;
-    }
-    Ok(found)
-}
 
 /// A table `t` of three rows: two items, no item, and no list.
 const T: &str = "CREATE TABLE t AS VALUES (1, [10, 20]), (2, make_array()), (3, NULL); ";
@@ -73,4 +59,22 @@ async fn steps_of_a_feature_list_are_rows() {
 #[tokio::test]
 async fn unnest_without_a_reference_is_a_cross_join() {
     check(answer("SELECT a, b FROM UNNEST([1, 2]) AS t(a), UNNEST([3]) AS u(b) ORDER BY 1").await, ["1 | 3", "2 | 3"]);
+}
+
+#[tokio::test]
+async fn fields_of_an_item_are_columns() {
+    let file = testdata("example_list/queries.tfrecord");
+    let direct = format!("SELECT query, e['relevance'] AS r FROM (SELECT query, unnest(examples) AS e FROM '{file}')");
+    let rows = answer(&format!("{direct} ORDER BY 1, 2")).await.unwrap();
+    assert!(!rows.is_empty());
+    for join in [
+        format!("'{file}', UNNEST(examples) AS u(e)"),
+        format!("'{file}' AS t CROSS JOIN UNNEST(t.examples) AS u(e)"),
+        format!("'{file}' AS t, LATERAL (SELECT unnest(t.examples) AS e) AS u"),
+    ] {
+        for field in ["e['relevance']", "u.e['relevance']"] {
+            let query = format!("SELECT query, {field} AS r FROM {join} ORDER BY 1, 2");
+            assert_eq!(answer(&query).await.unwrap(), rows, "{query}");
+        }
+    }
 }

@@ -19,13 +19,13 @@ use tfarrow_dataset::{
     DamageReport, FormatFilter, InferOptions, Shard, ShardFormat, are_events, event_message, file_names,
     resolve_filtered,
 };
-use tfarrow_stats::schema_to_text;
+use tfarrow_stats::{Statistics, schema_to_text};
 
 pub use self::inferred_schema::InferredSchema;
 pub(super) use self::message::outlined;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
-    commands::{inspect, stats},
+    commands::inspect,
     error::{FOUND, SUCCESS, Usage},
     output::{self, Screen, count},
     stderr,
@@ -88,7 +88,13 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
 
 /// Prints the schema that TensorFlow Data Validation would infer, which depends on the values.
 fn pbtxt(args: &SchemaArgs) -> Result<u8> {
-    let statistics = stats::collect(&args.sources, &args.looking)?;
+    let (shards, progress) = inspect::shards(&args.sources)?;
+    let options = inspect::options(&args.looking);
+    if let Some((message, schema)) = detected_message(&shards, args.reading.record_type, &options.read.limits)? {
+        return print_message(&message, &schema, args);
+    }
+    let statistics = Statistics::collect(&shards, &options, &inspect::observer(&progress))?;
+    drop(progress);
     output::bytes(schema_to_text(&statistics.infer_schema())?.as_bytes())?;
     let has_lost = inspect::report_all([Some(&statistics)]);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());

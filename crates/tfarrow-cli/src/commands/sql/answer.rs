@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use datafusion::{
-    error::DataFusionError, logical_expr::LogicalPlan, physical_plan::execute_stream, prelude::SessionContext,
-    sql::parser::Statement,
+    error::DataFusionError,
+    logical_expr::LogicalPlan,
+    physical_plan::execute_stream,
+    prelude::SessionContext,
+    sql::{parser::Statement, sqlparser::ast::Statement as SqlStatement},
 };
 use futures::StreamExt;
 use tfarrow_datafusion::{check_names, explain_missing_column, plan_statement};
 
-use super::{query_progress::QueryProgress, skip_report::SkipReport};
+use super::{missing_function, query_progress::QueryProgress, skip_report::SkipReport};
 use crate::{
     args::Format,
     error::{Hinted, Usage},
@@ -64,15 +67,16 @@ impl Answers {
     async fn print(&mut self, statement: Statement) -> Result<Option<u64>> {
         let explain = |error: DataFusionError| {
             let hint = explain_missing_column(&error, &self.context);
-            match hint {
+            match hint.or_else(|| missing_function::hint(&error, &self.context)) {
                 Some(hint) => Hinted { error, hint }.into(),
                 None => anyhow::Error::new(error),
             }
         };
         let state = self.context.state();
+        let is_definition = is_show_create(&statement);
         let plan = plan_statement(statement, &state).await.map_err(explain)?;
         self.skip_report.set_writes(matches!(plan, LogicalPlan::Copy(_) | LogicalPlan::Dml(_)));
-        let is_plan = matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_));
+        let full = is_definition || describes(&plan);
         let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
         let task = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await.map_err(explain)?;
@@ -92,7 +96,7 @@ impl Answers {
         if matches!(self.format, Format::Json | Format::Ndjson | Format::Parquet | Format::Arrow | Format::Tfrecord) {
             check_names(&schema)?;
         }
-        let view = View { full: is_plan, ..self.view };
+        let view = View { full, ..self.view };
         let sink = if self.pages { self.sink.paged() } else { self.sink.clone() };
         let mut rows = output::rows(self.format, &schema, view, &sink)?;
         let mut count = 0;
@@ -110,4 +114,15 @@ impl Answers {
         self.results += 1;
         Ok(Some(count))
     }
+}
+
+/// Whether a statement is SHOW CREATE TABLE, whose result is a statement.
+fn is_show_create(statement: &Statement) -> bool {
+    let Statement::Statement(statement) = statement else { return false };
+    matches!(statement.as_ref(), SqlStatement::ShowCreate { .. })
+}
+
+/// Whether the rows of a plan describe a table or a plan, so that no part of them can be left out.
+fn describes(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::DescribeTable(_))
 }

@@ -22,7 +22,7 @@ use rustyline::{
 };
 use tokio::runtime::Handle;
 
-use super::{file_columns::FileColumns, highlight::highlighted};
+use super::{file_columns::FileColumns, highlight::highlighted, prompt_command::PromptCommand};
 use crate::text;
 
 const PROMPT: Style = AnsiColor::Blue.on_default();
@@ -141,7 +141,7 @@ fn open_quote(text: &str, quote: char) -> Option<usize> {
 /// Whether an input is complete: a command of the prompt, or a text whose last token is a semicolon.
 pub(super) fn is_complete(text: &str) -> bool {
     let text = text.trim();
-    if text.is_empty() || text.starts_with('\\') || matches!(text, "quit" | "exit" | "help") {
+    if text.is_empty() || !matches!(PromptCommand::of(text), PromptCommand::Statements(_)) {
         return true;
     }
     // A text that cannot be tokenized has an open quote or an error, which the parser reports.
@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn a_statement_ends_at_its_semicolon() {
-        for text in ["", "SELECT 1;", "SELECT 1; -- so", "\\d", "quit", "SELECT ';';", "-- nothing"] {
+        for text in ["", "SELECT 1;", "SELECT 1; -- so", "\\d", "quit", "EXIT", ".tables", "SELECT ';';", "-- nothing"]
+        {
             assert!(is_complete(text), "{text}");
         }
         for text in ["SELECT 1", "SELECT ';", "SELECT ';'", "SELECT 1 -- ;"] {

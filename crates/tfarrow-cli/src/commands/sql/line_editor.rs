@@ -126,7 +126,7 @@ impl LineEditor {
     /// Adds an input to the history.
     fn remember(&mut self, input: &str) {
         let _ = self.editor.add_history_entry(input);
-        if !input.trim_start().starts_with('\\') {
+        if matches!(PromptCommand::of(input.trim()), PromptCommand::Statements(_)) {
             input.clone_into(&mut self.last);
         }
         if let Some(path) = &self.history {

@@ -6,6 +6,7 @@ mod external_editor;
 mod file_columns;
 mod highlight;
 mod line_editor;
+mod missing_function;
 mod prompt;
 mod prompt_command;
 mod query_progress;

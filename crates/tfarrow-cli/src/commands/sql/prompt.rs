@@ -19,7 +19,7 @@ use super::{
     answer::Answers,
     complete::table_names,
     line_editor::LineEditor,
-    prompt_command::{HELP, PromptCommand},
+    prompt_command::{HELP, PromptCommand, counterpart},
     statements::{checked, read},
 };
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     interrupt,
     output::{self, Sink},
     stderr,
+    text::escape,
 };
 
 /// The statement of `\d`.
@@ -145,6 +146,7 @@ impl Session<'_> {
             },
             // The line editor opens the editor of the user.
             PromptCommand::Edit => {}
+            PromptCommand::Dotted(word) => stderr::note(&escape(&counterpart(word))),
             PromptCommand::Unknown(word) => stderr::note(&format!("{word} is not a known command; \\? for help")),
             PromptCommand::Statements(text) => self.answer(text),
         }

@@ -47,6 +47,8 @@ pub(super) enum PromptCommand<'a> {
     File(&'a str),
     /// `\o`, with a file or without.
     Output(&'a str),
+    /// A command of the shells of DuckDB and SQLite, which begins with a dot.
+    Dotted(&'a str),
     /// A command that there is not.
     Unknown(&'a str),
     /// Statements.
@@ -57,11 +59,14 @@ impl<'a> PromptCommand<'a> {
     /// The command of an input without spaces around it.
     pub(super) fn of(input: &'a str) -> Self {
         let word = input.trim_end_matches(';').trim_end();
-        if matches!(word, "quit" | "exit") {
+        if ["quit", "exit"].iter().any(|quit| word.eq_ignore_ascii_case(quit)) {
             return Self::Quit;
         }
-        if word == "help" {
+        if word.eq_ignore_ascii_case("help") {
             return Self::Help;
+        }
+        if word.starts_with('.') {
+            return Self::Dotted(word);
         }
         if !word.starts_with('\\') {
             return Self::Statements(input);
@@ -87,15 +92,58 @@ impl<'a> PromptCommand<'a> {
     }
 }
 
+/// The commands of the shells of DuckDB and SQLite, those of the prompt with their effect, and whether these take the same
+/// argument.
+const DOTTED: [(&str, &str, bool); 14] = [
+    (".columns", "\\d", true),
+    (".edit", "\\e", false),
+    (".exit", "\\q", false),
+    (".help", "\\?", false),
+    (".maxrows", "\\rows", true),
+    (".mode", "\\format", true),
+    (".once", "\\o", true),
+    (".output", "\\o", true),
+    (".quit", "\\q", false),
+    (".read", "\\i", true),
+    (".schema", "\\d", true),
+    (".tables", "\\d", false),
+    (".timer", "\\timing", false),
+    (".width", "\\width", true),
+];
+
+/// The answer to a command with a dot: the command of the prompt.
+pub(super) fn counterpart(dotted: &str) -> String {
+    let (name, argument) = dotted.split_once(char::is_whitespace).unwrap_or((dotted, ""));
+    match DOTTED.iter().find(|(dotted, ..)| *dotted == name) {
+        Some((_, command, true)) if !argument.is_empty() => {
+            format!("write {command} {}; \\? for help", argument.trim())
+        }
+        Some((_, command, _)) => format!("write {command}; \\? for help"),
+        None => format!("{dotted} is not a known command; commands begin with a backslash, \\? for help"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_with_a_dot_have_counterparts() {
+        for (dotted, command, _) in DOTTED {
+            assert_eq!(PromptCommand::of(dotted), PromptCommand::Dotted(dotted));
+            assert!(HELP.contains(&format!("\n  {command} ")), "{command}");
+        }
+        assert_eq!(counterpart(".schema  t"), "write \\d t; \\? for help");
+        assert_eq!(counterpart(".timer on"), "write \\timing; \\? for help");
+        assert!(counterpart(".open x").starts_with(".open x is not a known command"));
+    }
 
     #[test]
     fn commands_begin_with_a_backslash() {
         for (input, command) in [
             ("\\q", PromptCommand::Quit),
             ("exit;", PromptCommand::Quit),
+            ("QUIT", PromptCommand::Quit),
             ("\\x ;", PromptCommand::Lines),
             ("\\e", PromptCommand::Edit),
             ("\\width 80", PromptCommand::Width("80")),
