@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use prost_reflect::{FieldDescriptor, Kind as ProtoKind, MessageDescriptor};
 
-use super::plan::MessageForm;
+use super::plan::{MAX_DEPTH, MessageForm};
 use crate::{Error, ErrorKind, Limit, Limits, Result};
 
 /// The name of the time zone of timestamps.
@@ -15,10 +15,6 @@ const ENTRIES: &str = "entries";
 const KEYS: &str = "keys";
 const VALUES: &str = "values";
 
-/// Maximum depth of the fields of a schema: a column has depth 1, and an item of a list, an entry of a map, a part of the entry
-/// and a field of a struct are one deeper each. Arrow's reader rejects schemas of files that are deeper than 61, and pyarrow
-/// those that are deeper than 64; a query may put some more levels around a column.
-pub(super) const MAX_DEPTH: usize = 56;
 /// The depth of a map of numbers in a struct, in which no message is nested: the field, its entries, and their parts.
 const FLAT_DEPTH: usize = 3;
 
