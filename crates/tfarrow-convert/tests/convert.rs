@@ -21,6 +21,8 @@ use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 mod merge;
 #[path = "convert/parquet_indexes.rs"]
 mod parquet_indexes;
+#[path = "convert/text.rs"]
+mod text;
 
 /// Frames of records `first..first + count`: a number, and a text that is long enough for many chunks.
 fn frames(first: i64, count: i64) -> Vec<u8> {
