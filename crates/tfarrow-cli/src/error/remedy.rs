@@ -106,8 +106,8 @@ mod tests {
     fn columns_that_no_record_can_hold() {
         check(
             list(list(DataType::Int64)),
-            "a list of lists is a feature list, which a tf.Example has not; --record-type sequence-example writes it, or \
-             SELECT flatten(\"x\") AS \"x\" .. flattens it",
+            "a list of lists is a feature list, which a tf.Example does not have; --record-type sequence-example writes it, \
+             or SELECT flatten(\"x\") AS \"x\" .. flattens it",
         );
         check(
             list(list(list(DataType::Int64))),

@@ -256,7 +256,7 @@ fn sequence_examples_are_encoded() {
     check(&batch(columns.clone(), Some(RecordType::SequenceExample)), &payloads);
     let asked = EncoderBuilder::new().with_record_type(RecordType::SequenceExample);
     check_with(asked, &batch(columns.clone(), None), &payloads);
-    let message = "feature \"s\": a list of lists is a feature list, which a tf.Example has not";
+    let message = "feature \"s\": a list of lists is a feature list, which a tf.Example does not have";
     let error = refused_with(EncoderBuilder::new(), &batch(columns, None), message);
     let flatten = Remedy::Rewrite { column: "s".to_owned(), with: Rewrite::Flatten };
     assert_eq!(error.remedies(), [Remedy::WriteAs(RecordType::SequenceExample), flatten]);
