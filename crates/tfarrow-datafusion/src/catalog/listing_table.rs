@@ -70,7 +70,7 @@ pub(crate) async fn listing_table(
     let factory = state.get_file_format_factory(name);
     let factory = factory.ok_or_else(|| plan_datafusion_err!("{source}: {name} files cannot be read"))?;
     let options = ListingOptions::new(factory.create(state, options)?).with_file_extension("");
-    let schema = schema(shards, *name, &options, state).await?;
+    let schema = schema(shards, name, &options, state).await?;
     let config = if is_partitioned(shards) && !is_pattern(source) {
         let options = options.with_file_extension(extension);
         let config = ListingTableConfig::new(folder(source)?).with_listing_options(options);
