@@ -205,10 +205,10 @@ def main():
     names = s3_names("copied/")
     assert names == [f"copied/train-{i:05}-of-00003.tfrecord.gz" for i in range(3)], names
     check.same(["sql", query], shards, "s3://data/copied/")
-    check.fails(["sql", copy], "s3://data/copied/train-00000-of-00003.tfrecord.gz: this file exists")
+    check.refuses(["sql", copy], "s3://data/copied/train-00000-of-00003.tfrecord.gz: this file exists")
     parquet = f"COPY (SELECT city, label FROM '{shards}') TO 's3://data/copied/all.parquet'"
     check.run("sql", parquet)
-    check.fails(["sql", parquet], "s3://data/copied/all.parquet: this file exists")
+    check.refuses(["sql", parquet], "s3://data/copied/all.parquet: this file exists")
     check.run("sql", parquet + " OPTIONS (overwrite true)")
     check.fails(["sql", f"COPY (SELECT 1 / (label - 1) FROM '{shards}') TO 's3://data/failed.parquet'"], "Divide by zero")
     assert s3_names("failed") == []
