@@ -7,7 +7,7 @@ use std::{
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, RecordType, UnknownName, VerifyCrc, named_values};
-use tfarrow_dataset::{Compression, ReadOptions, Sample};
+use tfarrow_dataset::{Compression, ReadOptions, Sample, file_names::TFRECORD_EXTENSIONS};
 
 use crate::{Error, OutputStream, Result};
 
@@ -36,7 +36,7 @@ impl Target {
         let target = match name.rsplit_once('.')?.1 {
             "parquet" | "pq" => Self::Parquet,
             "arrow" | "feather" | "ipc" => Self::Arrow,
-            "tfrecord" | "tfrecords" | "tfrec" | "tfr" | "record" => Self::TfRecord,
+            other if TFRECORD_EXTENSIONS.contains(&other) => Self::TfRecord,
             _ => return None,
         };
         (target == Self::TfRecord || compression.is_none()).then_some((target, compression))

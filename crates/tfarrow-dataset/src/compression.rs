@@ -52,8 +52,8 @@ impl Compression {
 
     /// Does the same for a name that need not be UTF-8.
     pub(crate) fn of_name_bytes(name: &[u8]) -> (&[u8], Option<Self>) {
-        let dotted = |ending| strip_ending(strip_ending(name, ending)?, ".");
-        let known = Self::ENDINGS.iter().find_map(|(ending, compression)| Some((dotted(ending)?, *compression)));
+        let known = |(ending, compression): &(&str, Self)| Some((strip_extension(name, ending)?, *compression));
+        let known = Self::ENDINGS.iter().find_map(known);
         known.map_or((name, None), |(stem, compression)| (stem, Some(compression)))
     }
 
@@ -79,9 +79,10 @@ impl Compression {
     }
 }
 
-/// Returns `name` without `ending`, which is compared without regard to case. `None` if the name has another ending, or
-/// nothing before this one.
-pub(crate) fn strip_ending<'a>(name: &'a [u8], ending: &str) -> Option<&'a [u8]> {
-    let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
-    (!stem.is_empty() && end.eq_ignore_ascii_case(ending.as_bytes())).then_some(stem)
+/// Returns `name` without `extension` and the dot before it, in upper or lower case. `None` if the name has another extension,
+/// or nothing before this one.
+pub(crate) fn strip_extension<'a>(name: &'a [u8], extension: &str) -> Option<&'a [u8]> {
+    let (stem, end) = name.split_at_checked(name.len().checked_sub(extension.len())?)?;
+    let stem = stem.strip_suffix(b".")?;
+    (!stem.is_empty() && end.eq_ignore_ascii_case(extension.as_bytes())).then_some(stem)
 }

@@ -15,15 +15,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Compression, compression::strip_ending};
+use crate::{Compression, compression::strip_extension};
 
 /// The source that is standard input.
 pub(crate) const STDIN: &str = "-";
 
-/// Extensions of TFRecord files, before the ending of a compression.
-const TFRECORD: &[&str] = &[".tfrecord", ".tfrecords", ".tfrec", ".tfr", ".record"];
+/// Extensions of TFRecord files, before the ending of a compression. The first one is that of new files.
+pub const TFRECORD_EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
 /// Extensions of files of other formats, before the ending of a compression.
-const OTHERS: &[&str] = &[".parquet", ".arrow", ".csv", ".tsv", ".jsonl", ".ndjson", ".json"];
+const OTHERS: [&str; 7] = ["parquet", "arrow", "csv", "tsv", "jsonl", "ndjson", "json"];
 /// Extensions of files that are usually next to shards, and no shards.
 const SIDECARS: &[&str] = &["json", "txt", "index"];
 
@@ -118,7 +118,7 @@ pub fn is_tfrecord_name(name: &Path) -> bool {
     let (plain, _) = Compression::of_name_bytes(file_name(name));
     let (head, number) = split_number(plain);
     let (head, _) = Compression::of_name_bytes(if number.is_empty() { plain } else { head });
-    strip(head, TFRECORD).1
+    strip_one(head, &TFRECORD_EXTENSIONS).1
 }
 
 /// Returns whether a file has a shard number and no extension, except that of a compression: `train-00000-of-00004`. With
@@ -150,13 +150,13 @@ fn stem(name: &[u8]) -> Vec<u8> {
 
 fn strip_suffixes(name: &[u8]) -> &[u8] {
     let (name, _) = Compression::of_name_bytes(name);
-    let (name, stripped) = strip(name, TFRECORD);
-    if stripped { name } else { strip(name, OTHERS).0 }
+    let (name, stripped) = strip_one(name, &TFRECORD_EXTENSIONS);
+    if stripped { name } else { strip_one(name, &OTHERS).0 }
 }
 
-/// Returns `name` without the one of `endings` that it has, and whether it has one.
-fn strip<'a>(name: &'a [u8], endings: &[&str]) -> (&'a [u8], bool) {
-    let stem = endings.iter().find_map(|ending| strip_ending(name, ending));
+/// Returns `name` without the one of `extensions` that it has, and whether it has one.
+fn strip_one<'a>(name: &'a [u8], extensions: &[&str]) -> (&'a [u8], bool) {
+    let stem = extensions.iter().find_map(|extension| strip_extension(name, extension));
     (stem.unwrap_or(name), stem.is_some())
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use tfarrow_codec::VerifyCrc;
-use tfarrow_dataset::Sample;
+use tfarrow_dataset::{Sample, file_names::TFRECORD_EXTENSIONS};
 
 use super::{
     headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
@@ -117,7 +117,7 @@ impl Format {
             "ndjson" | "jsonl" => Self::Ndjson,
             "parquet" => Self::Parquet,
             "arrow" | "feather" | "ipc" => Self::Arrow,
-            "tfrecord" | "tfrecords" | "tfrec" | "tfr" | "record" => Self::Tfrecord,
+            other if TFRECORD_EXTENSIONS.contains(&other) => Self::Tfrecord,
             _ => return None,
         })
     }

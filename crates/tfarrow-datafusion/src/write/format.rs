@@ -19,13 +19,16 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 use object_store::{ObjectMeta, ObjectStore};
-use tfarrow_dataset::{Compression, file_names};
+use tfarrow_dataset::{
+    Compression,
+    file_names::{TFRECORD_EXTENSIONS, is_tfrecord_name},
+};
 
 use crate::{
     options::TfRecordOptions,
     scan::source::TfRecordSource,
     schema::columns::Columns,
-    write::sink::{EXTENSIONS, PART, TfRecordSink},
+    write::sink::{PART, TfRecordSink},
 };
 
 /// Creates a [`TfRecordFormat`] from the options of a statement. DataFusion selects the factory by its file extension.
@@ -36,7 +39,7 @@ impl TfRecordFormatFactory {
     /// A factory for each extension of a TFRecord file, compressed or not.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let compressed = Compression::ENDINGS.iter().map(|(extension, _)| *extension);
-        EXTENSIONS.into_iter().chain(compressed).map(Self)
+        TFRECORD_EXTENSIONS.into_iter().chain(compressed).map(Self)
     }
 
     fn format(&self, options: TfRecordOptions, has_compression: bool) -> Arc<dyn FileFormat> {
@@ -78,7 +81,7 @@ pub(crate) struct TfRecordFormat {
 #[async_trait]
 impl FileFormat for TfRecordFormat {
     fn get_ext(&self) -> String {
-        format!("{}{}", EXTENSIONS[0], self.options.compression.suffix())
+        format!("{}{}", TFRECORD_EXTENSIONS[0], self.options.compression.suffix())
     }
 
     fn get_ext_with_compression(&self, _compression: &FileCompressionType) -> Result<String> {
@@ -128,7 +131,7 @@ impl FileFormat for TfRecordFormat {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let name = &config.original_url;
-        if !EXTENSIONS.contains(&self.extension) && !file_names::is_tfrecord_name(Path::new(name)) {
+        if !TFRECORD_EXTENSIONS.contains(&self.extension) && !is_tfrecord_name(Path::new(name)) {
             return plan_err!(
                 "{name}: the extension .{0} is supported for TFRecord files only; use .tfrecord.{0}, or write STORED AS \
                  TFRECORD",

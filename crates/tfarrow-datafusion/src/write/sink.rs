@@ -44,8 +44,6 @@ use crate::{
     write::outputs::{OutputStore, persist},
 };
 
-/// Extensions of TFRecord files, the usual one first.
-pub(crate) const EXTENSIONS: [&str; 5] = ["tfrecord", "tfrecords", "tfrec", "tfr", "record"];
 /// The stem of the names of shards in a folder, if the statement names no file.
 pub(crate) const PART: &str = "part";
 
@@ -74,7 +72,7 @@ impl TfRecordSink {
             let name = config.table_paths.first().map(|path| path.prefix().to_string()).unwrap_or_default();
             options.compression = Compression::of_name(&name).1.unwrap_or(options.compression);
         }
-        config.file_extension = format!("{}{}", EXTENSIONS[0], options.compression.suffix());
+        config.file_extension = format!("{}{}", file_names::TFRECORD_EXTENSIONS[0], options.compression.suffix());
         let has_shards = options.shards.is_some();
         if has_shards {
             // One stream of rows, whose records are dealt out to the shards.
