@@ -16,7 +16,10 @@ use parquet::{
 use tfarrow_codec::schema_of_rows;
 use tfarrow_datafusion::without_views;
 
-use super::{rows::Rows, sink::Out};
+use super::{
+    rows::{Rows, of_arrow},
+    sink::Out,
+};
 
 /// A schema without view types, which not all readers support, and with the record type only if its columns are those of such
 /// records.
@@ -86,14 +89,6 @@ impl Rows for Arrow {
 
     fn finish(&mut self) -> io::Result<()> {
         self.writer.finish().map_err(of_arrow)
-    }
-}
-
-/// The I/O error inside an Arrow error, by which a closed pipe is recognized.
-fn of_arrow(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, error) => error,
-        other => io::Error::other(other),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC, TFRecord. The only module that writes to standard output or to the
-//! file of results, except that
-//! `convert` passes standard output to the library for the destination `-`.
+//! Writers of results: tables, lines, Markdown, HTML, CSV, JSON, Parquet, Arrow IPC, TFRecord. The only module that writes to
+//! standard output or to the file of results, except that `convert` passes standard output to the library for the destination
+//! `-`.
 
 mod cell;
 mod columnar;

@@ -3,6 +3,7 @@
 use std::io;
 
 use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 
 /// A writer of a result, batch by batch.
 pub(crate) trait Rows: Send {
@@ -22,4 +23,13 @@ pub(crate) trait Rows: Send {
     /// # Errors
     /// Standard output cannot be written.
     fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Returns the error inside an Arrow error: a closed pipe is recognized by its I/O error.
+pub(super) fn of_arrow(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        ArrowError::ExternalError(error) => io::Error::other(error),
+        other => io::Error::other(other),
+    }
 }

@@ -3,10 +3,13 @@
 use std::io;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::SchemaRef;
 use tfarrow_codec::{Writer, schema_of_rows};
 
-use super::{rows::Rows, sink::Out};
+use super::{
+    rows::{Rows, of_arrow},
+    sink::Out,
+};
 
 /// Writes a record for each row: an Example, or a record of the type of the table if its columns are those of such records.
 pub(super) struct TfRecord(Writer<Out>);
@@ -24,14 +27,5 @@ impl Rows for TfRecord {
 
     fn finish(&mut self) -> io::Result<()> {
         self.0.finish().map_err(of_arrow)
-    }
-}
-
-/// The error inside an Arrow error.
-fn of_arrow(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, error) => error,
-        ArrowError::ExternalError(error) => io::Error::other(error),
-        other => io::Error::other(other),
     }
 }
