@@ -5,6 +5,8 @@ use std::{collections::HashSet, sync::Arc};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::{common::plan_err, error::Result};
 
+use crate::schema::nested::replace_fields;
+
 /// Rejects columns, or fields of a struct, with equal names: most programs cannot read JSON objects and Parquet files that
 /// have them.
 ///
@@ -65,12 +67,9 @@ fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
-        DataType::List(item) | DataType::ListView(item) => DataType::List(plain_field(item)),
-        DataType::LargeList(item) | DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(plain_field(item), *length),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
-        DataType::Map(entries, is_sorted) => DataType::Map(plain_field(entries), *is_sorted),
+        DataType::ListView(item) => DataType::List(plain_field(item)),
+        DataType::LargeListView(item) => DataType::LargeList(plain_field(item)),
         DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(plain_type(value))),
-        other => other.clone(),
+        other => replace_fields(other, plain_field),
     }
 }
