@@ -247,8 +247,7 @@ impl Session<'_> {
     }
 }
 
-/// The names of the formats that a terminal can show.
-/// An error of the file of `\o`. The prompt replaces no file, and has no option that does.
+/// Returns an error of the file of `\o`. The prompt replaces no file, and has no option that does.
 fn of_output(error: tfarrow_dataset::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::Exists => anyhow::Error::msg(format!("{error}; \\o with another name writes a new file")),
@@ -256,6 +255,7 @@ fn of_output(error: tfarrow_dataset::Error) -> anyhow::Error {
     }
 }
 
+/// The names of the formats that a terminal can show.
 fn text_formats() -> Vec<String> {
     Format::value_variants().iter().filter(|format| !format.is_binary()).map(|format| name_of(*format)).collect()
 }
