@@ -4,6 +4,7 @@
 use std::fmt;
 
 use arrow_schema::ArrowError;
+use serde::{Deserialize, Serialize};
 
 use crate::{Limit, MOST_RECORD_BYTES, RecordType, Remedy, limits::NESTED_CELLS};
 
@@ -209,7 +210,7 @@ impl ErrorKind {
 }
 
 /// The reasons why bytes are not a valid protobuf message, or exceed a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WireError {
     /// A value extends beyond the end of its message.
     PastEnd,

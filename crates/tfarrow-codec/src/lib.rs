@@ -89,7 +89,7 @@ pub use error::{Category, Error, ErrorKind, Position, Result, WireError};
 #[doc(hidden)]
 pub use example::Validator;
 pub use frame::{FrameBuffer, Lost, Records, Segment};
-pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary};
+pub use infer::{FeatureSummary, KindSummary, OnConflict, Place, Summary, SummaryState};
 #[doc(hidden)]
 pub use limits::BATCH_CELLS;
 pub use limits::{Limit, Limits, MOST_RECORD_BYTES, OnError, VerifyCrc};

@@ -1,9 +1,11 @@
 //! Limits of memory and time for input that is not trusted, and the policies for CRCs and for corrupt records.
 
+use serde::{Deserialize, Serialize};
+
 use crate::named_values;
 
 /// Limits for the input. Each has a name, a unit and a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Maximum length of a record's payload in bytes. Default and maximum: 2 GiB - 1; a larger value counts as
     /// [`MOST_RECORD_BYTES`].
@@ -47,7 +49,7 @@ impl Default for Limits {
 }
 
 /// The names of [`Limits`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Limit {
     /// [`Limits::record_bytes`]
     RecordBytes,
@@ -141,7 +143,7 @@ named_values!(VerifyCrc {
 });
 
 /// The policy for records that are corrupt or do not fit the schema, and for bytes from which no record can be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum OnError {
     /// Return an error, and no batch.
     #[default]

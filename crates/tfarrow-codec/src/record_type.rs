@@ -2,10 +2,12 @@
 //!
 //! A module of its own, since errors and remedies name the type, and schemas use errors.
 
+use serde::{Deserialize, Serialize};
+
 use crate::named_values;
 
 /// The type of records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RecordType {
     /// `tf.train.Example`
     Example,

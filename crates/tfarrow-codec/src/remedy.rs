@@ -2,11 +2,13 @@
 //! statement of SQL. Each front end words the remedies in its own syntax instead, in one exhaustive match.
 
 use arrow_schema::DataType;
+use serde::{Deserialize, Serialize};
 
 use crate::{Limit, RecordType};
 
-/// A remedy for an error of any of the crates.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A remedy for an error of any of the crates. Those of reading can be serialized, so that a process can report the errors of
+/// another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remedy {
     /// Raise this limit.
     RaiseLimit(Limit),
@@ -35,7 +37,8 @@ pub enum Remedy {
     WriteAs(RecordType),
     /// Allow values to change.
     AllowLossy,
-    /// Write other values in place of a column.
+    /// Write other values in place of a column. Not serialized.
+    #[serde(skip)]
     Rewrite {
         /// The name of the column.
         column: String,

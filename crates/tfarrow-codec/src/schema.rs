@@ -96,7 +96,7 @@ named_values!(Layout {
 });
 
 /// The role of a column: the part of a record that it contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Role {
     /// A feature of an Example.
     Feature,

@@ -7,7 +7,7 @@ use tfarrow_codec::{frame::length, named_values};
 /// TensorFlow's [`TFRecordOptions`] has the same three values.
 ///
 /// [`TFRecordOptions`]: https://www.tensorflow.org/api_docs/python/tf/io/TFRecordOptions
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Compression {
     /// No compression.
     #[default]

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
-use tfarrow_codec::Category;
+use serde::{Deserialize, Serialize};
+use tfarrow_codec::{Category, Remedy};
 
 use crate::{Error, ErrorKind};
 
@@ -14,7 +15,8 @@ pub type Segment = tfarrow_codec::Segment<Error>;
 pub type Lost = tfarrow_codec::Lost<Error>;
 
 /// A fault of a shard, and its place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "ReportedFault", from = "ReportedFault")]
 pub struct Fault {
     /// The number of the shard in its data set.
     pub shard: usize,
@@ -29,7 +31,7 @@ pub struct Fault {
 }
 
 /// The kind of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FaultKind {
     /// A corrupt length of a record.
     Length,
@@ -90,6 +92,7 @@ impl Fault {
     pub fn kind(&self) -> FaultKind {
         match self.error.kind() {
             ErrorKind::Damaged { .. } => FaultKind::Compression,
+            ErrorKind::Reported { fault, .. } => *fault,
             ErrorKind::Checksum { .. } => FaultKind::Data,
             ErrorKind::Codec(error) => match (error.category(), error.kind()) {
                 (Category::Corrupt, tfarrow_codec::ErrorKind::LengthCrc { .. }) => FaultKind::Length,
@@ -108,6 +111,47 @@ impl Fault {
     }
 }
 
+/// A fault that can be serialized.
+#[derive(Serialize, Deserialize)]
+struct ReportedFault {
+    shard: usize,
+    record: u64,
+    offset: u64,
+    bytes: u64,
+    path: Option<String>,
+    message: String,
+    kind: FaultKind,
+    remedies: Vec<Remedy>,
+}
+
+impl From<Fault> for ReportedFault {
+    fn from(fault: Fault) -> Self {
+        let is_of_reading = |remedy: &Remedy| !matches!(remedy, Remedy::Rewrite { .. });
+        Self {
+            shard: fault.shard,
+            record: fault.record,
+            offset: fault.offset,
+            bytes: fault.bytes,
+            path: fault.error.path().map(|path| path.to_string_lossy().into_owned()),
+            message: fault.error.kind().to_string(),
+            kind: fault.kind(),
+            remedies: fault.error.remedies().into_iter().filter(is_of_reading).collect(),
+        }
+    }
+}
+
+impl From<ReportedFault> for Fault {
+    fn from(reported: ReportedFault) -> Self {
+        let ReportedFault { shard, record, offset, bytes, path, message, kind, remedies } = reported;
+        let kind = ErrorKind::Reported { message, fault: kind, remedies };
+        let error = match path {
+            Some(path) => Error::new(path, kind),
+            None => Error::general(kind),
+        };
+        Self { shard, record, offset, bytes, error: Arc::new(error) }
+    }
+}
+
 /// The damage that a pass over a data set or a shard skipped: counts, and the first faults in the order of the data
 /// set.
 ///
@@ -116,7 +160,9 @@ impl Fault {
 /// add_lost      a range of bytes that is no record             ranges + 1, bytes
 /// add           another fault, such as a file's                its kind alone
 /// ```
-#[derive(Clone, Debug)]
+///
+/// A report can be serialized. Its errors are then [reported](ErrorKind::Reported) ones.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DamageReport {
     /// Number of skipped records.
     pub records: u64,
@@ -132,6 +178,7 @@ pub struct DamageReport {
     /// The first faults, by place.
     first: Vec<Fault>,
     /// The last range of each shard, which the next part of the shard may continue.
+    #[serde(skip)]
     open: BTreeMap<usize, Arc<Error>>,
 }
 

@@ -9,7 +9,7 @@ use std::{
 use tfarrow_codec::{Category, Limit, RecordType, Remedy};
 
 use crate::{
-    Compression,
+    Compression, FaultKind,
     file_names::STDIN,
     store_error::without_variant,
     system::{is_machine, is_out_of_files},
@@ -97,6 +97,15 @@ pub enum ErrorKind {
     MixedRecords(String),
     /// A file does not define the wanted message. Contains the reason.
     Descriptors(String),
+    /// An error that another process reported.
+    Reported {
+        /// The text of the error, without the path.
+        message: String,
+        /// The kind of the fault.
+        fault: FaultKind,
+        /// The actions that may resolve it.
+        remedies: Vec<Remedy>,
+    },
     /// The caller stopped the operation.
     Stopped,
     /// The arguments of the caller are invalid.
@@ -232,6 +241,7 @@ impl Error {
             ErrorKind::MixedKinds { .. } => vec![Remedy::SplitKinds, Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::MixedRecords(_) => vec![Remedy::ReadAs(RecordType::Raw)],
             ErrorKind::Exists => vec![Remedy::Overwrite],
+            ErrorKind::Reported { remedies, .. } => remedies.clone(),
             ErrorKind::Io(_)
             | ErrorKind::NotTfRecord { .. }
             | ErrorKind::Checksum { .. }
@@ -251,6 +261,10 @@ impl Error {
             ErrorKind::Damaged { .. } | ErrorKind::Checksum { .. } => true,
             ErrorKind::NotTfRecord { is_known, .. } => !is_known,
             ErrorKind::Codec(error) => matches!(error.category(), Category::Corrupt | Category::Truncated),
+            ErrorKind::Reported { fault, .. } => match fault {
+                FaultKind::Length | FaultKind::Data | FaultKind::Tail | FaultKind::Compression => true,
+                FaultKind::Message | FaultKind::Limit | FaultKind::File => false,
+            },
             _ => false,
         }
     }
@@ -328,6 +342,7 @@ impl fmt::Display for ErrorKind {
             Self::MixedKinds { message, .. } | Self::MixedRecords(message) | Self::Descriptors(message) => {
                 f.write_str(message)
             }
+            Self::Reported { message, .. } => f.write_str(message),
             Self::Stopped => f.write_str("stopped"),
             Self::Usage(message) => f.write_str(message),
         }

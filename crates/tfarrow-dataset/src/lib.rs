@@ -76,16 +76,17 @@ pub use read::{
     shard_reader::{CHUNK_BYTES, PartialTail, ReadOptions, ShardReader},
     shared_reader::{SharedReader, Taken},
 };
-#[doc(hidden)]
-pub use scan::place_in;
 pub use scan::{
-    EncodedRows, InferOptions, Inferred, NotASample, OnProgress, OpenRows, RowLosses, RowPart, RowShard, SAMPLE_BYTES,
-    SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, Verified, infer, infer_observed, infer_observed_by, infer_with,
-    verify,
+    EncodedRows, InferOptions, Inferred, InferredState, NotASample, OnProgress, OpenRows, RowLosses, RowPart, RowShard,
+    SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, Verified, infer, infer_observed, infer_observed_by,
+    infer_with, verify,
 };
+#[doc(hidden)]
+pub use scan::{place_in, shown_names};
 pub use sharding::{
     missing::MissingShards,
-    shard::{Shard, remove_copies},
+    part::{NotAPart, Part},
+    shard::{Shard, ShardState, remove_copies},
     spec::is_shard_spec,
 };
 pub use source::{Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered};

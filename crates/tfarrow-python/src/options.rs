@@ -73,7 +73,7 @@ impl ReadingOptions {
     /// How a data set is inferred.
     pub(crate) fn infer(&self) -> InferOptions {
         let TfRecordOptions { sample, verify_crc, record_type, .. } = self.table;
-        InferOptions { sample, jobs: self.threads, verify: verify_crc, record_type, read: self.read() }
+        InferOptions { sample, part: None, jobs: self.threads, verify: verify_crc, record_type, read: self.read() }
     }
 }
 

@@ -6,11 +6,13 @@
 //!                                                                       Layout::List  List<Int64>
 //! ```
 
+use serde::{Deserialize, Serialize};
+
 use super::Place;
 use crate::schema::{Column, Kind, Layout, Role, Shape, Values};
 
 /// Properties of the lists of one kind of a feature.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindSummary {
     /// Number of lists: one for each record, or for each step of a feature list.
     pub lists: u64,
@@ -31,7 +33,7 @@ pub struct KindSummary {
 }
 
 /// Properties of one feature.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureSummary {
     /// The name.
     pub name: String,

@@ -38,11 +38,13 @@ mod observer;
 mod record;
 mod seen;
 mod side_summary;
+mod state;
 mod wire_message;
 
 use std::{cmp::Ordering, fmt};
 
 use arrow_schema::{Field, SchemaRef};
+use serde::{Deserialize, Serialize};
 
 use self::{
     column_names::{Named, column_names},
@@ -52,6 +54,7 @@ use self::{
 pub use self::{
     feature_summary::{FeatureSummary, KindSummary},
     observer::{BytesValues, RecordObserver, SeenFeature, SeenRecord, ValueList},
+    state::SummaryState,
     wire_message::{WireField, WireFields, WireMessage, WireValue},
 };
 use crate::{
@@ -65,7 +68,7 @@ use crate::{
 };
 
 /// The place of a record in a data set. Places are ordered by shard, then by record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// The number of the shard, as given to [`Summary::new`].
     pub shard: u32,
@@ -389,15 +392,8 @@ impl Summary {
         self.traits.merge(other.traits);
         self.first_list = self.first_list.into_iter().chain(other.first_list).min();
         self.listed_examples += other.listed_examples;
-        let sides = self.sides.iter_mut().chain(&mut self.example_sides);
-        for (side, other) in sides.zip(other.all_sides()) {
-            for feature in &other.features {
-                let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
-                match id.and_then(|id| side.feature(id)) {
-                    Some(held) => held.merge(feature),
-                    None => self.traits.overflow = true,
-                }
-            }
+        for feature in other.all_sides().flat_map(|side| &side.features) {
+            self.add_feature(feature);
         }
         self.check_names()
     }

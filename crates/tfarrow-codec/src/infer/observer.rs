@@ -43,6 +43,19 @@ impl RecordObserver for () {
     fn record(&mut self, _: &mut SeenRecord<'_>) {}
 }
 
+/// Forwards each record to the observer, if there is one.
+impl<A: RecordObserver> RecordObserver for Option<A> {
+    const ENABLED: bool = A::ENABLED;
+
+    fn record(&mut self, record: &mut SeenRecord<'_>) {
+        self.iter_mut().for_each(|observer| observer.record(record));
+    }
+
+    fn unparsable(&mut self, place: Place, error: WireError, bytes: u64) {
+        self.iter_mut().for_each(|observer| observer.unparsable(place, error, bytes));
+    }
+}
+
 /// Forwards each record to both observers, one after the other.
 impl<A: RecordObserver, B: RecordObserver> RecordObserver for (A, B) {
     const ENABLED: bool = A::ENABLED || B::ENABLED;

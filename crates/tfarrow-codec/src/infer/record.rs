@@ -20,6 +20,8 @@
 
 use std::marker::PhantomData;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     FeatureSummary, KindSummary, Place, SideSummary,
     observer::{NumberBuffers, RecordObserver, SeenRecord, place_of},
@@ -37,7 +39,7 @@ use crate::{
 };
 
 /// Properties of a record, or of all records of a summary, besides its features.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Traits {
     /// Whether a map entry has a value, as every entry that TensorFlow writes does.
     pub(super) has_value: bool,

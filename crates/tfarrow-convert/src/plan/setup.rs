@@ -92,6 +92,7 @@ impl<'c> Conversion<'c> {
             other => other,
         };
         let infer = InferOptions {
+            part: None,
             sample,
             jobs: self.options.jobs.max(1),
             verify,

@@ -372,7 +372,7 @@ pub(crate) fn infer(shards: &[Shard], options: &TfRecordOptions, sample: Sample)
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let TfRecordOptions { verify_crc: verify, on_error, partial_tail, limits, record_type, .. } = *options;
     let read = ReadOptions { on_error, partial_tail, limits, ..ReadOptions::default() };
-    let infer = InferOptions { sample, jobs, verify, record_type, read };
+    let infer = InferOptions { sample, part: None, jobs, verify, record_type, read };
     infer_with(shards, &infer, &|_, _| ControlFlow::Continue(())).map_err(external)
 }
 

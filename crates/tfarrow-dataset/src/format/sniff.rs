@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::frame::length;
 
 use super::{
@@ -56,7 +57,7 @@ impl HeadInfo {
 }
 
 /// Format of a shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ShardFormat {
     /// TFRecord, compressed or not.
     TfRecord,

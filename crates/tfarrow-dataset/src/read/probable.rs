@@ -31,6 +31,15 @@ impl ProbablePayload {
     /// # Errors
     /// A shard that cannot be read. A corrupt record ends the sample.
     pub fn of(shards: &[Shard], read: &ReadOptions) -> Result<Option<Self>> {
+        let sample = Self::sample(shards, read)?;
+        Ok(Self::of_records(&sample.iter().map(Vec::as_slice).collect::<Vec<_>>()))
+    }
+
+    /// Reads the first records of a data set, up to 1,000 or 4 MiB.
+    ///
+    /// # Errors
+    /// A shard that cannot be read. A corrupt record ends the sample.
+    pub fn sample(shards: &[Shard], read: &ReadOptions) -> Result<Vec<Vec<u8>>> {
         let (mut sample, mut bytes) = (Vec::new(), 0);
         'shards: for shard in shards {
             let mut reader = ShardReader::open(shard, read)?;
@@ -44,8 +53,7 @@ impl ProbablePayload {
                 }
             }
         }
-        let sample: Vec<&[u8]> = sample.iter().map(Vec::as_slice).collect();
-        Ok(Self::of_records(&sample))
+        Ok(sample)
     }
 
     /// Decides what all of these records are; `None` if they have no kind in common.

@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
-    FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, infer::RecordObserver,
+    FeatureSummary, Layout, OnConflict, OnError, Place, RecordType, Role, Summary, SummaryState, infer::RecordObserver,
 };
 
 use super::{
@@ -24,7 +25,7 @@ pub struct Inferred {
     pub summary: Summary,
     /// The name of each shard. [`Place::shard`] is an index of these names.
     pub names: Vec<String>,
-    /// The size of the sample; `None` if all records were read.
+    /// The size of the sample; `None` if all records were read, or all records of a [part](InferOptions::part).
     pub sampled: Option<Sampled>,
     /// The corrupt records and bytes that were skipped.
     pub skipped: DamageReport,
@@ -32,7 +33,45 @@ pub struct Inferred {
     pub losses: RowLosses,
 }
 
+/// The inference of a part of a data set, which can be serialized.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InferredState {
+    summary: SummaryState,
+    skipped: DamageReport,
+    losses: RowLosses,
+}
+
 impl Inferred {
+    /// Returns the state of the inference of a part.
+    pub fn into_state(self) -> InferredState {
+        InferredState { summary: self.summary.state(), skipped: self.skipped, losses: self.losses }
+    }
+
+    /// Merges the inference of all parts of a data set, in any order. `names` are those of all shards; the options are those
+    /// that each part was inferred with.
+    ///
+    /// # Errors
+    /// More names than the limits allow.
+    pub fn from_states(
+        parts: impl IntoIterator<Item = InferredState>,
+        names: Vec<String>,
+        options: &InferOptions,
+    ) -> Result<Self> {
+        let limits = options.read.limits;
+        let codec = |error| Error::general(ErrorKind::Codec(error));
+        let summary = Summary::with_limits(0, limits).with_record_type(options.record_type);
+        let (skipped, losses) = (DamageReport::default(), RowLosses::default());
+        let mut merged = Self { summary, names, sampled: None, skipped, losses };
+        for part in parts {
+            let summary = Summary::from_state(part.summary, limits, options.record_type).map_err(codec)?;
+            merged.summary.merge(&summary).map_err(codec)?;
+            merged.skipped.merge(part.skipped);
+            merged.losses.merge(part.losses);
+        }
+        merged.finish(options.read.on_error);
+        Ok(merged)
+    }
+
     /// Returns the schema of the data set for records of this type; by default of the inferred type.
     ///
     /// # Errors
@@ -107,6 +146,17 @@ impl Inferred {
         Some(format!("{} is no {name} ({error})", place_in(place, &self.names)))
     }
 
+    /// Decides about the records that do not parse once all records are known: if most records are of another type, and corrupt
+    /// records are skipped, these are skipped as well.
+    fn finish(&mut self, on_error: OnError) {
+        let skips = on_error == OnError::Skip && self.has_strays();
+        if let Some((strays, shard, error)) = skips.then(|| self.summary.drop_unparsable()).flatten() {
+            let path = self.names.get(shard as usize).cloned().unwrap_or_default();
+            self.skipped.records += strays;
+            self.skipped.add(Fault::of(shard as usize, Error::codec(path, error)));
+        }
+    }
+
     /// Returns `true` if the records are raw because of a minority: at least half of them have one feature in common or, if
     /// there are too many names to remember, have features.
     pub fn has_strays(&self) -> bool {
@@ -128,6 +178,12 @@ fn mixed_kinds(feature: &FeatureSummary, names: &[String]) -> String {
         kinds.iter().map(|(kind, seen)| format!("{} in {}", kind.name(), place_in(seen.first, names))).collect();
     let count = if places.len() == 2 { "two" } else { "three" };
     format!("feature {:?} has {count} kinds: {}; one column cannot hold them", feature.name, places.join(", "))
+}
+
+/// Returns the paths of shards as messages show them.
+#[doc(hidden)]
+pub fn shown_names(shards: &[Shard]) -> Vec<String> {
+    shards.iter().map(|shard| shown(&shard.path)).collect()
 }
 
 /// Describes the place of a record: the name of its shard, and its number and offset or its row.
@@ -187,31 +243,27 @@ pub fn infer_observed_by<O: RecordObserver + Send>(
     if options.record_type != Some(RecordType::Raw) {
         check_one_payload(shards)?;
     }
-    let picked = match options.sample {
-        Sample::All => (0..shards.len()).collect(),
-        Sample::Records(_) => spread(shards),
+    let picked = match (options.part, options.sample) {
+        (Some(part), _) => part.indices(shards),
+        (None, Sample::All) => (0..shards.len()).collect(),
+        (None, Sample::Records(_)) => spread(shards),
     };
     let scan = |picked: &[usize]| scan(shards, picked, options, None, (progress, rows), &observer);
     let mut read = picked.len();
     let mut scanned = scan(&picked)?;
-    if scanned.summary.records() == 0 && read < shards.len() {
+    if scanned.summary.records() == 0 && read < shards.len() && options.part.is_none() {
         // The shards of the sample contain no record, and another shard may.
         let rest: Vec<_> = (0..shards.len()).filter(|index| picked.binary_search(index).is_err()).collect();
         read = rest.len();
         scanned = scan(&rest)?;
     }
-    let Scanned { summary, observers, mut losses, is_cut } = scanned;
-    let is_sample = is_cut || read < shards.len();
+    let Scanned { summary, observers, losses: skipped, is_cut } = scanned;
+    let is_sample = is_cut || (read < shards.len() && options.part.is_none());
     let sampled = is_sample.then(|| Sampled { records: summary.records(), shards: read, of: shards.len() });
-    let names = shards.iter().map(|shard| shown(&shard.path)).collect();
-    let (skipped, losses_of_rows) = (DamageReport::default(), RowLosses::default());
-    let mut inferred = Inferred { summary, names, sampled, skipped, losses: losses_of_rows };
-    let skips = options.read.on_error == OnError::Skip && inferred.has_strays();
-    if let Some((strays, shard, error)) = skips.then(|| inferred.summary.drop_unparsable()).flatten() {
-        let path = shards.get(shard as usize).map(|shard| shard.path.clone()).unwrap_or_default();
-        losses.records += strays;
-        losses.add(Fault::of(shard as usize, Error::codec(path, error)));
+    let names = shown_names(shards);
+    let mut inferred = Inferred { summary, names, sampled, skipped, losses: RowLosses::default() };
+    if options.part.is_none() {
+        inferred.finish(options.read.on_error);
     }
-    inferred.skipped = losses;
     Ok((inferred, observers))
 }

@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 use tfarrow_codec::{RecordType, VerifyCrc};
 
 use super::sample::{SAMPLE_CHUNK, Sample};
-use crate::ReadOptions;
+use crate::{Part, ReadOptions};
 
 /// Options of inference.
 #[derive(Clone, Copy, Debug)]
 pub struct InferOptions {
     /// The part of the data set that is read. By default all of it.
     pub sample: Sample,
+    /// The part of the shards that is read, of a data set that several processes read. By default all of them.
+    pub part: Option<Part>,
     /// Number of threads. By default one.
     pub jobs: usize,
     /// Whether the CRCs of the data are verified. By default always.
@@ -38,6 +40,7 @@ impl Default for InferOptions {
     fn default() -> Self {
         Self {
             sample: Sample::All,
+            part: None,
             jobs: 1,
             verify: VerifyCrc::Always,
             record_type: None,

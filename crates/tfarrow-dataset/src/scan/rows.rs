@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::Records;
 
 use crate::{Result, Shard};
@@ -47,7 +48,7 @@ pub struct EncodedRows {
 }
 
 /// The differences between rows and the records that they were encoded as.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowLosses {
     /// The columns that were left out, because no record can hold them, each with the reason.
     pub left_out: BTreeSet<String>,
@@ -56,6 +57,12 @@ pub struct RowLosses {
 }
 
 impl RowLosses {
+    /// Adds the losses of other rows.
+    pub fn merge(&mut self, other: Self) {
+        self.left_out.extend(other.left_out);
+        other.changed.into_iter().for_each(|(what, times)| *self.changed.entry(what).or_default() += times);
+    }
+
     /// Describes the losses for the user, one kind of loss a line; empty if there are none.
     pub fn notes(&self) -> Vec<String> {
         let values = |times: u64| if times == 1 { "1 value".to_owned() } else { format!("{times} values") };

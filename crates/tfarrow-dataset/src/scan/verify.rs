@@ -8,12 +8,12 @@ use tfarrow_codec::{
 };
 
 use super::{
-    infer::Inferred,
+    infer::{Inferred, shown_names},
     options::{InferOptions, OnProgress},
     rows::RowLosses,
     workers::{Scanned, scan},
 };
-use crate::{DamageReport, Error, Fault, FaultKind, ReadOptions, Result, Shard, error::shown};
+use crate::{DamageReport, Error, Fault, FaultKind, ReadOptions, Result, Shard};
 
 /// The result of verification.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub fn verify(
     let strays = || Strays { most, first: BTreeMap::new() };
     let Scanned { summary, observers, mut losses, .. } =
         scan(shards, &all, &options, Some(most), (progress, &()), &strays)?;
-    let names = shards.iter().map(|shard| shown(&shard.path)).collect();
+    let names = shown_names(shards);
     let mut inferred =
         Inferred { summary, names, sampled: None, skipped: DamageReport::default(), losses: RowLosses::default() };
     let has_messages = record_type.map_or_else(|| inferred.has_strays(), |it| it != RecordType::Raw);

@@ -1,7 +1,8 @@
-//! Shards: one shard of a data set, and the naming, order and completeness of sets of shards.
+//! Shards: one shard of a data set, the naming, order and completeness of sets of shards, and their division into parts.
 
 pub(crate) mod glob;
 pub(crate) mod missing;
 pub(crate) mod natural_sort;
+pub(crate) mod part;
 pub(crate) mod shard;
 pub(crate) mod spec;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::{
@@ -67,7 +68,38 @@ pub struct Shard {
     text_columns: Arc<OnceLock<(SchemaRef, u64)>>,
 }
 
+/// The properties of a shard, which can be serialized.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardState {
+    /// The path, or the URL. Bytes of paths that are no text are replaced.
+    path: String,
+    name: String,
+    size: u64,
+    format: ShardFormat,
+    compression: Option<Compression>,
+}
+
 impl Shard {
+    /// Returns the properties that another process can know the shard by.
+    pub fn state(&self) -> ShardState {
+        ShardState {
+            path: self.path.to_string_lossy().into_owned(),
+            name: self.name.to_string_lossy().into_owned(),
+            size: self.size,
+            format: self.format,
+            compression: self.head.compression,
+        }
+    }
+
+    /// Creates a shard with these properties, for messages and reports about it. Its data cannot be read: the other process may have
+    /// had a store or a file system of its own.
+    pub fn of_state(state: ShardState) -> Self {
+        let ShardState { path, name, size, format, compression } = state;
+        let mut shard = Self::file(path.into(), name.into(), size, format);
+        shard.head.compression = compression;
+        shard
+    }
+
     /// Creates a shard that is a file.
     pub fn file(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat) -> Self {
         let head = HeadInfo::default();
