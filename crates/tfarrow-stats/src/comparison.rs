@@ -7,7 +7,7 @@ use crate::{
     collect::Statistics,
     drift::Distance,
     proto::Schema,
-    validation::{Anomaly, Validation},
+    validation::{Anomaly, Validation, ValidationState},
 };
 
 /// The expectations for a data set: a schema, a baseline, or both.
@@ -62,14 +62,37 @@ impl Comparison {
         progress: &OnProgress<'_>,
         observer: impl Fn() -> O + Sync,
     ) -> Result<(Self, Vec<O>)> {
+        let mut observers = Vec::new();
+        let compared = Self::of(expected, |rules, environment| {
+            let (found, others) = Validation::validate_with(shards, rules, environment, options, progress, observer)?;
+            observers = others;
+            Ok(found)
+        })?;
+        Ok((compared, observers))
+    }
+
+    /// Compares a data set from the observations of all its parts, as [`Validation::from_states`] validates it. Each part was
+    /// observed with the expected schema, and with a schema without features if there is none.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub fn from_states(
+        parts: Vec<ValidationState>,
+        names: Vec<String>,
+        expected: Expected<'_>,
+        options: &InferOptions,
+    ) -> Result<Self> {
+        Self::of(expected, |rules, environment| Validation::from_states(parts, names, rules, environment, options))
+    }
+
+    /// Compares the data set that `validate` validates against a schema in an environment.
+    fn of(expected: Expected<'_>, validate: impl FnOnce(&Schema, Option<&str>) -> Result<Validation>) -> Result<Self> {
         let Expected { schema, baseline, environment, max_drift } = expected;
         let schema = schema.or_else(|| baseline.as_ref().map(Statistics::infer_schema));
         let none = Schema::default();
-        let rules = schema.as_ref().unwrap_or(&none);
-        let (mut found, observers) =
-            Validation::validate_with(shards, rules, environment, options, progress, observer)?;
+        let mut found = validate(schema.as_ref().unwrap_or(&none), environment)?;
         let distances = baseline.as_ref().map_or_else(Vec::new, |baseline| found.compare(baseline, max_drift));
-        Ok((Self { found, schema, baseline, distances }, observers))
+        Ok(Self { found, schema, baseline, distances })
     }
 
     /// Returns the anomalies; `None` if there is no schema, without which all features count as unexpected.

@@ -18,9 +18,9 @@
 //!       └──▶ profile ─────────┴─▶ alerts
 //! ```
 //!
-//! Memory is bounded by the number of features, not of records. Results do not depend on the number of threads: samples
-//! are chosen by the places of values (`collect/sample.rs`), and sums compensate for rounding (`collect/sum.rs`).
-//! Estimates of the number of distinct values, and the last digits of means and deviations, are the exceptions.
+//! Memory is bounded by the number of features, not of records. Results depend neither on the number of threads nor on the
+//! division of a data set into parts: samples are chosen by the places of values (`collect/sample.rs`), and sums are exact
+//! (`collect/sum.rs`).
 //!
 //! The crate does not print, and has no code for terminals or HTML.
 
@@ -29,6 +29,7 @@ mod collect;
 mod comparison;
 mod drift;
 mod excerpt;
+mod partial_result;
 mod profile;
 pub mod proto;
 mod schema;
@@ -38,14 +39,15 @@ mod validation;
 
 pub use alerts::{Alert, AlertKind, alerts};
 pub use collect::{
-    Statistics,
+    Statistics, StatisticsState,
     formats::ValueFormat,
     rows::RowStatistics,
-    slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedStatistics},
+    slices::{MAX_SLICES, Slice, SliceError, SliceValue, SlicedState, SlicedStatistics},
     why_no_features,
 };
 pub use comparison::{Comparison, Expected};
 pub use drift::{Distance, Measure};
+pub use partial_result::{MergedContent, MergedResult, PartError, PartExpected, PartWork, PartialResult};
 pub use profile::{
     Correlation, Correlations, Duplicates, ExampleFeature, ExampleRecord, ExampleValues, RecordProfile, RecordProfiler,
     ShardRecords,
@@ -56,4 +58,4 @@ pub use summary_statistics::{
     ImageStatistics, KindStatistics, ListLengths, NumberStatistics, PERCENTAGES, TopValue,
 };
 pub use text_format::{TextError, anomalies_to_text, schema_from_text, schema_to_text, statistics_from_text};
-pub use validation::{Anomaly, AnomalyKind, NonFinite, Validation};
+pub use validation::{Anomaly, AnomalyKind, NonFinite, Validation, ValidationState};

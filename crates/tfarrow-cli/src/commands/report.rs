@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
     let Compared { compared, others, shards } =
         compare(&args.sources, &args.against, None, &args.looking, || RecordProfiler::new(args.examples))?;
     let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
-    let profile = RecordProfiler::merge(args.examples, others);
+    let profile = RecordProfiler::merged(args.examples, others).finish();
     let curves = curves(&compared, &profile, &shards, &args.looking.damage.read())?;
     let html = html(&title, &compared, &profile, &shards, &curves, stderr::skipped_text);
     if to_stdout {

@@ -61,7 +61,7 @@ pub(crate) fn report(
         compare(py, &sources, &against, options, progress, || RecordProfiler::new(examples))?;
     let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
     let title = title.unwrap_or_else(|| report_title(&names));
-    let (profile, read) = (RecordProfiler::merge(examples, parts), ReadingOptions::of(options)?.read());
+    let (profile, read) = (RecordProfiler::merged(examples, parts).finish(), ReadingOptions::of(options)?.read());
     let page = py.detach(|| report_page(&title, &compared, &profile, &shards, &read));
     let page = page.map_err(|error| failed(py, error))?;
     warn_all(py, page.warning.as_slice())?;

@@ -1,9 +1,10 @@
 //! The accumulator of byte strings: lengths, formats, distinct values and a sample.
 
-use std::{collections::HashMap, hash::DefaultHasher};
+use std::collections::{BTreeMap, HashMap};
 
-use cardinality_estimator::CardinalityEstimator;
 use foldhash::fast::RandomState;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use simple_hll::HyperLogLog;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
@@ -16,8 +17,13 @@ use super::{
 /// Largest number of bytes that a sample keeps of a value.
 const SAMPLED_BYTES: usize = 256;
 
+/// Number of bits of a hash that select a register of a sketch.
+const PRECISION: usize = 14;
+/// Largest value of a register: the position of the first 1 in the other bits of the hash.
+const MAX_RANK: u8 = 64 - PRECISION as u8 + 1;
+
 /// The accumulated byte strings of one feature.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct BytesAccumulator {
     /// Size of all values in bytes.
     pub(crate) bytes: u64,
@@ -89,18 +95,24 @@ fn sampled(value: &[u8], is_text: bool) -> &[u8] {
 
 /// The exact counts of distinct values while they fit the budget; after that, an estimate of the number of distinct
 /// values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum DistinctValues {
-    /// The number of occurrences of each value; `bytes` is the size of these values together.
-    Counted { counts: HashMap<Box<[u8]>, u64, RandomState>, bytes: usize },
+    /// The number of occurrences of each value; `bytes` is the size of these values together, which
+    /// [`merge`](Self::merge) computes again.
+    Counted {
+        #[serde(serialize_with = "by_value")]
+        counts: HashMap<Box<[u8]>, u64, RandomState>,
+        #[serde(skip)]
+        bytes: usize,
+    },
     /// Too many values to count each.
     Estimated(Box<DistinctEstimate>),
 }
 
-/// A HyperLogLog sketch with a standard error of about 0.8 % (2^14 registers), of hashes that are the same on every
-/// machine.
+/// A HyperLogLog sketch with a standard error of about 0.8 % (2^14 registers of 8 bits), of hashes that are the same on every
+/// machine. The registers, from which the number is computed, depend on the set of values alone.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DistinctEstimate(CardinalityEstimator<u64, DefaultHasher, 14, 6>);
+pub(crate) struct DistinctEstimate(HyperLogLog<PRECISION>);
 
 impl DistinctEstimate {
     /// Creates a sketch of these values.
@@ -112,8 +124,29 @@ impl DistinctEstimate {
 
     /// Adds a value to the sketch.
     fn insert(&mut self, value: &[u8]) {
-        self.0.insert_hash(xxh3_64(value));
+        self.0.add_hash(xxh3_64(value));
     }
+}
+
+/// Serializes the registers.
+impl Serialize for DistinctEstimate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.get_registers().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for DistinctEstimate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let registers = Vec::<u8>::deserialize(deserializer)?;
+        let is_valid = registers.len() == HyperLogLog::<PRECISION>::number_registers()
+            && registers.iter().all(|rank| *rank <= MAX_RANK);
+        if is_valid { Ok(Self(HyperLogLog::with_registers(registers))) } else { Err(D::Error::custom("no sketch")) }
+    }
+}
+
+/// Serializes counts in the order of the values, so that equal counts have equal bytes.
+fn by_value<S: Serializer>(counts: &HashMap<Box<[u8]>, u64, RandomState>, serializer: S) -> Result<S::Ok, S::Error> {
+    counts.iter().collect::<BTreeMap<_, _>>().serialize(serializer)
 }
 
 impl Default for DistinctValues {
@@ -172,7 +205,7 @@ impl DistinctValues {
     pub(crate) fn count(&self) -> (u64, bool) {
         match self {
             Self::Counted { counts, .. } => (counts.len() as u64, true),
-            Self::Estimated(estimate) => (estimate.0.estimate() as u64, false),
+            Self::Estimated(estimate) => (estimate.0.count() as u64, false),
         }
     }
 }

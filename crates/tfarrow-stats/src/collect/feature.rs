@@ -1,5 +1,6 @@
 //! The accumulator of one feature: its lists, and the values of each kind.
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Kind, Role, infer::ValueList};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -11,11 +12,12 @@ use super::{
 };
 
 /// The accumulated values of one feature, for each kind that it has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FeatureAccumulator {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The hash of the name and the role, for the keys of its lists.
+    /// The hash of the name and the role, for the keys of its lists. Not needed once all records are added.
+    #[serde(skip)]
     pub(crate) key: u64,
     /// Samples of the lengths of lists, indexed by [`Kind`].
     pub(crate) lengths: [ValueSample<u64>; 3],

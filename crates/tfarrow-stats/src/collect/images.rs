@@ -1,9 +1,10 @@
 //! The accumulator of images: their sizes, read from their headers.
 
+use serde::{Deserialize, Serialize};
 use tfarrow_dataset::ImageHeader;
 
 /// The sizes of the images of one feature.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ImageAccumulator {
     /// Number of images with a readable header.
     pub(crate) read: u64,

@@ -18,25 +18,32 @@ mod sum;
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     FeatureSummary, Kind, RecordType, Role,
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_columnar::infer_observed;
-use tfarrow_dataset::{InferOptions, Inferred, OnProgress, Result, Shard};
+use tfarrow_dataset::{InferOptions, Inferred, InferredState, OnProgress, Result, Shard};
 
 use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 
 /// The accumulated statistics of a data set. [`Statistics::summarize`] computes the numbers that reports print.
 ///
-/// They depend neither on the number of threads nor on the cut of the records into chunks, since samples are chosen by
-/// the places of values. The exceptions are estimates of the number of distinct values, and the last digits of means
-/// and standard deviations.
+/// They depend neither on the number of threads nor on the division of the records into chunks and parts: sums are exact, samples
+/// are chosen by the places of values, and sketches depend on the set of values alone.
 #[derive(Debug)]
 pub struct Statistics {
     /// The summary of each feature: presence, kinds, list lengths, first places.
     pub inferred: Inferred,
     /// The accumulated values, in the order of [`Summary::features`](tfarrow_codec::Summary::features).
+    values: Vec<FeatureAccumulator>,
+}
+
+/// The statistics of a part of a data set, which can be serialized.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StatisticsState {
+    inferred: InferredState,
     values: Vec<FeatureAccumulator>,
 }
 
@@ -68,11 +75,17 @@ impl Statistics {
 
     /// Merges the accumulators of all threads. `sets` is the number of data sets that share the memory budget.
     pub(crate) fn merge(inferred: Inferred, counters: Vec<StatisticsObserver>, sets: usize) -> Self {
+        let parts = counters.into_iter().flat_map(StatisticsObserver::into_values);
+        Self::merge_values(inferred, parts, sets)
+    }
+
+    /// Merges accumulators of the features of `inferred`, any number of each.
+    fn merge_values(inferred: Inferred, parts: impl Iterator<Item = FeatureAccumulator>, sets: usize) -> Self {
         let mut merged: HashMap<(String, bool), FeatureAccumulator> = HashMap::new();
         let features: Vec<_> = inferred.summary.features().collect();
         let has_strings = |feature: &&&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
         let budget = Budget::per_feature(features.len() * sets, features.iter().filter(has_strings).count() * sets);
-        for part in counters.into_iter().flat_map(|counter| counter.sides.into_iter().flatten()) {
+        for part in parts {
             let held = merged.entry((part.name.clone(), part.role == Role::Sequence));
             held.or_insert_with(|| FeatureAccumulator::new(&part.name, part.role)).merge(part, budget);
         }
@@ -82,6 +95,22 @@ impl Statistics {
             values.push(held.unwrap_or_else(|| FeatureAccumulator::new(&feature.name, feature.role)));
         }
         Self { inferred, values }
+    }
+
+    /// Returns the state of the statistics of a part of a data set.
+    pub fn into_state(self) -> StatisticsState {
+        StatisticsState { inferred: self.inferred.into_state(), values: self.values }
+    }
+
+    /// Merges the statistics of all parts of a data set, in any order. `names` are those of all shards; the options are those that
+    /// each part was read with. The result is that of a single pass over the data set.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub fn from_states(parts: Vec<StatisticsState>, names: Vec<String>, options: &InferOptions) -> Result<Self> {
+        let (inferred, values): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.inferred, part.values)).unzip();
+        let inferred = Inferred::from_states(inferred, names, options)?;
+        Ok(Self::merge_values(inferred, values.into_iter().flatten(), 1))
     }
 
     /// Returns each feature's summary and its accumulated values; none for lists of examples, whose values are not read.
@@ -117,6 +146,11 @@ pub(crate) struct StatisticsObserver {
 }
 
 impl StatisticsObserver {
+    /// Returns the accumulators.
+    fn into_values(self) -> impl Iterator<Item = FeatureAccumulator> {
+        self.sides.into_iter().flatten()
+    }
+
     /// Returns the budget of each feature.
     fn budget(&self) -> Budget {
         let features: usize = self.sides.iter().map(Vec::len).sum();

@@ -1,31 +1,79 @@
 //! The accumulator of numbers: range, mean, variance and a sample.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     budget::Budget,
     sample::{SampleKey, SampleValue, ValueSample},
-    sum::CompensatedSum,
+    sum::Moments,
 };
 
 /// A value of an `Int64List` or a `FloatList`.
 pub(crate) trait Number: Copy + PartialOrd + SampleValue + std::fmt::Debug + 'static {
+    /// The exponent of the power of two of which all values are multiples.
+    const UNIT: i32;
+
     /// Returns the value as a float; integers beyond 2^53 may be rounded.
     fn to_f64(self) -> f64;
+
+    /// Returns the magnitude of a finite value in units, as a number that is multiplied by 2 to the power of the second part.
+    fn magnitude(self) -> (u64, u32);
+
+    /// Returns whether the value is less than 0, or -0.
+    fn is_negative(self) -> bool;
+
+    /// Returns the value, and 0 for -0: which of two equal values is the smallest would depend on their order.
+    fn with_one_zero(self) -> Self;
 }
 
 impl Number for i64 {
+    const UNIT: i32 = 0;
+
     fn to_f64(self) -> f64 {
         self as f64
+    }
+
+    fn magnitude(self) -> (u64, u32) {
+        (self.unsigned_abs(), 0)
+    }
+
+    fn is_negative(self) -> bool {
+        self < 0
+    }
+
+    fn with_one_zero(self) -> Self {
+        self
     }
 }
 
 impl Number for f32 {
+    /// The smallest subnormal value.
+    const UNIT: i32 = -149;
+
     fn to_f64(self) -> f64 {
         f64::from(self)
+    }
+
+    #[inline]
+    fn magnitude(self) -> (u64, u32) {
+        let (exponent, fraction) = (self.to_bits() >> 23 & 0xff, self.to_bits() & 0x7f_ffff);
+        match exponent {
+            0 => (u64::from(fraction), 0),
+            _ => (u64::from(fraction | 0x80_0000), exponent - 1),
+        }
+    }
+
+    fn is_negative(self) -> bool {
+        self.is_sign_negative()
+    }
+
+    fn with_one_zero(self) -> Self {
+        self + 0.0
     }
 }
 
 /// The accumulated numbers of one feature.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct NumberAccumulator<T> {
     /// Number of values that are NaN.
     pub(crate) nan: u64,
@@ -37,10 +85,8 @@ pub(crate) struct NumberAccumulator<T> {
     pub(crate) negative_infinities: u64,
     /// The smallest and the largest finite value.
     pub(crate) finite: Option<(T, T)>,
-    /// The sum of the finite values.
-    sum: CompensatedSum,
-    /// The sum of the squares of the finite values.
-    squares: CompensatedSum,
+    /// The sums of the finite values and of their squares.
+    moments: Moments,
     /// A sample of the values other than NaN.
     pub(crate) sample: ValueSample<T>,
 }
@@ -53,8 +99,7 @@ impl<T> Default for NumberAccumulator<T> {
             positive_infinities: 0,
             negative_infinities: 0,
             finite: None,
-            sum: CompensatedSum::default(),
-            squares: CompensatedSum::default(),
+            moments: Moments::default(),
             sample: ValueSample::default(),
         }
     }
@@ -70,9 +115,8 @@ impl<T: Number> NumberAccumulator<T> {
                 continue;
             }
             if number.is_finite() {
-                self.finite = widen(self.finite, value);
-                self.sum.add(number);
-                self.squares.add_square(number);
+                self.finite = widen(self.finite, value.with_one_zero());
+                self.moments.add(value);
             } else if number > 0.0 {
                 self.positive_infinities += 1;
             } else {
@@ -90,8 +134,7 @@ impl<T: Number> NumberAccumulator<T> {
         self.positive_infinities += other.positive_infinities;
         self.negative_infinities += other.negative_infinities;
         self.finite = union(self.finite, other.finite);
-        self.sum.merge(other.sum);
-        self.squares.merge(other.squares);
+        self.moments.merge(&other.moments);
         self.sample.merge(other.sample, budget);
     }
 
@@ -112,14 +155,14 @@ impl<T: Number> NumberAccumulator<T> {
 
     /// Returns the mean: infinite if there are infinities of one sign, NaN if there are infinities of both.
     pub(crate) fn mean(&self) -> f64 {
-        self.infinite_sum().unwrap_or_else(|| self.sum.value() / self.count() as f64)
+        self.infinite_sum().unwrap_or_else(|| self.moments.sum::<T>() / self.count() as f64)
     }
 
     /// Returns the population standard deviation; NaN if a value is infinite.
     pub(crate) fn std_dev(&self) -> f64 {
         match self.infinite_sum() {
             Some(_) => f64::NAN,
-            None => self.squares.variance(self.sum, self.count() as f64).sqrt(),
+            None => self.moments.variance::<T>(self.count() as f64).sqrt(),
         }
     }
 

@@ -14,6 +14,7 @@
 //! The error of a quantile of a sample of 16,384 values is below 0.0127, as a share of all values, with a probability of
 //! 99 % (Dvoretzky, Kiefer and Wolfowitz).
 
+use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::Place;
 
 use super::budget::Budget;
@@ -72,11 +73,14 @@ impl SampleValue for Box<[u8]> {
 
 /// The values with the smallest keys, as many as the budget allows in number and in bytes. `kept` may have up to twice
 /// the budget between two cuts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound(serialize = "T: Serialize"))]
 pub(crate) struct ValueSample<T> {
     /// The kept values with their keys, in no particular order.
+    #[serde(serialize_with = "by_key")]
     kept: Vec<(u64, T)>,
-    /// Bytes of the values that are kept.
+    /// Bytes of the values that are kept. [`merge`](Self::merge) counts them again.
+    #[serde(skip)]
     bytes: usize,
     /// Number of values that were added.
     seen: u64,
@@ -166,6 +170,13 @@ impl<T: SampleValue> ValueSample<T> {
         self.kept.sort_unstable_by_key(|(key, _)| *key);
         self.kept.into_iter().map(|(_, value)| value).collect()
     }
+}
+
+/// Serializes values in the order of their keys, so that equal samples have equal bytes.
+fn by_key<T: Serialize, S: Serializer>(kept: &[(u64, T)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut sorted: Vec<_> = kept.iter().collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    sorted.serialize(serializer)
 }
 
 #[cfg(test)]

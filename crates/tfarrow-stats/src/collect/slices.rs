@@ -11,14 +11,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::{
-    Limits, Place, Role, Summary,
+    FeatureSummary, Limits, Place, Role, Summary, SummaryState,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
 use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, RowLosses, Shard};
 
-use super::{Statistics, StatisticsObserver};
+use super::{Statistics, StatisticsObserver, StatisticsState, feature::FeatureAccumulator};
 use crate::excerpt::text_or_bytes;
 
 /// Largest number of slices. Each slice takes as much memory as a data set.
@@ -138,6 +138,73 @@ impl Statistics {
         progress: &OnProgress<'_>,
         by: &str,
     ) -> Result<SlicedStatistics, SliceError> {
+        let (all, slices) = SlicesByValue::collect(shards, options, progress, by)?;
+        slices.finish(all, by)
+    }
+}
+
+impl SlicedStatistics {
+    /// Collects the statistics of a [part](InferOptions::part) of `shards`, and of its slices.
+    ///
+    /// # Errors
+    /// Those of [`Statistics::collect_sliced`], except [`SliceError::Absent`].
+    pub fn collect_part(
+        shards: &[Shard],
+        options: &InferOptions,
+        progress: &OnProgress<'_>,
+        by: &str,
+    ) -> Result<SlicedState, SliceError> {
+        let (all, slices) = SlicesByValue::collect(shards, options, progress, by)?;
+        Ok(slices.into_state(all))
+    }
+
+    /// Merges the statistics of all parts of a data set, as [`Statistics::from_states`] does.
+    ///
+    /// # Errors
+    /// [`SliceError::Read`] for more names of features than the limits allow; [`SliceError::Absent`] and
+    /// [`SliceError::TooMany`].
+    pub fn from_states(
+        parts: Vec<SlicedState>,
+        names: Vec<String>,
+        options: &InferOptions,
+        by: &str,
+    ) -> Result<Self, SliceError> {
+        let (mut all, mut merged) = (Vec::new(), SlicesByValue::default());
+        for part in parts {
+            all.push(part.all);
+            merged.sliced += part.sliced;
+            for SliceState { value, summary, values } in part.slices {
+                let summary = Summary::from_state(summary, options.read.limits, options.record_type);
+                merged.add(
+                    value,
+                    &summary.map_err(|error| SliceError::Read(error.into()))?,
+                    values,
+                    options.read.limits,
+                );
+            }
+        }
+        let all = Statistics::from_states(all, names, options).map_err(SliceError::Read)?;
+        merged.finish(all, by)
+    }
+}
+
+/// The slices of a data set, or of a part of it.
+#[derive(Default)]
+struct SlicesByValue {
+    /// The summary of each slice, and any number of accumulators of each of its features.
+    by_value: BTreeMap<SliceValue, (Summary, Vec<FeatureAccumulator>)>,
+    /// Number of records that are in some slice.
+    sliced: u64,
+}
+
+impl SlicesByValue {
+    /// Collects the statistics of all records, and the slices.
+    fn collect(
+        shards: &[Shard],
+        options: &InferOptions,
+        progress: &OnProgress<'_>,
+        by: &str,
+    ) -> Result<(Statistics, Self), SliceError> {
         let failure = Mutex::new(None);
         let failed = || *failure.lock().unwrap_or_else(PoisonError::into_inner);
         let on_progress = |bytes, records| match failed() {
@@ -146,43 +213,98 @@ impl Statistics {
         };
         let limits = options.read.limits;
         let begin = || SliceObserver { by, limits, failure: &failure, slices: BTreeMap::new(), sliced: 0, shrunk: 0 };
-        let counted = Self::collect_with(shards, options, &on_progress, begin);
+        let counted = Statistics::collect_with(shards, options, &on_progress, begin);
         if let Some(failure) = failed() {
             return Err(failure.into_error(by, shards));
         }
         let (all, slicers) = counted.map_err(SliceError::Read)?;
-        if !all.inferred.summary.features().any(|feature| feature.role == Role::Feature && feature.name == by) {
-            let features = all.inferred.summary.features().filter(|feature| feature.role == Role::Feature);
+        let mut slices = Self::default();
+        for slicer in slicers {
+            slices.sliced += slicer.sliced;
+            for (value, SliceAccumulator { summary, counter }) in slicer.slices {
+                slices.add(value, &summary, counter.into_values(), limits);
+            }
+        }
+        Ok((all, slices))
+    }
+
+    fn add(
+        &mut self,
+        value: SliceValue,
+        summary: &Summary,
+        values: impl IntoIterator<Item = FeatureAccumulator>,
+        limits: Limits,
+    ) {
+        let new = || (Summary::with_limits(0, limits), Vec::new());
+        let (merged, all) = self.by_value.entry(value).or_insert_with(new);
+        // The slice has no more features than the data set, which is within the limits.
+        let _ = merged.merge(summary);
+        all.extend(values);
+    }
+
+    /// Returns the state of the statistics of a part, and of its slices.
+    fn into_state(self, all: Statistics) -> SlicedState {
+        let count = self.by_value.len();
+        let slice = |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
+            let merged = Statistics::merge_values(of_slice(summary, &all), values.into_iter(), 1 + count);
+            SliceState { value, summary: merged.inferred.summary.state(), values: merged.values }
+        };
+        let slices = self.by_value.into_iter().map(slice).collect();
+        SlicedState { all: all.into_state(), slices, sliced: self.sliced }
+    }
+
+    /// Returns the statistics of a complete data set.
+    fn finish(self, all: Statistics, by: &str) -> Result<SlicedStatistics, SliceError> {
+        let is_feature = |feature: &&FeatureSummary| feature.role == Role::Feature;
+        if !all.inferred.summary.features().any(|feature| is_feature(&feature) && feature.name == by) {
+            let features = all.inferred.summary.features().filter(is_feature);
             return Err(SliceError::Absent(by.to_owned(), features.map(|feature| feature.name.clone()).collect()));
         }
-        let sliced: u64 = slicers.iter().map(|slicer| slicer.sliced).sum();
-        let without = all.inferred.summary.records().saturating_sub(sliced);
-        let mut parts: BTreeMap<SliceValue, Vec<SliceAccumulator>> = BTreeMap::new();
-        for (value, part) in slicers.into_iter().flat_map(|slicer| slicer.slices) {
-            parts.entry(value).or_default().push(part);
-        }
-        let count = parts.len();
+        let without = all.inferred.summary.records().saturating_sub(self.sliced);
+        let count = self.by_value.len();
         if count > MAX_SLICES {
             return Err(SliceError::TooMany(by.to_owned()));
         }
-        let mut slices = Vec::new();
-        for (value, parts) in parts {
-            let mut summary = Summary::with_limits(0, options.read.limits);
-            let mut counters = Vec::new();
-            for part in parts {
-                // The slice has no more features than the data set, which is within the limits.
-                let _ = summary.merge(&part.summary);
-                counters.push(part.counter);
-            }
-            let (names, sampled) = (all.inferred.names.clone(), all.inferred.sampled);
-            let (skipped, losses) = (DamageReport::default(), RowLosses::default());
-            let inferred = Inferred { summary, names, sampled, skipped, losses };
-            slices.push(Slice { value, statistics: Self::merge(inferred, counters, 1 + count) });
-        }
+        let slice = |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
+            let statistics = Statistics::merge_values(of_slice(summary, &all), values.into_iter(), 1 + count);
+            Slice { value, statistics }
+        };
+        let mut slices: Vec<_> = self.by_value.into_iter().map(slice).collect();
         // The sort is stable, so that slices of equal size stay in the order of their values.
         slices.sort_by_key(|slice| std::cmp::Reverse(slice.statistics.inferred.summary.records()));
         Ok(SlicedStatistics { all, slices, without })
     }
+}
+
+/// Returns the inference of a slice of a data set.
+fn of_slice(summary: Summary, all: &Statistics) -> Inferred {
+    let (names, sampled) = (all.inferred.names.clone(), all.inferred.sampled);
+    Inferred { summary, names, sampled, skipped: DamageReport::default(), losses: RowLosses::default() }
+}
+
+/// The statistics of a part of a data set and of its slices, which can be serialized.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SlicedState {
+    all: StatisticsState,
+    slices: Vec<SliceState>,
+    sliced: u64,
+}
+
+/// The statistics of one slice of a part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SliceState {
+    #[serde(with = "SliceValueState")]
+    value: SliceValue,
+    summary: SummaryState,
+    values: Vec<FeatureAccumulator>,
+}
+
+/// The form of [`SliceValue`] that keeps its kind.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SliceValue")]
+enum SliceValueState {
+    Int64(i64),
+    Bytes(Box<[u8]>),
 }
 
 /// The accumulated statistics of one slice in one thread.

@@ -1,69 +1,145 @@
-//! Sums of floats with compensated rounding, so that the order of the summands affects the last digits at most.
+//! Sums of numbers without rounding, so that they depend neither on the order of the summands nor on how these are divided among
+//! threads and machines.
 
-/// A sum of `f64` as an unevaluated sum of two: `low` accumulates the rounding errors of `high` (Neumaier's variant of
-/// Kahan summation).
+use serde::{Deserialize, Serialize};
+
+use super::numbers::Number;
+
+/// Number of 64-bit limbs of a sum: enough for 2^64 squares of the largest float32, in units of the smallest one.
+const LIMBS: usize = 10;
+
+/// A sum of numbers that are not negative, as an integer multiple of a unit, the power of two that divides all of them.
 ///
 /// ```text
-/// summand      1e16      1.0      -1e16
-/// high         1e16      1e16      0.0
-/// low          0.0       1.0       1.0         value() = high + low = 1.0
+/// float32    value   mantissa * 2^shift units of 2^-149     bits 0 to 276, and 64 for 2^64 summands
+///            square  mantissa² * 2^(2 shift) units of 2^-298      0 to 553
+/// int64      value   magnitude units of 1                         0 to 63
+///            square  magnitude² units of 1                        0 to 126
 /// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct ExactSum([u64; LIMBS]);
+
+impl ExactSum {
+    /// Adds `value * 2^shift` units. `value * 2^(shift % 64)` has at most 128 bits.
+    #[inline]
+    fn add(&mut self, value: u128, shift: u32) {
+        let Some([low, high, rest @ ..]) = self.0.get_mut((shift / 64) as usize..) else { return };
+        let held = u128::from(*low) | u128::from(*high) << 64;
+        let (sum, mut carry) = held.overflowing_add(value << (shift % 64));
+        (*low, *high) = (sum as u64, (sum >> 64) as u64);
+        for limb in rest {
+            if !carry {
+                break;
+            }
+            (*limb, carry) = limb.overflowing_add(1);
+        }
+    }
+
+    /// Adds another sum of the same unit.
+    fn merge(&mut self, other: &Self) {
+        let mut carry = false;
+        for (limb, more) in self.0.iter_mut().zip(other.0) {
+            let (sum, first) = limb.overflowing_add(more);
+            let (sum, second) = sum.overflowing_add(u64::from(carry));
+            (*limb, carry) = (sum, first || second);
+        }
+    }
+
+    /// Returns the sum of this number of units minus another one, where the unit is 2^`unit`.
+    fn minus(&self, other: &Self, unit: i32) -> DoubleFloat {
+        let mut difference = DoubleFloat::default();
+        // Halves of limbs are exact as floats. The largest come first, so that rounding errors are those of the smallest.
+        for (limb, (plus, minus)) in self.0.iter().zip(other.0).enumerate().rev() {
+            for half in [1, 0] {
+                let part = |limb: u64| f64::from((limb >> (32 * half)) as u32);
+                let scale = power_of_two(unit + 64 * limb as i32 + 32 * half);
+                difference.add((part(*plus) - part(minus)) * scale);
+            }
+        }
+        difference
+    }
+}
+
+/// Returns 2^`exponent`, for exponents of normal floats.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
+/// The sums of finite numbers and of their squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Moments {
+    positive: ExactSum,
+    /// The sum of the magnitudes of negative numbers.
+    negative: ExactSum,
+    squares: ExactSum,
+}
+
+impl Moments {
+    /// Adds a finite number.
+    #[inline]
+    pub(crate) fn add<T: Number>(&mut self, value: T) {
+        let (magnitude, shift) = value.magnitude();
+        let side = if value.is_negative() { &mut self.negative } else { &mut self.positive };
+        side.add(u128::from(magnitude), shift);
+        self.squares.add(u128::from(magnitude) * u128::from(magnitude), 2 * shift);
+    }
+
+    /// Adds the sums of other numbers.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.positive.merge(&other.positive);
+        self.negative.merge(&other.negative);
+        self.squares.merge(&other.squares);
+    }
+
+    /// Returns the sum of the numbers, rounded. They have the type `T`.
+    pub(crate) fn sum<T: Number>(&self) -> f64 {
+        self.positive.minus(&self.negative, T::UNIT).value()
+    }
+
+    /// Returns the population variance of `count` numbers of the type `T`.
+    pub(crate) fn variance<T: Number>(&self, count: f64) -> f64 {
+        let sum = self.positive.minus(&self.negative, T::UNIT).normal();
+        let squares = self.squares.minus(&ExactSum::default(), 2 * T::UNIT).normal();
+        squares.minus(sum.square().divided(count)).max(0.0) / count
+    }
+}
+
+/// A number as an unevaluated sum of two floats, with about 106 bits: `low` has the rounding errors of `high`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CompensatedSum {
+struct DoubleFloat {
     high: f64,
     low: f64,
 }
 
-impl CompensatedSum {
-    /// Adds a finite value.
-    #[inline]
-    pub(crate) fn add(&mut self, value: f64) {
+impl DoubleFloat {
+    /// Adds a finite float.
+    fn add(&mut self, value: f64) {
         let sum = self.high + value;
         let taken = sum - self.high;
         self.low += (self.high - (sum - taken)) + (value - taken);
         self.high = sum;
     }
 
-    /// Adds the square of a finite value. Its rounding error, which the fused multiply-add computes exactly, goes to
-    /// `low`.
-    #[inline]
-    pub(crate) fn add_square(&mut self, value: f64) {
-        let square = value * value;
-        self.add(square);
-        self.low += value.mul_add(value, -square);
-    }
-
-    /// Adds another sum.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.add(other.high);
-        self.low += other.low;
-    }
-
-    /// Returns the sum, rounded.
-    pub(crate) fn value(self) -> f64 {
+    /// Returns the number, rounded.
+    fn value(self) -> f64 {
         self.high + self.low
     }
 
-    /// Returns the population variance of `count` values, where `self` is the sum of their squares and `sum` their sum.
-    pub(crate) fn variance(self, sum: Self, count: f64) -> f64 {
-        self.normal().minus(sum.normal().square().divided(count)).max(0.0) / count
-    }
-
-    /// Returns the same sum where `high` is the sum rounded to nearest and `low` the rounding error.
+    /// Returns the same number where `high` is the number rounded to nearest and `low` the rounding error.
     fn normal(self) -> Self {
         let mut normal = Self { high: self.high, low: 0.0 };
         normal.add(self.low);
         normal
     }
 
-    /// Returns the square as a sum of two.
+    /// Returns the square.
     fn square(self) -> Self {
         let high = self.high * self.high;
         let lost = self.high.mul_add(self.high, -high);
         Self { high, low: lost + 2.0 * self.high * self.low + self.low * self.low }
     }
 
-    /// Returns the quotient by a float as a sum of two.
+    /// Returns the quotient by a float.
     fn divided(self, by: f64) -> Self {
         let high = self.high / by;
         let rest = (-high).mul_add(by, self.high);
@@ -82,44 +158,71 @@ impl CompensatedSum {
 mod tests {
     use super::*;
 
-    fn sums(values: impl Iterator<Item = f64>) -> (CompensatedSum, CompensatedSum) {
-        let (mut sum, mut squares) = (CompensatedSum::default(), CompensatedSum::default());
-        for value in values {
-            sum.add(value);
-            squares.add_square(value);
-        }
-        (sum, squares)
+    fn moments<T: Number>(values: impl IntoIterator<Item = T>) -> Moments {
+        let mut moments = Moments::default();
+        values.into_iter().for_each(|value| moments.add(value));
+        moments
     }
 
     #[test]
     fn small_summands_are_not_lost_beside_large_ones() {
-        let (sum, _) = sums([1e16, 1.0, -1e16].into_iter());
-        assert_eq!(sum.value(), 1.0);
+        let smallest = f32::from_bits(1);
+        for small in [1.0, smallest, -smallest, 1e-30, -3.5e7] {
+            assert_eq!(moments([f32::MAX, small, -f32::MAX]).sum::<f32>(), f64::from(small));
+        }
+        assert_eq!(moments([i64::MIN, 3, i64::MAX]).sum::<i64>(), 2.0);
+        assert_eq!(moments([i64::MAX; 5]).sum::<i64>(), 5.0 * i64::MAX as f64);
+        assert_eq!(moments::<f32>([]).sum::<f32>(), 0.0);
+    }
+
+    #[test]
+    fn sums_are_those_of_integers_of_any_length() {
+        // Multiples of 2^-100 of up to 2^27 fit in 128 bits.
+        let values: Vec<f32> =
+            (0..5_000_i32).map(|i| ((i * 7919) % 4093 - 2000) as f32 * 2_f32.powi(i % 100 - 100)).collect();
+        let unit = 2_f64.powi(-100);
+        let exact: i128 = values.iter().map(|value| (f64::from(*value) / unit) as i128).sum();
+        assert_eq!(moments(values).sum::<f32>(), exact as f64 * unit);
     }
 
     #[test]
     fn the_variance_of_large_numbers_with_small_differences_is_accurate() {
         // Seconds since 1970, a day long: 0, 1, .., 86399.
-        let day = 86_400;
-        let (sum, squares) = sums((0..day).map(|second| 1.7e9 + f64::from(second)));
-        let expect = (f64::from(day).powi(2) - 1.0) / 12.0;
-        let found = squares.variance(sum, f64::from(day));
-        assert!((found / expect - 1.0).abs() < 1e-9, "{found} {expect}");
+        let day = 86_400_i64;
+        let moments = moments((0..day).map(|second| 1_700_000_000 + second));
+        let expect = ((day as f64).powi(2) - 1.0) / 12.0;
+        let found = moments.variance::<i64>(day as f64);
+        assert!((found / expect - 1.0).abs() < 1e-12, "{found} {expect}");
     }
 
     #[test]
-    fn the_variance_of_one_repeated_large_number_is_zero_up_to_rounding() {
-        let number = 1_700_000_000_123_456_789_i64 as f64;
-        let (sum, squares) = sums(std::iter::repeat_n(number, 3_000_000));
-        assert!(squares.variance(sum, 3e6).sqrt() < 1e-12 * number, "{}", squares.variance(sum, 3e6).sqrt());
+    fn repeated_numbers_have_no_variance() {
+        let moments_of = moments(std::iter::repeat_n(1_700_000_000_123_456_789_i64, 3_000_000));
+        assert!(moments_of.variance::<i64>(3e6).sqrt() < 1e-12 * 1.7e18, "{}", moments_of.variance::<i64>(3e6));
+        assert_eq!(moments(std::iter::repeat_n(0.1_f32, 300_000)).variance::<f32>(3e5), 0.0);
     }
 
     #[test]
-    fn the_result_does_not_depend_on_the_order() {
-        let values: Vec<f64> = (0..10_000).map(|i| (f64::from(i) * 0.7).sin() * 10f64.powi(i % 12)).collect();
-        let (forth, squares_forth) = sums(values.iter().copied());
-        let (back, squares_back) = sums(values.iter().rev().copied());
-        assert_eq!(forth.value(), back.value());
-        assert_eq!(squares_forth.value(), squares_back.value());
+    fn the_result_does_not_depend_on_order_or_parts() {
+        let values: Vec<f32> = (0..10_000).map(|i| (i as f32 * 0.7).sin() * 10f32.powi(i % 60 - 30)).collect();
+        let whole = moments(values.iter().copied());
+        assert_eq!(moments(values.iter().rev().copied()), whole);
+        for parts in [2, 3, 7] {
+            let mut merged = Moments::default();
+            for part in (0..parts).rev() {
+                merged.merge(&moments(values.iter().copied().skip(part).step_by(parts)));
+            }
+            assert_eq!(merged, whole);
+        }
+    }
+
+    #[test]
+    fn carries_reach_all_limbs() {
+        let mut sum = ExactSum([u64::MAX; LIMBS]);
+        sum.add(1, 0);
+        assert_eq!(sum, ExactSum::default());
+        let mut sum = ExactSum([u64::MAX, u64::MAX, u64::MAX, 5, 0, 0, 0, 0, 0, 0]);
+        sum.merge(&ExactSum([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]));
+        assert_eq!(sum, ExactSum([0, 0, 0, 6, 0, 0, 0, 0, 0, 0]));
     }
 }

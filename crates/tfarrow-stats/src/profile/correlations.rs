@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     Role,
     infer::{SeenRecord, ValueList},
@@ -56,7 +57,7 @@ pub struct Correlation {
 }
 
 /// The numbers of one record, each with the number of its feature.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct NumberRow(Box<[(u32, f64)]>);
 
 impl SampleValue for NumberRow {
@@ -67,7 +68,7 @@ impl SampleValue for NumberRow {
 }
 
 /// A sample of the rows of the records that one thread reads.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct NumberRowSampler {
     rows: ValueSample<NumberRow>,
     /// The names of features by the numbers that rows have; empty for features that no row has.
@@ -118,6 +119,16 @@ impl NumberRowSampler {
             *number = renumbered.get(*number as usize).copied().unwrap_or_default();
         }
         self.rows.merge(other.rows, ROWS);
+    }
+
+    /// Numbers the features in the order of their names, which does not depend on threads.
+    pub(super) fn sort_names(&mut self) {
+        let unsorted = std::mem::take(self);
+        self.names = unsorted.names.iter().filter(|name| !name.is_empty()).cloned().collect();
+        self.names.sort_unstable();
+        self.merge(unsorted);
+        // The name of features that no row has is the last one.
+        self.names.pop_if(|name| name.is_empty());
     }
 
     /// Computes the correlations.

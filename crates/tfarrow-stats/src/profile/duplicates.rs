@@ -4,9 +4,10 @@
 //! those below a quarter, and so on; the duplicates among these are extrapolated. The final range depends on the set of all
 //! hashes, and not on their order or on threads (adaptive sampling, Flajolet 1990).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
+use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Largest number of distinct hashes that one thread keeps: 16 to 32 MiB. Up to this number of distinct records, duplicates
@@ -26,12 +27,14 @@ pub struct Duplicates {
 }
 
 /// The hashes of the records that one thread reads, each with its number of records.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DuplicateCounter {
+    #[serde(serialize_with = "by_hash")]
     counts: HashMap<u64, u64, RandomState>,
     /// Number of times that the range of kept hashes was halved.
     halvings: u32,
     /// Largest number of hashes.
+    #[serde(skip)]
     max: usize,
 }
 
@@ -67,7 +70,8 @@ impl DuplicateCounter {
 
     /// Adds the records of another thread.
     pub(super) fn merge(&mut self, other: Self) {
-        while self.halvings < other.halvings {
+        // The number of another process is not trusted. No hash is left after 64.
+        while self.halvings < other.halvings.min(u64::BITS) {
             self.halve();
         }
         other.counts.into_iter().for_each(|(hash, records)| self.add_hash(hash, records));
@@ -75,13 +79,18 @@ impl DuplicateCounter {
 
     /// Returns the number of duplicates.
     pub(super) fn count(&self) -> Duplicates {
-        let duplicates: u64 = self.counts.values().map(|records| records - 1).sum();
+        let duplicates: u64 = self.counts.values().map(|records| records.saturating_sub(1)).sum();
         Duplicates {
             records: duplicates.saturating_mul(1_u64.checked_shl(self.halvings).unwrap_or(u64::MAX)),
             most: self.counts.values().copied().max().unwrap_or_default(),
             is_estimated: self.halvings > 0,
         }
     }
+}
+
+/// Serializes counts in the order of the hashes, so that equal counts have equal bytes.
+fn by_hash<S: Serializer>(counts: &HashMap<u64, u64, RandomState>, serializer: S) -> Result<S::Ok, S::Error> {
+    counts.iter().collect::<BTreeMap<_, _>>().serialize(serializer)
 }
 
 /// Returns whether a hash is in the range that is left after these halvings.

@@ -1,5 +1,6 @@
 //! Example records for reports, chosen as samples of values are: those with the smallest hashes of their places.
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     Place, Role,
     infer::{SeenRecord, ValueList},
@@ -23,7 +24,7 @@ const ALL_IMAGE_BYTES: usize = 48 << 20;
 const ALL_BYTES: usize = 16 << 20;
 
 /// A record of the data set, cut to the size of a report.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExampleRecord {
     /// The place of the record in the data set.
     pub place: Place,
@@ -33,7 +34,7 @@ pub struct ExampleRecord {
 }
 
 /// A feature of an example record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExampleFeature {
     /// The name.
     pub name: String,
@@ -52,7 +53,7 @@ pub struct ExampleFeature {
 }
 
 /// The first values of a feature.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ExampleValues {
     /// Byte strings, each with its length in bytes: the complete first value if it is an image within the budget, and
     /// the first 512 bytes of others.
@@ -64,7 +65,7 @@ pub enum ExampleValues {
 }
 
 /// A sampler of the records that one thread reads.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ExampleSampler {
     count: usize,
     /// The examples, ordered by their keys.
@@ -77,12 +78,16 @@ impl ExampleSampler {
         Self { count, kept: Vec::new() }
     }
 
-    /// Merges the samplers of all threads into `count` examples, in data-set order.
-    pub(super) fn merge(count: usize, parts: impl IntoIterator<Item = Self>) -> Vec<ExampleRecord> {
-        let mut all: Vec<_> = parts.into_iter().flat_map(|part| part.kept).collect();
-        all.sort_unstable_by_key(|(key, _)| *key);
-        all.truncate(count);
-        let mut examples: Vec<_> = all.into_iter().map(|(_, example)| example).collect();
+    /// Adds the examples of another thread.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.kept.extend(other.kept);
+        self.kept.sort_unstable_by_key(|(key, _)| *key);
+        self.kept.truncate(self.count);
+    }
+
+    /// Returns the examples, in data-set order.
+    pub(super) fn into_examples(self) -> Vec<ExampleRecord> {
+        let mut examples: Vec<_> = self.kept.into_iter().map(|(_, example)| example).collect();
         examples.sort_by_key(|example| example.place);
         examples
     }

@@ -13,6 +13,7 @@ mod correlations;
 mod duplicates;
 mod examples;
 
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     Place, WireError,
     infer::{RecordObserver, SeenRecord},
@@ -39,7 +40,7 @@ pub struct RecordProfile {
 }
 
 /// The records of one shard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardRecords {
     /// Number of records, including those that do not parse.
     pub records: u64,
@@ -47,8 +48,8 @@ pub struct ShardRecords {
     pub bytes: u64,
 }
 
-/// An observer that profiles the records that one thread reads.
-#[derive(Debug)]
+/// An observer that profiles the records that one thread reads. It can be serialized, to be merged by another process.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RecordProfiler {
     examples: ExampleSampler,
     numbers: NumberRowSampler,
@@ -67,25 +68,33 @@ impl RecordProfiler {
         }
     }
 
-    /// Merges the profilers of all threads into a profile with `examples` records.
-    pub fn merge(examples: usize, parts: impl IntoIterator<Item = Self>) -> RecordProfile {
-        let (mut samplers, mut numbers) = (Vec::new(), NumberRowSampler::default());
-        let (mut duplicates, mut shards) = (DuplicateCounter::default(), Vec::<ShardRecords>::new());
-        for part in parts {
-            samplers.push(part.examples);
-            numbers.merge(part.numbers);
-            duplicates.merge(part.duplicates);
-            shards.resize(shards.len().max(part.shards.len()), ShardRecords::default());
-            for (all, more) in shards.iter_mut().zip(part.shards) {
-                all.records += more.records;
-                all.bytes += more.bytes;
-            }
+    /// Adds the records of another thread, or of another part of the data set.
+    pub fn merge(&mut self, other: Self) {
+        self.examples.merge(other.examples);
+        self.numbers.merge(other.numbers);
+        self.duplicates.merge(other.duplicates);
+        self.shards.resize(self.shards.len().max(other.shards.len()), ShardRecords::default());
+        for (all, more) in self.shards.iter_mut().zip(other.shards) {
+            all.records += more.records;
+            all.bytes += more.bytes;
         }
+    }
+
+    /// Merges the profilers of all threads into one with `examples` records.
+    pub fn merged(examples: usize, parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut merged = Self::new(examples);
+        parts.into_iter().for_each(|part| merged.merge(part));
+        merged.numbers.sort_names();
+        merged
+    }
+
+    /// Returns the profile.
+    pub fn finish(self) -> RecordProfile {
         RecordProfile {
-            examples: ExampleSampler::merge(examples, samplers),
-            correlations: numbers.correlations(),
-            duplicates: duplicates.count(),
-            shards,
+            examples: self.examples.into_examples(),
+            correlations: self.numbers.correlations(),
+            duplicates: self.duplicates.count(),
+            shards: self.shards,
         }
     }
 

@@ -3,9 +3,9 @@
 //! Constraints on all records together, such as the fraction of records that have a feature, are checked after the pass
 //! (`feature_validator.rs`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use foldhash::fast::RandomState;
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
     Kind, Place,
     infer::{BytesValues, ValueList},
@@ -156,12 +156,12 @@ impl FeatureCheck {
 
     /// Returns the byte strings outside of the domain with their counts, and whether these are all of them.
     ///
-    /// They come from the exact counts of distinct values where the accumulator has these, else from the first ones that
-    /// each thread met.
+    /// They come from the exact counts of distinct values where the accumulator has these, else from the first ones in their
+    /// order.
     pub(super) fn unexpected<'a>(&'a self, values: &'a FeatureAccumulator) -> (HashMap<&'a [u8], u64>, bool) {
         let Some(DistinctValues::Counted { counts, .. }) = values.bytes.as_ref().map(|bytes| &bytes.distinct) else {
             let known = self.unexpected.counts.iter().map(|(value, count)| (&**value, *count));
-            return (known.collect(), !self.unexpected.is_cut);
+            return (known.collect(), self.unexpected.cut.is_none());
         };
         let is_unexpected = |value: &[u8]| {
             let mut is_unexpected = false;
@@ -189,38 +189,75 @@ impl FeatureCheck {
     }
 
     pub(super) fn merge(&mut self, other: Self) {
+        self.merge_found(other.into_state());
+    }
+
+    /// Returns the violations.
+    pub(super) fn into_state(self) -> CheckState {
+        CheckState { found: self.found, unexpected: self.unexpected }
+    }
+
+    /// Adds violations of the same constraints.
+    pub(super) fn merge_found(&mut self, other: CheckState) {
         self.found.merge(other.found);
-        self.unexpected.is_cut |= other.unexpected.is_cut;
-        other.unexpected.counts.iter().for_each(|(value, count)| self.unexpected.add(value, *count));
+        self.unexpected.merge(other.unexpected);
     }
 }
 
-/// Counts of the byte strings outside of a domain, bounded in number and in bytes.
-#[derive(Clone, Debug)]
+/// The violations of the constraints on one feature in a part of a data set.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CheckState {
+    found: FeatureViolations,
+    unexpected: UnexpectedValues,
+}
+
+/// Counts of the byte strings outside of a domain, bounded in number and in bytes: the first ones in their order, so that these
+/// do not depend on threads.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct UnexpectedValues {
-    counts: HashMap<Box<[u8]>, u64, RandomState>,
-    /// Number of bytes that further values may have.
+    counts: BTreeMap<Box<[u8]>, u64>,
+    /// Number of bytes of these values together.
+    #[serde(skip)]
+    bytes: usize,
+    /// Maximum number of bytes.
+    #[serde(skip)]
     budget: usize,
-    /// Whether a value was left out.
-    is_cut: bool,
+    /// The first value that was left out.
+    cut: Option<Box<[u8]>>,
 }
 
 impl UnexpectedValues {
     /// Creates the counts of one of `features` features.
     fn with_share_of(features: usize) -> Self {
         let budget = (MAX_UNEXPECTED_BYTES / features.max(1)).max(MIN_UNEXPECTED_BYTES);
-        Self { counts: HashMap::default(), budget, is_cut: false }
+        Self { budget, ..Self::default() }
     }
 
     fn add(&mut self, value: &[u8], times: u64) {
+        if self.cut.as_deref().is_some_and(|cut| value >= cut) {
+            return;
+        }
         if let Some(count) = self.counts.get_mut(value) {
             *count += times;
-        } else if self.counts.len() < MAX_UNEXPECTED && value.len() <= self.budget {
-            self.budget -= value.len();
-            self.counts.insert(value.into(), times);
-        } else {
-            self.is_cut = true;
+            return;
         }
+        self.counts.insert(value.into(), times);
+        self.bytes += value.len();
+        while self.counts.len() > MAX_UNEXPECTED || self.bytes > self.budget {
+            let Some((last, _)) = self.counts.pop_last() else { break };
+            self.bytes -= last.len();
+            self.cut = Some(last);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        if let Some(cut) = other.cut {
+            let first = self.cut.take().map_or(cut.clone(), |own| own.min(cut));
+            let dropped = self.counts.split_off(&first);
+            self.bytes -= dropped.keys().map(|value| value.len()).sum::<usize>();
+            self.cut = Some(first);
+        }
+        other.counts.iter().for_each(|(value, count)| self.add(value, *count));
     }
 }
 

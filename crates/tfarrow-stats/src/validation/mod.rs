@@ -20,18 +20,19 @@ mod violations;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tfarrow_codec::{FeatureSummary, Role, infer::RecordObserver};
 use tfarrow_dataset::{InferOptions, OnProgress, Result, Shard};
 
 pub use self::anomaly::{Anomaly, AnomalyKind};
 use self::{
+    feature_check::CheckState,
     feature_validator::{FeatureValidator, ObservedFeature},
     observer::SchemaObserver,
     self_check::check_schema,
 };
 use crate::{
-    collect::Statistics,
+    collect::{Statistics, StatisticsState},
     proto::{Anomalies, Schema, feature::DomainInfo},
     schema::{each_feature, feature_path, infer, push_feature_list},
 };
@@ -90,17 +91,46 @@ impl Validation {
         progress: &OnProgress<'_>,
         observer: impl Fn() -> O + Sync,
     ) -> Result<(Self, Vec<O>)> {
-        let mut checked = schema.clone();
-        let contradictions = check_schema(&mut checked);
-        let observers = || (SchemaObserver::new(&checked), observer());
-        let (statistics, observers) = Statistics::collect_with(shards, options, progress, observers)?;
-        let (parts, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
-        let mut merged = SchemaObserver::new(&checked);
-        parts.into_iter().for_each(|part| merged.merge(part));
-        let (mut anomalies, updated) = validate_features(&statistics, checked, environment, &merged);
-        anomalies.extend(contradictions);
-        anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
-        Ok((Self { statistics, anomalies, updated }, others))
+        let checked = CheckedSchema::new(schema);
+        let (statistics, found, others) = checked.observe(shards, options, progress, observer)?;
+        Ok((checked.finish(statistics, environment, &found), others))
+    }
+
+    /// Observes the records of a [part](InferOptions::part) of `shards`, as [`validate_with`](Self::validate_with) does.
+    ///
+    /// # Errors
+    /// The errors of [`infer_observed`](tfarrow_columnar::infer_observed): unreadable, corrupt or truncated shards.
+    pub fn validate_part<O: RecordObserver + Send>(
+        shards: &[Shard],
+        schema: &Schema,
+        options: &InferOptions,
+        progress: &OnProgress<'_>,
+        observer: impl Fn() -> O + Sync,
+    ) -> Result<(ValidationState, Vec<O>)> {
+        let (statistics, found, others) = CheckedSchema::new(schema).observe(shards, options, progress, observer)?;
+        Ok((ValidationState { statistics: statistics.into_state(), checks: found.into_states() }, others))
+    }
+
+    /// Validates a data set from the observations of all its parts, which were made with the same schema, in any order. `names`
+    /// are those of all shards; the options are those that each part was read with.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub fn from_states(
+        parts: Vec<ValidationState>,
+        names: Vec<String>,
+        schema: &Schema,
+        environment: Option<&str>,
+        options: &InferOptions,
+    ) -> Result<Self> {
+        let checked = CheckedSchema::new(schema);
+        let mut found = SchemaObserver::new(&checked.schema);
+        let mut statistics = Vec::new();
+        for part in parts {
+            statistics.push(part.statistics);
+            found.merge_states(part.checks);
+        }
+        Ok(checked.finish(Statistics::from_states(statistics, names, options)?, environment, &found))
     }
 
     /// Returns the features with floats that are NaN or infinite.
@@ -117,6 +147,51 @@ impl Validation {
     /// Returns the anomalies as TFDV's message, with `schema` as its baseline.
     pub fn to_proto(&self, schema: &Schema) -> Anomalies {
         anomaly::to_proto(&self.anomalies, schema, self.statistics.inferred.summary.records())
+    }
+}
+
+/// The observations of a part of a data set that is validated, which can be serialized.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ValidationState {
+    statistics: StatisticsState,
+    checks: Vec<CheckState>,
+}
+
+/// A schema without contradictions, and the anomalies of those that it had.
+struct CheckedSchema {
+    schema: Schema,
+    contradictions: Vec<Anomaly>,
+}
+
+impl CheckedSchema {
+    fn new(schema: &Schema) -> Self {
+        let mut schema = schema.clone();
+        let contradictions = check_schema(&mut schema);
+        Self { schema, contradictions }
+    }
+
+    /// Reads the records, and merges the violations that all threads found.
+    fn observe<O: RecordObserver + Send>(
+        &self,
+        shards: &[Shard],
+        options: &InferOptions,
+        progress: &OnProgress<'_>,
+        observer: impl Fn() -> O + Sync,
+    ) -> Result<(Statistics, SchemaObserver, Vec<O>)> {
+        let observers = || (SchemaObserver::new(&self.schema), observer());
+        let (statistics, observers) = Statistics::collect_with(shards, options, progress, observers)?;
+        let (parts, others): (Vec<_>, Vec<_>) = observers.into_iter().unzip();
+        let mut merged = SchemaObserver::new(&self.schema);
+        parts.into_iter().for_each(|part| merged.merge(part));
+        Ok((statistics, merged, others))
+    }
+
+    /// Returns the result, once all records are observed.
+    fn finish(self, statistics: Statistics, environment: Option<&str>, found: &SchemaObserver) -> Validation {
+        let (mut anomalies, updated) = validate_features(&statistics, self.schema, environment, found);
+        anomalies.extend(self.contradictions);
+        anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
+        Validation { statistics, anomalies, updated }
     }
 }
 

@@ -7,7 +7,10 @@ use tfarrow_codec::{
     infer::{RecordObserver, SeenFeature, SeenRecord, ValueList},
 };
 
-use super::{domains::StringDomains, feature_check::FeatureCheck};
+use super::{
+    domains::StringDomains,
+    feature_check::{CheckState, FeatureCheck},
+};
 use crate::{proto::Schema, schema::features};
 
 /// Checks the records that one thread reads. The observers of all threads are merged after the pass.
@@ -66,6 +69,16 @@ impl SchemaObserver {
             part.found.missing.records = other.records - part.present;
             check.merge(part);
         }
+    }
+
+    /// Returns the violations of each feature of the schema.
+    pub(super) fn into_states(self) -> Vec<CheckState> {
+        self.checks.into_iter().map(FeatureCheck::into_state).collect()
+    }
+
+    /// Adds the violations that another process found with the same schema.
+    pub(super) fn merge_states(&mut self, states: Vec<CheckState>) {
+        self.checks.iter_mut().zip(states).for_each(|(check, state)| check.merge_found(state));
     }
 
     /// Notes that the current record has the feature of a check.

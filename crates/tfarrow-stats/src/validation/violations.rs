@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use tfarrow_codec::Place;
 
 use crate::proto::anomaly_info::Type as AnomalyKind;
 
 /// Number of records that violate a constraint, and the first of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Violations {
     /// Number of records.
     pub(crate) records: u64,
     /// The first record in data-set order.
     pub(crate) first: Option<Place>,
     /// The last record that was added.
+    #[serde(skip)]
     last: Option<Place>,
 }
 
@@ -35,9 +37,10 @@ impl Violations {
 }
 
 /// The violations of the constraints on one feature.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct FeatureViolations {
     /// The violations of each kind.
+    #[serde(serialize_with = "by_number", deserialize_with = "of_numbers")]
     pub(super) by_kind: BTreeMap<AnomalyKind, Violations>,
     /// Records that have no list.
     pub(super) missing: Violations,
@@ -59,4 +62,15 @@ impl FeatureViolations {
         self.missing.merge(other.missing);
         self.unexpected_values += other.unexpected_values;
     }
+}
+
+/// Serializes kinds by their numbers in TensorFlow Metadata.
+fn by_number<S: Serializer>(by_kind: &BTreeMap<AnomalyKind, Violations>, serializer: S) -> Result<S::Ok, S::Error> {
+    by_kind.iter().map(|(kind, found)| (*kind as i32, found)).collect::<BTreeMap<_, _>>().serialize(serializer)
+}
+
+fn of_numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<AnomalyKind, Violations>, D::Error> {
+    let by_number = BTreeMap::<i32, Violations>::deserialize(deserializer)?;
+    let kind = |number| AnomalyKind::try_from(number).map_err(D::Error::custom);
+    by_number.into_iter().map(|(number, found)| Ok((kind(number)?, found))).collect()
 }
