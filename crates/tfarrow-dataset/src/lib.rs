@@ -77,9 +77,9 @@ pub use read::{
     shared_reader::{SharedReader, Taken},
 };
 pub use scan::{
-    EncodedRows, InferOptions, Inferred, InferredState, NotASample, OnProgress, OpenRows, RowLosses, RowPart, RowShard,
-    SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, Verified, infer, infer_observed, infer_observed_by,
-    infer_with, verify,
+    EncodedRows, InferOptions, Inferred, InferredMerger, InferredState, NotASample, OnProgress, OpenRows, RowLosses,
+    RowPart, RowShard, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled, Verified, infer, infer_observed,
+    infer_observed_by, infer_with, verify,
 };
 #[doc(hidden)]
 pub use scan::{place_in, shown_names};

@@ -7,7 +7,7 @@ use crate::{
     collect::Statistics,
     drift::Distance,
     proto::Schema,
-    validation::{Anomaly, Validation, ValidationState},
+    validation::{Anomaly, Validation},
 };
 
 /// The expectations for a data set: a schema, a baseline, or both.
@@ -71,22 +71,8 @@ impl Comparison {
         Ok((compared, observers))
     }
 
-    /// Compares a data set from the observations of all its parts, as [`Validation::from_states`] validates it. Each part was
-    /// observed with the expected schema, and with a schema without features if there is none.
-    ///
-    /// # Errors
-    /// More names of features than the limits allow.
-    pub fn from_states(
-        parts: Vec<ValidationState>,
-        names: Vec<String>,
-        expected: Expected<'_>,
-        options: &InferOptions,
-    ) -> Result<Self> {
-        Self::of(expected, |rules, environment| Validation::from_states(parts, names, rules, environment, options))
-    }
-
     /// Compares the data set that `validate` validates against a schema in an environment.
-    fn of(expected: Expected<'_>, validate: impl FnOnce(&Schema, Option<&str>) -> Result<Validation>) -> Result<Self> {
+    pub(crate) fn of(expected: Expected<'_>, validate: impl FnOnce(&Schema, Option<&str>) -> Result<Validation>) -> Result<Self> {
         let Expected { schema, baseline, environment, max_drift } = expected;
         let schema = schema.or_else(|| baseline.as_ref().map(Statistics::infer_schema));
         let none = Schema::default();

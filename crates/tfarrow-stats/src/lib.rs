@@ -47,7 +47,9 @@ pub use collect::{
 };
 pub use comparison::{Comparison, Expected};
 pub use drift::{Distance, Measure};
-pub use partial_result::{MergedContent, MergedResult, PartError, PartExpected, PartWork, PartialResult};
+pub use partial_result::{
+    COMMAND, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork, PartialResult,
+};
 pub use profile::{
     Correlation, Correlations, Duplicates, ExampleFeature, ExampleRecord, ExampleValues, RecordProfile, RecordProfiler,
     ShardRecords,

@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! process 0: Part 0/2 ─▶ PartialResult::read ─▶ to_bytes ─┐
-//! process 1: Part 1/2 ─▶ PartialResult::read ─▶ to_bytes ─┴▶ from_bytes ─▶ PartialResult::merge ─▶ MergedResult
+//! process 1: Part 1/2 ─▶ PartialResult::read ─▶ to_bytes ─┴▶ from_bytes ─▶ PartMerger ─▶ MergedResult
 //! ```
 //!
-//! A merged result is that of one process that reads the whole data set.
+//! A merged result is that of one process that reads the whole data set. The merger holds one part beside the merged ones, and
+//! takes as much memory as such a process.
 //!
 //! Engines need four functions: [`Part::indices`] divides the shards, [`PartialResult::read`] reads a part,
 //! [`PartialResult::to_bytes`] and [`PartialResult::from_bytes`] move the result to another process, and
-//! [`PartialResult::merge`] merges all of them.
+//! [`PartMerger`] merges all of them.
 //!
 //! ```
 //! use std::{collections::BTreeMap, ops::ControlFlow};
 //! use tfarrow_dataset::{InferOptions, Part, resolve};
-//! use tfarrow_stats::{MergedContent, PartWork, PartialResult};
+//! use tfarrow_stats::{MergedContent, PartMerger, PartWork, PartialResult};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # for name in ["a.tfrecord", "b.tfrecord"] {
@@ -32,8 +33,11 @@
 //!         PartialResult::read(&resolve(&[source])?, PartWork::Statistics, BTreeMap::new(), &options, &progress)?;
 //!     results.push(result.to_bytes());
 //! }
-//! let parts = results.iter().map(|bytes| PartialResult::from_bytes(bytes)).collect::<Result<_, _>>()?;
-//! let MergedContent::Statistics(statistics) = PartialResult::merge(parts)?.content else { unreachable!() };
+//! let mut merger = PartMerger::default();
+//! for bytes in &results {
+//!     merger.add(PartialResult::from_bytes(bytes)?)?;
+//! }
+//! let MergedContent::Statistics(statistics) = merger.finish()?.content else { unreachable!() };
 //! assert_eq!(statistics.inferred.summary.records(), 2);
 //! # Ok(()) }
 //! ```
@@ -45,14 +49,17 @@ use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Limits, OnError, RecordType};
 use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{
-    Error, InferOptions, Inferred, InferredState, OnProgress, Part, ProbablePayload, ReadOptions, Result, Shard,
-    ShardFormat, ShardState, shown_names,
+    Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Part, ProbablePayload, ReadOptions,
+    Result, Shard, ShardFormat, ShardState, shown_names,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::{
     Comparison, Expected, RecordProfile, RecordProfiler, SliceError, SlicedState, SlicedStatistics, Statistics,
-    StatisticsState, Validation, ValidationState, proto::Schema,
+    StatisticsState, Validation, ValidationState,
+    collect::{StatisticsMerger, slices::SlicesMerger},
+    proto::Schema,
+    validation::ValidationMerger,
 };
 
 /// The first bytes of a partial result.
@@ -117,6 +124,15 @@ struct PartOptions {
     limits: Limits,
 }
 
+impl PartOptions {
+    /// The options of reading, as far as a merge needs them.
+    fn infer(&self) -> InferOptions {
+        let Self { record_type, on_error, limits } = *self;
+        let read = ReadOptions { on_error, limits, ..ReadOptions::default() };
+        InferOptions { record_type, read, ..InferOptions::default() }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 enum PartContent {
     Columns {
@@ -134,15 +150,22 @@ enum PartContent {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct ComparedPart {
+    rules: PartRules,
     found: ValidationState,
+    /// The statistics of the part of the baseline, and its shards with their numbers.
+    baseline: Option<(StatisticsState, Vec<(u32, ShardState)>)>,
+    profile: Option<RecordProfiler>,
+}
+
+/// The expectations that all parts have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct PartRules {
     /// The serialized schema.
     schema: Option<Vec<u8>>,
     environment: Option<String>,
-    /// The statistics of the part of the baseline, and the baseline's data set.
-    baseline: Option<(StatisticsState, DataSet, Vec<(u32, ShardState)>)>,
+    baseline: Option<DataSet>,
     max_drift: Option<f64>,
-    examples: usize,
-    profile: Option<RecordProfiler>,
+    examples: Option<usize>,
 }
 
 /// The result of all parts of a data set.
@@ -248,81 +271,6 @@ impl PartialResult {
             None => not("there is no such part"),
         }
     }
-
-    /// Merges the results of all parts, in any order. A result that is given twice counts once.
-    ///
-    /// # Errors
-    /// [`PartError::Missing`] if parts are missing, [`PartError::Mixed`] if results are those of different data sets, divisions,
-    /// options or settings, and [`PartError::Read`] for more names of features than the limits allow.
-    pub fn merge(parts: Vec<Self>) -> Result<MergedResult, PartError> {
-        let parts = complete(parts)?;
-        let Some(Self { data_set, options, settings, .. }) = parts.first() else { return Err(PartError::Empty) };
-        let (data_set, settings) = (*data_set, settings.clone());
-        let PartOptions { record_type, on_error, limits } = *options;
-        let read = ReadOptions { on_error, limits, ..ReadOptions::default() };
-        let options = InferOptions { record_type, read, ..InferOptions::default() };
-        let (mut states, mut contents) = (Vec::new(), Vec::new());
-        for part in parts {
-            states.extend(part.shards);
-            contents.push(part.content);
-        }
-        let shards = data_set.restore(states)?;
-        let content = MergedContent::of(contents, shown_names(&shards), &options)?;
-        Ok(MergedResult { shards, settings, content })
-    }
-}
-
-/// Checks that results are those of all parts of one data set, and returns them in order, each once.
-fn complete(parts: Vec<PartialResult>) -> Result<Vec<PartialResult>, PartError> {
-    let Some(count) = parts.first().map(|first| first.part.count()) else { return Err(PartError::Empty) };
-    let mut by_index: BTreeMap<usize, PartialResult> = BTreeMap::new();
-    for part in parts {
-        let first = by_index.values().next();
-        if let Some(what) = first.and_then(|first| first.difference(&part)) {
-            return Err(PartError::Mixed(what));
-        }
-        let (number, bytes) = (part.part, part.to_bytes());
-        if let Some(known) = by_index.insert(number.index(), part)
-            && known.to_bytes() != bytes
-        {
-            return Err(PartError::Twice(number));
-        }
-    }
-    if by_index.len() < count {
-        let missing = (0..count).filter(|index| !by_index.contains_key(index));
-        let missing: Vec<_> = missing.take(MAX_LISTED).collect();
-        return Err(PartError::Missing { missing, number: count - by_index.len(), of: count });
-    }
-    Ok(by_index.into_values().collect())
-}
-
-/// Maximum number of missing parts that an error lists.
-const MAX_LISTED: usize = 1_000;
-
-impl PartialResult {
-    /// Returns in what another result differs, so that it cannot be merged with this one.
-    fn difference(&self, other: &Self) -> Option<&'static str> {
-        use std::mem::discriminant;
-        let differences = [
-            (discriminant(&self.content) != discriminant(&other.content), "commands"),
-            (self.part.count() != other.part.count(), "numbers of parts"),
-            (self.data_set != other.data_set, "data sets, or of one that has changed"),
-            (self.options != other.options || self.settings != other.settings, "options"),
-            (!self.content.has_same_rules(&other.content), "schemas, baselines or other rules"),
-        ];
-        differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
-    }
-}
-
-impl PartContent {
-    /// Returns whether the parts were compared with the same expectations, or sliced by the same feature.
-    fn has_same_rules(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Slices { by, .. }, Self::Slices { by: other, .. }) => by == other,
-            (Self::Comparison(one), Self::Comparison(other)) => one.rules() == other.rules(),
-            _ => true,
-        }
-    }
 }
 
 impl ComparedPart {
@@ -337,97 +285,223 @@ impl ComparedPart {
         if baseline.is_some() && schema.is_none() {
             return Err(PartError::Usage("a baseline that is read in parts needs a schema"));
         }
+        let rules = PartRules {
+            schema: schema.map(Schema::encode_to_vec),
+            environment: environment.map(str::to_owned),
+            baseline: baseline.map(DataSet::of),
+            max_drift,
+            examples,
+        };
         let baseline = baseline.map(|baseline| {
             let statistics = Statistics::collect(baseline, options, progress)?;
-            Ok::<_, PartError>((statistics.into_state(), DataSet::of(baseline), states(baseline, part)))
+            Ok::<_, PartError>((statistics.into_state(), states(baseline, part)))
         });
-        let count = examples.unwrap_or_default();
         let profiler = || examples.map(RecordProfiler::new);
         let none = Schema::default();
         let (found, profilers) =
             Validation::validate_part(shards, schema.unwrap_or(&none), options, progress, profiler)?;
         let profile = examples.map(|examples| RecordProfiler::merged(examples, profilers.into_iter().flatten()));
-        Ok(Self {
-            found,
-            schema: schema.map(Schema::encode_to_vec),
-            environment: environment.map(str::to_owned),
-            baseline: baseline.transpose()?,
-            max_drift,
-            examples: count,
-            profile,
-        })
-    }
-
-    /// The expectations.
-    fn rules(&self) -> (Option<&[u8]>, Option<&str>, Option<DataSet>, Option<u64>, usize, bool) {
-        let baseline = self.baseline.as_ref().map(|(_, data_set, _)| *data_set);
-        let (schema, drift) = (self.schema.as_deref(), self.max_drift.map(f64::to_bits));
-        (schema, self.environment.as_deref(), baseline, drift, self.examples, self.profile.is_some())
-    }
-
-    fn merge(parts: Vec<Self>, names: Vec<String>, options: &InferOptions) -> Result<MergedContent, PartError> {
-        let (mut found, mut baseline, mut profiles) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut rules, mut baseline_set, mut baseline_shards) = (None, None, Vec::new());
-        for part in parts {
-            found.push(part.found);
-            if let Some((statistics, data_set, shards)) = part.baseline {
-                baseline.push(statistics);
-                baseline_set = Some(data_set);
-                baseline_shards.extend(shards);
-            }
-            profiles.extend(part.profile);
-            rules = Some((part.schema, part.environment, part.max_drift, part.examples));
-        }
-        let Some((schema, environment, max_drift, examples)) = rules else { return Err(PartError::Empty) };
-        let schema = schema.map(|schema| Schema::decode(schema.as_slice())).transpose();
-        let schema = schema.map_err(|_| PartError::NotAPart("its schema is not valid"))?;
-        let baseline = baseline_set.map(|data_set| {
-            let shards = data_set.restore(baseline_shards)?;
-            Ok::<_, PartError>(Statistics::from_states(baseline, shown_names(&shards), options)?)
-        });
-        let environment = environment.as_deref();
-        let expected = Expected { schema, baseline: baseline.transpose()?, environment, max_drift };
-        let compared = Comparison::from_states(found, names, expected, options)?;
-        let has_profile = !profiles.is_empty();
-        let profile = has_profile.then(|| RecordProfiler::merged(examples, profiles).finish());
-        Ok(MergedContent::Comparison(Box::new(compared), profile))
+        Ok(Self { rules, found, baseline: baseline.transpose()?, profile })
     }
 }
 
-impl MergedContent {
-    /// Merges results of one kind.
-    fn of(parts: Vec<PartContent>, names: Vec<String>, options: &InferOptions) -> Result<Self, PartError> {
-        let (mut columns, mut records, mut statistics) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut slices, mut sliced_by, mut compared) = (Vec::new(), None, Vec::new());
-        for part in parts {
-            match part {
-                PartContent::Columns { inferred, first_records } => {
-                    columns.push(inferred);
-                    records.extend(first_records);
-                }
-                PartContent::Statistics(state) => statistics.push(state),
-                PartContent::Slices { by, state } => {
-                    slices.push(state);
-                    sliced_by = Some(by);
-                }
-                PartContent::Comparison(part) => compared.push(*part),
+/// Merges the results of all parts of a data set, in any order, one after the other.
+#[derive(Debug, Default)]
+pub struct PartMerger {
+    /// What all parts have in common, once there is one.
+    common: Option<CommonOfParts>,
+    /// The hash of the result of each part.
+    hashes: BTreeMap<usize, u64>,
+    shards: Vec<(u32, ShardState)>,
+    content: Option<ContentMerger>,
+}
+
+/// The properties that all parts have in common.
+#[derive(Debug, PartialEq)]
+struct CommonOfParts {
+    count: usize,
+    data_set: DataSet,
+    options: PartOptions,
+    settings: BTreeMap<String, String>,
+}
+
+impl CommonOfParts {
+    fn of(part: &PartialResult) -> Self {
+        let PartialResult { data_set, options, settings, .. } = part;
+        Self { count: part.part.count(), data_set: *data_set, options: *options, settings: settings.clone() }
+    }
+
+    /// Returns in what the parts of another data set differ, so that they cannot be merged with these.
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.settings.get(COMMAND) != other.settings.get(COMMAND), "commands"),
+            (self.count != other.count, "numbers of parts"),
+            (self.data_set != other.data_set, "data sets, or of one that has changed"),
+            (self.options != other.options || self.settings != other.settings, "options"),
+        ];
+        differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    }
+}
+
+impl PartMerger {
+    /// Adds the result of a part. A result that is added twice counts once.
+    ///
+    /// # Errors
+    /// [`PartError::Mixed`] if the part is of another data set, division or command than those before, or was read with other
+    /// options or settings; [`PartError::Twice`] for another result of the same part; [`PartError::Read`] for more names of
+    /// features than the limits allow.
+    pub fn add(&mut self, part: PartialResult) -> Result<(), PartError> {
+        let common = CommonOfParts::of(&part);
+        if let Some(what) = self.common.as_ref().and_then(|first| first.difference(&common)) {
+            return Err(PartError::Mixed(what));
+        }
+        let hash = xxh3_64(&part.to_bytes());
+        match self.hashes.insert(part.part.index(), hash) {
+            Some(known) if known == hash => return Ok(()),
+            Some(_) => return Err(PartError::Twice(part.part)),
+            None => {}
+        }
+        let options = common.options.infer();
+        self.common.get_or_insert(common);
+        self.shards.extend(part.shards);
+        match &mut self.content {
+            Some(content) => content.add(part.content),
+            content @ None => content.insert(ContentMerger::of(&part.content, &options)?).add(part.content),
+        }
+    }
+
+    /// Returns the result of the data set.
+    ///
+    /// # Errors
+    /// [`PartError::Missing`] if parts are missing; the errors of [`SlicedStatistics`].
+    pub fn finish(self) -> Result<MergedResult, PartError> {
+        let Self { common: Some(common), hashes, shards, content: Some(content) } = self else {
+            return Err(PartError::Empty);
+        };
+        let CommonOfParts { count, data_set, options, settings } = common;
+        if hashes.len() < count {
+            let missing = (0..count).filter(|index| !hashes.contains_key(index)).take(MAX_LISTED).collect();
+            return Err(PartError::Missing { missing, number: count - hashes.len(), of: count });
+        }
+        let shards = data_set.restore(shards)?;
+        let content = content.finish(shown_names(&shards), &options.infer())?;
+        Ok(MergedResult { shards, settings, content })
+    }
+}
+
+/// The name of the setting of a caller that tells its commands apart.
+pub const COMMAND: &str = "command";
+
+/// Maximum number of missing parts that an error lists.
+const MAX_LISTED: usize = 1_000;
+
+/// Merges results of one kind.
+#[derive(Debug)]
+enum ContentMerger {
+    Columns { inferred: InferredMerger, first_records: Vec<Vec<u8>> },
+    Statistics(StatisticsMerger),
+    Slices { by: String, slices: Box<SlicesMerger> },
+    Comparison(Box<ComparisonMerger>),
+}
+
+impl ContentMerger {
+    /// Creates a merger of results such as this one.
+    fn of(first: &PartContent, options: &InferOptions) -> Result<Self, PartError> {
+        Ok(match first {
+            PartContent::Columns { .. } => {
+                Self::Columns { inferred: InferredMerger::new(options), first_records: Vec::new() }
             }
+            PartContent::Statistics(_) => Self::Statistics(StatisticsMerger::new(options)),
+            PartContent::Slices { by, .. } => {
+                Self::Slices { by: by.clone(), slices: Box::new(SlicesMerger::new(by.clone(), options)) }
+            }
+            PartContent::Comparison(part) => Self::Comparison(Box::new(ComparisonMerger::new(part, options)?)),
+        })
+    }
+
+    fn add(&mut self, part: PartContent) -> Result<(), PartError> {
+        match (self, part) {
+            (
+                Self::Columns { inferred, first_records },
+                PartContent::Columns { inferred: part, first_records: more },
+            ) => {
+                first_records.extend(more);
+                inferred.add(part)?;
+            }
+            (Self::Statistics(statistics), PartContent::Statistics(part)) => statistics.add(part)?,
+            (Self::Slices { by, slices }, PartContent::Slices { by: other, state }) if *by == other => {
+                slices.add(state)?;
+            }
+            (Self::Comparison(comparison), PartContent::Comparison(part)) => comparison.add(*part)?,
+            _ => return Err(PartError::Mixed("commands")),
         }
-        if let Some(by) = sliced_by {
-            let sliced = SlicedStatistics::from_states(slices, names, options, &by)?;
-            return Ok(Self::Slices(by, sliced));
+        Ok(())
+    }
+
+    fn finish(self, names: Vec<String>, options: &InferOptions) -> Result<MergedContent, PartError> {
+        Ok(match self {
+            Self::Columns { inferred, first_records } => {
+                let inferred = inferred.finish(names);
+                let is_raw = options.record_type.is_none() && inferred.summary.record_type() == RecordType::Raw;
+                let records: Vec<_> = first_records.iter().map(Vec::as_slice).collect();
+                let probable = if is_raw { ProbablePayload::of_records(&records) } else { None };
+                MergedContent::Columns(inferred, probable)
+            }
+            Self::Statistics(statistics) => MergedContent::Statistics(statistics.finish(names)),
+            Self::Slices { by, slices } => MergedContent::Slices(by, slices.finish(names)?),
+            Self::Comparison(comparison) => comparison.finish(names)?,
+        })
+    }
+}
+
+/// Merges comparisons.
+#[derive(Debug)]
+struct ComparisonMerger {
+    rules: PartRules,
+    schema: Option<Schema>,
+    found: ValidationMerger,
+    baseline: StatisticsMerger,
+    baseline_shards: Vec<(u32, ShardState)>,
+    profile: Option<RecordProfiler>,
+}
+
+impl ComparisonMerger {
+    fn new(first: &ComparedPart, options: &InferOptions) -> Result<Self, PartError> {
+        let rules = first.rules.clone();
+        let schema = rules.schema.as_deref().map(Schema::decode).transpose();
+        let schema = schema.map_err(|_| PartError::NotAPart("its schema is not valid"))?;
+        let none = Schema::default();
+        let found = ValidationMerger::new(schema.as_ref().unwrap_or(&none), options);
+        let profile = rules.examples.map(RecordProfiler::new);
+        let baseline = StatisticsMerger::new(options);
+        Ok(Self { rules, schema, found, baseline, baseline_shards: Vec::new(), profile })
+    }
+
+    fn add(&mut self, part: ComparedPart) -> Result<(), PartError> {
+        if part.rules != self.rules {
+            return Err(PartError::Mixed("schemas, baselines or other rules"));
         }
-        if !compared.is_empty() {
-            return ComparedPart::merge(compared, names, options);
+        self.found.add(part.found)?;
+        if let Some((statistics, shards)) = part.baseline {
+            self.baseline.add(statistics)?;
+            self.baseline_shards.extend(shards);
         }
-        if !statistics.is_empty() {
-            return Ok(Self::Statistics(Statistics::from_states(statistics, names, options)?));
+        if let (Some(profile), Some(part)) = (&mut self.profile, part.profile) {
+            profile.merge(part);
         }
-        let inferred = Inferred::from_states(columns, names, options)?;
-        let is_raw = options.record_type.is_none() && inferred.summary.record_type() == RecordType::Raw;
-        let records: Vec<_> = records.iter().map(Vec::as_slice).collect();
-        let probable = if is_raw { ProbablePayload::of_records(&records) } else { None };
-        Ok(Self::Columns(inferred, probable))
+        Ok(())
+    }
+
+    fn finish(self, names: Vec<String>) -> Result<MergedContent, PartError> {
+        let Self { rules, schema, found, baseline, baseline_shards, profile } = self;
+        let baseline = match rules.baseline {
+            Some(data_set) => Some(baseline.finish(shown_names(&data_set.restore(baseline_shards)?))),
+            None => None,
+        };
+        let environment = rules.environment.as_deref();
+        let expected = Expected { schema, baseline, environment, max_drift: rules.max_drift };
+        let compared = Comparison::of(expected, |_, environment| Ok(found.finish(names, environment)))?;
+        Ok(MergedContent::Comparison(Box::new(compared), profile.map(RecordProfiler::finish)))
     }
 }
 

@@ -10,8 +10,8 @@ use tfarrow_codec::{Layout, OnConflict, OnError};
 use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{InferOptions, Inferred, Part, ProbablePayload, ReadOptions, Shard, resolve};
 use tfarrow_stats::{
-    Comparison, Expected, MergedContent, PartError, PartExpected, PartWork, PartialResult, RecordProfiler, Statistics,
-    proto::Schema, schema_to_text,
+    Comparison, Expected, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork, PartialResult,
+    RecordProfiler, Statistics, proto::Schema, schema_to_text,
 };
 use tfarrow_testkit::{
     config, frame,
@@ -32,6 +32,12 @@ fn set(files: impl IntoIterator<Item = Vec<u8>>, on_error: OnError) -> Set {
         fs::write(folder.path().join(format!("{number:03}.tfrecord")), bytes).unwrap();
     }
     Set { folder, on_error }
+}
+
+fn merge(parts: Vec<PartialResult>) -> Result<MergedResult, PartError> {
+    let mut merger = PartMerger::default();
+    parts.into_iter().try_for_each(|part| merger.add(part))?;
+    merger.finish()
 }
 
 fn progress(_: u64, _: u64) -> ControlFlow<()> {
@@ -62,7 +68,7 @@ impl Set {
             PartialResult::from_bytes(&bytes)
         };
         let parts = (0..count).rev().map(read).collect::<Result<_, _>>()?;
-        PartialResult::merge(parts).map(|merged| {
+        merge(parts).map(|merged| {
             assert_eq!(merged.shards.len(), self.shards().len());
             merged.content
         })
@@ -223,7 +229,7 @@ fn parts(set: &Set, count: usize, settings: &[(&str, &str)]) -> Vec<PartialResul
 }
 
 fn refused(parts: Vec<PartialResult>, message: &str) {
-    assert_eq!(PartialResult::merge(parts).unwrap_err().to_string(), message);
+    assert_eq!(merge(parts).unwrap_err().to_string(), message);
 }
 
 #[test]
@@ -245,7 +251,7 @@ fn parts_that_do_not_belong_together_are_refused() {
     refused(Vec::new(), "there is no partial result");
     // A part that was read twice counts once.
     let twice = parts(&one, 2, &[]).into_iter().chain(parts(&one, 2, &[])).collect();
-    assert!(PartialResult::merge(twice).is_ok());
+    assert!(merge(twice).is_ok());
 }
 
 #[test]
@@ -271,7 +277,7 @@ fn bytes_are_not_trusted() {
             // With the right hash, the content is read, and may be anything.
             let hash = xxh3_64(&changed[20..]).to_le_bytes();
             changed[12..20].copy_from_slice(&hash);
-            let merged = PartialResult::from_bytes(&changed).and_then(|part| PartialResult::merge(vec![part]));
+            let merged = PartialResult::from_bytes(&changed).and_then(|part| merge(vec![part]));
             if let Ok(MergedContent::Comparison(found, _)) = merged.map(|merged| merged.content) {
                 found.found.statistics.summarize();
                 found.found.statistics.infer_schema();

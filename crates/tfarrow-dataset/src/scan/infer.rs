@@ -47,31 +47,6 @@ impl Inferred {
         InferredState { summary: self.summary.state(), skipped: self.skipped, losses: self.losses }
     }
 
-    /// Merges the inference of all parts of a data set, in any order. `names` are those of all shards; the options are those
-    /// that each part was inferred with.
-    ///
-    /// # Errors
-    /// More names than the limits allow.
-    pub fn from_states(
-        parts: impl IntoIterator<Item = InferredState>,
-        names: Vec<String>,
-        options: &InferOptions,
-    ) -> Result<Self> {
-        let limits = options.read.limits;
-        let codec = |error| Error::general(ErrorKind::Codec(error));
-        let summary = Summary::with_limits(0, limits).with_record_type(options.record_type);
-        let (skipped, losses) = (DamageReport::default(), RowLosses::default());
-        let mut merged = Self { summary, names, sampled: None, skipped, losses };
-        for part in parts {
-            let summary = Summary::from_state(part.summary, limits, options.record_type).map_err(codec)?;
-            merged.summary.merge(&summary).map_err(codec)?;
-            merged.skipped.merge(part.skipped);
-            merged.losses.merge(part.losses);
-        }
-        merged.finish(options.read.on_error);
-        Ok(merged)
-    }
-
     /// Returns the schema of the data set for records of this type; by default of the inferred type.
     ///
     /// # Errors
@@ -168,6 +143,48 @@ impl Inferred {
                 true => summary.examples() >= half,
                 false => summary.features().any(|feature| feature.present >= half),
             }
+    }
+}
+
+/// Merges the inference of all parts of a data set, in any order.
+#[derive(Debug)]
+pub struct InferredMerger {
+    merged: Inferred,
+    options: InferOptions,
+}
+
+impl InferredMerger {
+    /// Creates a merger of parts that were inferred with these options.
+    pub fn new(options: &InferOptions) -> Self {
+        let summary = Summary::with_limits(0, options.read.limits).with_record_type(options.record_type);
+        let (skipped, losses) = (DamageReport::default(), RowLosses::default());
+        Self { merged: Inferred { summary, names: Vec::new(), sampled: None, skipped, losses }, options: *options }
+    }
+
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// More names than the limits allow.
+    pub fn add(&mut self, part: InferredState) -> Result<()> {
+        let codec = |error| Error::general(ErrorKind::Codec(error));
+        let InferOptions { record_type, read, .. } = self.options;
+        let summary = Summary::from_state(part.summary, read.limits, record_type).map_err(codec)?;
+        self.merged.summary.merge(&summary).map_err(codec)?;
+        self.merged.skipped.merge(part.skipped);
+        self.merged.losses.merge(part.losses);
+        Ok(())
+    }
+
+    /// Returns the summary of the parts so far.
+    pub fn summary(&self) -> &Summary {
+        &self.merged.summary
+    }
+
+    /// Returns the inference of the data set, once all parts were added. `names` are those of all shards.
+    pub fn finish(self, names: Vec<String>) -> Inferred {
+        let mut inferred = Inferred { names, ..self.merged };
+        inferred.finish(self.options.read.on_error);
+        inferred
     }
 }
 

@@ -19,7 +19,10 @@ mod verify;
 mod workers;
 
 pub use self::{
-    infer::{Inferred, InferredState, infer, infer_observed, infer_observed_by, infer_with, place_in, shown_names},
+    infer::{
+        Inferred, InferredMerger, InferredState, infer, infer_observed, infer_observed_by, infer_with, place_in,
+        shown_names,
+    },
     options::{InferOptions, OnProgress},
     rows::{EncodedRows, OpenRows, RowLosses, RowPart, RowShard},
     sample::{NotASample, SAMPLE_BYTES, SAMPLE_RECORDS, SAMPLE_SHARDS, Sample, Sampled},

@@ -1,5 +1,7 @@
 //! Limits on the memory that one thread takes for each feature.
 
+use tfarrow_codec::{FeatureSummary, Kind, Summary};
+
 /// Largest number of values of a sample, with few features.
 const MAX_SAMPLE: usize = 16_384;
 /// Smallest number of values of a sample, with many features.
@@ -35,6 +37,13 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// Returns the budget of each feature of a summary. `sets` is the number of data sets that share the memory.
+    pub(crate) fn of(summary: &Summary, sets: usize) -> Self {
+        let has_strings = |feature: &&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
+        let strings = summary.features().filter(has_strings).count();
+        Self::per_feature(summary.features().count() * sets, strings * sets)
+    }
+
     /// Returns the budget of each of `features` features, `strings` of which have byte strings.
     pub(crate) fn per_feature(features: usize, strings: usize) -> Self {
         let share = |all: usize| all / strings.max(1);

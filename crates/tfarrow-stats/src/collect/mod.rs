@@ -20,11 +20,11 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{
-    FeatureSummary, Kind, RecordType, Role,
+    FeatureSummary, RecordType, Role,
     infer::{RecordObserver, SeenRecord},
 };
 use tfarrow_columnar::infer_observed;
-use tfarrow_dataset::{InferOptions, Inferred, InferredState, OnProgress, Result, Shard};
+use tfarrow_dataset::{InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Result, Shard};
 
 use self::{budget::Budget, feature::FeatureAccumulator, sample::SampleKey};
 
@@ -81,20 +81,10 @@ impl Statistics {
 
     /// Merges accumulators of the features of `inferred`, any number of each.
     fn merge_values(inferred: Inferred, parts: impl Iterator<Item = FeatureAccumulator>, sets: usize) -> Self {
-        let mut merged: HashMap<(String, bool), FeatureAccumulator> = HashMap::new();
-        let features: Vec<_> = inferred.summary.features().collect();
-        let has_strings = |feature: &&&FeatureSummary| feature.kinds().any(|(kind, _)| kind == Kind::Bytes);
-        let budget = Budget::per_feature(features.len() * sets, features.iter().filter(has_strings).count() * sets);
-        for part in parts {
-            let held = merged.entry((part.name.clone(), part.role == Role::Sequence));
-            held.or_insert_with(|| FeatureAccumulator::new(&part.name, part.role)).merge(part, budget);
-        }
-        let mut values = Vec::new();
-        for feature in features {
-            let held = merged.remove(&(feature.name.clone(), feature.role == Role::Sequence));
-            values.push(held.unwrap_or_else(|| FeatureAccumulator::new(&feature.name, feature.role)));
-        }
-        Self { inferred, values }
+        let mut merged = ValuesMerger::default();
+        let budget = Budget::of(&inferred.summary, sets);
+        parts.for_each(|part| merged.add(part, budget));
+        merged.finish(inferred, budget)
     }
 
     /// Returns the state of the statistics of a part of a data set.
@@ -102,22 +92,70 @@ impl Statistics {
         StatisticsState { inferred: self.inferred.into_state(), values: self.values }
     }
 
-    /// Merges the statistics of all parts of a data set, in any order. `names` are those of all shards; the options are those that
-    /// each part was read with. The result is that of a single pass over the data set.
-    ///
-    /// # Errors
-    /// More names of features than the limits allow.
-    pub fn from_states(parts: Vec<StatisticsState>, names: Vec<String>, options: &InferOptions) -> Result<Self> {
-        let (inferred, values): (Vec<_>, Vec<_>) = parts.into_iter().map(|part| (part.inferred, part.values)).unzip();
-        let inferred = Inferred::from_states(inferred, names, options)?;
-        Ok(Self::merge_values(inferred, values.into_iter().flatten(), 1))
-    }
-
     /// Returns each feature's summary and its accumulated values; none for lists of examples, whose values are not read.
     pub(crate) fn features(&self) -> impl Iterator<Item = (&FeatureSummary, &FeatureAccumulator)> {
         let summary = &self.inferred.summary;
         let has_values = summary.record_type() != RecordType::ExampleList;
         summary.features().zip(&self.values).filter(move |_| has_values)
+    }
+}
+
+/// Merges accumulators of one data set.
+#[derive(Debug, Default)]
+struct ValuesMerger {
+    by_feature: HashMap<(String, bool), FeatureAccumulator>,
+}
+
+impl ValuesMerger {
+    /// Adds the values of a feature.
+    fn add(&mut self, part: FeatureAccumulator, budget: Budget) {
+        let held = self.by_feature.entry((part.name.clone(), part.role == Role::Sequence));
+        held.or_insert_with(|| FeatureAccumulator::new(&part.name, part.role)).merge(part, budget);
+    }
+
+    /// Returns the statistics, cut to a budget that is not larger than those before.
+    fn finish(mut self, inferred: Inferred, budget: Budget) -> Statistics {
+        let mut values = Vec::new();
+        for feature in inferred.summary.features() {
+            let held = self.by_feature.remove(&(feature.name.clone(), feature.role == Role::Sequence));
+            let mut held = held.unwrap_or_else(|| FeatureAccumulator::new(&feature.name, feature.role));
+            held.shrink(budget);
+            values.push(held);
+        }
+        Statistics { inferred, values }
+    }
+}
+
+/// Merges the statistics of all parts of a data set, in any order, one after the other. The result is that of a single pass over
+/// the data set.
+#[derive(Debug)]
+pub(crate) struct StatisticsMerger {
+    inferred: InferredMerger,
+    values: ValuesMerger,
+}
+
+impl StatisticsMerger {
+    /// Creates a merger of parts that were read with these options.
+    pub(crate) fn new(options: &InferOptions) -> Self {
+        Self { inferred: InferredMerger::new(options), values: ValuesMerger::default() }
+    }
+
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub(crate) fn add(&mut self, part: StatisticsState) -> Result<()> {
+        self.inferred.add(part.inferred)?;
+        // Further parts can only have more features, and so a smaller budget.
+        let budget = Budget::of(self.inferred.summary(), 1);
+        part.values.into_iter().for_each(|values| self.values.add(values, budget));
+        Ok(())
+    }
+
+    /// Returns the statistics of the data set, once all parts were added. `names` are those of all shards.
+    pub(crate) fn finish(self, names: Vec<String>) -> Statistics {
+        let budget = Budget::of(self.inferred.summary(), 1);
+        self.values.finish(self.inferred.finish(names), budget)
     }
 }
 

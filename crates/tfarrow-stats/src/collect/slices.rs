@@ -13,12 +13,12 @@ use std::{
 
 use serde::{Deserialize, Serialize, Serializer};
 use tfarrow_codec::{
-    FeatureSummary, Limits, Place, Role, Summary, SummaryState,
+    FeatureSummary, Limits, Place, Role, Summary,
     infer::{RecordObserver, SeenRecord, ValueList},
 };
 use tfarrow_dataset::{DamageReport, Error, InferOptions, Inferred, OnProgress, RowLosses, Shard};
 
-use super::{Statistics, StatisticsObserver, StatisticsState, feature::FeatureAccumulator};
+use super::{Statistics, StatisticsMerger, StatisticsObserver, StatisticsState, feature::FeatureAccumulator};
 use crate::excerpt::text_or_bytes;
 
 /// Largest number of slices. Each slice takes as much memory as a data set.
@@ -157,35 +157,6 @@ impl SlicedStatistics {
         let (all, slices) = SlicesByValue::collect(shards, options, progress, by)?;
         Ok(slices.into_state(all))
     }
-
-    /// Merges the statistics of all parts of a data set, as [`Statistics::from_states`] does.
-    ///
-    /// # Errors
-    /// [`SliceError::Read`] for more names of features than the limits allow; [`SliceError::Absent`] and
-    /// [`SliceError::TooMany`].
-    pub fn from_states(
-        parts: Vec<SlicedState>,
-        names: Vec<String>,
-        options: &InferOptions,
-        by: &str,
-    ) -> Result<Self, SliceError> {
-        let (mut all, mut merged) = (Vec::new(), SlicesByValue::default());
-        for part in parts {
-            all.push(part.all);
-            merged.sliced += part.sliced;
-            for SliceState { value, summary, values } in part.slices {
-                let summary = Summary::from_state(summary, options.read.limits, options.record_type);
-                merged.add(
-                    value,
-                    &summary.map_err(|error| SliceError::Read(error.into()))?,
-                    values,
-                    options.read.limits,
-                );
-            }
-        }
-        let all = Statistics::from_states(all, names, options).map_err(SliceError::Read)?;
-        merged.finish(all, by)
-    }
 }
 
 /// The slices of a data set, or of a part of it.
@@ -247,7 +218,7 @@ impl SlicesByValue {
         let count = self.by_value.len();
         let slice = |(value, (summary, values)): (SliceValue, (Summary, Vec<FeatureAccumulator>))| {
             let merged = Statistics::merge_values(of_slice(summary, &all), values.into_iter(), 1 + count);
-            SliceState { value, summary: merged.inferred.summary.state(), values: merged.values }
+            SliceState { value, statistics: merged.into_state() }
         };
         let slices = self.by_value.into_iter().map(slice).collect();
         SlicedState { all: all.into_state(), slices, sliced: self.sliced }
@@ -282,6 +253,54 @@ fn of_slice(summary: Summary, all: &Statistics) -> Inferred {
     Inferred { summary, names, sampled, skipped: DamageReport::default(), losses: RowLosses::default() }
 }
 
+/// Merges the statistics of all parts of a data set and of their slices, as [`StatisticsMerger`] does.
+#[derive(Debug)]
+pub(crate) struct SlicesMerger {
+    /// The name of the feature.
+    by: String,
+    all: StatisticsMerger,
+    slices: BTreeMap<SliceValue, StatisticsMerger>,
+    sliced: u64,
+    options: InferOptions,
+}
+
+impl SlicesMerger {
+    /// Creates a merger of parts that were read with these options.
+    pub(crate) fn new(by: String, options: &InferOptions) -> Self {
+        Self { by, all: StatisticsMerger::new(options), slices: BTreeMap::new(), sliced: 0, options: *options }
+    }
+
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow, and [`SliceError::TooMany`].
+    pub(crate) fn add(&mut self, part: SlicedState) -> Result<(), SliceError> {
+        self.all.add(part.all).map_err(SliceError::Read)?;
+        self.sliced += part.sliced;
+        for SliceState { value, statistics } in part.slices {
+            let merger = self.slices.entry(value).or_insert_with(|| StatisticsMerger::new(&self.options));
+            merger.add(statistics).map_err(SliceError::Read)?;
+            if self.slices.len() > MAX_SLICES {
+                return Err(SliceError::TooMany(self.by.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the statistics of the data set, once all parts were added.
+    ///
+    /// # Errors
+    /// [`SliceError::Absent`].
+    pub(crate) fn finish(self, names: Vec<String>) -> Result<SlicedStatistics, SliceError> {
+        let mut merged = SlicesByValue { sliced: self.sliced, ..SlicesByValue::default() };
+        for (value, merger) in self.slices {
+            let Statistics { inferred, values } = merger.finish(Vec::new());
+            merged.by_value.insert(value, (inferred.summary, values));
+        }
+        merged.finish(self.all.finish(names), &self.by)
+    }
+}
+
 /// The statistics of a part of a data set and of its slices, which can be serialized.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SlicedState {
@@ -295,8 +314,7 @@ pub struct SlicedState {
 struct SliceState {
     #[serde(with = "SliceValueState")]
     value: SliceValue,
-    summary: SummaryState,
-    values: Vec<FeatureAccumulator>,
+    statistics: StatisticsState,
 }
 
 /// The form of [`SliceValue`] that keeps its kind.

@@ -32,7 +32,7 @@ use self::{
     self_check::check_schema,
 };
 use crate::{
-    collect::{Statistics, StatisticsState},
+    collect::{Statistics, StatisticsMerger, StatisticsState},
     proto::{Anomalies, Schema, feature::DomainInfo},
     schema::{each_feature, feature_path, infer, push_feature_list},
 };
@@ -111,28 +111,6 @@ impl Validation {
         Ok((ValidationState { statistics: statistics.into_state(), checks: found.into_states() }, others))
     }
 
-    /// Validates a data set from the observations of all its parts, which were made with the same schema, in any order. `names`
-    /// are those of all shards; the options are those that each part was read with.
-    ///
-    /// # Errors
-    /// More names of features than the limits allow.
-    pub fn from_states(
-        parts: Vec<ValidationState>,
-        names: Vec<String>,
-        schema: &Schema,
-        environment: Option<&str>,
-        options: &InferOptions,
-    ) -> Result<Self> {
-        let checked = CheckedSchema::new(schema);
-        let mut found = SchemaObserver::new(&checked.schema);
-        let mut statistics = Vec::new();
-        for part in parts {
-            statistics.push(part.statistics);
-            found.merge_states(part.checks);
-        }
-        Ok(checked.finish(Statistics::from_states(statistics, names, options)?, environment, &found))
-    }
-
     /// Returns the features with floats that are NaN or infinite.
     pub fn non_finite(&self) -> Vec<NonFinite> {
         let found = self.statistics.features().filter_map(|(feature, values)| {
@@ -158,6 +136,7 @@ pub struct ValidationState {
 }
 
 /// A schema without contradictions, and the anomalies of those that it had.
+#[derive(Debug)]
 struct CheckedSchema {
     schema: Schema,
     contradictions: Vec<Anomaly>,
@@ -192,6 +171,37 @@ impl CheckedSchema {
         anomalies.extend(self.contradictions);
         anomalies.sort_by(|a, b| a.feature.cmp(&b.feature));
         Validation { statistics, anomalies, updated }
+    }
+}
+
+/// Merges the observations of all parts of a data set, in any order, one after the other.
+#[derive(Debug)]
+pub(crate) struct ValidationMerger {
+    schema: CheckedSchema,
+    statistics: StatisticsMerger,
+    found: SchemaObserver,
+}
+
+impl ValidationMerger {
+    /// Creates a merger of parts that were observed with this schema, and read with these options.
+    pub(crate) fn new(schema: &Schema, options: &InferOptions) -> Self {
+        let schema = CheckedSchema::new(schema);
+        let found = SchemaObserver::new(&schema.schema);
+        Self { schema, statistics: StatisticsMerger::new(options), found }
+    }
+
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// More names of features than the limits allow.
+    pub(crate) fn add(&mut self, part: ValidationState) -> Result<()> {
+        self.found.merge_states(part.checks);
+        self.statistics.add(part.statistics)
+    }
+
+    /// Validates the data set in an environment, once all parts were added. `names` are those of all shards.
+    pub(crate) fn finish(self, names: Vec<String>, environment: Option<&str>) -> Validation {
+        self.schema.finish(self.statistics.finish(names), environment, &self.found)
     }
 }
 
