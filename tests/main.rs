@@ -19,6 +19,7 @@ mod example_lists;
 mod head;
 mod messages;
 mod output;
+mod parts;
 mod program;
 #[cfg(unix)]
 mod prompt;

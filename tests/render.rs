@@ -92,7 +92,7 @@ fn anomalies_and_pages() {
     assert_eq!(printed("validate", &[]), text + "\n");
     let json = render::validation_json(&compared.found, &compared.distances).unwrap();
     assert_eq!(printed("validate", &["--format", "json"]), json + "\n");
-    let (shards, profile) = (shards(&today), RecordProfiler::merge(24, profilers));
+    let (shards, profile) = (shards(&today), RecordProfiler::merged(24, profilers).finish());
     let page = render::report_page("title", &compared, &profile, &shards, &ReadOptions::default());
     assert_eq!(printed("report", &["--title", "title", "-o", "-"]), page.unwrap().html);
 }

@@ -129,6 +129,7 @@ fn run_command(command: Command) -> Result<u8> {
         Command::Verify(args) => commands::verify::run(&args),
         Command::Repair(args) => commands::repair::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),
     }

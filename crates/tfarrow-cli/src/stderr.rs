@@ -76,8 +76,11 @@ pub(crate) fn skipped_text(skipped: &DamageReport) -> String {
 
 /// Prints the number of files in folders that were skipped and may contain data, and the missing shards.
 pub(crate) fn skipped_files(skipped_files: &SkippedFiles, missing: &[MissingShards]) {
-    missing.iter().for_each(|set| print(&escape(&set.to_string())));
-    if skipped_files.may_matter() {
-        print(&escape(&skipped_files.to_string()));
-    }
+    skipped_notes(skipped_files, missing).iter().for_each(|note| print(&escape(note)));
+}
+
+/// The notes about files in folders that were skipped and may contain data, and about missing shards.
+pub(crate) fn skipped_notes(skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Vec<String> {
+    let skipped = skipped_files.may_matter().then(|| skipped_files.to_string());
+    missing.iter().map(ToString::to_string).chain(skipped).collect()
 }

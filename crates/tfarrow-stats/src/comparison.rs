@@ -72,7 +72,10 @@ impl Comparison {
     }
 
     /// Compares the data set that `validate` validates against a schema in an environment.
-    pub(crate) fn of(expected: Expected<'_>, validate: impl FnOnce(&Schema, Option<&str>) -> Result<Validation>) -> Result<Self> {
+    pub(crate) fn of(
+        expected: Expected<'_>,
+        validate: impl FnOnce(&Schema, Option<&str>) -> Result<Validation>,
+    ) -> Result<Self> {
         let Expected { schema, baseline, environment, max_drift } = expected;
         let schema = schema.or_else(|| baseline.as_ref().map(Statistics::infer_schema));
         let none = Schema::default();

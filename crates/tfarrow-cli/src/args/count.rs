@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{format::SummaryArgs, reading::DamageArgs};
+use super::{format::SummaryArgs, part::ShareArgs, reading::DamageArgs};
 
 /// Arguments of `count`.
 #[derive(Debug, Args)]
@@ -25,4 +25,6 @@ pub(crate) struct Count {
     pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) damage: DamageArgs,
+    #[command(flatten)]
+    pub(crate) share: ShareArgs,
 }

@@ -8,6 +8,8 @@ pub(super) const OUTPUT: &str = "Output";
 pub(super) const COMPARISON: &str = "Comparison";
 /// Checks, and what to do where they fail.
 pub(super) const DAMAGE: &str = "Corrupt data";
+/// Parts of a data set that several processes read.
+pub(super) const PARTS: &str = "Parts of a data set";
 /// Limits of memory, threads and sizes.
 pub(super) const RESOURCES: &str = "Resources";
 /// Options of all commands.

@@ -8,6 +8,8 @@ mod format;
 mod global;
 mod head;
 mod headings;
+mod merge;
+mod part;
 mod paths;
 mod reading;
 mod repair;
@@ -30,6 +32,8 @@ pub(crate) use self::{
     diff::Diff,
     global::Global,
     head::Head,
+    merge::Merge,
+    part::PartArgs,
     paths::with_destinations,
     reading::Looking,
     repair::Repair,
@@ -92,6 +96,8 @@ pub(crate) enum Command {
     Repair(Repair),
     /// Compare two data sets record by record
     Diff(Diff),
+    /// Merge the results of all parts of a data set that several processes have read
+    Merge(Merge),
     /// Print a script that completes command lines in a shell
     Completions(Completions),
     /// Print the manual page, or write those of all commands

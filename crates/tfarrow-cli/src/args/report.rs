@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{format::SummaryArgs, headings::OUTPUT, reading::Looking, validate::Expectations};
+use super::{format::SummaryArgs, headings::OUTPUT, part::PartArgs, reading::Looking, validate::Expectations};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -21,8 +21,8 @@ pub(crate) struct Report {
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<String>,
     /// HTML file to write, replacing it
-    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "part", conflicts_with = "part", help_heading = OUTPUT)]
+    pub(crate) output: Option<PathBuf>,
     /// Title of the report [default: the sources]
     #[arg(long, value_name = "TEXT", help_heading = OUTPUT)]
     pub(crate) title: Option<String>,
@@ -35,4 +35,6 @@ pub(crate) struct Report {
     pub(crate) summary: SummaryArgs,
     #[command(flatten)]
     pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
 }

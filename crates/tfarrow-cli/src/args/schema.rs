@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     format::{FormatArgs, OutputFormat},
+    part::PartArgs,
     reading::{Looking, Reading},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct SchemaArgs {
     pub(crate) format: FormatArgs<SchemaFormat>,
     #[command(flatten)]
     pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }

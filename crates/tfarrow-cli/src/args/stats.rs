@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     format::{FormatArgs, OutputFormat},
+    part::PartArgs,
     reading::Looking,
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Stats {
     pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
 }
 
 /// Output format of `stats`.

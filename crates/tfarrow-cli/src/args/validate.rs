@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use super::{
     format::{FormatArgs, OutputFormat},
     headings::{COMPARISON, OUTPUT},
+    part::PartArgs,
     reading::Looking,
     values::share,
 };
@@ -53,10 +54,12 @@ pub(crate) struct Validate {
     #[command(flatten)]
     pub(crate) format: FormatArgs<ValidateFormat>,
     /// Write a schema that accepts the data to this file, replacing it
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FILE", conflicts_with = "part", help_heading = OUTPUT)]
     pub(crate) update: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) looking: Looking,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
 }
 
 /// Output format of `validate`.

@@ -6,6 +6,7 @@ use tfarrow_codec::RecordType;
 use super::{
     format::{FormatArgs, OutputFormat},
     headings::{DAMAGE, OUTPUT},
+    part::ShareArgs,
     reading::Bounds,
     values::{Auto, record_type},
 };
@@ -37,6 +38,8 @@ pub(crate) struct Verify {
     pub(crate) record_type: Auto<RecordType>,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
+    #[command(flatten)]
+    pub(crate) share: ShareArgs,
 }
 
 /// Output format of `verify`, `repair` and `diff`.

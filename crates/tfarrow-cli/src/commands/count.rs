@@ -7,7 +7,10 @@ use tfarrow_dataset::{DamageReport, FormatFilter, Resolved, Shard, resolve_filte
 
 use crate::{
     args::Count,
-    commands::inspect::{cores, observer, skipped_json},
+    commands::{
+        inspect::{cores, observer, skipped_json},
+        partial,
+    },
     error::{FOUND, SUCCESS},
     output,
     progress::Bar,
@@ -16,8 +19,9 @@ use crate::{
 
 /// Prints the number of records. Skipped files and records are reported.
 pub(crate) fn run(args: &Count) -> Result<u8> {
-    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
+    let Resolved { shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::Any)?;
     stderr::skipped_files(&skipped_files, &missing);
+    let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let counted = count(&shards, &args.damage.read(), cores(), &observer(&progress));

@@ -1,5 +1,5 @@
-//! The subcommands, one file or folder each, from the arguments to the exit status. `inspect` and `faults` are shared by
-//! several of them.
+//! The subcommands, one file or folder each, from the arguments to the exit status. `inspect`, `faults` and `partial` are
+//! shared by several of them.
 
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -10,6 +10,8 @@ pub(crate) mod faults;
 pub(crate) mod head;
 pub(crate) mod inspect;
 pub(crate) mod man;
+pub(crate) mod merge;
+pub(crate) mod partial;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod schema;

@@ -15,7 +15,8 @@ use crate::{
     args::Report,
     commands::{
         inspect::{self, skipped_json},
-        validate::{Compared, compare, exit_status},
+        partial::{TITLE, settings},
+        validate::{Compared, compare, compare_part, exit_status},
     },
     error::Usage,
     event_curves::EventCurves,
@@ -24,41 +25,70 @@ use crate::{
     stderr, text,
 };
 
+/// The name of the command.
+pub(super) const NAME: &str = "report";
+
 /// Writes the page, and prints a summary.
 pub(crate) fn run(args: &Report) -> Result<u8> {
-    let to_stdout = args.output == Path::new("-");
-    if to_stdout && args.summary.json {
-        return Err(Usage("--json needs standard output, which takes the page".to_owned()).into());
-    }
-    if !to_stdout {
-        refuse_other_file(&args.output)?;
-    }
+    let Some(path) = &args.output else { return read_part(args) };
+    check(path, args.summary.json)?;
     let Compared { compared, others, shards } =
         compare(&args.sources, &args.against, None, &args.looking, || RecordProfiler::new(args.examples))?;
     let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
     let profile = RecordProfiler::merged(args.examples, others).finish();
     let curves = curves(&compared, &profile, &shards, &args.looking.damage.read())?;
-    let html = html(&title, &compared, &profile, &shards, &curves, stderr::skipped_text);
-    if to_stdout {
+    write(path, args.summary.json, &title, &compared, &profile, &shards, &curves)
+}
+
+/// Reads a part of the sources. The command line has a part if it has no output.
+fn read_part(args: &Report) -> Result<u8> {
+    let Some(part) = args.part.part else { return Err(Usage("the output is missing".to_owned()).into()) };
+    let title = args.title.iter().map(|title| (TITLE, title.clone()));
+    let settings = settings(NAME, &args.sources, &title.collect::<Vec<_>>())?;
+    let examples = Some(args.examples);
+    compare_part(&args.part, part, &args.sources, &args.against, None, &args.looking, examples, settings)
+}
+
+/// Checks that the page can be written to `path`.
+pub(super) fn check(path: &Path, json: bool) -> Result<()> {
+    match path == Path::new("-") {
+        true if json => Err(Usage("--json needs standard output, which takes the page".to_owned()).into()),
+        true => Ok(()),
+        false => refuse_other_file(path),
+    }
+}
+
+/// Writes the page to `path`, prints a summary, and returns the exit status.
+pub(super) fn write(
+    path: &Path,
+    json: bool,
+    title: &str,
+    compared: &Comparison,
+    profile: &RecordProfile,
+    shards: &[Shard],
+    curves: &EventCurves,
+) -> Result<u8> {
+    let html = html(title, compared, profile, shards, curves, stderr::skipped_text);
+    if path == Path::new("-") {
         output::bytes(html.as_bytes())?;
     } else {
-        let mut file = OutputFile::create(&args.output, true)?;
-        file.write_all(html.as_bytes()).with_context(|| args.output.display().to_string())?;
+        let mut file = OutputFile::create(path, true)?;
+        file.write_all(html.as_bytes()).with_context(|| path.display().to_string())?;
         file.persist()?;
         let inferred = &compared.found.statistics.inferred;
         let figures = Figures {
-            page: &args.output,
+            page: path,
             bytes: html.len(),
             files: shards.len(),
             records: inferred.summary.records(),
             features: inferred.summary.features().count(),
             anomalies: compared.anomalies().map(<[_]>::len),
-            skipped: &skipped(&inferred.skipped, &curves),
+            skipped: &skipped(&inferred.skipped, curves),
         };
-        output::line(&if args.summary.json { figures.json()? } else { figures.text() })?;
+        output::line(&if json { figures.json()? } else { figures.text() })?;
     }
     let note = curves.note();
-    let status = exit_status(&compared, note.is_some());
+    let status = exit_status(compared, note.is_some());
     note.iter().for_each(|note| stderr::print(note));
     Ok(status)
 }

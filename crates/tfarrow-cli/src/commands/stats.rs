@@ -3,18 +3,25 @@
 use anyhow::Result;
 use prost::Message;
 use serde::Serialize;
+use tfarrow_dataset::Part;
 use tfarrow_stats::{
     ByteStringStatistics, DatasetStatistics, FeatureStatistics, HistogramBucket, KindStatistics, NumberStatistics,
-    Slice, SliceValue, SlicedStatistics, Statistics, proto::DatasetFeatureStatisticsList,
+    PartWork, Slice, SliceValue, SlicedStatistics, Statistics, proto::DatasetFeatureStatisticsList,
 };
 
 use crate::{
     args::{Looking, Stats, StatsFormat},
-    commands::inspect,
-    error::{FOUND, SUCCESS},
+    commands::{
+        inspect,
+        partial::{self, FORMAT, settings, value_name},
+    },
+    error::{FOUND, SUCCESS, Usage},
     output::{self, Screen, TITLE, count, image_sizes, plural, range, short},
     text::escape,
 };
+
+/// The name of the command.
+const NAME: &str = "stats";
 
 /// Number of characters shown of a frequent value.
 const SHOWN: usize = 24;
@@ -24,9 +31,10 @@ const NON_FINITE: &str = "NaN, inf";
 
 /// Prints the statistics.
 pub(crate) fn run(args: &Stats) -> Result<u8> {
-    if args.format.get() == StatsFormat::Pb {
-        output::refuse_terminal()?;
+    if let Some(part) = args.part.part {
+        return read_part(args, part);
     }
+    check(args.format.get())?;
     let (all, report) = match &args.by {
         None => {
             let all = collect(&args.sources, &args.looking)?;
@@ -39,12 +47,31 @@ pub(crate) fn run(args: &Stats) -> Result<u8> {
             (found.all, report)
         }
     };
-    match args.format.get() {
+    print(args.format.get(), &all, &report)
+}
+
+/// Checks that standard output can show the format.
+fn check(format: StatsFormat) -> Result<(), Usage> {
+    if format == StatsFormat::Pb { output::refuse_terminal() } else { Ok(()) }
+}
+
+/// Reads a part of the sources.
+fn read_part(args: &Stats, part: Part) -> Result<u8> {
+    let settings = settings(NAME, &args.sources, &[(FORMAT, value_name(&args.format.get()))])?;
+    let work = args.by.as_deref().map_or(PartWork::Statistics, PartWork::Slices);
+    let (shards, notes) = partial::shards(&args.sources, part)?;
+    partial::write(&args.part, part, (&shards, &notes), work, settings, &inspect::options(&args.looking))
+}
+
+/// Prints statistics and the report of them, and returns the exit status.
+pub(super) fn print(format: StatsFormat, all: &Statistics, report: &StatisticsReport) -> Result<u8> {
+    check(format)?;
+    match format {
         StatsFormat::Table => output::line(&report.text(Screen::stdout()))?,
         StatsFormat::Json => output::line(&output::pretty(&report)?)?,
         StatsFormat::Pb => output::bytes(&report.to_proto().encode_to_vec())?,
     }
-    let has_lost = inspect::report_all([Some(&all)]);
+    let has_lost = inspect::report_all([Some(all)]);
     Ok(if has_lost { FOUND } else { SUCCESS })
 }
 

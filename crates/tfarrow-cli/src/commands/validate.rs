@@ -1,6 +1,7 @@
 //! `tfarrow validate`: compares a data set with a schema and a baseline.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write},
     path::Path,
@@ -9,32 +10,57 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use tfarrow_codec::{Place, infer::RecordObserver};
-use tfarrow_dataset::{OutputFile, Shard};
+use tfarrow_dataset::{OutputFile, Part, Shard, are_events};
 use tfarrow_stats::{
-    Anomaly, AnomalyKind, Comparison, Distance, Expected, NonFinite, Statistics, Validation, anomalies_to_text,
-    proto::Schema, schema_from_text, schema_to_text,
+    Anomaly, AnomalyKind, Comparison, Distance, Expected, NonFinite, PartExpected, PartWork, Statistics, Validation,
+    anomalies_to_text, proto::Schema, schema_from_text, schema_to_text,
 };
 
 use crate::{
-    args::{Expectations, Looking, Validate, ValidateFormat},
-    commands::{inspect, stats},
+    args::{Expectations, Looking, PartArgs, Validate, ValidateFormat},
+    commands::{
+        inspect,
+        partial::{self, FORMAT, settings, value_name},
+        stats,
+    },
     error::{FOUND, SUCCESS, Usage},
     output::{self, BAD, GOOD, Screen, count, plural, short},
     stderr,
     text::escape,
 };
 
+/// The name of the command.
+pub(super) const NAME: &str = "validate";
+
 /// Prints the anomalies.
 pub(crate) fn run(args: &Validate) -> Result<u8> {
-    let update = args.update.as_deref().map(create_update).transpose()?;
     let environment = args.environment.as_deref();
+    if let Some(part) = args.part.part {
+        let settings = settings(NAME, &args.sources, &[(FORMAT, value_name(&args.format.get()))])?;
+        return compare_part(
+            &args.part,
+            part,
+            &args.sources,
+            &args.against,
+            environment,
+            &args.looking,
+            None,
+            settings,
+        );
+    }
+    let update = args.update.as_deref().map(create_update).transpose()?;
     let Compared { compared, .. } = compare(&args.sources, &args.against, environment, &args.looking, || ())?;
+    print(&compared, args.format.get(), update)
+}
+
+/// Prints the anomalies of a comparison, writes the updated schema, and returns the exit status.
+pub(super) fn print(compared: &Comparison, format: ValidateFormat, update: Option<OutputFile>) -> Result<u8> {
     if let Some(mut file) = update {
         file.write_all(schema_to_text(&compared.found.updated)?.as_bytes())?;
         file.persist()?;
     }
     let report = ValidationReport { found: &compared.found, distances: &compared.distances };
-    match args.format.get() {
+    match format {
         ValidateFormat::Table => output::line(&report.text(Screen::stdout()))?,
         ValidateFormat::Json => output::line(&report.json()?)?,
         // The command line requires a schema or a baseline.
@@ -46,7 +72,49 @@ pub(crate) fn run(args: &Validate) -> Result<u8> {
     if report.records() == 0 {
         stderr::print("there are no records to validate");
     }
-    Ok(exit_status(&compared, report.records() == 0))
+    Ok(exit_status(compared, report.records() == 0))
+}
+
+/// Compares a part of a data set, and writes the result. `examples` is the number of example records of a report.
+#[expect(clippy::too_many_arguments, reason = "the arguments of two commands")]
+pub(super) fn compare_part(
+    args: &PartArgs,
+    part: Part,
+    sources: &[String],
+    against: &Expectations,
+    environment: Option<&str>,
+    looking: &Looking,
+    examples: Option<usize>,
+    settings: BTreeMap<String, String>,
+) -> Result<u8> {
+    if against.schema.is_none() && !against.baseline.is_empty() {
+        let why =
+            "--baseline with --part needs --schema: `tfarrow schema BASELINE --format pbtxt` infers it, also in parts";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let schema = against.schema.as_deref().map(read_schema).transpose()?;
+    let baseline = match against.baseline.is_empty() {
+        true => None,
+        false => Some(partial::shards(&against.baseline, part)?),
+    };
+    let (baseline, mut notes) = baseline.unzip();
+    let (schema, baseline, max_drift) = (schema.as_ref(), baseline.as_deref(), against.max_drift);
+    let expected = PartExpected { schema, environment, baseline, max_drift, examples };
+    let (shards, more) = partial::shards(sources, part)?;
+    notes.get_or_insert_default().extend(more);
+    if examples.is_some() && are_events(&shards) {
+        let why = "the curves of TensorBoard's event files are drawn from all of them at once: leave --part out";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let options = inspect::options(looking);
+    partial::write(
+        args,
+        part,
+        (&shards, &notes.unwrap_or_default()),
+        PartWork::Comparison(expected),
+        settings,
+        &options,
+    )
 }
 
 /// A data set that was compared with a schema and a baseline.
@@ -94,7 +162,7 @@ fn baseline(sources: &[String], baseline: &[String], looking: &Looking) -> Resul
 }
 
 /// Creates the file of the updated schema. It may replace only a schema.
-fn create_update(path: &Path) -> Result<OutputFile> {
+pub(super) fn create_update(path: &Path) -> Result<OutputFile> {
     if path.exists() && fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
         read_schema(path).with_context(|| format!("--update would replace {}", path.display()))?;
     }

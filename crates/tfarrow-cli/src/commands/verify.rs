@@ -11,6 +11,7 @@ use crate::{
     commands::{
         faults::{self, FaultReport},
         inspect::{cores, observer},
+        partial,
     },
     error::{FOUND, SUCCESS, reading_remedy, unless_closed},
     output::{plural, size},
@@ -21,7 +22,8 @@ use crate::{
 
 /// Prints all faults, and a summary.
 pub(crate) fn run(args: &Verify) -> Result<u8> {
-    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
+    let Resolved { shards, skipped_files, missing } = resolve_filtered(&args.sources, FormatFilter::ToVerify)?;
+    let mut shards = partial::share(shards, args.share.part)?;
     shards.iter_mut().try_for_each(Shard::spool_columnar)?;
     let progress = Bar::new(shards.iter().map(|shard| shard.size).sum());
     let (record_type, read) = (args.record_type, args.bounds.read(OnError::Skip));

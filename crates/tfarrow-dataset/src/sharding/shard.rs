@@ -245,6 +245,24 @@ impl Shard {
         if is_columnar { self.spool() } else { Ok(()) }
     }
 
+    /// Reads all bytes of the shard, as they are stored.
+    ///
+    /// # Errors
+    /// An I/O error, and more than `most` bytes.
+    #[doc(hidden)]
+    pub fn read_all(&self, most: u64) -> Result<Vec<u8>> {
+        let wrap = |error| Error::io(&self.path, error);
+        let mut bytes = Vec::new();
+        self.open().map_err(wrap)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(wrap)?;
+        if bytes.len() as u64 > most {
+            return Err(wrap(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("the file has more than {most} bytes"),
+            )));
+        }
+        Ok(bytes)
+    }
+
     /// Opens the shard for reading from its start.
     pub(crate) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         if self.is_stdin() && self.is_stream() {

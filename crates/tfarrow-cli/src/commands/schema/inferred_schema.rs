@@ -49,6 +49,11 @@ impl InferredSchema {
         Ok(self)
     }
 
+    /// Sets the probable kind of raw records.
+    pub(in crate::commands) fn with_probable(self, probable: Option<ProbablePayload>) -> Self {
+        Self { probable, ..self }
+    }
+
     /// The probable kind of raw records.
     pub fn probable(&self) -> Option<&ProbablePayload> {
         self.probable.as_ref()

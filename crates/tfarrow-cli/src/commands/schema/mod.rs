@@ -16,21 +16,27 @@ use tfarrow_codec::{FeatureSummary, Kind, KindSummary, Limits, MessageType, Reco
 use tfarrow_columnar::{infer_with, schema_within};
 use tfarrow_convert::schema_json::{to_json, type_name};
 use tfarrow_dataset::{
-    DamageReport, FormatFilter, InferOptions, Shard, ShardFormat, are_events, event_message, file_names,
+    DamageReport, FormatFilter, InferOptions, Part, Shard, ShardFormat, are_events, event_message, file_names,
     resolve_filtered,
 };
-use tfarrow_stats::{Statistics, schema_to_text};
+use tfarrow_stats::{PartWork, Statistics, schema_to_text};
 
 pub use self::inferred_schema::InferredSchema;
 pub(super) use self::message::outlined;
 use crate::{
     args::{SchemaArgs, SchemaFormat},
-    commands::inspect,
+    commands::{
+        inspect,
+        partial::{self, FORMAT, LAYOUT, RECORD_TYPE, settings, value_name},
+    },
     error::{FOUND, SUCCESS, Usage},
     output::{self, Screen, count},
     stderr,
     text::escape,
 };
+
+/// The name of the command.
+pub(super) const NAME: &str = "schema";
 
 /// Prints the schema in the format of the command line.
 pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
@@ -41,7 +47,31 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
         let schema = message.schema(&args.looking.damage.read().limits)?;
         return print_message(&message, &schema, args);
     }
-    if args.format.get() == SchemaFormat::Pbtxt { pbtxt(args) } else { columns(args) }
+    match args.part.part {
+        Some(part) => read_part(args, part),
+        None if args.format.get() == SchemaFormat::Pbtxt => pbtxt(args),
+        None => columns(args),
+    }
+}
+
+/// Reads a part of the sources.
+fn read_part(args: &SchemaArgs, part: Part) -> Result<u8> {
+    let (format, record_type) = (args.format.get(), args.reading.record_type);
+    let stated = record_type.map(|record_type| (RECORD_TYPE, record_type.name().to_owned()));
+    let own = [(FORMAT, value_name(&format)), (LAYOUT, args.reading.layout.name().to_owned())];
+    let own: Vec<_> = own.into_iter().chain(stated).collect();
+    let settings = settings(NAME, &args.sources, &own)?;
+    let (shards, notes) = partial::shards(&args.sources, part)?;
+    let mut options = inspect::options(&args.looking);
+    if detected_message(&shards, record_type, &options.read.limits)?.is_some() {
+        let why = "the schema of messages follows from their definition, and no record is read: leave --part out";
+        return Err(Usage(why.to_owned()).into());
+    }
+    if format == SchemaFormat::Pbtxt {
+        return partial::write(&args.part, part, (&shards, &notes), PartWork::Statistics, settings, &options);
+    }
+    options.record_type = record_type;
+    partial::write(&args.part, part, (&shards, &notes), PartWork::Columns, settings, &options)
 }
 
 /// Prints the columns of messages.
@@ -79,9 +109,14 @@ fn columns(args: &SchemaArgs) -> Result<u8> {
     let inferred = infer_with(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
     let found = InferredSchema::new(shards, inferred, layout, record_type)?.with_probable_payload(&options.read)?;
-    output::line(&text(&found, args.format.get(), &args.sources, Screen::stdout())?)?;
-    omissions(&found, args.format.get()).iter().for_each(|why| stderr::print(why));
-    let (warnings, is_incomplete) = warnings(&found, stderr::skipped_text);
+    print(&found, args.format.get(), &args.sources)
+}
+
+/// Prints an inferred schema, and returns the exit status. `sources` are the files that the SQL statement names.
+pub(super) fn print(found: &InferredSchema, format: SchemaFormat, sources: &[String]) -> Result<u8> {
+    output::line(&text(found, format, sources, Screen::stdout())?)?;
+    omissions(found, format).iter().for_each(|why| stderr::print(why));
+    let (warnings, is_incomplete) = warnings(found, stderr::skipped_text);
     warnings.iter().for_each(|warning| stderr::print(warning));
     Ok(if is_incomplete { FOUND } else { SUCCESS })
 }
@@ -95,8 +130,13 @@ fn pbtxt(args: &SchemaArgs) -> Result<u8> {
     }
     let statistics = Statistics::collect(&shards, &options, &inspect::observer(&progress))?;
     drop(progress);
+    print_pbtxt(&statistics)
+}
+
+/// Prints the schema that TensorFlow Data Validation would infer from statistics, and returns the exit status.
+pub(super) fn print_pbtxt(statistics: &Statistics) -> Result<u8> {
     output::bytes(schema_to_text(&statistics.infer_schema())?.as_bytes())?;
-    let has_lost = inspect::report_all([Some(&statistics)]);
+    let has_lost = inspect::report_all([Some(statistics)]);
     let mixed = statistics.inferred.summary.features().filter(|feature| feature.is_mixed());
     let mixed: Vec<_> = mixed.map(|feature| format!("{:?}", feature.name)).collect();
     if !mixed.is_empty() {

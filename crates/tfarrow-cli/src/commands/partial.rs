@@ -1,0 +1,114 @@
+//! Reading a part of a data set, as one of several processes. `tfarrow merge` merges the results.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal, Write},
+};
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered};
+use tfarrow_stats::{COMMAND, PartWork, PartialResult};
+
+use crate::{
+    args::PartArgs,
+    commands::inspect::observer,
+    error::{SUCCESS, Usage},
+    output::{self, plural},
+    progress::Bar,
+    stderr,
+};
+
+/// The names of further settings that results of parts have.
+pub(super) const FORMAT: &str = "format";
+pub(super) const NOTES: &str = "notes";
+pub(super) const SOURCES: &str = "sources";
+pub(super) const LAYOUT: &str = "layout";
+pub(super) const RECORD_TYPE: &str = "record-type";
+pub(super) const TITLE: &str = "title";
+
+/// The settings of a command, which all parts have in common.
+pub(super) fn settings(command: &str, sources: &[String], more: &[(&str, String)]) -> Result<BTreeMap<String, String>> {
+    let own = [(COMMAND, command.to_owned()), (SOURCES, serde_json::to_string(sources)?)];
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Ok(own.chain(more.iter().map(|(name, value)| (String::from(*name), value.clone()))).collect())
+}
+
+/// The name of a value of an option, such as a format.
+pub(super) fn value_name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// The shards of a part; all shards without one.
+///
+/// # Errors
+/// Standard input, which has no parts.
+pub(super) fn share(shards: Vec<Shard>, part: Option<Part>) -> Result<Vec<Shard>, Usage> {
+    let Some(part) = part else { return Ok(shards) };
+    check_sources(&shards)?;
+    let own = part.indices(&shards);
+    Ok(shards
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| own.binary_search(index).is_ok())
+        .map(|(_, shard)| shard)
+        .collect())
+}
+
+fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
+    match shards.iter().any(Shard::is_stdin) {
+        true => Err(Usage("standard input has no parts: each process reads the sources by their names".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// The shards of a data set of which a part is read, and the notes about other files. Those of the part can be read repeatedly.
+pub(super) fn shards(sources: &[String], part: Part) -> Result<(Vec<Shard>, Vec<String>)> {
+    let Resolved { mut shards, skipped_files, missing } = resolve_filtered(sources, FormatFilter::Any)?;
+    stderr::skipped_files(&skipped_files, &missing);
+    let notes = stderr::skipped_notes(&skipped_files, &missing);
+    check_sources(&shards)?;
+    // Text files have common types, which are those of all of them.
+    let has_text = shards.iter().any(|shard| shard.format.is_text());
+    let own = part.indices(&shards);
+    let read = shards.iter_mut().enumerate().filter(|(index, _)| has_text || own.binary_search(index).is_ok());
+    read.map(|(_, shard)| shard).try_for_each(Shard::spool_for_scan)?;
+    Ok((shards, notes))
+}
+
+/// Reads a part of `shards`, and writes the result. Anomalies and damage are those of the data set, so that `merge` reports them.
+pub(super) fn write(
+    args: &PartArgs,
+    part: Part,
+    (shards, notes): (&[Shard], &[String]),
+    work: PartWork<'_>,
+    mut settings: BTreeMap<String, String>,
+    options: &InferOptions,
+) -> Result<u8> {
+    settings.insert(NOTES.to_owned(), serde_json::to_string(notes)?);
+    if args.partial.is_none() && io::stdout().is_terminal() {
+        let why = "a terminal cannot show the result of a part: name a file with --partial, or redirect the output";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let own = part.indices(shards);
+    let progress = Bar::new(own.iter().filter_map(|index| shards.get(*index)).map(|shard| shard.size).sum());
+    let options = InferOptions { part: Some(part), ..*options };
+    let result = PartialResult::read(shards, work, settings, &options, &observer(&progress))?;
+    drop(progress);
+    let bytes = result.to_bytes();
+    match &args.partial {
+        None => output::bytes(&bytes)?,
+        Some(path) => {
+            let mut file = OutputFile::create(path, true)?;
+            file.write_all(&bytes).with_context(|| path.display().to_string())?;
+            file.persist()?;
+        }
+    }
+    stderr::print(&format!(
+        "part {part}: {} of {}, result of {}",
+        plural(own.len() as u64, "shard"),
+        output::count(shards.len() as u64),
+        output::size(bytes.len() as u64)
+    ));
+    Ok(SUCCESS)
+}
