@@ -33,7 +33,7 @@ fn read_parts(args: &[&str], count: usize) -> tempfile::TempDir {
 }
 
 fn read_part(args: &[&str], index: usize, count: usize, folder: &Path) -> Output {
-    let (part, file) = (format!("{index}/{count}"), folder.join(format!("{index:03}")));
+    let (part, file) = (format!("{index}/{count}"), folder.join("new").join(format!("{index:03}")));
     output(command(&[args, &["--part", &part, "--partial", file.to_str().unwrap()]].concat()))
 }
 
@@ -175,7 +175,7 @@ fn parts_can_be_read_again_and_twice_at_once() {
     let args = ["stats", "testdata/shards/", "--format", "json"];
     let whole = tfarrow(&args).prints();
     let folder = read_parts(&args, 3);
-    let file = folder.path().join("001");
+    let file = folder.path().join("new/001");
     let before = fs::read(&file).unwrap();
     // A part that was killed while it wrote to standard output.
     fs::write(&file, &before[..before.len() / 2]).unwrap();
@@ -185,9 +185,9 @@ fn parts_can_be_read_again_and_twice_at_once() {
     let mut runs = [0, 1].map(|_| command(&[&args[..], &part].concat()).spawn().unwrap());
     assert!(runs.iter_mut().all(|run| run.wait().unwrap().success()));
     assert_eq!(fs::read(&file).unwrap(), before);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(folder.path().join("new")).unwrap().count(), 3);
     // The same result under two names counts once.
-    fs::copy(&file, folder.path().join("copy")).unwrap();
+    fs::copy(&file, folder.path().join("new/copy")).unwrap();
     assert_eq!(tfarrow(&["merge", folder.path().to_str().unwrap()]).prints(), whole);
 }
 
@@ -195,8 +195,8 @@ fn parts_can_be_read_again_and_twice_at_once() {
 fn parts_that_are_missing_or_do_not_fit_are_named() {
     let folder = read_parts(&["stats", "testdata/shards/"], 5);
     let path = folder.path().to_str().unwrap();
-    fs::remove_file(folder.path().join("001")).unwrap();
-    fs::remove_file(folder.path().join("003")).unwrap();
+    fs::remove_file(folder.path().join("new/001")).unwrap();
+    fs::remove_file(folder.path().join("new/003")).unwrap();
     assert_eq!(tfarrow(&["merge", path]).fails(), "2 of 5 parts are missing: 1/5, 3/5");
     for (args, what) in [
         (&["stats", "testdata/shards/", "--format", "json"][..], "options"),

@@ -167,6 +167,12 @@ def main():
     check.run("convert", "s3://data/parquet/", os.path.join(out, "back"), "--to", "tfrecord")
     check.same(["head", "SOURCE", "-n", "200", "--full"], shards, os.path.join(out, "back"))
 
+    # The results of parts, as one run over all objects prints them.
+    for number, work in enumerate([["schema", "s3://data/sets/shards/", "--format", "json"], ["stats", "s3://data/parquet/"]]):
+        for part in range(3):
+            check.run(*work, "--part", f"{part}/3", "--partial", f"s3://data/parts/{number}/{part}")
+        check.prints(["merge", f"s3://data/parts/{number}/"], check.run(*work).stdout)
+
     check.run("convert", "s3://data/sets/shards/", "s3://data/converted/")
     names = s3_names("converted/")
     assert names == [f"converted/train-{i:05}-of-00004.parquet" for i in range(4)], names
