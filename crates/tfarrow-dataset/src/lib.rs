@@ -85,7 +85,7 @@ pub use scan::{
 pub use scan::{place_in, shown_names};
 pub use sharding::{
     missing::MissingShards,
-    part::{NotAPart, Part},
+    part::{NotAPart, Part, divide},
     shard::{Shard, ShardState, remove_copies},
     spec::is_shard_spec,
 };

@@ -70,6 +70,12 @@ fn share(
     (share.records.start, share.records.end, share.batches)
 }
 
+/// The first index, and the index after the last, of each range of items of these sizes. See [`tfarrow_dataset::divide`].
+#[pyfunction]
+fn divide(sizes: Vec<u64>, count: usize) -> Vec<(usize, usize)> {
+    tfarrow_dataset::divide(&sizes, count).into_iter().map(|range| (range.start, range.end)).collect()
+}
+
 /// The binary module of the package `tfarrow`. Its names may change; those of the package are in `tfarrow`.
 #[pymodule]
 mod _tfarrow {
@@ -77,6 +83,7 @@ mod _tfarrow {
     use crate::{
         batch::RawBatch,
         capsule::Memory,
+        divide,
         jobs::{
             RawReport,
             convert::{convert, plan_conversion, repair},

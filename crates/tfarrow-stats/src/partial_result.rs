@@ -8,7 +8,7 @@
 //! A merged result is that of one process that reads the whole data set. The merger holds one part beside the merged ones, and
 //! takes as much memory as such a process.
 //!
-//! Engines need four functions: [`Part::indices`] divides the shards, [`PartialResult::read`] reads a part,
+//! Engines need four functions: [`Part::range`] divides the shards, [`PartialResult::read`] reads a part,
 //! [`PartialResult::to_bytes`] and [`PartialResult::from_bytes`] move the result to another process, and
 //! [`PartMerger`] merges all of them.
 //!
@@ -509,7 +509,7 @@ impl ComparisonMerger {
 fn first_records(shards: &[Shard], part: Part, options: &InferOptions) -> Result<Vec<Vec<u8>>> {
     let is_tfrecord = shards.iter().all(|shard| shard.format == ShardFormat::TfRecord);
     let may_be_raw = options.record_type.is_none() && is_tfrecord;
-    match may_be_raw && part.indices(shards).first() == Some(&0) {
+    match may_be_raw && part.range(shards).contains(&0) {
         true => ProbablePayload::sample(shards, &options.read),
         false => Ok(Vec::new()),
     }
@@ -517,8 +517,9 @@ fn first_records(shards: &[Shard], part: Part, options: &InferOptions) -> Result
 
 /// The properties of the shards of a part, with their numbers.
 fn states(shards: &[Shard], part: Part) -> Vec<(u32, ShardState)> {
-    let state = |index: usize| Some((index as u32, shards.get(index)?.state()));
-    part.indices(shards).into_iter().filter_map(state).collect()
+    let range = part.range(shards);
+    let own = shards.get(range.clone()).unwrap_or_default();
+    range.zip(own).map(|(number, shard)| (number as u32, shard.state())).collect()
 }
 
 impl DataSet {

@@ -48,13 +48,7 @@ pub(super) fn value_name(value: &impl ValueEnum) -> String {
 pub(super) fn share(shards: Vec<Shard>, part: Option<Part>) -> Result<Vec<Shard>, Usage> {
     let Some(part) = part else { return Ok(shards) };
     check_sources(&shards)?;
-    let own = part.indices(&shards);
-    Ok(shards
-        .into_iter()
-        .enumerate()
-        .filter(|(index, _)| own.binary_search(index).is_ok())
-        .map(|(_, shard)| shard)
-        .collect())
+    Ok(shards.get(part.range(&shards)).unwrap_or_default().to_vec())
 }
 
 fn check_sources(shards: &[Shard]) -> Result<(), Usage> {
@@ -72,9 +66,8 @@ pub(super) fn shards(sources: &[String], part: Part) -> Result<(Vec<Shard>, Vec<
     check_sources(&shards)?;
     // Text files have common types, which are those of all of them.
     let has_text = shards.iter().any(|shard| shard.format.is_text());
-    let own = part.indices(&shards);
-    let read = shards.iter_mut().enumerate().filter(|(index, _)| has_text || own.binary_search(index).is_ok());
-    read.map(|(_, shard)| shard).try_for_each(Shard::spool_for_scan)?;
+    let read = if has_text { 0..shards.len() } else { part.range(&shards) };
+    shards.get_mut(read).unwrap_or_default().iter_mut().try_for_each(Shard::spool_for_scan)?;
     Ok((shards, notes))
 }
 
@@ -100,8 +93,8 @@ pub(super) fn write(
         let why = "a terminal cannot show the result of a part: name a file with --partial, or redirect the output";
         return Err(Usage(why.to_owned()).into());
     }
-    let own = part.indices(shards);
-    let progress = Bar::new(own.iter().filter_map(|index| shards.get(*index)).map(|shard| shard.size).sum());
+    let own = shards.get(part.range(shards)).unwrap_or_default();
+    let progress = Bar::new(own.iter().map(|shard| shard.size).sum());
     let options = InferOptions { part: Some(part), ..*options };
     let result = PartialResult::read(shards, work, settings, &options, &observer(&progress))?;
     drop(progress);

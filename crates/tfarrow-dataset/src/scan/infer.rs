@@ -261,7 +261,7 @@ pub fn infer_observed_by<O: RecordObserver + Send>(
         check_one_payload(shards)?;
     }
     let picked = match (options.part, options.sample) {
-        (Some(part), _) => part.indices(shards),
+        (Some(part), _) => part.range(shards).collect(),
         (None, Sample::All) => (0..shards.len()).collect(),
         (None, Sample::Records(_)) => spread(shards),
     };

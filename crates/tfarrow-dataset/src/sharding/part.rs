@@ -1,12 +1,12 @@
 //! Parts of a data set: the shards that each of several processes reads, such as the jobs of an array on a cluster.
 //!
 //! ```text
-//! sizes of shards   9  4  4  3  1
-//! 0/2               9        1          10 bytes
-//! 1/2                  4  4  3          11 bytes
+//! sizes of shards   4  4  9  3  1
+//! 0/2               4  4              8 bytes
+//! 1/2                     9  3  1    13 bytes
 //! ```
 
-use std::{cmp::Reverse, collections::BinaryHeap, fmt, str::FromStr};
+use std::{fmt, ops::Range, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,31 +36,47 @@ impl Part {
         self.count
     }
 
-    /// Returns the indices of the shards of this part, in ascending order. Each shard is in exactly one part.
+    /// Returns the indices of the shards of this part. Each shard is in exactly one part.
     ///
     /// The division depends on the sizes of the shards and their order alone, so that processes that find the same shards agree on
-    /// it without a message. Shards are given to the part with the fewest bytes, the largest shard first: no part has more than
-    /// 4/3 of the bytes of the best division (Graham 1969).
-    pub fn indices(self, shards: &[Shard]) -> Vec<usize> {
-        let mut largest_first: Vec<_> = (0..shards.len()).collect();
-        // The sort is stable, so that shards of equal size stay in their order.
-        largest_first.sort_by_key(|index| Reverse(shards.get(*index).map_or(0, |shard| shard.size)));
-        // Further parts have no shard. Parts of equal size take empty shards, or those of unknown size, in turns.
-        let parts = self.count.min(shards.len());
-        let mut lightest: BinaryHeap<_> = (0..parts).map(|part| Reverse((0_u64, 0_usize, part))).collect();
-        let mut own = Vec::new();
-        for index in largest_first {
-            let Some(mut part) = lightest.peek_mut() else { break };
-            let Reverse((bytes, taken, number)) = &mut *part;
-            *bytes = bytes.saturating_add(shards.get(index).map_or(0, |shard| shard.size));
-            *taken += 1;
-            if *number == self.index {
-                own.push(index);
-            }
-        }
-        own.sort_unstable();
-        own
+    /// it without a message. See [`divide`].
+    pub fn range(self, shards: &[Shard]) -> Range<usize> {
+        let sizes: Vec<_> = shards.iter().map(|shard| shard.size).collect();
+        // Where there are fewer shards than parts, the last parts have none.
+        divide(&sizes, self.count).get(self.index).cloned().unwrap_or(shards.len()..shards.len())
     }
+}
+
+/// Divides items of these sizes, in their order, into at most `count` ranges of about the same size in all, none of which is empty.
+///
+/// ```
+/// use tfarrow_dataset::divide;
+/// assert_eq!(divide(&[4, 4, 9, 3, 1], 2), [0..2, 2..5]);
+/// // An item that is far larger than the share has a range of its own.
+/// assert_eq!(divide(&[1, 1, 1000, 1, 1], 3), [0..2, 2..3, 3..5]);
+/// ```
+pub fn divide(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
+    // An empty item takes time as well, and sizes may be unknown.
+    let weight = |index: usize| sizes.get(index).map_or(0, |size| u128::from(*size) + 1);
+    let mut left: u128 = (0..sizes.len()).map(weight).sum();
+    let (mut ranges, mut start) = (Vec::new(), 0);
+    for ranges_left in (1..=count.min(sizes.len())).rev() {
+        let share = left.div_ceil(ranges_left as u128);
+        let (mut end, mut size) = (start, 0);
+        // An item is kept for each of the remaining ranges.
+        while size < share && sizes.len() - end >= ranges_left {
+            let with = size + weight(end);
+            // The item is left to the next range if this one is then nearer to its share.
+            if end > start && ranges_left > 1 && (size + with) * ranges_left as u128 > 2 * left {
+                break;
+            }
+            (end, size) = (end + 1, with);
+        }
+        left -= size;
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
 }
 
 impl fmt::Display for Part {
@@ -113,19 +129,19 @@ mod tests {
         sizes.iter().map(shard).collect()
     }
 
-    fn divided(sizes: &[u64], count: usize) -> Vec<Vec<usize>> {
+    fn divided(sizes: &[u64], count: usize) -> Vec<Range<usize>> {
         let shards = shards(sizes);
-        (0..count).map(|index| Part::new(index, count).unwrap().indices(&shards)).collect()
+        (0..count).map(|index| Part::new(index, count).unwrap().range(&shards)).collect()
     }
 
     #[test]
     fn parts_are_even_by_bytes() {
-        assert_eq!(divided(&[9, 4, 4, 3, 1], 2), [vec![0, 4], vec![1, 2, 3]]);
-        assert_eq!(divided(&[9, 4], 3), [vec![0], vec![1], vec![]]);
-        assert_eq!(divided(&[], 2), [vec![0_usize; 0], vec![]]);
+        assert_eq!(divided(&[4, 4, 9, 3, 1], 2), [0..2, 2..5]);
+        assert_eq!(divided(&[9, 4], 3), [0..1, 1..2, 2..2]);
+        assert_eq!(divided(&[], 2), [0..0, 0..0]);
         // Sizes that are not known.
-        assert_eq!(divided(&[0; 5], 2), [vec![0, 2, 4], vec![1, 3]]);
-        assert_eq!(divided(&[u64::MAX, u64::MAX, 1], 2), [vec![0, 2], vec![1]]);
+        assert_eq!(divided(&[0; 5], 2), [0..3, 3..5]);
+        assert_eq!(divided(&[u64::MAX, u64::MAX, 1], 2), [0..1, 1..3]);
     }
 
     #[test]
@@ -144,16 +160,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_shard_is_in_one_part(sizes in prop::collection::vec(0_u64..1_000, 0..60), count in 1_usize..20) {
-            let parts = divided(&sizes, count);
-            let mut all: Vec<_> = parts.iter().flatten().copied().collect();
-            all.sort_unstable();
-            prop_assert_eq!(all, (0..sizes.len()).collect::<Vec<_>>());
-            // The largest part has at most one shard more than its share of the bytes.
-            let bytes = |part: &Vec<usize>| part.iter().map(|index| sizes[*index]).sum::<u64>();
-            let most = parts.iter().map(bytes).max().unwrap();
-            let largest = sizes.iter().max().copied().unwrap_or_default();
-            prop_assert!(most <= sizes.iter().sum::<u64>() / count as u64 + largest);
+        fn each_item_is_in_one_range(sizes in prop::collection::vec(0_u64..1_000, 0..60), count in 1_usize..20) {
+            let ranges = divide(&sizes, count);
+            prop_assert_eq!(ranges.len(), count.min(sizes.len()));
+            prop_assert!(ranges.iter().all(|range| !range.is_empty()));
+            prop_assert_eq!(ranges.iter().cloned().flatten().collect::<Vec<_>>(), (0..sizes.len()).collect::<Vec<_>>());
+            // The largest range has at most one item more than its share.
+            let size = |range: &Range<usize>| sizes[range.clone()].iter().map(|size| size + 1).sum::<u64>();
+            let most = ranges.iter().map(size).max().unwrap_or_default();
+            let largest = sizes.iter().max().map_or(0, |size| size + 1);
+            let all = sizes.iter().map(|size| size + 1).sum::<u64>();
+            prop_assert!(most <= all / count as u64 + largest, "{} of {}", most, all);
         }
     }
 }

@@ -208,21 +208,10 @@ class DataSet:
         return cls(reader if columns is None else reader.select(columns), files)
 
     def groups(self, count: int) -> list[list[File]]:
-        """Divides the files, in their order, into at most this number of groups of about the same number of bytes."""
-        files, groups = list(reversed(self.files)), []
-        left = sum(file.weight for file in files)
-        for groups_left in range(min(max(count, 1), len(files)), 0, -1):
-            group, size = [], 0
-            # Keep a file for each of the remaining groups.
-            while size < -(-left // groups_left) and len(files) >= groups_left:
-                # A file that is far larger than the share is better off in a group of its own.
-                if group and size + files[-1].weight / 2 > left / groups_left and groups_left > 1:
-                    break
-                group.append(files.pop())
-                size += group[-1].weight
-            left -= size
-            groups.append(group)
-        return groups
+        """Divides the files, in their order, into at most this number of groups of about the same number of bytes, as ``--part``
+        of the program does."""
+        ranges = _tfarrow.divide([file.size for file in self.files], max(count, 1))
+        return [self.files[start:end] for start, end in ranges]
 
 
 def list_files(source: list[str]) -> list[File]:

@@ -229,6 +229,9 @@ def diff(
 ) -> tuple[RawReport, bool]:
     """The differences of two data sets, and whether there are none."""
 
+def divide(sizes: list[int], count: int) -> list[tuple[int, int]]:
+    """The first index, and the index after the last, of each range of items of these sizes."""
+
 def share(
     records: int, batch_size: int, ranks: int, workers: int, drop_last: bool, rank: int, worker: int
 ) -> tuple[int, int, list[int]]:
