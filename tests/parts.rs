@@ -152,6 +152,17 @@ fn merged_results_of_odd_data_sets_are_those_of_one_run() {
 }
 
 #[test]
+fn errors_of_parts_are_those_of_one_run() {
+    for source in ["testdata/corrupt/data_crc.tfrecord", "testdata/corrupt/", "testdata/nowhere"] {
+        for args in [&["stats", source][..], &["stats", source, "--by", "x"], &["schema", source]] {
+            let whole = tfarrow(args).ends(1);
+            let part = ["--part", "0/1", "--partial", "/nowhere/else"];
+            assert_eq!(tfarrow(&[args, &part].concat()).ends(1), whole);
+        }
+    }
+}
+
+#[test]
 fn counts_and_faults_of_parts_add_up() {
     let counted = |args: &[&str]| tfarrow(args).prints().trim_end().parse::<u64>().unwrap();
     let whole = counted(&["count", "testdata/shards/"]);

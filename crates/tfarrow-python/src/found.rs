@@ -30,6 +30,11 @@ impl Found {
         self.shards.iter().map(|shard| shard.size).sum()
     }
 
+    /// The notes about files that may contain data and were skipped, and about missing shards.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        notes(&self.skipped_files, &self.missing)
+    }
+
     /// Warns of files that may contain data and were skipped, and of missing shards.
     pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
         warn_files(py, &self.skipped_files, &self.missing)
@@ -37,7 +42,10 @@ impl Found {
 }
 
 pub(crate) fn warn_files(py: Python<'_>, skipped: &SkippedFiles, missing: &[MissingShards]) -> PyResult<()> {
-    let mut texts: Vec<_> = missing.iter().map(ToString::to_string).collect();
-    texts.extend(skipped.may_matter().then(|| skipped.to_string()));
-    warn_all(py, &texts)
+    warn_all(py, &notes(skipped, missing))
+}
+
+fn notes(skipped: &SkippedFiles, missing: &[MissingShards]) -> Vec<String> {
+    let skipped = skipped.may_matter().then(|| skipped.to_string());
+    missing.iter().map(ToString::to_string).chain(skipped).collect()
 }

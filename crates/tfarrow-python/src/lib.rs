@@ -89,6 +89,7 @@ mod _tfarrow {
             convert::{convert, plan_conversion, repair},
             count::count,
             diff::diff,
+            part::{merge, read_part},
             schema::{RawSchema, schema},
             stats::{schema_pbtxt, stats},
             validate::{report, validate},

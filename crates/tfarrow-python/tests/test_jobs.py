@@ -548,3 +548,52 @@ def test_names_with_quotes(tmp_path):
     assert tfarrow.scan(folder).count() == 20
     assert tfarrow.write(tfarrow.scan("testdata/names.tfrecord"), folder / "names.tfrecord") == 3
     assert tfarrow.scan(folder / "names.tfrecord").columns == tfarrow.scan("testdata/names.tfrecord").columns
+
+
+def read_parts(work, source, count, **options):
+    return quietly(lambda: [tfarrow.read_part(work, source, (index, count), **options) for index in range(count)])
+
+
+@pytest.mark.parametrize("source", SETS)
+def test_merged_parts_are_the_whole(source):
+    for count in [1, 3]:
+        merged = quietly(lambda: tfarrow.merge(read_parts("stats", source, count)))
+        whole = quietly(lambda: tfarrow.stats(source))
+        assert merged.to_dict() == whole.to_dict() and merged.text() == whole.text() and merged.to_pb() == whole.to_pb()
+        merged = quietly(lambda: tfarrow.merge(read_parts("schema", source, count, layout="list")))
+        whole = quietly(lambda: tfarrow.schema(source, layout="list"))
+        assert merged.to_dict() == whole.to_dict() and merged.text() == whole.text()
+
+
+def test_merged_slices_and_parts_of_the_program(tmp_path):
+    parts = read_parts("stats", "testdata/shards", 5, by="label")
+    assert parts == read_parts("stats", "testdata/shards", 5, by="label", threads=1)
+    whole = program_json("stats", "testdata/shards", "--by", "label")
+    assert tfarrow.merge(reversed(parts)).to_dict() == whole
+    # The program merges the same parts, and makes them.
+    for index, part in enumerate(parts[:3]):
+        (tmp_path / str(index)).write_bytes(part)
+    for index in [3, 4]:
+        file = str(tmp_path / str(index))
+        assert program("stats", "testdata/shards", "--by", "label", "--part", f"{index}/5", "--partial", file)[0] == 0
+    assert program_json("merge", str(tmp_path)) == whole
+    assert tfarrow.merge([file.read_bytes() for file in tmp_path.iterdir()]).to_dict() == whole
+
+
+def test_errors_of_parts():
+    parts = read_parts("schema", "testdata/shards", 3)
+    with pytest.raises(errors.TfarrowError, match="1 of 3 part is missing: 1/3"):
+        tfarrow.merge([parts[0], parts[2]])
+    with pytest.raises(errors.TfarrowError, match="different commands"):
+        tfarrow.merge([parts[0], *read_parts("stats", "testdata/shards", 3)])
+    with pytest.raises(errors.TfarrowError, match="not a partial result: it is truncated or corrupt"):
+        tfarrow.merge([parts[0][:-1]])
+    with pytest.raises(errors.UsageError, match="part: expected"):
+        tfarrow.read_part("stats", "testdata/shards", (3, 3))
+    with pytest.raises(errors.UsageError, match="a schema has no slices"):
+        tfarrow.read_part("schema", "testdata/shards", (0, 3), by="label")
+    with pytest.raises(errors.CorruptError) as raised:
+        tfarrow.read_part("stats", "testdata/corrupt/data_crc.tfrecord", (0, 1))
+    with pytest.raises(errors.CorruptError) as whole:
+        tfarrow.stats("testdata/corrupt/data_crc.tfrecord")
+    assert (str(raised.value), raised.value.record) == (str(whole.value), whole.value.record)

@@ -11,7 +11,7 @@ use tfarrow_stats::{COMMAND, MergedContent, MergedResult, PartMerger, PartialRes
 use crate::{
     args::Merge,
     commands::{
-        partial::{FORMAT, LAYOUT, NOTES, RECORD_TYPE, SOURCES, TITLE},
+        partial::{FORMAT, LAYOUT, NOTES, RECORD_TYPE, SOURCES, TITLE, cause},
         report,
         schema::{self, InferredSchema},
         stats::{self, StatisticsReport},
@@ -92,9 +92,9 @@ fn read(parts: &[String]) -> Result<MergedResult> {
     for shard in &found.shards {
         let name = || shard.path.display().to_string();
         let part = PartialResult::from_bytes(&shard.read_all(MAX_BYTES)?).with_context(name)?;
-        merger.add(part).with_context(name)?;
+        merger.add(part).map_err(cause).with_context(name)?;
     }
-    Ok(merger.finish()?)
+    merger.finish().map_err(cause)
 }
 
 /// The settings of the command that has read the parts. They come from a file, and are not trusted.

@@ -7,10 +7,11 @@ use std::{
     path::Path,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::ValueEnum;
+use tfarrow_codec::{Layout, RecordType};
 use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, is_remote, resolve_filtered};
-use tfarrow_stats::{COMMAND, PartWork, PartialResult};
+use tfarrow_stats::{COMMAND, PartError, PartWork, PartialResult};
 
 use crate::{
     args::PartArgs,
@@ -34,6 +35,36 @@ pub(super) fn settings(command: &str, sources: &[String], more: &[(&str, String)
     let own = [(COMMAND, command.to_owned()), (SOURCES, serde_json::to_string(sources)?)];
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     Ok(own.chain(more.iter().map(|(name, value)| (String::from(*name), value.clone()))).collect())
+}
+
+/// The cause of an error of a part, which has a place and remedies, or else the error.
+pub(crate) fn cause(error: PartError) -> anyhow::Error {
+    match error {
+        PartError::Read(error) => error.into(),
+        PartError::Slice(error) => error.into(),
+        other => other.into(),
+    }
+}
+
+/// The settings of `stats` or `schema` that print tables.
+pub(crate) fn settings_of(
+    command: &str,
+    sources: &[String],
+    schema: Option<(Layout, Option<RecordType>)>,
+    notes: &[String],
+) -> Result<BTreeMap<String, String>> {
+    let own = [(FORMAT, "table".to_owned()), (NOTES, serde_json::to_string(notes)?)];
+    let layout = schema.map(|(layout, _)| (LAYOUT, layout.name().to_owned()));
+    let stated = schema.and_then(|(_, stated)| Some((RECORD_TYPE, stated?.name().to_owned())));
+    settings(command, sources, &own.into_iter().chain(layout).chain(stated).collect::<Vec<_>>())
+}
+
+/// The sources, the layout and the stated type of the records of such settings, which come from a file and are not trusted.
+pub(crate) fn sources_of(settings: &BTreeMap<String, String>) -> Result<(Vec<String>, Layout, Option<RecordType>)> {
+    let sources = settings.get(SOURCES).ok_or_else(|| anyhow!("the parts have no sources"))?;
+    let layout = settings.get(LAYOUT).map(|name| name.parse()).transpose()?;
+    let stated = settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?;
+    Ok((serde_json::from_str(sources)?, layout.unwrap_or_default(), stated))
 }
 
 /// The name of a value of an option, such as a format.
@@ -96,7 +127,7 @@ pub(super) fn write(
     let own = shards.get(part.range(shards)).unwrap_or_default();
     let progress = Bar::new(own.iter().map(|shard| shard.size).sum());
     let options = InferOptions { part: Some(part), ..*options };
-    let result = PartialResult::read(shards, work, settings, &options, &observer(&progress))?;
+    let result = PartialResult::read(shards, work, settings, &options, &observer(&progress)).map_err(cause)?;
     drop(progress);
     let bytes = result.to_bytes();
     match &args.partial {

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _tfarrow
@@ -30,6 +30,8 @@ __all__ = [
     "count",
     "diff",
     "head",
+    "merge",
+    "read_part",
     "repair",
     "report",
     "schema",
@@ -319,6 +321,68 @@ def _against(
         "environment": environment,
         "max_drift": max_drift,
     }
+
+
+def read_part(
+    work: Literal["schema", "stats"],
+    source: Source,
+    part: tuple[int, int],
+    *,
+    by: str | None = None,
+    layout: Literal["auto", "list"] | None = None,
+    record_type: Literal["auto", "example", "sequence-example", "example-list", "raw"] | None = None,
+    on_error: Literal["fail", "skip"] | None = None,
+    partial_tail: Literal["fail", "ignore"] | None = None,
+    limits: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> bytes:
+    """Reads one part of a data set, in one of several processes or on one of several machines, for :func:`merge`.
+
+    The parts have equal numbers of bytes as far as the sizes of files allow. All processes have to find the same files.
+
+    Args:
+        work: what is merged: :func:`schema` or :func:`stats`.
+        source: as of :func:`scan`.
+        part: the number of the part, from 0, and the number of parts.
+        by, layout, record_type, on_error, partial_tail, limits, threads, progress: as of :func:`stats` and :func:`schema`; the
+            same for all parts.
+
+    Returns:
+        The result of the part, as ``tfarrow stats --part 0/3 --partial FILE`` writes it.
+
+    >>> parts = [tfarrow.read_part("stats", "testdata/shards/", (index, 3)) for index in range(3)]
+    >>> tfarrow.merge(parts)["records"]
+    200
+    """
+    if by is not None and work == "schema":
+        raise UsageError("by: a schema has no slices")
+    options = _given(
+        layout=layout, record_type=record_type, on_error=on_error, partial_tail=partial_tail, limits=limits, threads=threads
+    )
+    with progress_of(progress, work) as report_progress:
+        return _tfarrow.read_part(work, paths(source), tuple(part), options, by, report_progress)
+
+
+def merge(parts: Iterable[bytes]) -> Schema | Statistics:
+    """Merges the results of all parts of a data set, in any order: to what one call of :func:`schema` or :func:`stats` returns.
+
+    Args:
+        parts: the results of :func:`read_part`, or the contents of the files that ``--partial`` of the program writes. A part
+            that was read twice counts once.
+
+    Raises:
+        TfarrowError: a part is missing, or parts are of different data sets or were read with different options.
+
+    >>> parts = [tfarrow.read_part("schema", "testdata/shards/", (index, 2)) for index in range(2)]
+    >>> print(tfarrow.merge(parts).text().splitlines()[0])
+    200 tf.Example records in 4 shards
+    """
+    found, statistics = _tfarrow.merge(list(parts))
+    if found is not None:
+        return Schema(found, found.sources, {})
+    assert statistics is not None
+    return Statistics(*statistics)
 
 
 class Validation(Report):

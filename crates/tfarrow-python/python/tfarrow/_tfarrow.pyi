@@ -158,6 +158,10 @@ class RawSchema:
     """The inferred schema of a data set."""
 
     @property
+    def sources(self) -> list[str]:
+        """The sources."""
+
+    @property
     def num_records(self) -> int:
         """The number of records that were read."""
 
@@ -228,6 +232,19 @@ def diff(
     progress: _Progress = None,
 ) -> tuple[RawReport, bool]:
     """The differences of two data sets, and whether there are none."""
+
+def read_part(
+    command: str,
+    sources: list[str],
+    part: tuple[int, int],
+    options: dict[str, Any],
+    by: str | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> bytes:
+    """The result of a part of a data set, for ``stats`` or for ``schema``."""
+
+def merge(parts: list[bytes]) -> tuple[RawSchema | None, tuple[RawReport, bytes] | None]:
+    """Merges the results of all parts: a schema, or statistics with their message."""
 
 def divide(sizes: list[int], count: int) -> list[tuple[int, int]]:
     """The first index, and the index after the last, of each range of items of these sizes."""

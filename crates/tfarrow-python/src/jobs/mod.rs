@@ -4,6 +4,7 @@
 pub(crate) mod convert;
 pub(crate) mod count;
 pub(crate) mod diff;
+pub(crate) mod part;
 pub(crate) mod schema;
 pub(crate) mod stats;
 pub(crate) mod validate;

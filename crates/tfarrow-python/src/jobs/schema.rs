@@ -43,6 +43,12 @@ pub(crate) fn schema(
     Ok(RawSchema { found, sources })
 }
 
+impl RawSchema {
+    pub(super) fn new(found: InferredSchema, sources: Vec<String>) -> Self {
+        Self { found, sources }
+    }
+}
+
 #[pymethods]
 impl RawSchema {
     /// The schema in a format of the program: `table`, `json`, `arrow`, `python`, `rust`, `sql`, `features-json`.
@@ -53,6 +59,12 @@ impl RawSchema {
         let text = schema_text(&self.found, format, &self.sources, width).map_err(|error| failed(py, error))?;
         warn_all(py, &schema_omissions(&self.found, format))?;
         Ok(text)
+    }
+
+    /// The sources.
+    #[getter]
+    fn sources(&self) -> Vec<String> {
+        self.sources.clone()
     }
 
     #[getter]

@@ -48,7 +48,16 @@ pub(crate) fn stats(
     };
     let (found, warnings, report) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
     found.warn(py)?;
-    warn_all(py, &warnings)?;
+    reported(py, &warnings, report)
+}
+
+/// Warns, and returns the statistics with their message.
+pub(super) fn reported(
+    py: Python<'_>,
+    warnings: &[String],
+    report: StatisticsReport,
+) -> PyResult<(RawReport, Vec<u8>)> {
+    warn_all(py, warnings)?;
     let json = statistics_json(&report).map_err(|error| failed(py, error))?;
     let message = report.to_proto().encode_to_vec();
     Ok((RawReport::new(move |width| sliced_statistics_text(&report, width), json), message))

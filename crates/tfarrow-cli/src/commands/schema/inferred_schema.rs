@@ -50,7 +50,7 @@ impl InferredSchema {
     }
 
     /// Sets the probable kind of raw records.
-    pub(in crate::commands) fn with_probable(self, probable: Option<ProbablePayload>) -> Self {
+    pub fn with_probable(self, probable: Option<ProbablePayload>) -> Self {
         Self { probable, ..self }
     }
 

@@ -1,0 +1,101 @@
+//! The results of parts of a data set that several processes read, and their merge.
+
+use std::path::PathBuf;
+
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+use tfarrow_cli::render::{
+    InferredSchema, StatisticsReport, part_error, part_settings, record_warnings, schema_warnings, sources_of_part,
+};
+use tfarrow_dataset::{FormatFilter, InferOptions, Part, Shard};
+use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
+
+use super::{RawReport, schema::RawSchema, stats::reported};
+use crate::{
+    errors::{failed, usage},
+    found::Found,
+    interrupt::{Pass, watch},
+    notices::warn_all,
+    options::ReadingOptions,
+};
+
+/// Reads a part of a data set for `stats`, or for `schema`. Returns the result of the part, as `--partial` of the program writes
+/// it.
+#[pyfunction]
+#[pyo3(signature = (command, sources, part, options, by=None, progress=None))]
+pub(crate) fn read_part<'py>(
+    py: Python<'py>,
+    command: &str,
+    sources: Vec<PathBuf>,
+    part: (usize, usize),
+    options: &Bound<'py, PyDict>,
+    by: Option<String>,
+    progress: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (index, count) = part;
+    let no_part =
+        || usage(py, &format!("part: expected a number from 0 and the number of parts, found ({index}, {count})"));
+    let part = Part::new(index, count).ok_or_else(no_part)?;
+    let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
+    let (layout, record_type) = (options.table.layout, options.table.record_type);
+    let is_schema = command == "schema";
+    let work = || -> anyhow::Result<_> {
+        let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
+        pass.expect(
+            found.shards.get(part.range(&found.shards)).unwrap_or_default().iter().map(|shard| shard.size).sum(),
+        );
+        let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
+        let settings = part_settings(command, &names, is_schema.then_some((layout, record_type)), &found.notes())?;
+        let infer = InferOptions { part: Some(part), ..options.infer() };
+        let work = match &by {
+            _ if is_schema => PartWork::Columns,
+            Some(by) => PartWork::Slices(by),
+            None => PartWork::Statistics,
+        };
+        let result = PartialResult::read(&found.shards, work, settings, &infer, &|bytes, _| pass.add(bytes))
+            .map_err(part_error)?;
+        Ok((found, result.to_bytes()))
+    };
+    let (found, bytes) = watch(py, &pass, progress, work)?.map_err(|error| failed(py, error))?;
+    found.warn(py)?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Merges the results of all parts: a schema with its sources, or statistics with their message.
+#[pyfunction]
+pub(crate) fn merge(
+    py: Python<'_>,
+    parts: Vec<Vec<u8>>,
+) -> PyResult<(Option<RawSchema>, Option<(RawReport, Vec<u8>)>)> {
+    let merge = || -> anyhow::Result<MergedResult> {
+        let mut merger = PartMerger::default();
+        for part in &parts {
+            merger.add(PartialResult::from_bytes(part)?).map_err(part_error)?;
+        }
+        merger.finish().map_err(part_error)
+    };
+    let MergedResult { shards, settings, content } = py.detach(merge).map_err(|error| failed(py, error))?;
+    let (sources, layout, record_type) = sources_of_part(&settings).map_err(|error| failed(py, error))?;
+    match content {
+        MergedContent::Columns(inferred, probable) => {
+            let found =
+                InferredSchema::new(shards, inferred, layout, record_type).map_err(|error| failed(py, error))?;
+            let found = found.with_probable(probable);
+            warn_all(py, &schema_warnings(&found))?;
+            Ok((Some(RawSchema::new(found, sources)), None))
+        }
+        MergedContent::Statistics(all) => {
+            let report = StatisticsReport::new(all.summarize());
+            Ok((None, Some(reported(py, &record_warnings(&all.inferred), report)?)))
+        }
+        MergedContent::Slices(by, sliced) => {
+            let report = StatisticsReport::sliced(&sliced, &by);
+            Ok((None, Some(reported(py, &record_warnings(&sliced.all.inferred), report)?)))
+        }
+        MergedContent::Comparison(..) => {
+            Err(usage(py, "these are parts of validate or report, which `tfarrow merge` of the program merges"))
+        }
+    }
+}
