@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
     let settings = Settings(settings);
     let command = settings.text(COMMAND)?;
     args.check(command)?;
-    settings.list(NOTES)?.iter().for_each(|note| stderr::print(&escape(note)));
+    settings.list(NOTES)?.iter().for_each(|note| stderr::print(note));
     match content {
         MergedContent::Columns(inferred, probable) => {
             let (layout, stated) = (settings.text(LAYOUT)?.parse::<Layout>()?, settings.record_type()?);
@@ -105,8 +105,10 @@ impl Settings {
         self.0.get(name).map(String::as_str).ok_or_else(|| anyhow!("the parts do not have the setting {name}"))
     }
 
+    /// A list of texts, escaped.
     fn list(&self, name: &str) -> Result<Vec<String>> {
-        Ok(serde_json::from_str(self.text(name)?)?)
+        let texts: Vec<String> = serde_json::from_str(self.text(name)?)?;
+        Ok(texts.iter().map(|text| escape(text)).collect())
     }
 
     fn record_type(&self) -> Result<Option<RecordType>> {
