@@ -226,8 +226,8 @@ fn parts_that_are_missing_or_do_not_fit_are_named() {
     let error = tfarrow(&["merge", "testdata/scalar.tfrecord"]).fails();
     assert_eq!(error, "testdata/scalar.tfrecord: not a partial result: it does not begin as one");
     let folder = read_parts(&["stats", "testdata/shards/"], 1);
-    let error = tfarrow(&["merge", folder.path().to_str().unwrap(), "--format", "yaml"]).ends(2);
-    assert_eq!(error, "tfarrow: there is no format yaml; there are table, json, pb\n");
+    let error = tfarrow(&["merge", folder.path().to_str().unwrap(), "--format", "arrow"]).ends(2);
+    assert_eq!(error, "tfarrow: there is no format arrow; there are table, json, pb\n");
     let error = tfarrow(&["merge", folder.path().to_str().unwrap(), "-o", "x.html"]).ends(2);
     assert_eq!(error, "tfarrow: --output is an option of report, and these are parts of stats\n");
     let json = tfarrow(&["merge", folder.path().to_str().unwrap(), "--json"]).prints();

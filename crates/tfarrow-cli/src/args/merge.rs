@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser},
+};
 
-use super::headings::OUTPUT;
+use super::{headings::OUTPUT, schema::SchemaFormat, stats::StatsFormat, validate::ValidateFormat};
 
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
@@ -24,7 +27,7 @@ pub(crate) struct Merge {
     #[arg(value_name = "PART", required = true)]
     pub(crate) parts: Vec<String>,
     /// Output format, one of those of the command [default: that of the parts]
-    #[arg(long, value_name = "FORMAT", help_heading = OUTPUT)]
+    #[arg(long, value_name = "FORMAT", value_parser = formats(), help_heading = OUTPUT)]
     pub(crate) format: Option<String>,
     /// Print JSON, as --format json does
     #[arg(long, conflicts_with = "format", help_heading = OUTPUT)]
@@ -38,4 +41,20 @@ pub(crate) struct Merge {
     /// For parts of validate: write a schema that accepts the data to this file, replacing it
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) update: Option<PathBuf>,
+}
+
+/// The formats of all commands whose parts are merged.
+fn formats() -> PossibleValuesParser {
+    let mut all: Vec<PossibleValue> = Vec::new();
+    let more = [of::<StatsFormat>(), of::<SchemaFormat>(), of::<ValidateFormat>()].concat();
+    for value in more {
+        if !all.iter().any(|known| known.get_name() == value.get_name()) {
+            all.push(PossibleValue::new(value.get_name().to_owned()));
+        }
+    }
+    all.into()
+}
+
+fn of<F: ValueEnum>() -> Vec<PossibleValue> {
+    F::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect()
 }
