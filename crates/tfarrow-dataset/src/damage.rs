@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 use serde::{Deserialize, Serialize};
 use tfarrow_codec::{Category, Remedy};
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, FaultKind};
 
 /// The next part of a shard: records, or bytes that are skipped. Errors name the shard.
 pub type Segment = tfarrow_codec::Segment<Error>;
@@ -28,44 +28,6 @@ pub struct Fault {
     pub bytes: u64,
     /// The error.
     pub error: Arc<Error>,
-}
-
-/// The kind of a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum FaultKind {
-    /// A corrupt length of a record.
-    Length,
-    /// A CRC of a record's data that does not match, or a checksum of a part of a Parquet or Arrow file.
-    Data,
-    /// A record that is not a message of the expected type.
-    Message,
-    /// A truncated last record.
-    Tail,
-    /// Compressed bytes that cannot be decompressed, are truncated, or are followed by other bytes.
-    Compression,
-    /// An exceeded limit.
-    Limit,
-    /// A file of an unknown format, or one that cannot be read.
-    File,
-}
-
-impl FaultKind {
-    /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Length, Self::Data, Self::Message, Self::Tail, Self::Compression, Self::Limit, Self::File];
-
-    /// The name, in one word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Length => "length",
-            Self::Data => "data",
-            Self::Message => "message",
-            Self::Tail => "tail",
-            Self::Compression => "compression",
-            Self::Limit => "limit",
-            Self::File => "file",
-        }
-    }
 }
 
 impl Fault {

@@ -40,6 +40,7 @@ mod compression;
 mod damage;
 mod descriptors;
 mod error;
+mod fault_kind;
 pub mod file_names;
 mod format;
 mod guard;
@@ -59,9 +60,10 @@ mod threads;
 mod write;
 
 pub use compression::Compression;
-pub use damage::{DamageReport, Fault, FaultKind, Lost, Segment};
+pub use damage::{DamageReport, Fault, Lost, Segment};
 pub use descriptors::{EVENT_MESSAGE, event_message, load_message};
 pub use error::{Damage, Error, ErrorKind, Result, SkippedFiles};
+pub use fault_kind::FaultKind;
 pub use format::{payload::Payload, sniff::ShardFormat};
 #[doc(hidden)]
 pub use guard::guard;

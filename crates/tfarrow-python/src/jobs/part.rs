@@ -63,12 +63,12 @@ pub(crate) fn read_part<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Merges the results of all parts: a schema with its sources, or statistics with their message.
+/// A schema, or statistics with their message.
+type MergedParts = (Option<RawSchema>, Option<(RawReport, Vec<u8>)>);
+
+/// Merges the results of all parts.
 #[pyfunction]
-pub(crate) fn merge(
-    py: Python<'_>,
-    parts: Vec<Vec<u8>>,
-) -> PyResult<(Option<RawSchema>, Option<(RawReport, Vec<u8>)>)> {
+pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts> {
     let merge = || -> anyhow::Result<MergedResult> {
         let mut merger = PartMerger::default();
         for part in &parts {

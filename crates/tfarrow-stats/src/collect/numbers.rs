@@ -5,40 +5,21 @@ use serde::{Deserialize, Serialize};
 use super::{
     budget::Budget,
     sample::{SampleKey, SampleValue, ValueSample},
-    sum::Moments,
+    sum::{Moments, Summand},
 };
 
 /// A value of an `Int64List` or a `FloatList`.
-pub(crate) trait Number: Copy + PartialOrd + SampleValue + std::fmt::Debug + 'static {
-    /// The exponent of the power of two of which all values are multiples.
-    const UNIT: i32;
-
+pub(crate) trait Number: Summand + PartialOrd + SampleValue + std::fmt::Debug + 'static {
     /// Returns the value as a float; integers beyond 2^53 may be rounded.
     fn to_f64(self) -> f64;
-
-    /// Returns the magnitude of a finite value in units, as a number that is multiplied by 2 to the power of the second part.
-    fn magnitude(self) -> (u64, u32);
-
-    /// Returns whether the value is less than 0, or -0.
-    fn is_negative(self) -> bool;
 
     /// Returns the value, and 0 for -0: which of two equal values is the smallest would depend on their order.
     fn with_one_zero(self) -> Self;
 }
 
 impl Number for i64 {
-    const UNIT: i32 = 0;
-
     fn to_f64(self) -> f64 {
         self as f64
-    }
-
-    fn magnitude(self) -> (u64, u32) {
-        (self.unsigned_abs(), 0)
-    }
-
-    fn is_negative(self) -> bool {
-        self < 0
     }
 
     fn with_one_zero(self) -> Self {
@@ -47,24 +28,8 @@ impl Number for i64 {
 }
 
 impl Number for f32 {
-    /// The smallest subnormal value.
-    const UNIT: i32 = -149;
-
     fn to_f64(self) -> f64 {
         f64::from(self)
-    }
-
-    #[inline]
-    fn magnitude(self) -> (u64, u32) {
-        let (exponent, fraction) = (self.to_bits() >> 23 & 0xff, self.to_bits() & 0x7f_ffff);
-        match exponent {
-            0 => (u64::from(fraction), 0),
-            _ => (u64::from(fraction | 0x80_0000), exponent - 1),
-        }
-    }
-
-    fn is_negative(self) -> bool {
-        self.is_sign_negative()
     }
 
     fn with_one_zero(self) -> Self {

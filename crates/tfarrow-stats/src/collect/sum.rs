@@ -3,7 +3,47 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::numbers::Number;
+/// A number that can be added without rounding.
+pub(crate) trait Summand: Copy {
+    /// The exponent of the power of two of which all numbers are multiples.
+    const UNIT: i32;
+
+    /// Returns the magnitude of a finite number in units, as an integer that is multiplied by 2 to the power of the second part.
+    fn magnitude(self) -> (u64, u32);
+
+    /// Returns whether the number is less than 0, or -0.
+    fn is_negative(self) -> bool;
+}
+
+impl Summand for i64 {
+    const UNIT: i32 = 0;
+
+    fn magnitude(self) -> (u64, u32) {
+        (self.unsigned_abs(), 0)
+    }
+
+    fn is_negative(self) -> bool {
+        self < 0
+    }
+}
+
+impl Summand for f32 {
+    /// The smallest subnormal number.
+    const UNIT: i32 = -149;
+
+    #[inline]
+    fn magnitude(self) -> (u64, u32) {
+        let (exponent, fraction) = (self.to_bits() >> 23 & 0xff, self.to_bits() & 0x7f_ffff);
+        match exponent {
+            0 => (u64::from(fraction), 0),
+            _ => (u64::from(fraction | 0x80_0000), exponent - 1),
+        }
+    }
+
+    fn is_negative(self) -> bool {
+        self.is_sign_negative()
+    }
+}
 
 /// Number of 64-bit limbs of a sum: enough for 2^64 squares of the largest float32, in units of the smallest one.
 const LIMBS: usize = 10;
@@ -77,7 +117,7 @@ pub(crate) struct Moments {
 impl Moments {
     /// Adds a finite number.
     #[inline]
-    pub(crate) fn add<T: Number>(&mut self, value: T) {
+    pub(crate) fn add<T: Summand>(&mut self, value: T) {
         let (magnitude, shift) = value.magnitude();
         let side = if value.is_negative() { &mut self.negative } else { &mut self.positive };
         side.add(u128::from(magnitude), shift);
@@ -92,12 +132,12 @@ impl Moments {
     }
 
     /// Returns the sum of the numbers, rounded. They have the type `T`.
-    pub(crate) fn sum<T: Number>(&self) -> f64 {
+    pub(crate) fn sum<T: Summand>(&self) -> f64 {
         self.positive.minus(&self.negative, T::UNIT).value()
     }
 
     /// Returns the population variance of `count` numbers of the type `T`.
-    pub(crate) fn variance<T: Number>(&self, count: f64) -> f64 {
+    pub(crate) fn variance<T: Summand>(&self, count: f64) -> f64 {
         let sum = self.positive.minus(&self.negative, T::UNIT).normal();
         let squares = self.squares.minus(&ExactSum::default(), 2 * T::UNIT).normal();
         squares.minus(sum.square().divided(count)).max(0.0) / count
@@ -158,7 +198,7 @@ impl DoubleFloat {
 mod tests {
     use super::*;
 
-    fn moments<T: Number>(values: impl IntoIterator<Item = T>) -> Moments {
+    fn moments<T: Summand>(values: impl IntoIterator<Item = T>) -> Moments {
         let mut moments = Moments::default();
         values.into_iter().for_each(|value| moments.add(value));
         moments
