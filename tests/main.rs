@@ -5,6 +5,7 @@ mod support;
 
 mod conversions;
 mod convert;
+mod convert_parts;
 mod count;
 mod crashes;
 mod damage;

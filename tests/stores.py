@@ -102,6 +102,75 @@ class Check:
         self.count += 1
 
 
+def parts(check, s3):
+    """Parts of a conversion to a store, and resumed conversions, keep the objects that were made of the same data."""
+    source, whole, dest = "s3://data/sets/shards/", "s3://data/whole/", "s3://data/pieces/"
+
+    def objects(prefix):
+        found = s3.list_objects_v2(Bucket="data", Prefix=prefix).get("Contents", [])
+        return {found["Key"].removeprefix(prefix): (s3.get_object(Bucket="data", Key=found["Key"])["Body"].read(), found["LastModified"]) for found in found}
+
+    def note(key):
+        return s3.head_object(Bucket="data", Key=key)["Metadata"].get("tfarrowmadeof", "")
+
+    def contents(prefix):
+        return {name: content for name, (content, _) in objects(prefix).items()}
+
+    def totals(*args, status=0):
+        return json.loads(check.run("convert", *args, "--json", status=status).stdout)
+
+    assert totals(source, whole)["records"] == 200
+    before = objects("whole/")
+    again = totals(source, whole, "--resume")
+    assert (again["records"], again["files"]) == (200, 4) and objects("whole/") == before, again
+    name = "train-00002-of-00004"
+    for count in [1, 3, 7]:
+        for _ in range(2):
+            records = [totals(source, dest, "--part", f"{part}/{count}")["records"] for part in range(count)]
+            assert sum(records) == 200, records
+            assert contents("pieces/") == contents("whole/")
+    assert note(f"pieces/{name}.parquet").endswith("-50") and note(f"pieces/{name}.parquet") == note(f"whole/{name}.parquet")
+    # An output that is kept is not read, and neither is its source.
+    changed = {"Bucket": "data", "Key": f"pieces/{name}.parquet", "Metadata": {"tfarrowmadeof": note(f"whole/{name}.parquet")}}
+    s3.put_object(Body=b"kept", **changed)
+    assert totals(source, dest, "--part", "0/1")["records"] == 200
+    assert contents("pieces/")[f"{name}.parquet"] == b"kept"
+    # With another note, or none, the output is compared with the object.
+    for metadata in [{"tfarrowmadeof": "0" * 32 + "-50"}, {}]:
+        s3.put_object(Body=b"other", **dict(changed, Metadata=metadata))
+        for more in [["--part", "0/1"], ["--resume"]]:
+            check.fails(["convert", source, dest, *more], f"{name}.parquet: already exists, and differs from the output of this conversion; --overwrite replaces it")
+        s3.put_object(Body=contents("whole/")[f"{name}.parquet"], **dict(changed, Metadata=metadata))
+        assert totals(source, dest, "--part", "0/1")["records"] == 200
+    # Other options, and a source that was replaced by an equal one, and by another one.
+    check.fails(["convert", source, dest, "--part", "0/1", "--compression", "none"], "differs from the output of this conversion")
+    original = s3.get_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord")["Body"].read()
+    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=original)
+    totals(source, dest, "--part", "0/1")
+    other = s3.get_object(Bucket="data", Key="sets/shards/train-00001-of-00004.tfrecord")["Body"].read()
+    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=other)
+    check.fails(["convert", source, dest, "--part", "0/1"], f"{name}.parquet: already exists, and differs")
+    totals(source, dest, "--part", "0/1", "--overwrite")
+    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=original)
+    totals(source, dest, "--part", "0/1", "--overwrite")
+    assert contents("pieces/") == contents("whole/")
+    # The sources are Parquet files, which each part copies for itself.
+    for part in range(3):
+        totals(dest, "s3://data/pieces-back/", "--to", "tfrecord", "--part", f"{part}/3")
+    check.same(["head", "SOURCE", "-n", "200", "--full"], "testdata/shards/", "s3://data/pieces-back/")
+    # Where something was skipped, a later run reads the source again, and reports it again.
+    damaged = ["testdata/corrupt/data_crc.tfrecord", "s3://data/damaged/", "--on-error", "skip", "--quarantine", "s3://data/lost/0.tfrecord", "--part", "0/1", "--record-type", "example"]
+    for _ in range(2):
+        report = totals(*damaged, status=3)
+        assert report["skipped"]["records"] == 1, report
+        assert note("damaged/data_crc.parquet") == "" and len(objects("lost/")) == 1
+    # Attempts at the same part at the same time.
+    attempts = [subprocess.Popen([check.program, "convert", source, "s3://data/raced/", "--part", "0/1"], cwd=ROOT, env=check.environment) for _ in range(3)]
+    assert [attempt.wait(timeout=120) for attempt in attempts] == [0, 0, 0]
+    assert contents("raced/") == contents("whole/")
+    check.refuses(["convert", "testdata/shards/", "-", "--to", "parquet", "--resume"], "a conversion to a stream cannot be resumed")
+
+
 def main():
     from moto.server import ThreadedMotoServer
     import boto3
@@ -191,6 +260,7 @@ def main():
     check.refuses(["convert", shards, "s3://data/back", "--to", "tfrecord", "--shards", "2", "--compression", "gzip"], "is a shard of an existing set")
     check.fails(["convert", "testdata/corrupt/data_crc.tfrecord", "s3://data/damaged/"], "data_crc.tfrecord")
     assert s3_names("damaged/") == []
+    parts(check, s3)
     # Large enough for a multipart upload with parts of 8 MiB.
     big = os.path.join(out, "big.tfrecord")
     record = open("testdata/shards/train-00000-of-00004.tfrecord", "rb").read()

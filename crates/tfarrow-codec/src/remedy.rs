@@ -20,6 +20,8 @@ pub enum Remedy {
     NewerDescriptor,
     /// Infer the columns from all records.
     SampleAll,
+    /// Infer the columns from all records first, and state them.
+    StateColumns,
     /// Make the column a list: by a schema, by the layout of lists, or by a larger sample.
     WidenToList,
     /// Make the column binary: by a schema, by the layout of lists, or by a larger sample.

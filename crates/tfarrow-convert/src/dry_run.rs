@@ -10,15 +10,13 @@ use tfarrow_dataset::{MissingShards, Resolved, SkippedFiles, existing};
 use crate::{
     ConvertOptions, Error, PlannedJob, Progress, Result, Target,
     convert::{find, infer_columns, journal_of, prepare},
-    damage::{
-        DamageLog,
-        quarantine::{Earlier, Quarantine},
-    },
+    damage::{DamageLog, quarantine::Quarantine},
+    earlier::Earlier,
     journal::{
         Journal,
         folders::{check_folder, folder_of},
     },
-    plan::setup::Conversion,
+    plan::{part, setup::Conversion},
 };
 
 /// The result of a dry run: what a conversion would read and write.
@@ -42,7 +40,7 @@ pub struct ConversionPlan {
 
 /// Plans the conversion that [`convert`](crate::convert()) would run with these arguments, and writes nothing. The columns are
 /// those that the conversion would begin with: of a sample, where they would be verified while the sample's columns are written,
-/// or of all records.
+/// or of all records. The plan of a [part](ConvertOptions::part) has the jobs of the part.
 ///
 /// # Errors
 /// The errors of the conversion that are found before its first output is written. A dry run of a conversion that is
@@ -61,19 +59,22 @@ pub fn dry_run<S: AsRef<OsStr>>(
     let options = options.as_ref();
     if let Some(journal) = journal_of(&plan) {
         check_folder(folder_of(&journal))?;
-        if !options.overwrite {
+        if options.part.is_some() {
+            part::check_no_journal(Some(journal))?;
+        } else if !options.overwrite {
             Journal::check(&journal)?;
         }
     }
     if let Some(quarantine) = &options.quarantine {
-        Quarantine::check(quarantine, if options.overwrite { Earlier::Replaced } else { Earlier::Refused })?;
+        Quarantine::check(quarantine, options.earlier())?;
     }
-    let damage = DamageLog::new(None, Earlier::Refused)?;
+    let damage = DamageLog::new(None, Earlier::Refused, false)?;
     let conversion = Conversion::new(&shards, &plan, compression, options, progress, (&damage, None))?;
     let inferred = infer_columns(&conversion)?;
     let jobs = conversion.planned_jobs(inferred.as_ref())?;
     let outputs: Vec<_> = jobs.iter().flat_map(|job| job.outputs.files()).map(PathBuf::as_path).collect();
-    let replaced = existing(&outputs)?.into_iter().map(Path::to_owned).collect();
+    let replaced = if options.earlier() == Earlier::Compared { Vec::new() } else { existing(&outputs)? };
+    let replaced = replaced.into_iter().map(Path::to_owned).collect();
     Ok(ConversionPlan {
         target: plan.target,
         replaced,

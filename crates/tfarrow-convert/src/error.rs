@@ -88,6 +88,11 @@ pub enum Error {
         /// Description of the part of the record that does not fit.
         what: String,
     },
+    /// The columns of a part of a conversion, which are those of a sample of all shards, are not those of all records.
+    PartColumns {
+        /// The error of a record or a name that does not fit them; `None` if the sample cannot show whether all records do.
+        misfit: Option<Box<Self>>,
+    },
     /// Rows cannot be compared, because no record has their values.
     NotComparable(tfarrow_dataset::Error),
     /// Records cannot be compared.
@@ -131,11 +136,13 @@ impl Error {
             | Self::NoColumns
             | Self::NoQuarantine
             | Self::Selection { .. }
+            | Self::PartColumns { misfit: None }
             | Self::Usage(_) => true,
             Self::Dataset(e) => matches!(e.kind(), ErrorKind::MixedRecords(_)),
             Self::Parquet { .. }
             | Self::Arrow { .. }
             | Self::NotSampled { .. }
+            | Self::PartColumns { misfit: Some(_) }
             | Self::NotComparable(_)
             | Self::Incomparable(_)
             | Self::Data(_)
@@ -161,6 +168,7 @@ impl Error {
             Self::NoColumns => vec![Remedy::ReadAs(RecordType::Raw), Remedy::WriteArrow],
             Self::NoQuarantine => vec![Remedy::SkipErrors],
             Self::NotSampled { .. } | Self::Selection { sampled: true, .. } => vec![Remedy::SampleAll],
+            Self::PartColumns { .. } => vec![Remedy::StateColumns],
             Self::Incomparable(Incomparable::Names) => {
                 vec![Remedy::RaiseLimit(Limit::Columns), Remedy::RaiseLimit(Limit::NameBytes)]
             }
@@ -251,6 +259,15 @@ impl fmt::Display for Error {
             Self::Selection { path: None, message, .. } => f.write_str(message),
             Self::NoColumns => f.write_str("Parquet cannot hold rows without columns"),
             Self::NoQuarantine => f.write_str("a quarantine requires that damage is skipped"),
+            Self::PartColumns { misfit: None } => f.write_str(
+                "a part of a conversion has the columns of all records, which a sample of them cannot show here",
+            ),
+            Self::PartColumns { misfit: Some(misfit) } => {
+                write!(
+                    f,
+                    "{misfit}; the columns of this part are those of a sample of all shards, and others are needed"
+                )
+            }
             Self::NotSampled { path, what } => write!(f, "{}: {what}: it is not in the sample", path.display()),
             Self::Incomparable(Incomparable::Left(error) | Incomparable::Right(error)) => error.fmt(f),
             Self::Incomparable(Incomparable::Names) => write!(
@@ -297,6 +314,7 @@ impl std::error::Error for Error {
             Self::NotASchema { source: NotASchema::Json(source), .. } => Some(source),
             Self::NotASchema { source: NotASchema::Schema(source), .. } => Some(source),
             Self::SourceChanged { source: Some(source), .. } => Some(source),
+            Self::PartColumns { misfit: Some(misfit) } => misfit.source(),
             Self::Exists { .. }
             | Self::Interrupted { .. }
             | Self::NoFormat(_)
@@ -305,6 +323,7 @@ impl std::error::Error for Error {
             | Self::Selection { .. }
             | Self::Usage(_)
             | Self::NotSampled { .. }
+            | Self::PartColumns { misfit: None }
             | Self::Incomparable(_)
             | Self::Data(_)
             | Self::Differs { .. }

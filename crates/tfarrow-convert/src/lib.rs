@@ -16,7 +16,7 @@
 //! | `input` | shards as units; `tfarrow-columnar` reads Parquet and Arrow files |
 //! | `worker` | conversion of units to pieces; the scheduler of jobs; the pairs of input and output formats |
 //! | `formats` | encoders and writers of Parquet, Arrow and TFRecord files |
-//! | `output` | pieces in the order of units; files, existing files and streams |
+//! | `output` | pieces in the order of units; files, existing outputs and streams; attempts of several processes at one output |
 //! | `journal` | the record of complete outputs, with which an interrupted conversion is resumed |
 //! | `damage` | the report of skipped records, and their quarantine |
 //! | `schema` | schemas in files and as JSON |
@@ -27,6 +27,42 @@
 //! The crate also [repairs](repair()) TFRecord files, [compares](diff()), [verifies](verify_data_set()) and
 //! [counts](count()) data sets, and reads and writes [schemas as JSON](schema_json).
 //!
+//! # Engines
+//!
+//! A program that distributes a conversion, such as a scheduler of tasks on many machines, uses these functions:
+//!
+//! | step | function |
+//! |---|---|
+//! | plan | [`dry_run`] with [`ConvertOptions::part`]: the sources and outputs of a part, and their columns, before anything is written |
+//! | convert some shards | [`convert()`] with [`ConvertOptions::part`], in any process and order, and again after a failure |
+//! | finish | the sums of [`ConvertReport`]: each part has its counts and its damage, and outputs with their names |
+//!
+//! Parts need neither a message nor a file of each other: each finds all shards, and agrees with the others about names and
+//! columns. As many parts as shards make a task of each shard. The columns can be passed to all parts as
+//! [`ConvertOptions::schema`], so that none infers them.
+//!
+//! ```
+//! use std::path::Path;
+//! use tfarrow_convert::{ConvertOptions, Progress, convert};
+//! use tfarrow_dataset::Part;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (shards, parquet) = (folder.path().join("shards"), folder.path().join("parquet"));
+//! # std::fs::create_dir(&shards)?;
+//! # for name in ["a.tfrecord", "b.tfrecord", "c.tfrecord"] {
+//! #     let mut bytes = Vec::new();
+//! #     tfarrow_codec::frame::write(b"\x0a\x0c\x0a\x0a\x0a\x01x\x12\x05\x1a\x03\x0a\x01\x07", &mut bytes);
+//! #     std::fs::write(shards.join(name), bytes)?;
+//! # }
+//! let mut records = 0;
+//! for index in 0..2 {
+//!     let options = ConvertOptions { part: Part::new(index, 2), ..ConvertOptions::default() };
+//!     records += convert(&[&shards], &parquet, &options, &Progress::default())?.records;
+//! }
+//! assert_eq!((records, std::fs::read_dir(&parquet)?.count()), (3, 3));
+//! # Ok(()) }
+//! ```
+//!
 //! The crate uses threads and files. It has no `async` code, does not depend on DataFusion, and does not print.
 
 mod convert;
@@ -35,6 +71,7 @@ mod damage;
 mod diff;
 mod differs;
 mod dry_run;
+mod earlier;
 mod error;
 mod formats;
 mod input;

@@ -7,9 +7,9 @@ use std::{
 
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{Layout, OnConflict, RecordType, UnknownName, VerifyCrc, named_values};
-use tfarrow_dataset::{Compression, ReadOptions, Sample, file_names::TFRECORD_EXTENSIONS};
+use tfarrow_dataset::{Compression, Part, ReadOptions, Sample, file_names::TFRECORD_EXTENSIONS};
 
-use crate::{Error, OutputStream, Result};
+use crate::{Error, OutputStream, Result, earlier::Earlier};
 
 /// The output format. Its name is also the extension of output files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,9 +199,14 @@ pub struct ConvertOptions {
     /// The TFRecord file for the corrupt records and bytes that are skipped. It is created only if there are any. Its folder
     /// must exist.
     pub quarantine: Option<PathBuf>,
-    /// Whether this run resumes another. Outputs that an interrupted run has completed are kept. Other existing outputs must
-    /// have the same bytes as the new ones, and are not written.
+    /// Whether this run resumes another. Outputs that an interrupted run has completed are kept, and objects in a store that say
+    /// that they were made of the same data with the same options. Other existing outputs must have the same bytes as the new
+    /// ones, and are not written.
     pub resume: bool,
+    /// The part of the shards that this run converts, of a data set that several processes convert to one folder. By default all
+    /// of them. The outputs are those of one run over all shards. Existing outputs must have the same bytes as the new ones, and
+    /// are not written, so that a part can be run again at any time, also while it runs.
+    pub part: Option<Part>,
     /// Maximum rows of a Parquet row group.
     pub row_group_rows: usize,
     /// Maximum encoded bytes of a Parquet row group, and maximum bytes of its records. A worker holds both in memory.
@@ -212,6 +217,17 @@ pub struct ConvertOptions {
     pub page_index: bool,
     /// The output stream for the destination `-`. By default there is none, and that destination is an error.
     pub stream: Option<OutputStream>,
+}
+
+impl ConvertOptions {
+    /// The policy for existing outputs.
+    pub(crate) fn earlier(&self) -> Earlier {
+        match (self.overwrite, self.resume || self.part.is_some()) {
+            (true, _) => Earlier::Replaced,
+            (false, true) => Earlier::Compared,
+            (false, false) => Earlier::Refused,
+        }
+    }
 }
 
 impl Default for ConvertOptions {
@@ -236,6 +252,7 @@ impl Default for ConvertOptions {
             read: ReadOptions::default(),
             quarantine: None,
             resume: false,
+            part: None,
             row_group_rows: 1 << 20,
             row_group_bytes: 64 << 20,
             bloom_filters: Vec::new(),

@@ -21,6 +21,8 @@ use tfarrow_dataset::{ReadOptions, Sample, ShardReader, infer, resolve};
 mod merge;
 #[path = "convert/parquet_indexes.rs"]
 mod parquet_indexes;
+#[path = "convert/parts.rs"]
+mod parts;
 #[path = "convert/text.rs"]
 mod text;
 

@@ -32,6 +32,7 @@ fn words(remedy: &Remedy) -> Option<String> {
         Remedy::Overwrite => "OPTIONS (overwrite true) replaces it".to_owned(),
         // Options and commands of a program.
         Remedy::RaiseLimit(_)
+        | Remedy::StateColumns
         | Remedy::SkipErrors
         | Remedy::Repair
         | Remedy::RepairTfRecord

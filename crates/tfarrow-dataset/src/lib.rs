@@ -94,7 +94,7 @@ pub use sharding::{
 pub use source::{Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered};
 pub use store::{
     location::{is_remote, store_of},
-    upload::{existing, names_in},
+    upload::{ExistingObject, existing, existing_objects, names_in},
 };
 #[doc(hidden)]
 pub use threads::{TaskQueue, on_threads, try_map};

@@ -26,6 +26,7 @@ fn words(remedy: &Remedy) -> String {
         Remedy::StateRecordType => "record_type states what the records are",
         Remedy::NewerDescriptor => "a newer proto may define the field",
         Remedy::SampleAll => "sample=\"all\" infers the columns from all records",
+        Remedy::StateColumns => "schema states the columns; tfarrow.schema infers them from all records",
         Remedy::WidenToList => "layout=\"list\" or a larger sample reads it",
         Remedy::WidenToBinary => "layout=\"list\" or a larger sample reads it as bytes",
         Remedy::SplitKinds => "on_conflict=\"split\" gives each kind a column",

@@ -5,11 +5,11 @@ use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 use clap::Args;
 use tfarrow_codec::{OnConflict, VerifyCrc};
 use tfarrow_convert::{OutputCompression, Target};
-use tfarrow_dataset::Sample;
+use tfarrow_dataset::{Part, Sample};
 
 use super::{
     format::SummaryArgs,
-    headings::{COLUMNS, DAMAGE, OUTPUT, RESOURCES},
+    headings::{COLUMNS, DAMAGE, OUTPUT, PARTS, RESOURCES},
     paths::Paths,
     reading::{DamageArgs, Reading},
     values::{NameList, compressions, named, names, size},
@@ -35,6 +35,7 @@ Examples:
   tfarrow convert shards/ labels.parquet --columns label,image/filename
   tfarrow convert shards/ parquet/ --bloom-filter id
   tfarrow convert shards/ parquet/ --dry-run
+  tfarrow convert s3://bucket/shards/ s3://bucket/parquet/ --part 3/16
   tfarrow convert shards/ small/ --to tfrecord --exclude 'image/*'
   tfarrow convert shards/ recut/ --to tfrecord --shards 4 --compression gzip
   tfarrow convert motion/ parquet/ --proto scenario.desc --message waymo.open_dataset.Scenario"
@@ -99,6 +100,10 @@ pub(crate) struct Convert {
     /// compared with the output of the conversion, and nothing is written
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) resume: bool,
+    /// Convert part K of N of the shards only, from 0/N on; the outputs of all parts are those of one run. A part can be run
+    /// again: outputs that exist are compared with those of the part, and an error if they differ
+    #[arg(long, value_name = "K/N", value_parser = Part::from_str, help_heading = PARTS)]
+    pub(crate) part: Option<Part>,
     /// Print which outputs would be written from which sources, and their columns, and write nothing
     #[arg(long, conflicts_with = "resume", help_heading = OUTPUT)]
     pub(crate) dry_run: bool,

@@ -149,6 +149,7 @@ fn options(args: &Convert) -> Result<ConvertOptions> {
         read: args.damage.read(),
         quarantine: args.quarantine.clone(),
         resume: args.resume,
+        part: args.part,
         ..defaults
     })
 }

@@ -59,6 +59,10 @@ pub(crate) fn words(remedy: &Remedy) -> String {
         Remedy::StateRecordType => "--record-type states what the records are",
         Remedy::NewerDescriptor => "a newer --proto may define the field",
         Remedy::SampleAll => "--sample all infers the columns from all records",
+        Remedy::StateColumns => {
+            "tfarrow schema --format json, which also takes --part, infers the columns from all records, and --schema gives them \
+             to each part"
+        }
         Remedy::WidenToList => "a list in --schema, --layout list or a larger --sample reads it",
         Remedy::WidenToBinary => "a binary column in --schema, --layout list or a larger --sample reads it",
         Remedy::SplitKinds => "convert --on-conflict split gives each a column",

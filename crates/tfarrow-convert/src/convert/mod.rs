@@ -25,10 +25,10 @@ use tfarrow_dataset::{
 
 use crate::{
     ConvertOptions, Error, OutputCompression, Progress, Result, Target,
-    damage::{DamageLog, quarantine::Earlier},
+    damage::DamageLog,
     journal::Journal,
-    output::Destination,
-    plan::{self, OutputPlace, Plan, fingerprint::fingerprint, setup::Conversion},
+    output::{Destination, attempts},
+    plan::{self, OutputPlace, Plan, fingerprint::fingerprint, part, setup::Conversion},
     selection::ColumnSelection,
     worker::job::JobTotals,
 };
@@ -108,17 +108,16 @@ pub(crate) fn convert_resolved(
     let (plan, compression, options) = prepare(&mut shards, dest, options)?;
     let options = options.as_ref();
     let journal = journal(&plan, options)?;
-    let earlier = match (options.overwrite, options.resume) {
-        (true, _) => Earlier::Replaced,
-        (false, true) => Earlier::Compared,
-        (false, false) => Earlier::Refused,
-    };
-    let outcome = DamageLog::new(options.quarantine.as_deref(), earlier).and_then(|damage| {
+    let (quarantine, is_attempt) = (options.quarantine.as_deref(), options.part.is_some());
+    let outcome = DamageLog::new(quarantine, options.earlier(), is_attempt).and_then(|damage| {
         let own = (&damage, journal.as_ref());
         let conversion = Conversion::new(&shards, &plan, compression, options, progress, own)?;
         let (report, outputs) = (run(&conversion)?, conversion.outputs);
         let damage = damage.finish()?;
-        let outputs = outputs.iter().filter_map(Destination::file);
+        let outputs = outputs.iter().filter_map(|(_, output)| output.file());
+        if is_attempt {
+            attempts::remove(outputs.clone().chain(quarantine));
+        }
         let kept_outputs = journal.as_ref().map(|journal| journal.unclaimed_outputs(outputs)).unwrap_or_default();
         let is_above = |folder: &&Path| !matches!(&plan.place, OutputPlace::Folder(dest) if dest == *folder);
         let new_folders = journal.iter().flat_map(Journal::new_folders).filter(is_above);
@@ -140,16 +139,20 @@ pub(crate) fn prepare<'o>(
     dest: &Path,
     options: &'o ConvertOptions,
 ) -> Result<(Plan, OutputCompression, Cow<'o, ConvertOptions>)> {
+    let own = part::own_shards(shards, options)?;
     // A pipe can be read only once. It is copied to a temporary file, unless the columns are given and the conversion reads
     // it once. The copy also shows the type of its records.
     if options.schema.is_none() || options.reshard.is_some() {
-        shards.iter_mut().try_for_each(Shard::spool)?;
+        shards.get_mut(own.clone()).unwrap_or_default().iter_mut().try_for_each(Shard::spool)?;
     }
-    shards.iter_mut().filter(|shard| shard.is_remote()).try_for_each(Shard::spool_columnar)?;
+    // The types of text depend on all files. Parquet and Arrow files have their types.
+    let is_needed = |number, shard: &Shard| shard.is_remote() && (shard.format.is_text() || own.contains(&number));
+    let needed = shards.iter_mut().enumerate().filter(|(number, shard)| is_needed(*number, shard));
+    needed.map(|(_, shard)| shard).try_for_each(Shard::spool_columnar)?;
     one_kind(shards)?;
     check_options(shards, options)?;
     let selects = ColumnSelection::of(options)?.is_some();
-    let plan = Plan::new(shards, dest, options)?;
+    let plan = Plan::new(shards, own, dest, options)?;
     read_heads(shards)?;
     let options = event_options(shards, options)?.map_or(Cow::Borrowed(options), Cow::Owned);
     let is_stated = options.record_type == Some(RecordType::Raw) || reads_messages(&options);
@@ -188,13 +191,19 @@ pub(crate) fn journal_of(plan: &Plan) -> Option<PathBuf> {
     path.filter(|path| !path.to_str().is_some_and(is_remote))
 }
 
-/// Opens the journal, if the outputs are local files.
+/// Opens the journal, if the outputs are local files of one run. Parts have none: other processes write to the same folder.
 fn journal(plan: &Plan, options: &ConvertOptions) -> Result<Option<Journal>> {
-    match journal_of(plan) {
+    let path = journal_of(plan);
+    if options.part.is_some() {
+        return part::check_no_journal(path).map(|()| None);
+    }
+    match path {
         Some(path) => {
             Journal::open(&path, &fingerprint(plan.target, options), options.resume, options.overwrite).map(Some)
         }
-        None if options.resume => Err(Error::Usage("only a conversion to local files can be resumed".to_owned())),
+        None if options.resume && matches!(plan.place, OutputPlace::One(Destination::Stream, _)) => {
+            Err(Error::Usage("a conversion to a stream cannot be resumed".to_owned()))
+        }
         None => Ok(None),
     }
 }
@@ -315,8 +324,8 @@ fn reads_messages(options: &ConvertOptions) -> bool {
 
 /// Infers the columns if there are none, and converts.
 fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
-    let Conversion { shards, options, progress, .. } = conversion;
-    let bytes_in = shards.iter().map(|shard| shard.size).sum();
+    let Conversion { shards, plan, options, progress, .. } = conversion;
+    let bytes_in = conversion.bytes();
     progress.restart(bytes_in);
     let (totals, inferred) = match infers(conversion) {
         true => infer_and_convert(conversion, bytes_in).map(|(totals, inferred)| (totals, Some(inferred)))?,
@@ -328,7 +337,7 @@ fn run(conversion: &Conversion<'_>) -> Result<ConvertReport> {
     let rounds = !options.lossy && !conversion.reads_tfrecord();
     let (lossy_changes, rounded) = if rounds { (Vec::new(), changes) } else { (changes, Vec::new()) };
     Ok(ConvertReport {
-        shards: shards.len() as u64,
+        shards: plan.own.len() as u64,
         files: totals.files,
         records: totals.records,
         bytes_in,
@@ -356,6 +365,9 @@ pub(crate) fn infer_columns(conversion: &Conversion<'_>) -> Result<Option<Inferr
     if !infers(conversion) {
         return Ok(None);
     }
+    if options.part.is_some() {
+        return speculative::columns_of_part(conversion).map(Some);
+    }
     if options.sample == Sample::All
         && let Some(inferred) = speculative::columns(conversion)
     {
@@ -370,9 +382,12 @@ fn infers(conversion: &Conversion<'_>) -> bool {
     conversion.decodes() && conversion.options.schema.is_none()
 }
 
-/// Converts in one pass with the columns of a sample if that is safe, else in two passes.
+/// Converts in one pass with the columns of a sample if that is safe, else in two passes. A part has one pass.
 fn infer_and_convert(conversion: &Conversion<'_>, bytes_in: u64) -> Result<(JobTotals, Inferred)> {
     let Conversion { options, progress, .. } = conversion;
+    if options.part.is_some() {
+        return speculative::run_part(conversion);
+    }
     let infers_all = options.sample == Sample::All;
     if infers_all && let Some(converted) = speculative::run(conversion)? {
         return Ok(converted);

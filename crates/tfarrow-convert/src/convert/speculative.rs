@@ -4,11 +4,17 @@
 //! [settled](tfarrow_codec::Summary::is_settled) can be verified during the conversion: every record that would change the
 //! columns does not fit them. If such a misfit is found, no output has its name yet. The outputs are dropped, and the
 //! conversion runs in two passes. The result is the same in both cases.
+//!
+//! The parts of a conversion, which run in processes of their own, cannot go back: each of them uses the columns of the same sample
+//! of all shards. If these are settled, and every record of every part fits them, they are the columns of all records. A part
+//! with a misfit fails, and so does the conversion.
 
 use tfarrow_codec::OnError;
 use tfarrow_dataset::{Inferred, SAMPLE_RECORDS, Sample};
 
-use crate::{Reshard, Result, journal::Journal, output::Destination, plan::setup::Conversion, worker::job::JobTotals};
+use crate::{
+    Error, Reshard, Result, journal::Journal, output::Destination, plan::setup::Conversion, worker::job::JobTotals,
+};
 
 /// Converts with the columns of a sample. `None` if that is not safe, or a record does not fit.
 ///
@@ -28,6 +34,38 @@ pub(crate) fn columns(conversion: &Conversion<'_>) -> Option<Inferred> {
     if is_possible(conversion) { sample(conversion) } else { None }
 }
 
+/// Converts the shards of a part with the columns of a sample of all shards.
+///
+/// # Errors
+/// As [`columns_of_part`] and [`Conversion::convert`], and [`Error::PartColumns`] for a record that does not fit the sample.
+pub(crate) fn run_part(conversion: &Conversion<'_>) -> Result<(JobTotals, Inferred)> {
+    let inferred = columns_of_part(conversion)?;
+    match conversion.convert(Some(&inferred)) {
+        Err(error) if error.is_misfit() && !matches!(error, Error::Differs { .. }) && inferred.sampled.is_some() => {
+            Err(Error::PartColumns { misfit: Some(Box::new(error)) })
+        }
+        result => result.map(|totals| (totals, inferred)),
+    }
+}
+
+/// The columns that all parts of a conversion have: those of the sample of the options, or those that a sample has and all records
+/// must have.
+///
+/// # Errors
+/// [`Error::PartColumns`] if all records may have other columns, and those of [`Conversion::infer`].
+pub(crate) fn columns_of_part(conversion: &Conversion<'_>) -> Result<Inferred> {
+    let options = conversion.options;
+    let (sample, is_stated) = match options.sample {
+        Sample::All => (Sample::Records(SAMPLE_RECORDS), false),
+        sample => (sample, true),
+    };
+    let inferred = conversion.infer(sample, &|_| ())?;
+    // Where corrupt records are skipped, so would be a record that does not fit.
+    let is_certain = inferred.sampled.is_none()
+        || options.read.on_error == OnError::Fail && inferred.summary.is_settled(options.layout, options.record_type);
+    if is_certain || is_stated { Ok(inferred) } else { Err(Error::PartColumns { misfit: None }) }
+}
+
 /// Infers the columns from a sample; `None` if a misfit would not prove them wrong. The pass over all records reports
 /// errors of the sample.
 fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
@@ -40,7 +78,7 @@ fn sample(conversion: &Conversion<'_>) -> Option<Inferred> {
 /// Whether outputs can be dropped after a misfit, and misfits are found.
 fn is_possible(conversion: &Conversion<'_>) -> bool {
     // Bytes that were written to a stream cannot be taken back.
-    let is_stream = conversion.outputs.contains(&Destination::Stream);
+    let is_stream = conversion.outputs.iter().any(|(_, output)| *output == Destination::Stream);
     let failed_before = conversion.journal.is_some_and(Journal::speculation_failed);
     // A record that does not fit would be skipped.
     let skips = conversion.options.read.on_error == OnError::Skip;

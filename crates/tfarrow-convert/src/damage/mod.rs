@@ -9,8 +9,8 @@ use std::{
 use tfarrow_codec::Records;
 use tfarrow_dataset::{DamageReport, Fault, Lost};
 
-use self::quarantine::{Earlier, Quarantine};
-use crate::Result;
+use self::quarantine::Quarantine;
+use crate::{Result, earlier::Earlier};
 
 pub(crate) mod quarantine;
 
@@ -34,8 +34,8 @@ impl DamageLog {
     ///
     /// # Errors
     /// As [`Quarantine::create`].
-    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier) -> Result<Self> {
-        let quarantine = quarantine.map(|path| Quarantine::create(path, earlier)).transpose()?;
+    pub(crate) fn new(quarantine: Option<&Path>, earlier: Earlier, is_attempt: bool) -> Result<Self> {
+        let quarantine = quarantine.map(|path| Quarantine::create(path, earlier, is_attempt)).transpose()?;
         let report = DamageReport::new(FAULTS);
         Ok(Self { state: Mutex::new(LogState { report, shards: HashSet::new(), quarantine }) })
     }

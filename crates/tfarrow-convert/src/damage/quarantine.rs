@@ -18,24 +18,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     Error, Result, Target,
+    earlier::Earlier,
     journal::{folders::folder_of, lock_file::open_locked},
+    output::attempts,
 };
 
 /// Maximum bytes of lost data in one record of the quarantine.
 const PIECE_BYTES: usize = 64 << 20;
 
 const NO_FOLDER: &str = "its folder does not exist; create it first";
-
-/// The policy for an existing quarantine file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Earlier {
-    /// It is an error at the start of the run.
-    Refused,
-    /// It is replaced, or removed if this run has nothing to quarantine.
-    Replaced,
-    /// It is the quarantine of the resumed run. It must contain the same records as this run's, and is not written.
-    Compared,
-}
 
 /// An open quarantine: a TFRecord file of Examples, with these features:
 ///
@@ -53,7 +44,9 @@ pub(crate) struct Quarantine {
     contents: RecordSet,
     /// The record and the error of the last lost bytes of each shard: further pieces of them have no error of their own.
     last_lost: HashMap<usize, (u64, String)>,
-    /// Rejects a second run with the same quarantine; `None` in an object store.
+    /// Whether other processes may write the same quarantine at the same time.
+    is_attempt: bool,
+    /// Rejects a second run with the same quarantine; `None` in an object store, and for attempts.
     _lock: Option<QuarantineLock>,
 }
 
@@ -94,45 +87,41 @@ impl Quarantine {
         }
     }
 
-    /// Creates the quarantine `path`, a file or the URL of an object.
+    /// Creates the quarantine `path`, a file or the URL of an object. Several processes may write it at the same time as
+    /// attempts at the same part.
     ///
     /// # Errors
     /// [`Error::Usage`] if the path cannot be a quarantine, if another run writes it, or if it exists and is
     /// [refused](Earlier::Refused); I/O errors.
-    pub(crate) fn create(path: &Path, earlier: Earlier) -> Result<Self> {
+    pub(crate) fn create(path: &Path, earlier: Earlier, is_attempt: bool) -> Result<Self> {
         let name = check_name(path)?;
-        if path.to_str().is_some_and(is_remote) {
-            return Self::create_object(path, earlier);
-        }
-        if !folder_of(path).is_dir() {
+        let is_object = path.to_str().is_some_and(is_remote);
+        if !is_object && !folder_of(path).is_dir() {
             return refuse(path, NO_FOLDER);
         }
-        let lock = QuarantineLock::of(path, name)?;
+        let lock = (!is_object && !is_attempt).then(|| QuarantineLock::of(path, name)).transpose()?;
         let output = match earlier {
-            Earlier::Compared if is_file(path) => QuarantineOutput::Existing(records_of(path)?),
+            Earlier::Compared if exists(path)? => QuarantineOutput::Existing(records_of(path)?),
+            // Whether a file exists is checked when its temporary file is created.
+            Earlier::Refused if is_object && exists(path)? => {
+                return Err(Error::Exists { path: path.to_owned(), others: 0 });
+            }
             _ => {
-                // A run that was killed leaves its unfinished file. The lock is held, so that no run writes it.
-                let part = path.with_file_name(hidden(name, ".part"));
-                let _ = fs::remove_file(&part);
                 let replace = earlier == Earlier::Replaced;
-                output_file(path, |path| OutputFile::create_at(path, &part, replace), replace)?
+                let create = |path: &Path| match is_attempt || is_object {
+                    true => attempts::create(path, replace),
+                    false => {
+                        // A run that was killed leaves its unfinished file. The lock is held, so that no run writes it.
+                        let part = path.with_file_name(hidden(name, ".part"));
+                        let _ = fs::remove_file(&part);
+                        OutputFile::create_at(path, &part, replace)
+                    }
+                };
+                output_file(path, create, replace)?
             }
         };
-        Ok(Self::new(path, output, Some(lock)))
-    }
-
-    fn create_object(path: &Path, earlier: Earlier) -> Result<Self> {
-        if earlier != Earlier::Replaced && !existing(&[path])?.is_empty() {
-            return Err(Error::Exists { path: path.to_owned(), others: 0 });
-        }
-        let replace = earlier == Earlier::Replaced;
-        let output = output_file(path, |path| OutputFile::create(path, replace), replace)?;
-        Ok(Self::new(path, output, None))
-    }
-
-    fn new(path: &Path, output: QuarantineOutput, lock: Option<QuarantineLock>) -> Self {
         let (contents, last_lost) = (RecordSet::default(), HashMap::new());
-        Self { path: path.to_owned(), output, contents, last_lost, _lock: lock }
+        Ok(Self { path: path.to_owned(), output, contents, last_lost, is_attempt, _lock: lock })
     }
 
     /// Adds lost bytes, or a further piece of them. `shard` is the number of the shard, and `path` its path.
@@ -203,7 +192,19 @@ impl Quarantine {
             QuarantineOutput::Existing(records) if records == self.contents => Ok(()),
             QuarantineOutput::Existing(_) => Err(Error::Differs { path: self.path }),
             QuarantineOutput::New { writer, .. } if self.contents.records > 0 => {
-                Ok(writer.finish().map_err(wrap)?.persist()?)
+                match writer.finish().map_err(wrap)?.persist() {
+                    Err(error) if self.is_attempt && exists(&self.path)? => {
+                        // Another attempt has written it in the meantime.
+                        match records_of(&self.path)? == self.contents {
+                            true => Ok(()),
+                            false if matches!(error.kind(), ErrorKind::Exists) => {
+                                Err(Error::Differs { path: self.path })
+                            }
+                            false => Err(error.into()),
+                        }
+                    }
+                    persisted => Ok(persisted?),
+                }
             }
             QuarantineOutput::New { writer, replace } => {
                 drop(writer);
@@ -256,6 +257,14 @@ fn output_file(
     };
     let (_, compression) = Compression::of_name(path.to_str().unwrap_or_default());
     Ok(QuarantineOutput::New { writer: Box::new(ShardWriter::new(file, compression.unwrap_or_default())), replace })
+}
+
+/// Whether there is a regular file, or an object, of this name.
+fn exists(path: &Path) -> Result<bool> {
+    match path.to_str().is_some_and(is_remote) {
+        true => Ok(!existing(&[path])?.is_empty()),
+        false => Ok(is_file(path)),
+    }
 }
 
 fn is_file(path: &Path) -> bool {

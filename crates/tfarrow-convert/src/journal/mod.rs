@@ -10,7 +10,7 @@
 //! | `{"made": {..}}` | when an output is complete, and synced to the disk before the output gets its name |
 //!
 //! The journal is locked while the conversion runs. The system releases the lock when the process ends. A complete
-//! conversion removes its journal; to resume it compares the [existing outputs](crate::output::existing_file).
+//! conversion removes its journal; to resume it compares the [existing outputs](crate::output::existing_output).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -47,8 +47,6 @@ pub(crate) struct Journal {
     earlier: HashMap<String, CompletedOutput>,
     /// Whether a speculative conversion of the interrupted run failed, so that the columns must be inferred.
     speculation_failed: bool,
-    /// Whether this run resumes another.
-    resume: bool,
     /// The folders that were created for the outputs.
     new_folders: NewFolders,
 }
@@ -137,7 +135,7 @@ impl Journal {
         rewrite(&mut file, fingerprint, completed.values()).map_err(wrap)?;
         let state = Mutex::new(JournalState { file, started: 0, completed: Vec::new() });
         let speculation_failed = speculation_failed && resume;
-        Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, resume, new_folders })
+        Ok(Self { path: path.to_owned(), folder, state, earlier: completed, speculation_failed, new_folders })
     }
 
     /// Checks that `path` is not the journal of an interrupted conversion. Writes nothing.
@@ -178,11 +176,6 @@ impl Journal {
     /// I/O errors.
     pub(crate) fn record_failed_speculation(&self) -> Result<()> {
         self.append(&Line::SpeculationFailed)
-    }
-
-    /// Whether this run resumes another, so that existing outputs are compared and not an error.
-    pub(crate) fn resumes(&self) -> bool {
-        self.resume
     }
 
     /// The folders that were created for the outputs, each after its parent.
@@ -281,13 +274,11 @@ fn rewrite<'m>(
     file.sync_all()
 }
 
-/// A hash of the paths, the sizes and the modification times of the sources of an output, and of its columns.
+/// A hash of the paths, the sizes and the versions of the sources of an output, and of its columns.
 pub(crate) fn source_of(shards: &[Shard], schema: &Schema) -> u64 {
     let mut hasher = Xxh3::new();
     for shard in shards {
-        let modified = fs::metadata(shard.local_path()).and_then(|metadata| metadata.modified());
-        let modified = modified.ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-        (&shard.path, shard.size, modified).hash(&mut hasher);
+        (&shard.path, shard.size, shard.version()).hash(&mut hasher);
     }
     hash_schema(schema, &mut hasher);
     hasher.finish()

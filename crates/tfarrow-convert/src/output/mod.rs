@@ -1,4 +1,4 @@
-//! The outputs of jobs: files that get their names when they are complete, existing files, and streams.
+//! The outputs of jobs: files and objects that get their names when they are complete, existing outputs, and streams.
 //!
 //! ```text
 //! Destination ─▶ Output: takes bytes ─▶ ClosedOutput: complete ─▶ persist: the file gets its name
@@ -11,13 +11,15 @@ use std::{
 };
 
 use tfarrow_columnar::checksums::transferred;
-use tfarrow_dataset::{CompleteFile, OutputFile};
+use tfarrow_dataset::{CompleteFile, ErrorKind, OutputFile};
 use xxhash_rust::xxh3::Xxh3;
 
-use self::existing_file::ExistingFile;
-use crate::{Error, Result, journal::Journal};
+use self::{existing_output::ExistingOutput, made_of::MadeOf};
+use crate::{Error, Result, earlier::Earlier, journal::Journal};
 
-pub(crate) mod existing_file;
+pub(crate) mod attempts;
+pub(crate) mod existing_output;
+pub(crate) mod made_of;
 pub(crate) mod ordered;
 
 /// The place of an output.
@@ -74,8 +76,8 @@ impl io::Write for OutputStream {
 pub(crate) enum Output {
     /// A file that gets its name after it is complete, and the hash of its bytes so far.
     File(OutputFile, Box<Xxh3>),
-    /// An existing file whose bytes are compared.
-    Existing(ExistingFile),
+    /// An existing file or object whose bytes are compared.
+    Existing(ExistingOutput),
     /// A stream, and the number of bytes that were written to it.
     Stream(OutputStream, u64),
 }
@@ -83,8 +85,10 @@ pub(crate) enum Output {
 /// How the outputs of a job are opened.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputOptions {
-    /// Whether an existing file is replaced.
-    pub(crate) overwrite: bool,
+    /// The policy for an existing output.
+    pub(crate) earlier: Earlier,
+    /// Whether other processes may write the same output at the same time, as attempts at a part do.
+    pub(crate) is_attempt: bool,
     /// The stream of [`Destination::Stream`].
     pub(crate) stream: Option<OutputStream>,
 }
@@ -96,7 +100,7 @@ impl Output {
     /// A file that exists and is not replaced, a stream that is missing in the options, and I/O errors.
     pub(crate) fn create(
         destination: &Destination,
-        OutputOptions { overwrite, stream }: &OutputOptions,
+        OutputOptions { earlier, is_attempt, stream }: &OutputOptions,
         journal: Option<&Journal>,
     ) -> Result<Self> {
         let path = match (destination, stream) {
@@ -106,15 +110,16 @@ impl Output {
                 return Err(Error::Usage("the destination `-` needs a stream in the options".to_owned()));
             }
         };
-        if journal.is_some_and(Journal::resumes)
-            && !overwrite
-            && let Some(existing) = ExistingFile::open(path)?
+        if *earlier == Earlier::Compared
+            && let Some(existing) = ExistingOutput::open(path)?
         {
             return Ok(Self::Existing(existing));
         }
+        let overwrite = *earlier == Earlier::Replaced;
         let file = match journal {
-            Some(journal) => OutputFile::create_at(path, &journal.start_output(path)?, *overwrite)?,
-            None => OutputFile::create(path, *overwrite)?,
+            Some(journal) => OutputFile::create_at(path, &journal.start_output(path)?, overwrite)?,
+            None if *is_attempt => attempts::create(path, overwrite)?,
+            None => OutputFile::create(path, overwrite)?,
         };
         Ok(Self::File(file, Box::default()))
     }
@@ -177,22 +182,84 @@ impl ClosedOutput {
         }
     }
 
-    /// Gives a file the name `destination`, which must be in the folder of the file. Returns the bytes of the output.
+    /// Notes what a file was made of, and its number of records, if it becomes an object.
+    pub(crate) fn note(&mut self, made_of: &MadeOf, records: u64) {
+        if let Self::File(file, _) = self {
+            file.set_note(made_of.note(records));
+        }
+    }
+
+    /// Gives a file the name `destination`, which must be in the folder of the file. Returns the bytes of the output. If another
+    /// process has given an equal file this name in the meantime, that file is kept.
     ///
     /// # Errors
-    /// I/O errors.
-    pub(crate) fn persist(self, destination: &Destination) -> Result<u64> {
+    /// [`Error::Differs`] if another process has written a different file in the meantime, and I/O errors.
+    pub(crate) fn persist(self, destination: &Destination, options: &OutputOptions) -> Result<u64> {
         match (self, destination.file()) {
-            (Self::File(file, _), Some(path)) => {
+            (Self::File(file, hash), Some(path)) => {
                 let size = file.size();
-                file.persist_as(path)?;
-                Ok(size)
+                match file.persist_as(path) {
+                    Ok(()) => Ok(size),
+                    Err(error) if options.is_attempt || options.earlier == Earlier::Compared => {
+                        unless_equal(path, hash, error).map(|()| size)
+                    }
+                    Err(error) => Err(error.into()),
+                }
             }
             (Self::File(file, _), None) => {
                 debug_assert!(false, "the output of a stream is not a file");
                 Err(Error::Usage(format!("internal error: a file of {} bytes has no name", file.size())))
             }
             (Self::Named(bytes), _) => Ok(bytes),
+        }
+    }
+}
+
+/// Returns the error of naming an output, unless another process has written the same bytes under its name.
+fn unless_equal(path: &Path, hash: u64, error: tfarrow_dataset::Error) -> Result<()> {
+    match ExistingOutput::hash(path)? {
+        Some(existing) if existing == hash => Ok(()),
+        Some(_) if matches!(error.kind(), ErrorKind::Exists) => Err(Error::Differs { path: path.to_owned() }),
+        Some(_) | None => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use io::Write;
+
+    use super::*;
+
+    fn options(earlier: Earlier) -> OutputOptions {
+        OutputOptions { earlier, is_attempt: true, stream: None }
+    }
+
+    fn written(destination: &Destination, earlier: Earlier, bytes: &[u8]) -> ClosedOutput {
+        let mut output = Output::create(destination, &options(earlier), None).unwrap();
+        output.write_all(bytes).unwrap();
+        output.close().unwrap()
+    }
+
+    #[test]
+    fn attempts_that_race_leave_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let destination = Destination::File(path.clone());
+        for earlier in [Earlier::Compared, Earlier::Replaced] {
+            let [first, second, third, late] =
+                [b"same", b"same", b"same", b"late"].map(|bytes| written(&destination, earlier, bytes));
+            assert_eq!(first.persist(&destination, &options(earlier)).unwrap(), 4);
+            assert_eq!(second.persist(&destination, &options(earlier)).unwrap(), 4);
+            // Another attempt has ended, and has removed all temporary files.
+            attempts::remove([path.as_path()].into_iter());
+            assert_eq!(third.persist(&destination, &options(earlier)).unwrap(), 4);
+            let error = late.persist(&destination, &options(earlier)).unwrap_err();
+            assert_eq!(matches!(error, Error::Differs { .. }), earlier == Earlier::Compared, "{error}");
+            assert_eq!(fs::read(&path).unwrap(), b"same");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+            fs::remove_file(&path).unwrap();
         }
     }
 }

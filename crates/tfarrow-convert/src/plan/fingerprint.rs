@@ -35,6 +35,7 @@ pub(crate) fn fingerprint(target: Target, options: &ConvertOptions) -> String {
         overwrite: _,
         quarantine: _,
         resume: _,
+        part: _,
         stream: _,
     } = options;
     let schema = schema.as_ref().map(|schema| {
@@ -138,6 +139,7 @@ mod tests {
             jobs: 17,
             overwrite: true,
             resume: true,
+            part: tfarrow_dataset::Part::new(3, 16),
             quarantine: Some("lost.tfrecord".into()),
             ..ConvertOptions::default()
         };

@@ -12,16 +12,21 @@ use tfarrow_codec::{
     schema::{feature_of, record_type_of, role_of, with_record_type},
 };
 use tfarrow_columnar::count as count_rows;
-use tfarrow_dataset::{CompleteFile, Inferred, ReadOptions, Shard, ShardFormat, count, file_names};
+use tfarrow_dataset::{
+    CompleteFile, ExistingObject, Inferred, ReadOptions, Shard, ShardFormat, count, existing_objects, file_names,
+    is_remote,
+};
 
 use super::{
     OutputPlace,
+    fingerprint::fingerprint,
     origin::OriginalShard,
     planned::{PlannedJob, PlannedOutputs, PlannedSource},
     setup::Conversion,
 };
 use crate::{
     ConvertOptions, Error, OutputCompression, Reshard, Result, Target,
+    earlier::Earlier,
     formats::{
         RowFormat,
         arrow::ArrowFileFormat,
@@ -29,13 +34,13 @@ use crate::{
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
     input::{UnitReader, UnitSize},
-    journal::{self, CompletedOutput, Journal},
+    journal::{self, CompletedOutput},
     names::NamePattern,
-    output::{ClosedOutput, Destination, OutputOptions},
+    output::{ClosedOutput, Destination, OutputOptions, made_of::MadeOf},
     selection::columns_with_bloom_filter,
     worker::{
         DecodeConfig,
-        job::{self, CommitMode, Job, JobTotals, Naming, RouteJob},
+        job::{self, CommitMode, Job, JobTotals, Naming, OutputRecord, RouteJob},
         routes::{CopyFrames, Decode, Reencode, Route},
     },
 };
@@ -55,11 +60,12 @@ struct JobSpec<'c> {
     columns: Option<ReadColumns>,
     compression: OutputCompression,
     naming: Naming,
-    overwrite: bool,
-    /// The journal, and the numbers and the hash of the shards.
-    journal: Option<(&'c Journal, Range<usize>, u64)>,
-    /// The output that an interrupted run completed, and its file if it has no name yet.
-    completed: Option<(CompletedOutput, Option<ClosedOutput>)>,
+    /// The policy for existing outputs.
+    earlier: Earlier,
+    /// The record of the output for later runs.
+    record: OutputRecord<'c>,
+    /// The totals of an output that an earlier run completed, and its file if it has no name yet.
+    completed: Option<(JobTotals, Option<ClosedOutput>)>,
 }
 
 /// The columns that are read of Parquet or Arrow sources.
@@ -88,7 +94,12 @@ impl<'c> Conversion<'c> {
     /// The first error of a job, and columns that the output format cannot hold.
     pub(crate) fn convert(&self, inferred: Option<&Inferred>) -> Result<JobTotals> {
         let is_sample = inferred.is_some_and(|inferred| inferred.sampled.is_some());
-        let mode = if is_sample { CommitMode::AllJobs } else { CommitMode::EachJob };
+        // A part has the columns of the sample in any case: a record that does not fit them is an error, which other parts that have
+        // given outputs their names do not know of.
+        let mode = match is_sample && self.options.part.is_none() {
+            true => CommitMode::AllJobs,
+            false => CommitMode::EachJob,
+        };
         job::run(self.jobs(inferred)?, self.options.jobs.max(1), mode)
     }
 
@@ -123,22 +134,100 @@ impl<'c> Conversion<'c> {
         if let Some(reshard) = self.options.reshard {
             return Ok(vec![self.reshard_spec(reshard, decoding, inferred)?]);
         }
-        let spec = |(shards, output): (Range<usize>, &Destination)| {
+        let objects = self.existing_objects()?;
+        let fingerprint = fingerprint(self.plan.target, self.options);
+        let spec = |((shards, output), object): (&(Range<usize>, Destination), Option<ExistingObject>)| {
             let original = self.original(shards.clone());
             let (schema, columns) = self.columns(decoding, shards.clone())?;
             let schema = file_schema(schema.as_ref(), &original);
             let compression = original.resolve(self.compression);
-            let spec = self.output_spec(shards, (schema, compression), output)?;
-            Ok::<_, Error>(JobSpec { columns, ..spec })
+            let record = self.output_record(shards.clone(), &schema, output, &fingerprint);
+            let completed = match object {
+                Some(object) => self.up_to_date(&record, &object).map(|totals| (totals, None)),
+                None => self.completed(&record, output)?,
+            };
+            // A completed output of an interrupted run is replaced if its sources, its columns or its bytes have changed.
+            let was_completed = |path| record.journal.is_some_and(|journal| journal.has_completed(path));
+            let earlier = match output.file().is_some_and(was_completed) {
+                true => Earlier::Replaced,
+                false => self.options.earlier(),
+            };
+            Ok::<_, Error>(JobSpec {
+                shards: shards.clone().zip(self.shards_of(shards).iter().cloned()).collect(),
+                reshard: None,
+                schema,
+                columns,
+                compression,
+                naming: Naming::One(output.clone()),
+                earlier,
+                record,
+                completed,
+            })
         };
-        self.shards_of_outputs().zip(&self.outputs).map(spec).collect()
+        self.outputs.iter().zip(objects).map(spec).collect()
     }
 
-    /// The numbers of the shards of each output.
-    fn shards_of_outputs(&self) -> impl Iterator<Item = Range<usize>> {
-        // One output has all shards.
-        let per_output = if self.outputs.len() == 1 { self.shards.len() } else { 1 };
-        (0..self.outputs.len()).map(move |output| output * per_output..(output + 1) * per_output)
+    /// The existing object of each output, if existing outputs are compared.
+    fn existing_objects(&self) -> Result<Vec<Option<ExistingObject>>> {
+        if self.options.earlier() != Earlier::Compared {
+            return Ok(self.outputs.iter().map(|_| None).collect());
+        }
+        let files: Vec<_> = self.outputs.iter().map(|(_, output)| output.name()).collect();
+        Ok(existing_objects(&files)?)
+    }
+
+    /// The record of an output of these shards.
+    fn output_record(
+        &self,
+        shards: Range<usize>,
+        schema: &SchemaRef,
+        output: &Destination,
+        fingerprint: &str,
+    ) -> OutputRecord<'c> {
+        let sources = self.shards_of(&shards);
+        let is_object = output.file().and_then(Path::to_str).is_some_and(is_remote);
+        OutputRecord {
+            journal: self.journal.filter(|_| output.file().is_some()),
+            shards,
+            source: journal::source_of(sources, schema),
+            made_of: if is_object { MadeOf::of(fingerprint, sources, schema) } else { None },
+        }
+    }
+
+    /// The totals of an object that was made of the same data with the same options; `None` for another one.
+    fn up_to_date(&self, record: &OutputRecord<'_>, object: &ExistingObject) -> Option<JobTotals> {
+        let records = record.made_of.as_ref()?.records(object.note()?)?;
+        self.progress.add_bytes(self.bytes_of(&record.shards));
+        Some(JobTotals { files: 1, bytes: object.size(), records, ..JobTotals::default() })
+    }
+
+    /// The totals of an output that an interrupted run has completed, and its file if it has no name yet; `None` for another one.
+    fn completed(
+        &self,
+        record: &OutputRecord<'_>,
+        output: &Destination,
+    ) -> Result<Option<(JobTotals, Option<ClosedOutput>)>> {
+        let Some((journal, path)) = record.journal.zip(output.file()) else { return Ok(None) };
+        let Some((completed, place)) = journal.find_completed(path, record.source) else { return Ok(None) };
+        self.progress.add_bytes(self.bytes_of(&record.shards));
+        let CompletedOutput { bytes, hash, records, lossy_changes, .. } = completed;
+        let totals = JobTotals { records, lossy_changes: lossy_changes.into_iter().collect(), ..JobTotals::default() };
+        if place == path {
+            return Ok(Some((JobTotals { files: 1, bytes, ..totals }, None)));
+        }
+        // An output without a name is counted when it is committed.
+        let file = CompleteFile::found(&place, path, true)?;
+        Ok(Some((totals, Some(ClosedOutput::File(file, hash)))))
+    }
+
+    /// The shards of these numbers.
+    fn shards_of(&self, numbers: &Range<usize>) -> &'c [Shard] {
+        self.shards.get(numbers.clone()).unwrap_or_default()
+    }
+
+    /// Bytes of the shards of these numbers, as stored.
+    fn bytes_of(&self, numbers: &Range<usize>) -> u64 {
+        self.shards_of(numbers).iter().map(|shard| shard.size).sum()
     }
 
     /// The metadata about the original shards that their common output has.
@@ -295,22 +384,20 @@ impl<'c> Conversion<'c> {
     }
 
     fn job_of_route<R: Route + 'c>(&self, route: R, spec: JobSpec<'c>) -> Box<dyn Job + '_> {
-        let JobSpec { shards, reshard, columns, naming, overwrite, journal, completed, .. } = spec;
+        let JobSpec { shards, reshard, columns, naming, earlier, record, completed, .. } = spec;
         let reader = UnitReader::new(shards, self.unit_size(), self.context());
         let reader = reader.with_columns(columns.map(|columns| columns.indices));
         let reader = match reshard {
             Some((reshard, records)) => reader.with_reshard(reshard, records),
             None => reader,
         };
-        let options = OutputOptions { overwrite, stream: self.options.stream.clone() };
-        let mut job = RouteJob::new(route, reader, (naming, options), self.context());
-        if let Some((journal, shards, source)) = journal {
-            job = job.with_journal(journal, shards, source);
+        let (is_attempt, stream) = (self.options.part.is_some(), self.options.stream.clone());
+        let options = OutputOptions { earlier, is_attempt, stream };
+        let job = RouteJob::new(route, reader, (naming, options), self.context()).with_record(record);
+        match completed {
+            Some((totals, uncommitted)) => Box::new(job.completed(totals, uncommitted)),
+            None => Box::new(job),
         }
-        if let Some((completed, uncommitted)) = completed {
-            job = job.completed(completed, uncommitted);
-        }
-        Box::new(job)
     }
 
     fn encoder_builder(&self) -> EncoderBuilder {
@@ -329,38 +416,6 @@ impl<'c> Conversion<'c> {
             Target::TfRecord | Target::Arrow => (usize::MAX, CHUNK_BYTES),
         };
         UnitSize { rows, bytes }
-    }
-
-    /// The job of some shards that have one output.
-    fn output_spec(
-        &self,
-        shards: Range<usize>,
-        (schema, compression): (SchemaRef, OutputCompression),
-        output: &Destination,
-    ) -> Result<JobSpec<'c>> {
-        let sources = self.shards.get(shards.clone()).unwrap_or_default();
-        let source = journal::source_of(sources, &schema);
-        let known = self.journal.zip(output.file());
-        // A completed output of an interrupted run is replaced if its sources, its columns or its bytes have changed.
-        let overwrite = self.options.overwrite || known.is_some_and(|(journal, path)| journal.has_completed(path));
-        let completed = known.and_then(|(journal, path)| Some((path, journal.find_completed(path, source)?)));
-        let completed = completed.map(|(path, (completed, place))| {
-            self.progress.add_bytes(sources.iter().map(|shard| shard.size).sum());
-            let unnamed = (place != path).then(|| CompleteFile::found(&place, path, overwrite)).transpose()?;
-            let uncommitted = unnamed.map(|file| ClosedOutput::File(file, completed.hash));
-            Ok::<_, Error>((completed, uncommitted))
-        });
-        Ok(JobSpec {
-            shards: shards.clone().zip(sources.iter().cloned()).collect(),
-            reshard: None,
-            schema,
-            columns: None,
-            compression,
-            naming: Naming::One(output.clone()),
-            overwrite,
-            journal: known.map(|(journal, _)| (journal, shards, source)),
-            completed: completed.transpose()?,
-        })
     }
 
     /// The job of all shards, which writes new shards.
@@ -391,9 +446,9 @@ impl<'c> Conversion<'c> {
             columns,
             compression: OriginalShard::default().resolve(self.compression),
             naming,
-            overwrite: self.options.overwrite,
+            earlier: self.options.earlier(),
             // New shards are not resumed, but the journal lists the unfinished files that a later run has to remove.
-            journal: self.journal.map(|journal| (journal, 0..0, 0)),
+            record: OutputRecord { journal: self.journal, ..OutputRecord::default() },
             completed: None,
         })
     }

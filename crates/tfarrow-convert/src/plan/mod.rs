@@ -9,26 +9,31 @@
 use std::{
     collections::{HashMap, HashSet},
     fs,
+    ops::Range,
     path::{self, Path, PathBuf},
 };
 
 use tfarrow_dataset::{Compression, Shard, ShardFormat, existing, file_names, is_remote, names_in};
 
 use crate::{
-    ConvertOptions, Error, OutputCompression, Result, Target, journal::folders::folder_of, output::Destination,
+    ConvertOptions, Error, OutputCompression, Result, Target, earlier::Earlier, journal::folders::folder_of,
+    output::Destination,
 };
 
 pub(crate) mod fingerprint;
 mod jobs;
 mod origin;
+pub(crate) mod part;
 pub(crate) mod planned;
 pub(crate) mod setup;
 
-/// The format and the place of the outputs.
+/// The format and the place of the outputs, and the shards that this run converts.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) target: Target,
     pub(crate) place: OutputPlace,
+    /// The numbers of the shards that are converted: all, or those of a part.
+    pub(crate) own: Range<usize>,
 }
 
 /// The place of the outputs.
@@ -41,11 +46,18 @@ pub(crate) enum OutputPlace {
 }
 
 impl Plan {
-    /// The plan for the destination `dest`.
+    /// The plan for the destination `dest` and the shards of these numbers.
     ///
     /// # Errors
     /// [`Error::Usage`] for one file for new shards, an unknown format, or a name that contradicts the options.
-    pub(crate) fn new(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<Self> {
+    pub(crate) fn new(shards: &[Shard], own: Range<usize>, dest: &Path, options: &ConvertOptions) -> Result<Self> {
+        let (target, place) = Self::place(shards, dest, options)?;
+        let plan = Self { target, place, own };
+        part::check(shards, &plan, options)?;
+        Ok(plan)
+    }
+
+    fn place(shards: &[Shard], dest: &Path, options: &ConvertOptions) -> Result<(Target, OutputPlace)> {
         let by_name = Target::from_path(dest);
         let by_source = match shards.first().map(|shard| shard.format) {
             Some(ShardFormat::TfRecord) => Some(Target::Parquet),
@@ -54,7 +66,7 @@ impl Plan {
         if dest == Path::new("-") {
             let target = options.to.or(by_source).ok_or_else(no_format)?;
             no_new_shards(dest, options)?;
-            return Ok(Self { target, place: OutputPlace::One(Destination::Stream, None) });
+            return Ok((target, OutputPlace::One(Destination::Stream, None)));
         }
         if dest.as_os_str().is_empty() {
             return Err(Error::Usage("the name of the destination is empty".to_owned()));
@@ -68,7 +80,7 @@ impl Plan {
             Some((target, compression)) => {
                 no_new_shards(dest, options)?;
                 check_name(dest, (target, compression), options)?;
-                Ok(Self { target, place: OutputPlace::One(Destination::File(dest.to_owned()), compression) })
+                Ok((target, OutputPlace::One(Destination::File(dest.to_owned()), compression)))
             }
             None if !is_folder && let Some(hint) = unknown_extension(dest) => {
                 let why = "no format is known by this extension";
@@ -77,7 +89,7 @@ impl Plan {
             }
             None => {
                 let target = options.to.or(by_source).ok_or_else(no_format)?;
-                Ok(Self { target, place: OutputPlace::Folder(dest.to_owned()) })
+                Ok((target, OutputPlace::Folder(dest.to_owned())))
             }
         }
     }
@@ -149,8 +161,7 @@ fn no_new_shards(dest: &Path, options: &ConvertOptions) -> Result<()> {
     }
 }
 
-/// Checks that no two outputs have the same name, and that none exists. Existing outputs may be replaced with `overwrite`,
-/// and are compared with the new ones with `resume`.
+/// Checks that no two outputs have the same name, and that none exists, if existing outputs are an error.
 pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], options: &ConvertOptions) -> Result<()> {
     let mut taken: HashMap<&Path, &Shard> = HashMap::new();
     for (shard, output) in outputs {
@@ -161,7 +172,7 @@ pub(crate) fn check_outputs(outputs: &[(&Shard, PathBuf)], options: &ConvertOpti
             )));
         }
     }
-    if options.overwrite || options.resume {
+    if options.earlier() != Earlier::Refused {
         return Ok(());
     }
     let outputs: Vec<_> = outputs.iter().map(|(_, output)| output.as_path()).collect();
@@ -184,9 +195,10 @@ pub(crate) fn check_no_source<'p>(shards: &[Shard], outputs: impl IntoIterator<I
 }
 
 /// Checks that the quarantine is not an output.
-pub(crate) fn check_quarantine(quarantine: Option<&Path>, outputs: &[Destination]) -> Result<()> {
+pub(crate) fn check_quarantine(quarantine: Option<&Path>, outputs: &[(Range<usize>, Destination)]) -> Result<()> {
     let quarantine = quarantine.map(resolved);
-    match outputs.iter().filter_map(Destination::file).find(|path| Some(resolved(path)) == quarantine) {
+    let mut files = outputs.iter().filter_map(|(_, output)| output.file());
+    match files.find(|path| Some(resolved(path)) == quarantine) {
         Some(path) => Err(quarantine_is_output(path)),
         None => Ok(()),
     }

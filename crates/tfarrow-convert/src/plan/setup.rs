@@ -1,5 +1,7 @@
 //! The setup of a conversion: its sources, plan, outputs and options, which all its jobs share.
 
+use std::ops::Range;
+
 use arrow_schema::SchemaRef;
 use tfarrow_codec::{OnError, VerifyCrc};
 use tfarrow_columnar::{TextColumns, schema_within, unify_text};
@@ -18,8 +20,8 @@ pub(crate) struct Conversion<'c> {
     pub(crate) plan: &'c Plan,
     /// The properties of each shard.
     pub(crate) sources: Vec<SourceInfo>,
-    /// The output of each shard, or the one output of all; empty if the conversion writes new shards.
-    pub(crate) outputs: Vec<Destination>,
+    /// The numbers of the shards of each output: one shard, or all. Empty if the conversion writes new shards.
+    pub(crate) outputs: Vec<(Range<usize>, Destination)>,
     pub(crate) compression: OutputCompression,
     /// The columns to convert; `None` for all.
     pub(crate) selection: Option<ColumnSelection>,
@@ -57,11 +59,19 @@ impl<'c> Conversion<'c> {
         }
         unified?;
         let sources = shards.iter().map(|shard| SourceInfo::of(shard, &options.read)).collect::<Result<Vec<_>>>()?;
-        let outputs = outputs(shards, &sources, plan, compression, options)?;
-        super::check_no_source(shards, outputs.iter().filter_map(Destination::file))?;
+        let mut outputs = outputs(shards, &sources, plan, compression, options)?;
+        super::check_no_source(shards, outputs.iter().filter_map(|(_, output)| output.file()))?;
         super::check_quarantine(options.quarantine.as_deref(), &outputs)?;
+        if options.part.is_some() {
+            outputs.retain(|(shards, _)| plan.own.contains(&shards.start));
+        }
         let selection = ColumnSelection::of(options)?;
         Ok(Self { shards, plan, sources, outputs, compression, selection, options, progress, damage, journal })
+    }
+
+    /// Bytes of the shards that are converted, as stored.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.shards.get(self.plan.own.clone()).unwrap_or_default().iter().map(|shard| shard.size).sum()
     }
 
     pub(crate) fn context(&self) -> ReadContext<'c> {
@@ -74,9 +84,11 @@ impl<'c> Conversion<'c> {
     }
 
     /// Whether TFRecord is decoded, for which columns are needed. Otherwise frames are copied, or the sources are Parquet or
-    /// Arrow.
+    /// Arrow, or none is converted.
     pub(crate) fn decodes(&self) -> bool {
-        self.reads_tfrecord() && (self.plan.target != Target::TfRecord || self.selection.is_some())
+        self.reads_tfrecord()
+            && !self.plan.own.is_empty()
+            && (self.plan.target != Target::TfRecord || self.selection.is_some())
     }
 
     /// Infers the columns from all records, or from a sample. Calls `on_bytes` with the number of further bytes read.
@@ -109,6 +121,10 @@ impl<'c> Conversion<'c> {
 
 impl SourceInfo {
     fn of(shard: &Shard, read: &ReadOptions) -> Result<Self> {
+        // A Parquet or Arrow file of another part, which has no local copy.
+        if is_unread(shard) {
+            return Ok(Self { schema: None, original: OriginalShard::default() });
+        }
         if let Some(schema) = schema_within(shard, &read.limits)? {
             return Ok(Self { original: OriginalShard::of(&schema), schema: Some(schema) });
         }
@@ -123,34 +139,42 @@ impl SourceInfo {
     }
 }
 
-/// The output of each shard, or the one output of all; empty if the conversion writes new shards. Checks that the outputs can
-/// be written.
+/// Whether a shard is in a store and cannot be read from start to end, and has no local copy: it is of another part.
+fn is_unread(shard: &Shard) -> bool {
+    shard.is_remote() && shard.format != ShardFormat::TfRecord
+}
+
+/// The numbers of the shards of each output, and the output: one of each shard, or one of all; empty if the conversion writes new
+/// shards. Checks that the outputs can be written. The names of outputs of Parquet and Arrow files are in these files, so that those of
+/// other parts in a store are not known.
 fn outputs(
     shards: &[Shard],
     sources: &[SourceInfo],
     plan: &Plan,
     compression: OutputCompression,
     options: &ConvertOptions,
-) -> Result<Vec<Destination>> {
+) -> Result<Vec<(Range<usize>, Destination)>> {
     let folder = match &plan.place {
-        OutputPlace::One(Destination::File(path), _) => {
-            let one = shards.first().map(|shard| (shard, path.clone()));
+        OutputPlace::One(output, _) => {
+            let one = shards.first().zip(output.file()).map(|(shard, path)| (shard, path.to_owned()));
             super::check_outputs(&Vec::from_iter(one), options)?;
-            return Ok(vec![Destination::File(path.clone())]);
+            return Ok(vec![(0..shards.len(), output.clone())]);
         }
-        OutputPlace::One(Destination::Stream, _) => return Ok(vec![Destination::Stream]),
         OutputPlace::Folder(folder) => folder,
     };
     if options.reshard.is_some() {
         return Ok(Vec::new());
     }
-    let output = |(shard, source): (_, &SourceInfo)| {
+    let known = shards.iter().zip(sources).enumerate().filter(|(_, (shard, _))| !is_unread(shard));
+    let output = |(number, (shard, source)): (usize, (_, &SourceInfo))| {
         let compression = compression_of(source.original.resolve(compression));
-        (shard, folder.join(source.original.output_name(shard, plan.target, compression)))
+        let path = folder.join(source.original.output_name(shard, plan.target, compression));
+        (number, (shard, path))
     };
-    let outputs: Vec<_> = shards.iter().zip(sources).map(output).collect();
+    let (numbers, outputs): (Vec<_>, Vec<_>) = known.map(output).unzip();
     super::check_outputs(&outputs, options)?;
-    Ok(outputs.into_iter().map(|(_, path)| Destination::File(path)).collect())
+    let output = |(number, (_, path))| (number..number + 1, Destination::File(path));
+    Ok(numbers.into_iter().zip(outputs).map(output).collect())
 }
 
 #[cfg(test)]

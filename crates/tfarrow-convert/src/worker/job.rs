@@ -21,6 +21,7 @@ use crate::{
     journal::{CompletedOutput, Journal},
     output::{
         ClosedOutput, Destination, Output, OutputOptions,
+        made_of::MadeOf,
         ordered::{Ordered, PieceSink},
     },
     progress::UnitProgress,
@@ -75,9 +76,19 @@ pub(crate) struct RouteJob<'p, R: Route> {
     outputs: Ordered<Outputs<'p, R::Format>>,
     state: Mutex<JobState>,
     context: ReadContext<'p>,
-    /// For the journal: the numbers of the shards, and the hash of the shards and their columns.
-    shards: Range<usize>,
-    source: u64,
+    record: OutputRecord<'p>,
+}
+
+/// The record of an output for later runs, in the journal or in the metadata of an object.
+#[derive(Default)]
+pub(crate) struct OutputRecord<'p> {
+    pub(crate) journal: Option<&'p Journal>,
+    /// The numbers of the shards that the output is made of; empty for new shards, which have no record.
+    pub(crate) shards: Range<usize>,
+    /// For the journal: the [hash](crate::journal::source_of) of the shards and their columns.
+    pub(crate) source: u64,
+    /// For an object: all that it is made of. `None` for a file, and if that is not known.
+    pub(crate) made_of: Option<MadeOf>,
 }
 
 #[derive(Default)]
@@ -198,7 +209,7 @@ impl<F: FileFormat> Outputs<'_, F> {
                 return Err(Error::Cancelled);
             }
             let destination = self.destination(number);
-            totals.bytes += output.persist(&destination)?;
+            totals.bytes += output.persist(&destination, &self.options)?;
             totals.files += u64::from(destination != Destination::Stream);
         }
         Ok(())
@@ -210,8 +221,12 @@ impl<F: FileFormat> Outputs<'_, F> {
         std::mem::take(&mut self.closed).into_iter().filter(|_| is_listed).for_each(ClosedOutput::keep_uncommitted);
     }
 
-    /// Records the complete output of a job with one output in the journal, before the output gets its name.
-    fn record(&self, source: u64, totals: &JobTotals, damaged: bool) -> Result<()> {
+    /// Records the complete output of a job with one output, before the output gets its name. An object has no record if a later
+    /// run has to read its source again, to report the damage and the changes.
+    fn record(&mut self, record: &OutputRecord<'_>, totals: &JobTotals, damaged: bool) -> Result<()> {
+        if let (Some(made_of), false) = (&record.made_of, damaged || !totals.lossy_changes.is_empty()) {
+            self.closed.iter_mut().for_each(|output| output.note(made_of, totals.records));
+        }
         let (Some(journal), Naming::One(Destination::File(path)), [ClosedOutput::File(file, hash)]) =
             (self.journal, &self.naming, self.closed.as_slice())
         else {
@@ -224,7 +239,7 @@ impl<F: FileFormat> Outputs<'_, F> {
             part: journal.name_of(&path.with_file_name(part)),
             bytes: file.size(),
             hash: *hash,
-            source,
+            source: record.source,
             records: totals.records,
             lossy_changes: totals.lossy_changes.clone().into_iter().collect(),
             damaged,
@@ -254,23 +269,18 @@ impl<'p, R: Route> RouteJob<'p, R> {
         let format = route.format().clone();
         let outputs = Outputs { journal: None, naming, format, options, open: None, closed: Vec::new() };
         let (outputs, input) = (Ordered::new(outputs), Mutex::new(JobInput { reader, ended: false }));
-        Self { route, input, outputs, state: Mutex::default(), context, shards: 0..0, source: 0 }
+        Self { route, input, outputs, state: Mutex::default(), context, record: OutputRecord::default() }
     }
 
-    /// Records the output in a journal. `shards` are the numbers of its shards, and `source` is their hash.
-    pub(crate) fn with_journal(self, journal: &'p Journal, shards: Range<usize>, source: u64) -> Self {
-        self.outputs.with_output(|outputs| outputs.journal = Some(journal));
-        Self { shards, source, ..self }
+    /// Records the output for later runs.
+    pub(crate) fn with_record(self, record: OutputRecord<'p>) -> Self {
+        self.outputs.with_output(|outputs| outputs.journal = record.journal);
+        Self { record, ..self }
     }
 
     /// Marks the job as completed by an earlier run. `uncommitted` is its output if it has no name yet.
-    pub(crate) fn completed(self, completed: CompletedOutput, uncommitted: Option<ClosedOutput>) -> Self {
-        let CompletedOutput { bytes, records, lossy_changes, .. } = completed;
-        let lossy_changes = lossy_changes.into_iter().collect();
-        let totals = JobTotals { records, lossy_changes, ..JobTotals::default() };
-        // An output without a name is counted when it is committed.
-        let totals = if uncommitted.is_some() { totals } else { JobTotals { files: 1, bytes, ..totals } };
-        self.context.progress.add_records(records);
+    pub(crate) fn completed(self, totals: JobTotals, uncommitted: Option<ClosedOutput>) -> Self {
+        self.context.progress.add_records(totals.records);
         self.context.progress.add_files(totals.files);
         self.outputs.with_output(|outputs| outputs.closed.extend(uncommitted));
         lock(&self.input).ended = true;
@@ -326,8 +336,8 @@ impl<R: Route> Job for RouteJob<'_, R> {
         drop(state);
         self.outputs.with_output(|outputs| {
             outputs.close()?;
-            let is_damaged = self.shards.clone().any(|shard| self.context.damage.is_of(shard));
-            outputs.record(self.source, &totals, is_damaged)
+            let is_damaged = self.record.shards.clone().any(|shard| self.context.damage.is_of(shard));
+            outputs.record(&self.record, &totals, is_damaged)
         })?;
         if mode == CommitMode::EachJob { self.commit() } else { Ok(()) }
     }

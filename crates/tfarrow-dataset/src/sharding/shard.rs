@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, OnceLock},
+    time::SystemTime,
 };
 
 use arrow_schema::SchemaRef;
@@ -135,6 +136,17 @@ impl Shard {
     /// The kind of the records, as far as the first bytes were read and determine it.
     pub fn payload(&self) -> Payload {
         self.head.payload
+    }
+
+    /// The version of the data: the ETag of an object, or the time of the last change of a file, or of an object whose store has
+    /// no ETags. `None` if it is not known.
+    pub fn version(&self) -> Option<String> {
+        if let Some(object) = &self.object {
+            return Some(object.version.clone());
+        }
+        let changed = fs::metadata(self.local_path()).and_then(|metadata| metadata.modified()).ok()?;
+        let changed = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(changed.as_nanos().to_string())
     }
 
     /// The columns of a CSV or JSON file, and its number of rows: those of an earlier call for this shard or a clone of it, or

@@ -13,7 +13,7 @@ use futures::{
     executor::block_on,
     stream::{self, BoxStream},
 };
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key};
+use object_store::{Attributes, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, path::Path as Key};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::{AHEAD, PART, location::parse_key, runtime::runtime, wait};
@@ -31,6 +31,8 @@ pub(crate) struct Object {
     pub(crate) size: u64,
     /// ETag of the version, so that reading fails, instead of mixing two versions, if the object is replaced.
     tag: Option<String>,
+    /// The ETag, or the time of the last change if the store has no ETags.
+    pub(crate) version: String,
     /// Set if the store returns ranges of bytes. Some web servers do not.
     pub(crate) has_ranges: bool,
     /// Set if the URL has a query, which requests need in addition to the key.
@@ -46,8 +48,9 @@ impl fmt::Debug for Object {
 impl Object {
     /// Creates an object from the metadata that its store returned.
     pub(crate) fn new(store: &Arc<dyn ObjectStore>, meta: ObjectMeta) -> Self {
+        let version = meta.e_tag.clone().unwrap_or_else(|| meta.last_modified.to_rfc3339());
         let (store, key) = (Arc::clone(store), meta.location);
-        Self { store, key, size: meta.size, tag: meta.e_tag, has_ranges: true, has_query: false }
+        Self { store, key, size: meta.size, tag: meta.e_tag, version, has_ranges: true, has_query: false }
     }
 
     /// Finds the object with a key; `None` if there is none.
@@ -177,6 +180,21 @@ impl Object {
 pub(super) async fn head(store: &dyn ObjectStore, key: &Key) -> object_store::Result<Option<ObjectMeta>> {
     match store.head(key).await {
         Ok(meta) => Ok(Some(meta)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Requests the metadata of an object and its attributes; `None` if there is none with this key.
+///
+/// # Errors
+/// The request failed.
+pub(super) async fn head_with_attributes(
+    store: &Arc<dyn ObjectStore>,
+    key: &Key,
+) -> object_store::Result<Option<(Object, Attributes)>> {
+    match store.get_opts(key, GetOptions { head: true, ..GetOptions::default() }).await {
+        Ok(found) => Ok(Some((Object::new(store, found.meta), found.attributes))),
         Err(object_store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }

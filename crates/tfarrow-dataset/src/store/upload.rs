@@ -12,13 +12,13 @@ use futures::{
     StreamExt, TryStreamExt,
     stream::{self, FuturesUnordered},
 };
-use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, path::Path as Key};
+use object_store::{Attribute, Attributes, MultipartUpload, ObjectStore, PutMode, PutOptions, path::Path as Key};
 use tokio::sync::Semaphore;
 
 use super::{
     AHEAD, OBJECTS_AT_ONCE, PART,
     location::{Location, invalid_source, is_remote, parse_key},
-    object::head,
+    object::{Object, head, head_with_attributes},
     wait,
 };
 use crate::{Error, ErrorKind, Result, process::PerProcess};
@@ -100,6 +100,63 @@ pub fn existing<'o>(outputs: &[&'o Path]) -> Result<Vec<&'o Path>> {
     Ok(found)
 }
 
+/// An object that has the name of an output.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ExistingObject {
+    object: Object,
+    note: Option<String>,
+}
+
+impl ExistingObject {
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.object.size
+    }
+
+    /// The [note](crate::CompleteFile::set_note) that it was uploaded with.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Opens the object for reading from its start.
+    pub fn open(&self) -> Box<dyn Read + Send> {
+        self.object.open()
+    }
+}
+
+/// Finds the object of each of `outputs`, with one request each; `None` for those that do not exist, and for files.
+///
+/// # Errors
+/// A URL cannot be that of an object, or a request failed.
+#[doc(hidden)]
+pub fn existing_objects(outputs: &[&Path]) -> Result<Vec<Option<ExistingObject>>> {
+    let places = outputs.iter().map(|output| output_object(output)).collect::<Result<Vec<_>>>()?;
+    if places.iter().all(Option::is_none) {
+        return Ok(places.iter().map(|_| None).collect());
+    }
+    let ask = |place: Option<OutputObject>| async move {
+        let Some((store, key)) = place else { return Ok(None) };
+        head_with_attributes(&store, &key).await
+    };
+    let answers = wait(stream::iter(places).map(ask).buffered(OBJECTS_AT_ONCE).collect::<Vec<_>>());
+    let answers = answers.map_err(|error| Error::io("object store", error))?;
+    let found = |(path, answer): (&&Path, object_store::Result<_>)| {
+        let found: Option<(Object, Attributes)> = answer.map_err(|error| Error::io(*path, error.into()))?;
+        Ok(found.map(|(object, attributes)| {
+            let note = attributes.get(&note_key()).map(|note| note.to_string());
+            ExistingObject { object, note }
+        }))
+    };
+    outputs.iter().zip(answers).map(found).collect()
+}
+
+/// The attribute of an object that has its note. Its name has letters alone: Azure allows no hyphens, and some proxies drop headers
+/// with underscores.
+fn note_key() -> Attribute {
+    Attribute::Metadata("tfarrowmadeof".into())
+}
+
 /// Returns the names of the files or objects in a folder; none if there is no such folder.
 ///
 /// # Errors
@@ -120,14 +177,23 @@ pub fn names_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(listed.objects.iter().filter_map(|object| object.location.filename().map(PathBuf::from)).collect())
 }
 
-/// Uploads the file at `path` as an object, whose URL is `target`. The object appears when it is complete.
+/// Uploads the file at `path` as an object, whose URL is `target`, with a note in its attributes. The object appears when it is
+/// complete.
 ///
 /// # Errors
 /// [`ErrorKind::Exists`] if the object exists and `overwrite` is `false`, an I/O error, or a request failed.
-pub(crate) fn upload(path: &Path, target: &Path, (store, key): OutputObject, overwrite: bool) -> Result<()> {
+pub(crate) fn upload(
+    path: &Path,
+    target: &Path,
+    (store, key): OutputObject,
+    overwrite: bool,
+    note: Option<String>,
+) -> Result<()> {
     let failed = |error| Error::io(target, error);
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    match wait(async move { put_new(&store, &key, file, overwrite).await }).and_then(|put| put).map_err(failed)? {
+    let attributes: Attributes = note.map(|note| (note_key(), note)).into_iter().collect();
+    let put = wait(async move { put_new(&store, &key, file, overwrite, attributes).await });
+    match put.and_then(|put| put).map_err(failed)? {
         true => Ok(()),
         false => Err(Error::new(target, ErrorKind::Exists)),
     }
@@ -136,16 +202,22 @@ pub(crate) fn upload(path: &Path, target: &Path, (store, key): OutputObject, ove
 /// Puts an object, and returns whether it did: `false` if the object exists and `overwrite` is `false`. If two programs
 /// put a new object of several parts at the same time, the last one replaces the others, because stores have no
 /// condition for that.
-async fn put_new(store: &Arc<dyn ObjectStore>, key: &Key, file: File, overwrite: bool) -> io::Result<bool> {
+async fn put_new(
+    store: &Arc<dyn ObjectStore>,
+    key: &Key,
+    file: File,
+    overwrite: bool,
+    attributes: Attributes,
+) -> io::Result<bool> {
     if !overwrite && exists(store, key).await? {
         return Ok(false);
     }
     let mode = if overwrite { PutMode::Overwrite } else { PutMode::Create };
-    match put(store.as_ref(), key, &file, mode).await {
+    match put(store.as_ref(), key, &file, mode, attributes.clone()).await {
         Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
         // The store does not support the condition of PutMode::Create.
         Err(object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. }) if !overwrite => {
-            put(store.as_ref(), key, &file, PutMode::Overwrite).await?;
+            put(store.as_ref(), key, &file, PutMode::Overwrite, attributes).await?;
             Ok(true)
         }
         put => Ok(put.map(|()| true)?),
@@ -157,15 +229,22 @@ async fn exists(store: &Arc<dyn ObjectStore>, key: &Key) -> object_store::Result
 }
 
 /// Puts a file in one request, or in parts if it is large.
-async fn put(store: &dyn ObjectStore, key: &Key, file: &File, mode: PutMode) -> object_store::Result<()> {
+async fn put(
+    store: &dyn ObjectStore,
+    key: &Key,
+    file: &File,
+    mode: PutMode,
+    attributes: Attributes,
+) -> object_store::Result<()> {
     let size = file.metadata().map_err(generic)?.len();
     let part = PART.max(size.div_ceil(MAX_PARTS));
     if size <= part {
         let _permit = permits().acquire().await;
-        store.put_opts(key, read(file, 0, size).await?.into(), mode.into()).await?;
+        let options = PutOptions { mode, attributes, ..PutOptions::default() };
+        store.put_opts(key, read(file, 0, size).await?.into(), options).await?;
         return Ok(());
     }
-    let mut upload = store.put_multipart(key).await?;
+    let mut upload = store.put_multipart_opts(key, attributes.into()).await?;
     match put_parts(upload.as_mut(), file, size, part).await {
         Ok(()) => upload.complete().await.map(drop),
         Err(error) => {
@@ -218,7 +297,7 @@ mod tests {
     use std::io::Write;
 
     use futures::executor::block_on;
-    use object_store::memory::InMemory;
+    use object_store::{ObjectStoreExt, memory::InMemory};
 
     use super::*;
 
@@ -232,12 +311,15 @@ mod tests {
             let (file, there) = (file.reopen().unwrap(), Arc::clone(&store));
             let put = |overwrite| {
                 let (store, key, file) = (Arc::clone(&there), key.clone(), file.try_clone().unwrap());
-                wait(async move { put_new(&store, &key, file, overwrite).await }).unwrap().unwrap()
+                let attributes: Attributes = [(note_key(), format!("note {size}"))].into_iter().collect();
+                wait(async move { put_new(&store, &key, file, overwrite, attributes).await }).unwrap().unwrap()
             };
             assert!(put(true));
             assert!(!put(false), "the object exists");
             let stored = block_on(async { store.get(&key).await.unwrap().bytes().await.unwrap() });
             assert!(stored == bytes, "{size}");
+            let (object, attributes) = block_on(head_with_attributes(&store, &key)).unwrap().unwrap();
+            assert_eq!((object.size, &*attributes[&note_key()]), (size, format!("note {size}").as_str()));
         }
     }
 

@@ -62,9 +62,32 @@ impl OutputFile {
         Self::create_file(target.into(), Some(part), overwrite)
     }
 
+    /// Creates the temporary file for `target` as one of several attempts, perhaps of other machines at the same time. Its name is
+    /// random after `prefix`, which must begin with [`UNFINISHED`]. An object has a temporary file as others do.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    #[doc(hidden)]
+    pub fn create_attempt(target: impl Into<PathBuf>, prefix: &str, overwrite: bool) -> Result<Self> {
+        let target = target.into();
+        match output_object(&target)? {
+            Some((store, key)) => Self::create_object(store, key, target, overwrite),
+            None => Self::create_named(target, tempfile::Builder::new().prefix(prefix).suffix(SUFFIX), overwrite),
+        }
+    }
+
     fn create_file(target: PathBuf, part: Option<&Path>, overwrite: bool) -> Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        match part.and_then(Path::file_name) {
+            Some(name) => builder.prefix(name).rand_bytes(0),
+            None => builder.prefix(UNFINISHED).suffix(SUFFIX),
+        };
+        Self::create_named(target, &mut builder, overwrite)
+    }
+
+    fn create_named(target: PathBuf, builder: &mut tempfile::Builder<'_, '_>, overwrite: bool) -> Result<Self> {
         check_target(&target, overwrite)?;
-        match create_temporary(&target, part) {
+        match create_temporary(&target, builder) {
             Ok(temp) => Ok(Self { target, object: None, temp, overwrite }),
             Err(error) => Err(Error::io(target, error)),
         }
@@ -103,7 +126,8 @@ impl OutputFile {
         let synced = temp.as_file().sync_all().and_then(|()| temp.as_file().metadata());
         match synced {
             Ok(metadata) => {
-                Ok(CompleteFile { target, object, temp: temp.into_temp_path(), overwrite, size: metadata.len() })
+                let (temp, size) = (temp.into_temp_path(), metadata.len());
+                Ok(CompleteFile { target, object, temp, overwrite, size, note: None })
             }
             Err(error) => Err(Error::io(target, error)),
         }
@@ -127,6 +151,8 @@ pub struct CompleteFile {
     temp: TempPath,
     overwrite: bool,
     size: u64,
+    /// A text for the attributes of an object.
+    note: Option<String>,
 }
 
 impl CompleteFile {
@@ -138,7 +164,7 @@ impl CompleteFile {
         let target = target.into();
         let found = fs::metadata(part).and_then(|metadata| Ok((TempPath::try_from_path(part)?, metadata.len())));
         let (temp, size) = found.map_err(|error| Error::io(part, error))?;
-        Ok(Self { target, object: None, temp, overwrite, size })
+        Ok(Self { target, object: None, temp, overwrite, size, note: None })
     }
 
     /// The path of the temporary file; `None` if the output is an object.
@@ -158,14 +184,20 @@ impl CompleteFile {
         self.size
     }
 
+    /// Sets a note of ASCII text, which an object gets as an attribute. A file has none.
+    #[doc(hidden)]
+    pub fn set_note(&mut self, note: String) {
+        self.note = Some(note);
+    }
+
     /// Gives the file its name, or uploads it.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] if the file or object exists and may not be overwritten, an I/O error, or a request failed. The
     /// temporary file is removed.
     pub fn persist(self) -> Result<()> {
-        let Self { target, object, temp, overwrite, .. } = self;
-        put(temp, &target, object, overwrite)
+        let Self { target, object, temp, overwrite, note, .. } = self;
+        put(temp, &target, object, overwrite, note)
     }
 
     /// Gives the file another name than the one that it was created for. Both are in the same folder, or both are objects:
@@ -174,14 +206,20 @@ impl CompleteFile {
     /// # Errors
     /// As [`persist`](Self::persist).
     pub fn persist_as(self, target: &Path) -> Result<()> {
-        put(self.temp, target, output_object(target)?, self.overwrite)
+        put(self.temp, target, output_object(target)?, self.overwrite, self.note)
     }
 }
 
 /// Uploads the file of an object, and renames another file.
-fn put(temp: TempPath, target: &Path, object: Option<OutputObject>, overwrite: bool) -> Result<()> {
+fn put(
+    temp: TempPath,
+    target: &Path,
+    object: Option<OutputObject>,
+    overwrite: bool,
+    note: Option<String>,
+) -> Result<()> {
     if let Some(object) = object {
-        return upload(&temp, target, object, overwrite);
+        return upload(&temp, target, object, overwrite, note);
     }
     let renamed = if overwrite { rename(temp, target) } else { rename_new(temp, target) };
     match renamed {
@@ -229,14 +267,9 @@ fn check_target(target: &Path, overwrite: bool) -> Result<()> {
     }
 }
 
-fn create_temporary(target: &Path, part: Option<&Path>) -> io::Result<NamedTempFile> {
+fn create_temporary(target: &Path, builder: &mut tempfile::Builder<'_, '_>) -> io::Result<NamedTempFile> {
     let folder = folder_of(target);
     fs::create_dir_all(folder)?;
-    let mut builder = tempfile::Builder::new();
-    match part.and_then(Path::file_name) {
-        Some(name) => builder.prefix(name).rand_bytes(0),
-        None => builder.prefix(UNFINISHED).suffix(SUFFIX),
-    };
     // Temporary files are private by default. An output gets the permissions of other new files, which the umask limits.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

@@ -1,4 +1,4 @@
-//! Existing outputs of a resumed conversion: compared with the new bytes, and not written.
+//! Existing outputs of a resumed conversion, or of another attempt at a part: compared with the new bytes, and not written.
 
 use std::{
     fs::{self, File},
@@ -6,12 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tfarrow_columnar::checksums::hash;
+use tfarrow_dataset::{existing_objects, is_remote};
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::{Error, Result, differs::Differs};
 
-/// An existing file that compares the bytes that are written to it with its own. The first different byte is an error.
-pub(crate) struct ExistingFile {
+/// An existing file or object that compares the bytes that are written to it with its own. The first different byte is an error.
+pub(crate) struct ExistingOutput {
     path: PathBuf,
-    file: BufReader<File>,
+    file: BufReader<Box<dyn Read + Send>>,
     /// Bytes that were compared.
     bytes: u64,
 }
@@ -19,17 +23,25 @@ pub(crate) struct ExistingFile {
 /// Bytes that are read and compared at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
-impl ExistingFile {
-    /// Opens the output `path` for comparison; `None` if there is no regular file of this name.
+impl ExistingOutput {
+    /// Opens the output `path` for comparison; `None` if there is no regular file, or no object, of this name.
     ///
     /// # Errors
-    /// I/O errors.
+    /// I/O errors, and requests that fail.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
-        if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-            return Ok(None);
-        }
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        Ok(Some(Self { path: path.to_owned(), file: BufReader::with_capacity(BUFFER_BYTES, file), bytes: 0 }))
+        let reader = |file| BufReader::with_capacity(BUFFER_BYTES, file);
+        Ok(existing(path)?.map(|file| Self { path: path.to_owned(), file: reader(file), bytes: 0 }))
+    }
+
+    /// Returns the XXH3 of the bytes of the output `path`; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// I/O errors, and requests that fail.
+    pub(crate) fn hash(path: &Path) -> Result<Option<u64>> {
+        let Some(mut file) = existing(path)? else { return Ok(None) };
+        let mut hasher = Xxh3::new();
+        hash(&mut file, u64::MAX, &mut hasher).map_err(|e| Error::io(path, e))?;
+        Ok(Some(hasher.digest()))
     }
 
     /// Ends the comparison after the last byte. Returns the size of the file.
@@ -45,7 +57,20 @@ impl ExistingFile {
     }
 }
 
-impl Write for ExistingFile {
+/// Opens a regular file or an object; `None` if there is none of this name.
+fn existing(path: &Path) -> Result<Option<Box<dyn Read + Send>>> {
+    if path.to_str().is_some_and(is_remote) {
+        let found = existing_objects(&[path])?.pop().flatten();
+        return Ok(found.map(|object| object.open()));
+    }
+    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    Ok(Some(Box::new(file)))
+}
+
+impl Write for ExistingOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut buffer = [0; BUFFER_BYTES];
         let bytes = bytes.get(..BUFFER_BYTES).unwrap_or(bytes);
@@ -75,7 +100,7 @@ mod tests {
         let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i % 251) as u8).collect();
         fs::write(&path, &bytes).unwrap();
         let compare = |bytes: &[u8]| -> Result<u64> {
-            let mut file = ExistingFile::open(&path)?.unwrap();
+            let mut file = ExistingOutput::open(&path)?.unwrap();
             file.write_all(bytes).map_err(|e| Error::io(&path, e))?;
             file.close()
         };
@@ -87,7 +112,7 @@ mod tests {
             let error = compare(other).unwrap_err();
             assert!(matches!(error, Error::Differs { .. }), "{error}");
         }
-        assert!(ExistingFile::open(&folder.path().join("b")).unwrap().is_none());
-        assert!(ExistingFile::open(folder.path()).unwrap().is_none());
+        assert!(ExistingOutput::open(&folder.path().join("b")).unwrap().is_none());
+        assert!(ExistingOutput::open(folder.path()).unwrap().is_none());
     }
 }
