@@ -145,13 +145,13 @@ def parts(check, s3):
     # Other options, and a source that was replaced by an equal one, and by another one.
     check.fails(["convert", source, dest, "--part", "0/1", "--compression", "none"], "differs from the output of this conversion")
     original = s3.get_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord")["Body"].read()
-    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=original)
+    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=original, ACL="public-read")
     totals(source, dest, "--part", "0/1")
     other = s3.get_object(Bucket="data", Key="sets/shards/train-00001-of-00004.tfrecord")["Body"].read()
     s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=other)
     check.fails(["convert", source, dest, "--part", "0/1"], f"{name}.parquet: already exists, and differs")
     totals(source, dest, "--part", "0/1", "--overwrite")
-    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=original)
+    s3.put_object(Bucket="data", Key=f"sets/shards/{name}.tfrecord", Body=original, ACL="public-read")
     totals(source, dest, "--part", "0/1", "--overwrite")
     assert contents("pieces/") == contents("whole/")
     # The sources are Parquet files, which each part copies for itself.
