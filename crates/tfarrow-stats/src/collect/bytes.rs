@@ -1,9 +1,9 @@
 //! The accumulator of byte strings: lengths, formats, distinct values and a sample.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Serialize, Serializer};
 use simple_hll::HyperLogLog;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -109,38 +109,90 @@ pub(crate) enum DistinctValues {
     Estimated(Box<DistinctEstimate>),
 }
 
-/// A HyperLogLog sketch with a standard error of about 0.8 % (2^14 registers of 8 bits), of hashes that are the same on every
-/// machine. The registers, from which the number is computed, depend on the set of values alone.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DistinctEstimate(HyperLogLog<PRECISION>);
+/// The number of distinct values, from hashes that are the same on every machine. It depends on the set of values alone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum DistinctEstimate {
+    /// The hashes, while they are few: a slice has a sketch for each of its features.
+    Few(BTreeSet<u64>),
+    /// A HyperLogLog sketch with a standard error of about 0.8 %: 2^14 registers of 8 bits, from which the number is computed.
+    Many(#[serde(with = "registers")] HyperLogLog<PRECISION>),
+}
+
+/// Largest number of hashes that are kept.
+const MAX_HASHES: usize = 512;
+
+impl Default for DistinctEstimate {
+    fn default() -> Self {
+        Self::Few(BTreeSet::new())
+    }
+}
 
 impl DistinctEstimate {
-    /// Creates a sketch of these values.
+    /// Creates the estimate of these values.
     fn of<'a>(values: impl Iterator<Item = &'a Box<[u8]>>) -> Self {
         let mut distinct = Self::default();
         values.for_each(|value| distinct.insert(value));
         distinct
     }
 
-    /// Adds a value to the sketch.
+    /// Adds a value.
     fn insert(&mut self, value: &[u8]) {
-        self.0.add_hash(xxh3_64(value));
+        self.insert_hash(xxh3_64(value));
+    }
+
+    fn insert_hash(&mut self, hash: u64) {
+        match self {
+            Self::Few(hashes) => {
+                hashes.insert(hash);
+                if hashes.len() > MAX_HASHES {
+                    let mut sketch = HyperLogLog::default();
+                    hashes.iter().for_each(|hash| sketch.add_hash(*hash));
+                    *self = Self::Many(sketch);
+                }
+            }
+            Self::Many(sketch) => sketch.add_hash(hash),
+        }
+    }
+
+    /// Adds the values of another estimate.
+    fn merge(&mut self, other: Self) {
+        match other {
+            Self::Few(hashes) => hashes.into_iter().for_each(|hash| self.insert_hash(hash)),
+            Self::Many(mut sketch) => {
+                match self {
+                    Self::Few(hashes) => hashes.iter().for_each(|hash| sketch.add_hash(*hash)),
+                    Self::Many(own) => sketch.merge(own),
+                }
+                *self = Self::Many(sketch);
+            }
+        }
+    }
+
+    /// Returns the estimated number of distinct values.
+    fn count(&self) -> u64 {
+        match self {
+            Self::Few(hashes) => hashes.len() as u64,
+            Self::Many(sketch) => sketch.count() as u64,
+        }
     }
 }
 
-/// Serializes the registers.
-impl Serialize for DistinctEstimate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.get_registers().serialize(serializer)
-    }
-}
+/// The form of a sketch in bytes: its registers, which are checked.
+mod registers {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+    use simple_hll::HyperLogLog;
 
-impl<'de> Deserialize<'de> for DistinctEstimate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    use super::{MAX_RANK, PRECISION};
+
+    pub(super) fn serialize<S: Serializer>(sketch: &HyperLogLog<PRECISION>, serializer: S) -> Result<S::Ok, S::Error> {
+        sketch.get_registers().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<HyperLogLog<PRECISION>, D::Error> {
         let registers = Vec::<u8>::deserialize(deserializer)?;
         let is_valid = registers.len() == HyperLogLog::<PRECISION>::number_registers()
             && registers.iter().all(|rank| *rank <= MAX_RANK);
-        if is_valid { Ok(Self(HyperLogLog::with_registers(registers))) } else { Err(D::Error::custom("no sketch")) }
+        if is_valid { Ok(HyperLogLog::with_registers(registers)) } else { Err(D::Error::custom("no sketch")) }
     }
 }
 
@@ -192,8 +244,8 @@ impl DistinctValues {
         match other {
             Self::Counted { counts, .. } => counts.iter().for_each(|(value, times)| self.add(value, *times, budget)),
             Self::Estimated(mut more) => {
-                match self {
-                    Self::Estimated(distinct) => more.0.merge(&distinct.0),
+                match std::mem::take(self) {
+                    Self::Estimated(distinct) => more.merge(*distinct),
                     Self::Counted { counts, .. } => counts.keys().for_each(|value| more.insert(value)),
                 }
                 *self = Self::Estimated(more);
@@ -205,7 +257,7 @@ impl DistinctValues {
     pub(crate) fn count(&self) -> (u64, bool) {
         match self {
             Self::Counted { counts, .. } => (counts.len() as u64, true),
-            Self::Estimated(estimate) => (estimate.0.count() as u64, false),
+            Self::Estimated(estimate) => (estimate.count(), false),
         }
     }
 }
