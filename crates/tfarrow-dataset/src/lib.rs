@@ -86,6 +86,7 @@ pub use scan::{
 #[doc(hidden)]
 pub use scan::{place_in, shown_names};
 pub use sharding::{
+    address::ShardAddress,
     missing::MissingShards,
     part::{NotAPart, Part, divide},
     shard::{Shard, ShardState, remove_copies},
@@ -94,6 +95,7 @@ pub use sharding::{
 pub use source::{Exclude, FormatFilter, Resolved, read_heads, resolve, resolve_excluding, resolve_filtered};
 pub use store::{
     location::{is_remote, store_of},
+    object::ObjectAddress,
     upload::{ExistingObject, existing, existing_objects, names_in},
 };
 #[doc(hidden)]

@@ -59,6 +59,8 @@ pub struct Shard {
     /// The format. A file that was named itself, and has no known format, counts as TFRecord: reading it reports the error.
     pub format: ShardFormat,
     head: HeadInfo,
+    /// The absolute path of the file, if another process named it by a path relative to its own folder.
+    located: Option<Arc<PathBuf>>,
     /// Set if the source can be read only once.
     stream: bool,
     /// The temporary copy, if there is one.
@@ -105,7 +107,7 @@ impl Shard {
     pub fn file(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat) -> Self {
         let head = HeadInfo::default();
         let text_columns = Arc::default();
-        Self { path, name, size, format, head, stream: false, spool: None, object: None, text_columns }
+        Self { path, name, size, format, head, located: None, stream: false, spool: None, object: None, text_columns }
     }
 
     /// Creates a shard that can be read only once: standard input, a pipe, a device.
@@ -116,6 +118,11 @@ impl Shard {
     /// Creates a shard that is an object in a store, whose URL is `path`.
     pub(crate) fn remote(path: PathBuf, name: PathBuf, size: u64, format: ShardFormat, object: Object) -> Self {
         Self { object: Some(object), ..Self::file(path, name, size, format) }
+    }
+
+    /// Returns the shard with the absolute path of its file; `None` if that is its path.
+    pub(crate) fn with_located(self, located: Option<PathBuf>) -> Self {
+        Self { located: located.map(Arc::new), ..self }
     }
 
     /// Returns the shard with properties that its first bytes show.
@@ -169,6 +176,16 @@ impl Shard {
         self.text_columns.get().is_some()
     }
 
+    /// The object, if the shard is one.
+    pub(crate) fn object(&self) -> Option<&Object> {
+        self.object.as_ref()
+    }
+
+    /// The path of the file itself, without a local copy.
+    pub(crate) fn located(&self) -> &Path {
+        self.located.as_ref().map_or(self.path.as_path(), |path| path.as_path())
+    }
+
     /// The object whose first bytes were not read, if the shard is one.
     pub(crate) fn unread_object(&self) -> Option<&Object> {
         self.object.as_ref().filter(|_| self.is_remote() && self.head.compression.is_none())
@@ -182,6 +199,11 @@ impl Shard {
     /// Returns whether the shard is standard input, with or without a local copy.
     pub fn is_stdin(&self) -> bool {
         self.path == Path::new(STDIN)
+    }
+
+    /// Returns whether the source can be read only once, with or without a local copy.
+    pub(crate) fn reads_once(&self) -> bool {
+        self.stream
     }
 
     /// Returns whether the shard can be read only once and from its start: standard input or a pipe, without a local copy.
@@ -199,7 +221,7 @@ impl Shard {
     /// The path to open: that of the local copy that [`spool`](Self::spool) made, or else [`path`](Self::path). It is not
     /// a file's path if the shard [is a stream](Self::is_stream) or [is remote](Self::is_remote).
     pub fn local_path(&self) -> &Path {
-        self.spool.as_ref().map_or(self.path.as_path(), |copy| &copy.path)
+        self.spool.as_ref().map_or(self.located(), |copy| &copy.path)
     }
 
     /// Copies the shard to a temporary file if it can be read only once, or cannot be read in parts, and determines its

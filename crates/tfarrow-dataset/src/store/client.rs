@@ -38,6 +38,14 @@ impl StoreClient {
         Ok(Self { name: client.to_string(), connect: Box::new(connect), clients })
     }
 
+    /// Creates a client of the store `name` that calls `connect` at its first request.
+    pub(super) fn deferred(
+        name: String,
+        connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, connect: Box::new(connect), clients: PerProcess::new() }
+    }
+
     /// Returns the client of this process.
     fn client(&self) -> Result<&dyn ObjectStore> {
         if let Some(client) = self.clients.existing() {
@@ -126,7 +134,7 @@ mod tests {
 
     /// A client as a forked child has it: connected in another process only.
     fn of_another_process(connect: impl Fn() -> Result<Arc<dyn ObjectStore>> + Send + Sync + 'static) -> StoreClient {
-        StoreClient { name: "memory".to_owned(), connect: Box::new(connect), clients: PerProcess::new() }
+        StoreClient::deferred("memory".to_owned(), connect)
     }
 
     #[test]

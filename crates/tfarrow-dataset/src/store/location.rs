@@ -60,6 +60,16 @@ pub fn store_of(url: &str) -> Result<Arc<dyn ObjectStore>> {
     location.store()
 }
 
+/// Returns the store of a URL without opening it, as a process needs that only passes shards on. The first request opens the
+/// store, and has the errors of [`store_of`].
+pub(crate) fn deferred_store(url: String) -> Arc<dyn ObjectStore> {
+    let name = url.clone();
+    let connect = move || {
+        store_of(&url).map_err(|error| object_store::Error::Generic { store: "remote", source: Box::new(error) })
+    };
+    Arc::new(StoreClient::deferred(name, connect))
+}
+
 /// The parts of a URL.
 pub(crate) struct Location<'a> {
     scheme: &'a str,

@@ -22,6 +22,17 @@ use crate::store_error::without_variant;
 /// Number of bytes of an object's first request: often only the first records are needed.
 const FIRST_PART: u64 = 1 << 20;
 
+/// The address of an object, without credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectAddress {
+    /// The key in its store.
+    pub key: String,
+    /// ETag of the version.
+    pub tag: Option<String>,
+    /// Whether the store returns ranges of bytes.
+    pub has_ranges: bool,
+}
+
 /// An object that exists.
 #[derive(Clone)]
 pub(crate) struct Object {
@@ -51,6 +62,24 @@ impl Object {
         let version = meta.e_tag.clone().unwrap_or_else(|| meta.last_modified.to_rfc3339());
         let (store, key) = (Arc::clone(store), meta.location);
         Self { store, key, size: meta.size, tag: meta.e_tag, version, has_ranges: true, has_query: false }
+    }
+
+    /// Creates an object that another process has found.
+    pub(crate) fn at(store: Arc<dyn ObjectStore>, key: Key, size: u64, address: ObjectAddress) -> Self {
+        let ObjectAddress { key: _, tag, has_ranges } = address;
+        // Only a conversion that is resumed compares versions, and it finds its objects itself.
+        let version = tag.clone().unwrap_or_default();
+        Self { store, key, size, tag, version, has_ranges, has_query: false }
+    }
+
+    /// The address of the object, without the query of the URL.
+    pub(crate) fn address(&self) -> ObjectAddress {
+        ObjectAddress { key: self.key.to_string(), tag: self.tag.clone(), has_ranges: self.has_ranges }
+    }
+
+    /// Returns whether the URL has a query.
+    pub(crate) fn has_query(&self) -> bool {
+        self.has_query
     }
 
     /// Finds the object with a key; `None` if there is none.
