@@ -32,6 +32,7 @@
 
 mod blocking;
 mod catalog;
+mod engine;
 mod error;
 mod functions;
 mod home_dir;
@@ -45,9 +46,11 @@ mod session;
 mod statements;
 mod table;
 mod task_context;
+pub mod wire;
 mod write;
 
 pub use catalog::{external_table::TfRecordTableFactory, registry::queried};
+pub use engine::Engine;
 pub use error::AdvisedError;
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_order::PreserveOrder};

@@ -220,6 +220,11 @@ impl Default for TfRecordOptions {
 }
 
 impl TfRecordOptions {
+    /// Returns whether one statement may write this number of shards.
+    pub(crate) fn allows_shards(shards: NonZeroUsize) -> bool {
+        shards.get() <= MAX_SHARDS
+    }
+
     /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
     pub fn of(config: &SessionConfig) -> Self {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()
@@ -365,7 +370,7 @@ const SETTINGS: [Setting; 17] = [
         description: "Number of shards to write, named as TensorFlow does: name-00000-of-00008",
         set: |options, value| {
             put_or_auto(&mut options.shards, value)
-                .filter(|()| options.shards.is_none_or(|shards| shards.get() <= MAX_SHARDS))
+                .filter(|()| options.shards.is_none_or(TfRecordOptions::allows_shards))
         },
         show: |options| or_auto(options.shards),
     },

@@ -104,9 +104,9 @@ fn longest_row(plan: &dyn ExecutionPlan) -> usize {
 
 /// Executes a plan with its own `batch_size`, and bounds the memory that each batch keeps alive.
 #[derive(Clone, Debug)]
-struct CompactBatches {
+pub(crate) struct CompactBatches {
     /// Maximum rows of a batch.
-    rows: usize,
+    pub(crate) rows: usize,
 }
 
 impl PassThrough for CompactBatches {

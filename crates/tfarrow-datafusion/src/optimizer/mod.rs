@@ -14,5 +14,5 @@ pub(crate) mod exchanges;
 pub(crate) mod input_file_name;
 pub(crate) mod lateral_unnest;
 pub(crate) mod long_rows;
-mod pass_through;
+pub(crate) mod pass_through;
 pub(crate) mod preserve_order;

@@ -44,6 +44,10 @@ impl<W> PassThroughExec<W> {
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, work: W) -> Self {
         Self { input, work }
     }
+
+    pub(crate) fn work(&self) -> &W {
+        &self.work
+    }
 }
 
 impl<W: PassThrough> DisplayAs for PassThroughExec<W> {

@@ -8,7 +8,7 @@ use std::{
 
 use arrow_schema::{FieldRef, SchemaRef};
 use datafusion::{
-    common::{config::ConfigOptions, tree_node::TreeNodeRecursion},
+    common::{config::ConfigOptions, exec_err, tree_node::TreeNodeRecursion},
     datasource::{
         physical_plan::{FileOpener, FileScanConfig, FileSource},
         projection::{ProjectionOpener, SplitProjection},
@@ -132,6 +132,12 @@ impl TfRecordSource {
         self
     }
 
+    /// Sets the bytes of a file that are read, and then decoded, at a time.
+    pub(crate) fn with_chunk_bytes(mut self, chunk_bytes: usize) -> Self {
+        self.read.chunk_bytes = chunk_bytes;
+        self
+    }
+
     /// Sets the limits on records and columns.
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.read.limits = limits;
@@ -171,6 +177,42 @@ impl TfRecordSource {
     pub(crate) fn with_provenance(mut self, provenance: Arc<SchemaProvenance>, notices: Arc<NoticeSender>) -> Self {
         (self.provenance, self.notices) = (provenance, notices);
         self
+    }
+
+    /// Sets the filter that the scan evaluates, over the columns of the table.
+    ///
+    /// # Errors
+    /// The scan cannot evaluate it.
+    #[doc(hidden)]
+    pub fn with_predicate(self, predicate: Arc<dyn PhysicalExpr>) -> Result<Self> {
+        if !is_decidable(&predicate, self.table_schema.file_schema()) {
+            return exec_err!("the plan has a filter that a scan of TFRecord cannot evaluate: {predicate}");
+        }
+        Ok(Self { predicate: Some(predicate), execution: Arc::default(), ..self })
+    }
+
+    pub(crate) fn predicate(&self) -> Option<&Arc<dyn PhysicalExpr>> {
+        self.predicate.as_ref()
+    }
+
+    pub(crate) fn columns(&self) -> &Arc<Columns> {
+        &self.columns
+    }
+
+    pub(crate) fn read_options(&self) -> &ReadOptions {
+        &self.read
+    }
+
+    pub(crate) fn verify_crc(&self) -> VerifyCrc {
+        self.verify_crc
+    }
+
+    pub(crate) fn is_strict(&self) -> bool {
+        self.strict
+    }
+
+    pub(crate) fn pushes_filters_down(&self) -> bool {
+        self.pushdown_filters
     }
 
     /// The decoders that all partitions of an execution share. Creates new ones if no execution is running.

@@ -8,13 +8,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, Scalar, UInt32Array};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::{
     arrow::{
         compute::{CastOptions, cast_with_options, is_not_null, kernels::zip::zip, take},
         util::display::array_value_to_string,
     },
-    common::{ScalarValue, plan_err},
+    common::{ScalarValue, exec_err, plan_err},
     error::Result,
 };
 use tfarrow_codec::{RecordType, schema};
@@ -106,6 +106,42 @@ impl Columns {
         (self.schema, self.decoded) = (more(&self.schema), more(&self.decoded));
         self.casts.resize(self.schema.fields().len(), None);
         Ok(self)
+    }
+
+    /// Makes the columns of another process: `cast` are the numbers of those that are cast, `defaults` arrays of one value.
+    ///
+    /// # Errors
+    /// The parts do not belong together.
+    pub(crate) fn of_parts(
+        schema: SchemaRef,
+        decoded: SchemaRef,
+        cast: impl Iterator<Item = usize>,
+        mut defaults: HashMap<usize, ArrayRef>,
+    ) -> Result<Self> {
+        let mut casts = vec![None; schema.fields().len()];
+        for column in cast {
+            let (Some(slot), Some(field)) = (casts.get_mut(column), schema.fields().get(column)) else {
+                return exec_err!("the plan casts a column that it does not have");
+            };
+            let (to, required, default) = (field.data_type().clone(), !field.is_nullable(), defaults.remove(&column));
+            if default.as_ref().is_some_and(|default| *default.data_type() != to) {
+                return exec_err!("the plan has a default of another type than its column");
+            }
+            *slot = Some(ColumnCast { to, default, required });
+        }
+        let is_read = |((read, decoded), cast): ((&FieldRef, &FieldRef), &Option<ColumnCast>)| {
+            read.name() == decoded.name() && (cast.is_some() || read.data_type() == decoded.data_type())
+        };
+        let has_same = schema.fields().len() == decoded.fields().len() && defaults.is_empty();
+        match has_same && schema.fields().iter().zip(decoded.fields()).zip(&casts).all(is_read) {
+            true => Ok(Self { schema, decoded, casts }),
+            false => exec_err!("the plan decodes other columns than it reads"),
+        }
+    }
+
+    /// The defaults, each with the number of its column.
+    pub(crate) fn defaults(&self) -> impl Iterator<Item = (usize, &ArrayRef)> {
+        self.casts.iter().enumerate().filter_map(|(column, cast)| Some((column, cast.as_ref()?.default.as_ref()?)))
     }
 
     /// The type of the records.

@@ -28,6 +28,7 @@ use crate::{
         table_function::ReadTfRecord,
         url_table::UrlTables,
     },
+    engine::Engine,
     functions,
     notice::OnNotice,
     optimizer::{
@@ -61,6 +62,8 @@ pub struct SessionOptions {
     pub on_notice: Option<OnNotice>,
     /// Handle that cancels queries of the session, including queries that compute for a long time without an output.
     pub cancellation: Cancellation,
+    /// The engine that runs the plans of the session; `None`: this process.
+    pub engine: Option<Arc<dyn Engine>>,
 }
 
 impl std::fmt::Debug for SessionOptions {
@@ -90,7 +93,7 @@ impl std::fmt::Debug for SessionOptions {
 /// # Errors
 /// The runtime cannot be built, for example because a folder for temporary files cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
-    let SessionOptions { config, runtime, memory_limit, tables, on_notice, cancellation } = options;
+    let SessionOptions { config, runtime, memory_limit, tables, on_notice, cancellation, engine } = options;
     let runtime = match memory_limit {
         Some(bytes) => limited(runtime, bytes, &config),
         None => runtime,
@@ -119,7 +122,7 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))
-        .with_query_planner(Arc::new(SessionPlanner { cancellation }))
+        .with_query_planner(Arc::new(SessionPlanner { cancellation, engine }))
         .build();
     let context = SessionContext::new_with_state(state);
     enable(&context, registry)?;

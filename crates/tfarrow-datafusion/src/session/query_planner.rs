@@ -9,6 +9,7 @@ use datafusion::{
 };
 
 use crate::{
+    engine::Engine,
     optimizer::{
         cancellation::{Cancellation, cancellable},
         exchanges::with_single_inputs,
@@ -16,16 +17,22 @@ use crate::{
     write::staging::staged_plan,
 };
 
-/// A planner that adds staging of output files, exchanges with single inputs, and cancellation to DataFusion's plans.
+/// A planner that adds staging of output files to DataFusion's plans, and for plans that run in this process exchanges with
+/// single inputs and cancellation.
 #[derive(Debug)]
 pub(crate) struct SessionPlanner {
     pub(crate) cancellation: Cancellation,
+    /// The engine that runs the plans; `None`: this process.
+    pub(crate) engine: Option<Arc<dyn Engine>>,
 }
 
 #[async_trait]
 impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = staged_plan(plan, state).await?;
+        if let Some(engine) = &self.engine {
+            return engine.place(plan, state);
+        }
         let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
         cancellable(plan, &self.cancellation)
     }

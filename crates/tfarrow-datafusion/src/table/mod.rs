@@ -503,7 +503,7 @@ fn file_groups(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup>
 
 /// A shard as a file of a DataFusion scan. The shard is an extension of the file, because its path may not be a valid path of
 /// an object store.
-fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
+pub(crate) fn partitioned_file(shard: &Shard, values: Vec<ScalarValue>, range: RecordRange) -> PartitionedFile {
     let file = PartitionedFile::new(shard.path.to_string_lossy(), shard.size);
     let file = file.with_extension(shard.clone()).with_extension(range);
     PartitionedFile { partition_values: values, ..file }

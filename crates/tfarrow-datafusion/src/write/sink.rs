@@ -85,6 +85,26 @@ impl TfRecordSink {
         Ok(sink)
     }
 
+    /// Makes the sink of another process, from its parts.
+    ///
+    /// # Errors
+    /// A column cannot be encoded as a feature.
+    pub(crate) fn of_parts(
+        config: FileSinkConfig,
+        options: TfRecordOptions,
+        stem: String,
+        is_single: bool,
+    ) -> Result<Self> {
+        let sink = Self { schema: written_schema(&config), config, options, stem, is_single };
+        sink.encoder()?;
+        Ok(sink)
+    }
+
+    /// The parts that make the same sink.
+    pub(crate) fn parts(&self) -> (&FileSinkConfig, &TfRecordOptions, &str, bool) {
+        (&self.config, &self.options, &self.stem, self.is_single)
+    }
+
     /// Returns whether to write rows in the order of the files that they are read from.
     pub(crate) fn preserves_order(&self) -> bool {
         self.options.preserve_order

@@ -163,10 +163,22 @@ fn cast_views(copy: CopyTo) -> Result<CopyTo> {
 
 /// A wrapper of another sink, whose files get their names after it has finished.
 #[derive(Debug)]
-struct StagingSink {
+pub(crate) struct StagingSink {
     /// The operator of the other sink. Its input is not used.
     exec: DataSinkExec,
     target: Target,
+}
+
+impl StagingSink {
+    /// Makes the sink of another process, from its parts.
+    pub(crate) fn of_parts(exec: DataSinkExec, file: Option<ListingTableUrl>, overwrite: bool) -> Self {
+        Self { exec, target: Target { file, overwrite } }
+    }
+
+    /// The operator of the other sink, the file that the statement names, and whether files may be replaced.
+    pub(crate) fn parts(&self) -> (&DataSinkExec, Option<&ListingTableUrl>, bool) {
+        (&self.exec, self.target.file.as_ref(), self.target.overwrite)
+    }
 }
 
 impl DisplayAs for StagingSink {

@@ -1,0 +1,205 @@
+//! The files of a scan.
+
+use std::{
+    io::{Read, Write},
+    sync::Arc,
+};
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{FieldRef, Schema};
+use datafusion::{
+    common::{ScalarValue, exec_err},
+    datasource::{listing::PartitionedFile, physical_plan::FileGroup},
+    error::Result,
+};
+use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use prost::Message;
+use tfarrow_dataset::{ObjectAddress, Shard, ShardAddress};
+
+use crate::{
+    error::external,
+    scan::input::RecordRange,
+    table::partitioned_file,
+    wire::ipc::{batch_of_bytes, batch_to_bytes},
+};
+
+/// Maximum bytes of an inflated list of files: some 10 million files.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The files of a scan, in groups.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ShardsWire {
+    /// One group for each partition.
+    #[prost(message, repeated, tag = "1")]
+    pub groups: Vec<GroupWire>,
+    /// The values of the partition columns: a batch with a row for each file; empty if there are no columns.
+    #[prost(bytes = "vec", tag = "2")]
+    pub values: Vec<u8>,
+}
+
+/// The files of one partition.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct GroupWire {
+    /// The files, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub files: Vec<FileWire>,
+}
+
+/// One file: the fields of [`ShardAddress`], and the records that are read.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FileWire {
+    /// [`ShardAddress::path`]
+    #[prost(string, tag = "1")]
+    pub path: String,
+    /// [`ShardAddress::absolute`]
+    #[prost(string, tag = "2")]
+    pub absolute: String,
+    /// [`ShardAddress::name`], unless it is the end of the path.
+    #[prost(string, tag = "3")]
+    pub name: String,
+    /// Number of bytes at the end of the path that are the name, if `name` is empty.
+    #[prost(uint32, tag = "4")]
+    pub name_bytes: u32,
+    /// Size in bytes.
+    #[prost(uint64, tag = "5")]
+    pub size: u64,
+    /// [`ObjectAddress::key`]; absent for a file.
+    #[prost(string, optional, tag = "6")]
+    pub key: Option<String>,
+    /// [`ObjectAddress::tag`]
+    #[prost(string, optional, tag = "7")]
+    pub tag: Option<String>,
+    /// [`ObjectAddress::has_ranges`]
+    #[prost(bool, tag = "8")]
+    pub has_ranges: bool,
+    /// The first record that is read.
+    #[prost(uint64, tag = "9")]
+    pub first: u64,
+    /// The record after the last one that is read; absent: the end of the file.
+    #[prost(uint64, optional, tag = "10")]
+    pub end: Option<u64>,
+}
+
+impl ShardsWire {
+    /// The files of `groups`, with the values of `columns`.
+    ///
+    /// # Errors
+    /// Only this process can read a file, or a file is not one of a TFRecord table.
+    pub(super) fn of(groups: &[FileGroup], columns: &[FieldRef]) -> Result<Self> {
+        let files = |group: &FileGroup| {
+            let files = group.iter().map(FileWire::of).collect::<Result<_>>()?;
+            Ok(GroupWire { files })
+        };
+        let all: Vec<_> = groups.iter().flat_map(FileGroup::iter).collect();
+        let values = if columns.is_empty() || all.is_empty() { Vec::new() } else { values_to_bytes(&all, columns)? };
+        Ok(Self { groups: groups.iter().map(files).collect::<Result<_>>()?, values })
+    }
+
+    /// The groups of files. Opens no file and no store.
+    pub(super) fn groups(self, columns: &[FieldRef]) -> Result<Vec<FileGroup>> {
+        let sizes: Vec<_> = self.groups.iter().map(|group| group.files.len()).collect();
+        let count = sizes.iter().sum();
+        let mut values = values_of_bytes(&self.values, columns, count)?.into_iter();
+        let files: Vec<_> = self.groups.into_iter().flat_map(|group| group.files).collect();
+        let ranges: Vec<_> = files.iter().map(FileWire::range).collect();
+        let addresses = files.into_iter().map(FileWire::address).collect::<Result<Vec<_>>>()?;
+        let shards = ShardAddress::shards(addresses).map_err(external)?;
+        let file = |(shard, range)| partitioned_file(shard, values.next().unwrap_or_default(), range);
+        let mut files = shards.iter().zip(ranges).map(file);
+        Ok(sizes.into_iter().map(|size| FileGroup::new(files.by_ref().take(size).collect())).collect())
+    }
+
+    /// The deflated message.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut deflated = ZlibEncoder::new(Vec::new(), Compression::fast());
+        deflated.write_all(&self.encode_to_vec())?;
+        Ok(deflated.finish()?)
+    }
+
+    /// Inflates a message.
+    pub(super) fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        let mut inflated = Vec::new();
+        let count = ZlibDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut inflated);
+        match count {
+            Ok(count) if count as u64 <= MOST_BYTES => match Self::decode(inflated.as_slice()) {
+                Ok(shards) => Ok(shards),
+                Err(error) => exec_err!("the list of files of the plan is corrupt: {error}"),
+            },
+            Ok(_) => exec_err!("the list of files of the plan has more than {MOST_BYTES} bytes"),
+            Err(error) => exec_err!("the list of files of the plan is corrupt: {error}"),
+        }
+    }
+}
+
+impl FileWire {
+    fn of(file: &PartitionedFile) -> Result<Self> {
+        let Some(shard) = file.extension::<Shard>() else {
+            return exec_err!(
+                "{}: a file that no TFRecord table has listed cannot be sent to other machines",
+                file.path()
+            );
+        };
+        let RecordRange(range) = RecordRange::of(file);
+        let ShardAddress { path, absolute, name, size, object } = ShardAddress::of(shard).map_err(external)?;
+        let name_bytes = u32::try_from(name.len()).ok().filter(|_| path.ends_with(&name));
+        let (key, tag, has_ranges) = match object {
+            Some(ObjectAddress { key, tag, has_ranges }) => (Some(key), tag, has_ranges),
+            None => (None, None, false),
+        };
+        Ok(Self {
+            path,
+            absolute,
+            name: if name_bytes.is_some() { String::new() } else { name },
+            name_bytes: name_bytes.unwrap_or_default(),
+            size,
+            key,
+            tag,
+            has_ranges,
+            first: range.start,
+            end: (range.end != u64::MAX).then_some(range.end),
+        })
+    }
+
+    fn range(&self) -> RecordRange {
+        RecordRange(self.first..self.end.unwrap_or(u64::MAX))
+    }
+
+    fn address(self) -> Result<ShardAddress> {
+        let Self { path, absolute, mut name, name_bytes, size, key, tag, has_ranges, .. } = self;
+        if name.is_empty() {
+            let end = path.len().checked_sub(name_bytes as usize).and_then(|at| path.get(at..));
+            match end {
+                Some(end) => end.clone_into(&mut name),
+                None => return exec_err!("the plan has a file without a name"),
+            }
+        }
+        let object = key.map(|key| ObjectAddress { key, tag, has_ranges });
+        Ok(ShardAddress { path, absolute, name, size, object })
+    }
+}
+
+/// The values of partition columns, as a batch with a row for each file.
+fn values_to_bytes(files: &[&PartitionedFile], columns: &[FieldRef]) -> Result<Vec<u8>> {
+    let column = |column: usize| -> Result<ArrayRef> {
+        ScalarValue::iter_to_array(files.iter().filter_map(|file| file.partition_values.get(column).cloned()))
+    };
+    let arrays = (0..columns.len()).map(column).collect::<Result<Vec<_>>>()?;
+    let schema = Arc::new(Schema::new(columns.to_vec()));
+    let options = RecordBatchOptions::new().with_row_count(Some(files.len()));
+    batch_to_bytes(&RecordBatch::try_new_with_options(schema, arrays, &options)?)
+}
+
+/// The values of each of `count` files.
+fn values_of_bytes(bytes: &[u8], columns: &[FieldRef], count: usize) -> Result<Vec<Vec<ScalarValue>>> {
+    if columns.is_empty() || count == 0 {
+        return Ok(vec![Vec::new(); count]);
+    }
+    let batch = batch_of_bytes(bytes)?;
+    let has_types =
+        batch.columns().iter().map(|array| array.data_type()).eq(columns.iter().map(|field| field.data_type()));
+    if batch.num_rows() != count || !has_types {
+        return exec_err!("the plan has other partition columns than its files");
+    }
+    let row = |row| batch.columns().iter().map(|array| ScalarValue::try_from_array(array, row)).collect();
+    (0..count).map(row).collect()
+}
