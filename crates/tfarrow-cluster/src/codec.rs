@@ -1,0 +1,306 @@
+//! The codec of physical plans.
+
+use std::sync::Arc;
+
+use datafusion::{
+    common::{
+        exec_datafusion_err, exec_err, plan_err,
+        tree_node::{TreeNode, TreeNodeRecursion},
+    },
+    datasource::{
+        physical_plan::{FileScanConfig, FileSinkConfig, FileSource},
+        sink::{DataSink, DataSinkExec},
+    },
+    error::{DataFusionError, Result},
+    execution::TaskContext,
+    logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF},
+    physical_expr::PhysicalExpr,
+    physical_expr_common::physical_expr::{proto_decode::PhysicalExprDecodeCtx, proto_encode::PhysicalExprEncodeCtx},
+    physical_plan::{
+        ExecutionPlan,
+        empty::EmptyExec,
+        execution_plan::replace_children_if_necessary,
+        limit::GlobalLimitExec,
+        proto::{ExecutionPlanDecodeCtx, ExecutionPlanEncodeCtx},
+        scalar_subquery::ScalarSubqueryExec,
+    },
+};
+use datafusion_proto::{
+    physical_plan::{AsExecutionPlan, PhysicalExtensionCodec, PhysicalProtoConverterExtension},
+    protobuf::{PhysicalPlanNode, PhysicalSortExprNodeCollection},
+};
+use prost::Message;
+use tfarrow_datafusion::wire::{CompactBatchesWire, ScanParts, ScanWire, StagingSinkWire, TfRecordSinkWire};
+use tfarrow_dataset::guard;
+
+use crate::{
+    contexts::{Decoding, Encoding},
+    nodes::{Node, NodeKind, ScanNode, StagingSinkNode, TfRecordSinkNode, VersionedNode},
+};
+
+/// The first byte of an operator of this codec. No message of protobuf begins with it.
+const MARK: u8 = 0xff;
+/// The version of all processes of a cluster.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Encodes the operators of tfarrow in physical plans; an inner codec encodes those of the engine.
+///
+/// Decoding opens no file and no store, so that a scheduler can decode plans without access to the data. A plan of another
+/// version of tfarrow, and corrupt bytes, are errors.
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion_proto::physical_plan::DefaultPhysicalExtensionCodec;
+/// use tfarrow_cluster::PlanCodec;
+/// use tfarrow_datafusion::{SessionOptions, session_context};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
+/// let context = session_context(SessionOptions::default())?;
+/// let query = format!("SELECT count(*) FROM '{testdata}/scalar.tfrecord' WHERE label > 0");
+/// let plan = context.sql(&query).await?.create_physical_plan().await?;
+/// let codec = PlanCodec::new(Arc::new(DefaultPhysicalExtensionCodec {}));
+/// let bytes = codec.encode(plan)?;
+/// assert_eq!(codec.decode(&bytes, &context.task_ctx())?.schema().field(0).name(), "count(*)");
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct PlanCodec {
+    inner: Arc<dyn PhysicalExtensionCodec>,
+}
+
+impl PlanCodec {
+    /// Creates a codec; `inner` is the codec of the engine.
+    pub fn new(inner: Arc<dyn PhysicalExtensionCodec>) -> Self {
+        Self { inner }
+    }
+
+    /// Encodes a plan.
+    ///
+    /// # Errors
+    /// An operator cannot run in another process, or has no message.
+    pub fn encode(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {
+        plan.apply(|node| check(node.as_ref()).map(|()| TreeNodeRecursion::Continue))?;
+        Ok(PhysicalPlanNode::try_from_physical_plan(plan, self)?.encode_to_vec())
+    }
+
+    /// Decodes a plan. `task` has the functions that the plan names.
+    ///
+    /// # Errors
+    /// The bytes are corrupt, another version has encoded them, or `task` lacks a function.
+    pub fn decode(&self, bytes: &[u8], task: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
+        let node = PhysicalPlanNode::decode(bytes).map_err(corrupt)?;
+        guarded(|| node.try_into_physical_plan(task, self))
+    }
+
+    /// The message of an operator of tfarrow; `None` for other operators.
+    fn encoded(
+        &self,
+        node: &dyn ExecutionPlan,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Option<NodeKind>> {
+        let encoding = Encoding { codec: self, converter };
+        let context = ExecutionPlanEncodeCtx::new(&encoding);
+        if let Some(scan) = ScanWire::of(node)? {
+            return Ok(Some(NodeKind::Scan(Box::new(scan_node(scan, &context)?))));
+        }
+        if let Some(batches) = CompactBatchesWire::of(node) {
+            return Ok(Some(NodeKind::CompactBatches(batches)));
+        }
+        let Some(exec) = node.downcast_ref::<DataSinkExec>() else { return Ok(None) };
+        if let Some((sink, config)) = TfRecordSinkWire::of(exec.sink()) {
+            let (config, order) = (Some(config.try_into()?), exec.encode_sort_order(&context)?);
+            return Ok(Some(NodeKind::TfRecordSink(Box::new(TfRecordSinkNode { sink: Some(sink), config, order }))));
+        }
+        if let Some((sink, inner)) = StagingSinkWire::of(exec.sink()) {
+            let inner = Some(Box::new(inner_sink(inner, &context)?));
+            let order = exec.encode_sort_order(&context)?;
+            return Ok(Some(NodeKind::StagingSink(Box::new(StagingSinkNode { sink: Some(sink), inner, order }))));
+        }
+        Ok(None)
+    }
+
+    fn decoded(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        task: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let VersionedNode { version, node } = VersionedNode::decode(bytes).map_err(corrupt)?;
+        if version != VERSION {
+            return exec_err!(
+                "the plan is of tfarrow {version:?}, and this process is tfarrow {VERSION:?}: all processes of a cluster must \
+                 have one version"
+            );
+        }
+        let decoding = Decoding::new(task, self, converter);
+        let context = ExecutionPlanDecodeCtx::new(&decoding);
+        match (Node::decode(node.as_slice()).map_err(corrupt)?.kind, inputs) {
+            (Some(NodeKind::Scan(node)), []) => scan_exec(*node, &context),
+            (Some(NodeKind::CompactBatches(batches)), [input]) => Ok(batches.exec(Arc::clone(input))),
+            (Some(NodeKind::TfRecordSink(node)), [input]) => {
+                let TfRecordSinkNode { sink, config, order } = *node;
+                let config = FileSinkConfig::try_from(&needed(config, "sink")?)?;
+                sink_exec(input, needed(sink, "sink")?.sink(config)?, order.as_ref(), &context)
+            }
+            (Some(NodeKind::StagingSink(node)), [input]) => {
+                let inner = context.decode_child(needed(node.inner.as_deref(), "sink")?)?;
+                let Some(inner) = inner.downcast_ref::<DataSinkExec>() else {
+                    return exec_err!("the plan has an output that writes nothing");
+                };
+                sink_exec(input, needed(node.sink, "sink")?.sink(inner.clone())?, node.order.as_ref(), &context)
+            }
+            (_, inputs) => exec_err!("the plan has an unknown operator with {} inputs", inputs.len()),
+        }
+    }
+}
+
+/// Refuses an operator whose own message would change the rows of the query.
+fn check(node: &dyn ExecutionPlan) -> Result<()> {
+    // Messages of DataFusion have 32 bits for these numbers, and cut longer ones.
+    let skipped = node.downcast_ref::<GlobalLimitExec>().map(GlobalLimitExec::skip);
+    if let Some(rows) = node.fetch().into_iter().chain(skipped).find(|rows| u32::try_from(*rows).is_err()) {
+        return plan_err!(
+            "a LIMIT or OFFSET of {rows} rows cannot be sent to other machines; {} is the maximum",
+            u32::MAX
+        );
+    }
+    if node.is::<ScalarSubqueryExec>() {
+        return plan_err!(
+            "a scalar subquery that runs beside its query cannot be sent to other machines; without \
+             datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery it is planned as a join"
+        );
+    }
+    Ok(())
+}
+
+/// Calls a decoder of DataFusion, which may panic on corrupt bytes.
+fn guarded<T>(decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    guard(decode).map_err(|error| exec_datafusion_err!("the plan is {error}"))?
+}
+
+/// The message of a scan.
+fn scan_node(scan: ScanParts, context: &ExecutionPlanEncodeCtx<'_>) -> Result<ScanNode> {
+    let ScanParts { wire, bare, predicate } = scan;
+    let predicate = predicate.map(|predicate| context.encode_expr(&predicate)).transpose()?;
+    Ok(ScanNode { scan: Some(wire), config: Some(bare.try_to_proto(context)?), predicate })
+}
+
+/// The operator of a scan.
+fn scan_exec(node: ScanNode, context: &ExecutionPlanDecodeCtx<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+    let (scan, config) = (needed(node.scan, "scan")?, needed(node.config, "scan")?);
+    let mut source = scan.source()?;
+    if let Some(predicate) = &node.predicate {
+        let predicate = context.decode_expr(predicate, source.table_schema().file_schema())?;
+        source = source.with_predicate(predicate)?;
+    }
+    scan.exec(FileScanConfig::try_from_proto(&config, context, Arc::new(source))?)
+}
+
+/// The message of the sink that a staging sink runs. Its input is sent as that of the staging sink.
+fn inner_sink(exec: &DataSinkExec, context: &ExecutionPlanEncodeCtx<'_>) -> Result<PhysicalPlanNode> {
+    let input: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(exec.input().schema()));
+    let exec: Arc<dyn ExecutionPlan> = Arc::new(exec.clone());
+    context.encode_child(&replace_children_if_necessary(exec, vec![input])?)
+}
+
+/// The operator of a sink above `input`.
+fn sink_exec(
+    input: &Arc<dyn ExecutionPlan>,
+    sink: Arc<dyn DataSink>,
+    order: Option<&PhysicalSortExprNodeCollection>,
+    context: &ExecutionPlanDecodeCtx<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let order = DataSinkExec::decode_sort_order(order, context, sink.schema())?;
+    Ok(Arc::new(DataSinkExec::new(Arc::clone(input), sink, order)))
+}
+
+/// A part of a message that may be absent only in corrupt bytes.
+fn needed<T>(part: Option<T>, what: &str) -> Result<T> {
+    part.ok_or_else(|| exec_datafusion_err!("the plan is corrupt: a {what} is incomplete"))
+}
+
+fn corrupt(error: prost::DecodeError) -> DataFusionError {
+    exec_datafusion_err!("the plan is corrupt: {error}")
+}
+
+impl PhysicalExtensionCodec for PlanCodec {
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        task: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match bytes.split_first() {
+            Some((&MARK, bytes)) => guarded(|| self.decoded(bytes, inputs, task, converter)),
+            _ => self.inner.try_decode(bytes, inputs, task, converter),
+        }
+    }
+
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let Some(kind) = self.encoded(node.as_ref(), converter)? else {
+            return self.inner.try_encode(node, bytes, converter);
+        };
+        let node = Node { kind: Some(kind) }.encode_to_vec();
+        bytes.push(MARK);
+        bytes.extend(VersionedNode { version: VERSION.to_owned(), node }.encode_to_vec());
+        Ok(())
+    }
+
+    fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
+        self.inner.try_decode_udf(name, bytes)
+    }
+
+    fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_udf(function, bytes)
+    }
+
+    fn try_decode_higher_order_function(&self, name: &str, bytes: &[u8]) -> Result<Arc<HigherOrderUDF>> {
+        self.inner.try_decode_higher_order_function(name, bytes)
+    }
+
+    fn try_encode_higher_order_function(&self, function: &HigherOrderUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_higher_order_function(function, bytes)
+    }
+
+    fn try_decode_expr(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn PhysicalExpr>],
+        context: &PhysicalExprDecodeCtx<'_>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        self.inner.try_decode_expr(bytes, inputs, context)
+    }
+
+    fn try_encode_expr(
+        &self,
+        expr: &Arc<dyn PhysicalExpr>,
+        bytes: &mut Vec<u8>,
+        context: &PhysicalExprEncodeCtx<'_>,
+    ) -> Result<()> {
+        self.inner.try_encode_expr(expr, bytes, context)
+    }
+
+    fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
+        self.inner.try_decode_udaf(name, bytes)
+    }
+
+    fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_udaf(function, bytes)
+    }
+
+    fn try_decode_udwf(&self, name: &str, bytes: &[u8]) -> Result<Arc<WindowUDF>> {
+        self.inner.try_decode_udwf(name, bytes)
+    }
+
+    fn try_encode_udwf(&self, function: &WindowUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        self.inner.try_encode_udwf(function, bytes)
+    }
+}
