@@ -2,10 +2,12 @@
 //!
 //! [`PlanCodec`] encodes physical plans with scans and sinks of TFRecord, so that other machines run them. It works with each
 //! engine that takes a [`PhysicalExtensionCodec`](datafusion_proto::physical_plan::PhysicalExtensionCodec), and depends on
-//! none.
+//! none. [`with_single_tasks`] prepares a plan for engines that run each partition as a task.
 
 mod codec;
 mod contexts;
 mod nodes;
+mod single_task;
 
 pub use codec::PlanCodec;
+pub use single_task::with_single_tasks;

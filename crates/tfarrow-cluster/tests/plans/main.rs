@@ -5,4 +5,5 @@
 mod common;
 mod corrupt_bytes;
 mod round_trip;
+mod tasks;
 mod writes;
