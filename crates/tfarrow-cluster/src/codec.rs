@@ -50,18 +50,19 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 ///
 /// ```
 /// use std::sync::Arc;
+/// use datafusion::prelude::{SessionContext, col, lit};
 /// use datafusion_proto::physical_plan::DefaultPhysicalExtensionCodec;
 /// use tfarrow_cluster::PlanCodec;
-/// use tfarrow_datafusion::{SessionOptions, session_context};
+/// use tfarrow_datafusion::{SessionContextTfRecordExt, TfRecordOptions};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> datafusion::error::Result<()> {
 /// # let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata");
-/// let context = session_context(SessionOptions::default())?;
-/// let query = format!("SELECT count(*) FROM '{testdata}/scalar.tfrecord' WHERE label > 0");
-/// let plan = context.sql(&query).await?.create_physical_plan().await?;
+/// let context = SessionContext::new();
+/// let frame = context.read_tfrecord(&format!("{testdata}/scalar.tfrecord"), &TfRecordOptions::default()).await?;
+/// let plan = frame.filter(col("label").gt(lit(0)))?.create_physical_plan().await?;
 /// let codec = PlanCodec::new(Arc::new(DefaultPhysicalExtensionCodec {}));
-/// let bytes = codec.encode(plan)?;
-/// assert_eq!(codec.decode(&bytes, &context.task_ctx())?.schema().field(0).name(), "count(*)");
+/// let bytes = codec.encode(Arc::clone(&plan))?;
+/// assert_eq!(codec.decode(&bytes, &context.task_ctx())?.schema(), plan.schema());
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use datafusion::{
         coalesce_partitions::CoalescePartitionsExec,
         execution_plan::replace_children_if_necessary,
         joins::{HashJoinExec, NestedLoopJoinExec, PartitionMode},
+        limit::GlobalLimitExec,
     },
 };
 
@@ -28,7 +29,9 @@ use datafusion::{
 pub fn with_single_tasks(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let single = plan.transform_up(|node| match node.children().as_slice() {
         [left, right] if shares_notes(node.as_ref()) && right.output_partitioning().partition_count() > 1 => {
-            let right = Arc::new(CoalescePartitionsExec::new(Arc::clone(right)));
+            let merged = Arc::new(CoalescePartitionsExec::new(Arc::clone(right)));
+            // Engines remove a merge that no operator requires, and this one requires it.
+            let right = Arc::new(GlobalLimitExec::new(merged, 0, None));
             let inputs = vec![Arc::clone(left), right];
             replace_children_if_necessary(node, inputs).map(Transformed::yes)
         }

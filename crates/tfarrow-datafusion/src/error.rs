@@ -49,7 +49,8 @@ pub(crate) fn explained(error: Error, provenance: &SchemaProvenance) -> DataFusi
     with_advice(error, advice)
 }
 
-fn with_advice(error: Error, advice: Option<String>) -> DataFusionError {
+/// Converts an error, with remedies if there are any.
+pub(crate) fn with_advice(error: Error, advice: Option<String>) -> DataFusionError {
     DataFusionError::External(match advice {
         Some(advice) => Box::new(AdvisedError { error, advice }),
         None => Box::new(error),

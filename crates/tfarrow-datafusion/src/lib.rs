@@ -50,7 +50,7 @@ pub mod wire;
 mod write;
 
 pub use catalog::{external_table::TfRecordTableFactory, registry::queried};
-pub use engine::Engine;
+pub use engine::{Engine, RemoteExec, TaskError, TaskNotices, TaskProgress, with_task_notices};
 pub use error::AdvisedError;
 pub use notice::{Notice, OnNotice, UnknownFeatures};
 pub use optimizer::{cancellation::Cancellation, long_rows::LongRows, preserve_order::PreserveOrder};

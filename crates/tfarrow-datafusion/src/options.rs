@@ -225,6 +225,15 @@ impl TfRecordOptions {
         shards.get() <= MAX_SHARDS
     }
 
+    /// Changes the defaults for plans whose partitions run as tasks in other processes. A message with an array of views
+    /// contains the buffers of all views; and one ordered partition would be one task.
+    pub(crate) fn prepare_for_engine(&mut self) {
+        if self.bytes_type == BytesType::Auto {
+            self.bytes_type = BytesType::Binary;
+        }
+        self.preserve_order = false;
+    }
+
     /// The options in `config`, or the defaults if TFRecord is not enabled in the session.
     pub fn of(config: &SessionConfig) -> Self {
         config.options().extensions.get::<Self>().cloned().unwrap_or_default()

@@ -2,7 +2,7 @@
 //! functions.
 
 use arrow_schema::DataType;
-use tfarrow_codec::{Error as CodecError, ErrorKind as CodecErrorKind, RecordType, Remedy, Rewrite};
+use tfarrow_codec::{ErrorKind as CodecErrorKind, RecordType, Remedy, Rewrite};
 use tfarrow_dataset::{Error, ErrorKind};
 
 use crate::schema::provenance::SchemaProvenance;
@@ -90,11 +90,8 @@ fn quoted(name: &str) -> String {
 
 /// Advice on an error of a scan, which depends on the provenance of the schema.
 pub(crate) fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Option<String> {
-    if let ErrorKind::Codec(error) = error.kind()
-        && matches!(error.kind(), CodecErrorKind::Kind { .. })
-    {
-        let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");
-        return first_of_kind(error, provenance).map(|first| format!("{first}; {split}"));
+    if let Some(feature) = conflicting_feature(error) {
+        return kind_advice(feature, provenance);
     }
     let remedies = error.remedies();
     let advice = sql_advice(&remedies)?;
@@ -110,11 +107,23 @@ pub(crate) fn scan_advice(error: &Error, provenance: &SchemaProvenance) -> Optio
     })
 }
 
-/// The position of the first record of the sample with the kind of the column.
-fn first_of_kind(error: &CodecError, provenance: &SchemaProvenance) -> Option<String> {
-    let name = error.position().feature.as_deref()?;
-    let (kind, seen) = provenance.features(name).find_map(|feature| feature.kinds().next())?;
-    Some(format!("the first {} is in {}", kind.name(), provenance.first(seen)?))
+/// The feature that has another kind than its column, if the error is about one.
+pub(crate) fn conflicting_feature(error: &Error) -> Option<&str> {
+    match error.kind() {
+        ErrorKind::Codec(error) if matches!(error.kind(), CodecErrorKind::Kind { .. }) => {
+            Some(error.position().feature.as_deref().unwrap_or_default())
+        }
+        _ => None,
+    }
+}
+
+/// Advice on a feature that has another kind than its column: the position of the first record of the sample with the kind of
+/// the column, and the options for columns of both kinds.
+pub(crate) fn kind_advice(feature: &str, provenance: &SchemaProvenance) -> Option<String> {
+    let (kind, seen) = provenance.features(feature).find_map(|feature| feature.kinds().next())?;
+    let (kind, first) = (kind.name(), provenance.first(seen)?);
+    let split = format!("{SAMPLE_ALL} and tfarrow.on_conflict = 'split' give each kind a column");
+    Some(format!("the first {kind} is in {first}; {split}"))
 }
 
 #[cfg(test)]

@@ -52,7 +52,12 @@ impl Fault {
 
     /// The kind of the fault.
     pub fn kind(&self) -> FaultKind {
-        match self.error.kind() {
+        Self::kind_of(&self.error)
+    }
+
+    /// The kind of the fault that an error is.
+    pub fn kind_of(error: &Error) -> FaultKind {
+        match error.kind() {
             ErrorKind::Damaged { .. } => FaultKind::Compression,
             ErrorKind::Reported { fault, .. } => *fault,
             ErrorKind::Checksum { .. } => FaultKind::Data,

@@ -5,14 +5,16 @@ use std::{path::PathBuf, sync::Arc};
 use arrow_array::RecordBatch;
 use datafusion::{
     arrow::util::pretty::pretty_format_batches,
-    catalog::Session,
     error::Result,
+    execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext},
     physical_plan::{ExecutionPlan, collect, displayable},
     prelude::{SessionConfig, SessionContext},
 };
 use datafusion_proto::physical_plan::DefaultPhysicalExtensionCodec;
 use tfarrow_cluster::PlanCodec;
-use tfarrow_datafusion::{Engine, QueryLimits, SessionOptions, plan_statement, session_context, statements};
+use tfarrow_datafusion::{
+    Engine, QueryLimits, RemoteExec, SessionOptions, TaskProgress, plan_statement, session_context, statements,
+};
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
@@ -24,13 +26,26 @@ pub(crate) fn testdata(path: &str) -> String {
     root().join("testdata").join(path).display().to_string()
 }
 
-/// An engine that runs each plan as it is.
+/// An engine for the plans that it would run.
 #[derive(Debug)]
-struct AsPlanned;
+struct PlansOnly;
 
-impl Engine for AsPlanned {
-    fn place(&self, plan: Arc<dyn ExecutionPlan>, _: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(plan)
+impl Engine for PlansOnly {
+    fn name(&self) -> String {
+        "none".to_owned()
+    }
+
+    fn prepare(&self, session: SessionStateBuilder) -> SessionStateBuilder {
+        session
+    }
+
+    fn run(
+        &self,
+        _: Arc<dyn ExecutionPlan>,
+        _: Arc<TaskContext>,
+        _: TaskProgress,
+    ) -> Result<SendableRecordBatchStream> {
+        unreachable!("the tests run the input of the operator")
     }
 }
 
@@ -40,7 +55,7 @@ pub(crate) fn session() -> SessionContext {
     let config = config
         .set_bool("datafusion.optimizer.enable_dynamic_filter_pushdown", false)
         .set_bool("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", false);
-    session_context(SessionOptions { config, engine: Some(Arc::new(AsPlanned)), ..SessionOptions::default() }).unwrap()
+    session_context(SessionOptions { config, engine: Some(Arc::new(PlansOnly)), ..SessionOptions::default() }).unwrap()
 }
 
 pub(crate) fn codec() -> PlanCodec {
@@ -54,7 +69,9 @@ pub(crate) async fn planned(context: &SessionContext, text: &str) -> Result<Arc<
         let plan = plan_statement(statement?, &context.state()).await?;
         frame = Some(context.execute_logical_plan(plan).await?);
     }
-    frame.unwrap().create_physical_plan().await
+    let plan = frame.unwrap().create_physical_plan().await?;
+    // That of the engine.
+    Ok(if plan.is::<RemoteExec>() { Arc::clone(plan.children()[0]) } else { plan })
 }
 
 pub(crate) fn encoded(plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>> {

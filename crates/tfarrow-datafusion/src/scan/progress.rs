@@ -5,7 +5,7 @@ use datafusion::{
     physical_plan::ExecutionPlan,
 };
 
-use crate::scan::source::TfRecordSource;
+use crate::{engine::RemoteExec, scan::source::TfRecordSource};
 
 /// The bytes that the scans of a plan have read, and will read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,12 @@ pub fn scan_progress(plan: &dyn ExecutionPlan) -> ScanProgress {
 }
 
 fn add(plan: &dyn ExecutionPlan, progress: &mut ScanProgress) {
+    if let Some(remote) = plan.downcast_ref::<RemoteExec>() {
+        let ScanProgress { total, .. } = scan_progress(remote.input().as_ref());
+        progress.read += remote.progress().read_of(total.unwrap_or(0));
+        progress.total = progress.total.zip(total).map(|(known, total)| known + total);
+        return;
+    }
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         let read = plan.metrics().and_then(|metrics| metrics.sum_by_name("bytes_scanned"));
         progress.read += read.map_or(0, |read| read.as_usize() as u64);

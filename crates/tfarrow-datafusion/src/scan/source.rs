@@ -179,6 +179,19 @@ impl TfRecordSource {
         self
     }
 
+    /// Sets the receiver of warnings.
+    pub(crate) fn with_notices(self, notices: Arc<NoticeSender>) -> Self {
+        Self { notices, execution: Arc::default(), ..self }
+    }
+
+    pub(crate) fn provenance(&self) -> &SchemaProvenance {
+        &self.provenance
+    }
+
+    pub(crate) fn notices(&self) -> &NoticeSender {
+        &self.notices
+    }
+
     /// Sets the filter that the scan evaluates, over the columns of the table.
     ///
     /// # Errors

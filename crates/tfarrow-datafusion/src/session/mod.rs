@@ -93,11 +93,14 @@ impl std::fmt::Debug for SessionOptions {
 /// # Errors
 /// The runtime cannot be built, for example because a folder for temporary files cannot be used.
 pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
-    let SessionOptions { config, runtime, memory_limit, tables, on_notice, cancellation, engine } = options;
+    let SessionOptions { config, runtime, memory_limit, mut tables, on_notice, cancellation, engine } = options;
     let runtime = match memory_limit {
         Some(bytes) => limited(runtime, bytes, &config),
         None => runtime,
     };
+    if engine.is_some() {
+        tables.prepare_for_engine();
+    }
     let registry = Arc::new(TableRegistry::new(on_notice));
     let mut config = config.with_information_schema(true).with_option_extension(tables);
     // Dynamic filters of min and max aggregates only prune files, and TFRecord files have no statistics to prune by. While
@@ -122,9 +125,9 @@ pub fn session_context(options: SessionOptions) -> Result<SessionContext> {
         .with_physical_optimizer_rules(rules)
         .with_physical_optimizer_rule(Arc::new(PreserveOrder))
         .with_physical_optimizer_rule(Arc::new(LongRows))
-        .with_query_planner(Arc::new(SessionPlanner { cancellation, engine }))
-        .build();
-    let context = SessionContext::new_with_state(state);
+        .with_query_planner(Arc::new(SessionPlanner { cancellation, engine: engine.clone() }));
+    let state = engine.map_or(state.clone(), |engine| engine.prepare(state));
+    let context = SessionContext::new_with_state(state.build());
     enable(&context, registry)?;
     files.bind(&context);
     Ok(context)

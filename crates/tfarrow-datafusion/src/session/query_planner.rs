@@ -9,7 +9,7 @@ use datafusion::{
 };
 
 use crate::{
-    engine::Engine,
+    engine::{Engine, placed},
     optimizer::{
         cancellation::{Cancellation, cancellable},
         exchanges::with_single_inputs,
@@ -31,7 +31,7 @@ impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = staged_plan(plan, state).await?;
         if let Some(engine) = &self.engine {
-            return engine.place(plan, state);
+            return placed(plan, engine);
         }
         let plan = with_single_inputs(plan, state.runtime_env().memory_pool.as_ref())?;
         cancellable(plan, &self.cancellation)

@@ -19,6 +19,7 @@
 
 mod columns;
 mod ipc;
+mod local_files;
 mod reading;
 mod scan;
 mod shards;
@@ -31,6 +32,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::optimizer::{long_rows::CompactBatches, pass_through::PassThroughExec};
 pub use crate::wire::{
     columns::ColumnsWire,
+    local_files::local_files,
     reading::{LimitsWire, ReadingWire},
     scan::{ScanParts, ScanWire},
     shards::{FileWire, GroupWire, ShardsWire},
