@@ -7,8 +7,10 @@
 //! that writes to standard output, except that `convert` passes standard output to the library for the destination `-`.
 //! `stderr` is the only module that writes messages to standard error. `error` makes texts and exit statuses
 //! of errors, `defaults` reads the configuration of the user, and `page` makes the page of `report`. The other crates do the work.
+//! `cluster` starts the program `tfarrow-cluster`, which calls this library with an engine for the queries of `sql`.
 
 mod args;
+mod cluster;
 mod commands;
 mod defaults;
 mod error;
@@ -29,9 +31,12 @@ use clap::{CommandFactory, FromArgMatches, error::ErrorKind};
 
 use crate::{
     args::{Cli, Command, Global, with_destinations, with_tips},
+    cluster::Cluster,
     defaults::Defaults,
     error::{SUCCESS, USAGE},
 };
+
+pub use crate::cluster::Connect;
 
 /// Runs a command line, and returns the exit status. The first of `args` is the name of the program, as of
 /// [`args_os`](std::env::args_os).
@@ -39,8 +44,18 @@ use crate::{
 /// The process should end with this status, because the handlers of signals and of panics that this installs stay
 /// installed. A signal ends the process; a first signal only cancels `sql`, `convert` and `repair`.
 pub fn run_program(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<_> = args.into_iter().collect();
+    run_with(args.clone(), &Cluster::Program(args))
+}
+
+/// Runs a command line as [`run_program`] does, and connects to the cluster of `--cluster` by `connect`.
+pub fn run_with_cluster(args: impl IntoIterator<Item = OsString>, connect: Connect) -> u8 {
+    run_with(args.into_iter().collect(), &Cluster::Engine(connect))
+}
+
+fn run_with(args: Vec<OsString>, cluster: &Cluster) -> u8 {
     error::catch_panic(|| match parse(args)? {
-        Ok(cli) => run(cli),
+        Ok(cli) => run(cli, cluster),
         // Help and version are errors in clap, which would ignore a failed write.
         Err(error) if !error.use_stderr() => {
             output::styled(&error.render())?;
@@ -55,8 +70,7 @@ pub fn run_program(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 /// Parses a command line, with the defaults of the user. The outer error is one of the defaults.
-fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Result<Cli, clap::Error>> {
-    let args: Vec<_> = args.into_iter().collect();
+fn parse(args: Vec<OsString>) -> Result<Result<Cli, clap::Error>> {
     let read = || Defaults::read().and_then(|defaults| Ok((defaults.apply(Cli::command(), &[])?, defaults)));
     let (mut command, defaults) = match read() {
         Err(_) if needs_no_defaults(&args) => (Cli::command(), Defaults::default()),
@@ -96,7 +110,7 @@ fn needs_no_defaults(args: &[OsString]) -> bool {
     }
 }
 
-fn run(cli: Cli) -> Result<u8> {
+fn run(cli: Cli, cluster: &Cluster) -> Result<u8> {
     let Global { quiet, verbose, no_pager } = cli.global;
     if quiet {
         stderr::be_quiet();
@@ -105,20 +119,20 @@ fn run(cli: Cli) -> Result<u8> {
         output::without_pager();
     }
     let start = Instant::now();
-    let status = run_command(cli.command);
+    let status = run_command(cli.command, cluster);
     if verbose {
         stderr::print(&format!("{:.3} s", start.elapsed().as_secs_f64()));
     }
     status
 }
 
-fn run_command(command: Command) -> Result<u8> {
+fn run_command(command: Command, cluster: &Cluster) -> Result<u8> {
     // The other commands clean up first.
     if !matches!(command, Command::Sql(_) | Command::Convert(_) | Command::Repair(_)) {
         interrupt::on_interrupt(interrupt::end);
     }
     match command {
-        Command::Sql(args) => commands::sql::run(&args),
+        Command::Sql(args) => commands::sql::run(&args, cluster),
         Command::Convert(args) => commands::convert::run(&args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Stats(args) => commands::stats::run(&args),

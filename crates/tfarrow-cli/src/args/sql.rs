@@ -72,6 +72,9 @@ pub(crate) struct Sql {
     /// Memory for sorts, joins and groups together, such as 4GB; beyond it they spill to temporary files
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = RESOURCES)]
     pub(crate) memory_limit: Option<u64>,
+    /// Run the queries on the cluster of this scheduler, whose machines must have access to the files: see docs/cluster.md
+    #[arg(long, value_name = "HOST:PORT", help_heading = RESOURCES)]
+    pub(crate) cluster: Option<String>,
     /// Set an option, as SET tfarrow.NAME = VALUE does
     #[arg(long, value_name = "NAME=VALUE", value_parser = option)]
     pub(crate) option: Vec<(String, String)>,

@@ -22,13 +22,14 @@ use std::{
 
 use anyhow::Result;
 use datafusion::prelude::SessionContext;
-use tfarrow_datafusion::{Cancellation, Notice, SessionOptions, Statements, TfRecordOptions, session_context};
+use tfarrow_datafusion::{Cancellation, Engine, Notice, SessionOptions, Statements, TfRecordOptions, session_context};
 use tfarrow_dataset::ReadOptions;
 use tokio::{runtime::Runtime, sync::Notify};
 
 use self::{answer::Answers, skip_report::SkipReport};
 use crate::{
     args::{Format, Sql},
+    cluster::{Cluster, run_elsewhere},
     error::{self, FOUND, InvalidOption, SUCCESS, Usage},
     interrupt::{self, end, on_interrupt},
     output::{self, Sink, View},
@@ -59,7 +60,10 @@ fn format_of(path: &Path) -> Result<Format, Usage> {
 }
 
 /// Executes all statements in order; without any, starts the prompt.
-pub(crate) fn run(args: &Sql) -> Result<u8> {
+pub(crate) fn run(args: &Sql, cluster: &Cluster) -> Result<u8> {
+    if let (Some(_), Cluster::Program(args)) = (&args.cluster, cluster) {
+        return run_elsewhere(args);
+    }
     let format = match (args.format.or(args.json.then_some(Format::Json)), &args.output) {
         (Some(format), _) => format,
         (None, Some(path)) => format_of(path)?,
@@ -72,10 +76,14 @@ pub(crate) fn run(args: &Sql) -> Result<u8> {
     }
     let skip_report = Arc::new(SkipReport::default());
     let cancellation = Cancellation::default();
-    let context = session(args, Arc::clone(&skip_report), cancellation.clone())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
+    let engine = match (&args.cluster, cluster) {
+        (Some(address), Cluster::Engine(connect)) => Some(runtime.block_on(connect(address.clone()))?),
+        _ => None,
+    };
+    let context = session(args, engine, Arc::clone(&skip_report), cancellation.clone())?;
     let view = View { full: false, max_rows: args.max_rows, width: None };
     let answers = Answers::new(context, format, sink, view, Arc::clone(&skip_report));
-    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;
     if args.queries.is_empty() && args.command.is_empty() && args.file.is_empty() && stdin().is_terminal() {
         if !stdout().is_terminal() {
             return Err(
@@ -150,7 +158,12 @@ async fn answer_all(mut answers: Answers, texts: Vec<Result<Statements>>, keep_g
     Ok(status)
 }
 
-fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation) -> Result<SessionContext> {
+fn session(
+    args: &Sql,
+    engine: Option<Arc<dyn Engine>>,
+    skip_report: Arc<SkipReport>,
+    cancellation: Cancellation,
+) -> Result<SessionContext> {
     let ReadOptions { on_error, partial_tail, limits, .. } = args.damage.read();
     let mut tables = TfRecordOptions {
         layout: args.reading.layout,
@@ -181,6 +194,7 @@ fn session(args: &Sql, skip_report: Arc<SkipReport>, cancellation: Cancellation)
         memory_limit: args.memory_limit.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         on_notice: Some(Arc::new(on_notice)),
         cancellation,
+        engine,
         ..SessionOptions::default()
     })?)
 }

@@ -1,0 +1,78 @@
+//! The connection of a client to a scheduler.
+
+use std::time::Duration;
+
+use ballista_core::{
+    serde::protobuf::{CreateUpdateSessionParams, scheduler_grpc_client::SchedulerGrpcClient},
+    utils::{GrpcClientConfig, create_grpc_client_endpoint},
+};
+use datafusion::{
+    common::exec_datafusion_err,
+    error::{DataFusionError, Result},
+};
+use tonic::{Status, transport::Channel};
+
+use crate::ballista::{
+    MOST_MESSAGE_BYTES,
+    tasks::{CORES, number},
+};
+
+/// Time for a connection to the scheduler.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// A client of a scheduler.
+pub(crate) type SchedulerClient = SchedulerGrpcClient<Channel>;
+
+/// A connection to a scheduler, and the session of this process there.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    /// `HOST:PORT`
+    pub(crate) address: String,
+    pub(crate) scheduler: SchedulerClient,
+    pub(crate) session: String,
+    /// Number of cores of all executors.
+    pub(crate) cores: usize,
+}
+
+impl Connection {
+    /// Connects to the scheduler at `address`, `HOST:PORT`.
+    ///
+    /// # Errors
+    /// No scheduler of tfarrow is there.
+    pub(crate) async fn open(address: &str) -> Result<Self> {
+        let config =
+            GrpcClientConfig { connect_timeout_seconds: CONNECT_TIME.as_secs(), ..GrpcClientConfig::default() };
+        let endpoint = create_grpc_client_endpoint(format!("http://{address}"), Some(&config));
+        let unreachable = |cause: String| {
+            exec_datafusion_err!(
+                "no scheduler answers at {address} ({cause}); start one with tfarrow-cluster scheduler"
+            )
+        };
+        let endpoint = endpoint.map_err(|error| unreachable(innermost(&error)))?;
+        let channel = endpoint.connect().await.map_err(|error| unreachable(innermost(&error)))?;
+        let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
+        let mut scheduler =
+            SchedulerClient::new(channel).max_encoding_message_size(most).max_decoding_message_size(most);
+        let session = uuid::Uuid::now_v7().to_string();
+        let params = CreateUpdateSessionParams { session_id: session.clone(), settings: Vec::new() };
+        let answer = scheduler.create_update_session(params).await.map_err(|status| failed(address, &status))?;
+        let Some(cores) = number(answer.metadata(), CORES) else {
+            return Err(exec_datafusion_err!(
+                "{address} is not a scheduler of tfarrow; start one with tfarrow-cluster scheduler"
+            ));
+        };
+        let cores = usize::try_from(cores).unwrap_or(usize::MAX);
+        Ok(Self { address: address.to_owned(), scheduler, session, cores })
+    }
+}
+
+/// The error of a request to the scheduler.
+pub(crate) fn failed(address: &str, status: &Status) -> DataFusionError {
+    let cause = std::error::Error::source(status).map_or_else(|| status.message().to_owned(), innermost);
+    exec_datafusion_err!("the scheduler at {address} failed: {cause}")
+}
+
+/// The text of the innermost cause, which has no text of a library.
+pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    std::iter::successors(Some(error), |&error| error.source()).last().unwrap_or(error).to_string()
+}

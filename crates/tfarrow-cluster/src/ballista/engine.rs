@@ -1,0 +1,121 @@
+//! A cluster as the engine of a session.
+
+use std::sync::Arc;
+
+use ballista_core::{extension::SessionConfigExt, optimizer::with_ballista_optimizer_rules};
+use datafusion::{
+    arrow::record_batch::RecordBatch,
+    common::exec_datafusion_err,
+    error::Result,
+    execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext},
+    optimizer::Optimizer,
+    physical_plan::{ExecutionPlan, stream::RecordBatchStreamAdapter},
+};
+use futures::{
+    StreamExt, TryStreamExt, future,
+    stream::{self, BoxStream},
+};
+use tfarrow_datafusion::{Engine, TaskProgress};
+
+use crate::{
+    ballista::{
+        MOST_MESSAGE_BYTES,
+        client::Connection,
+        codec,
+        job::{Ended, Job},
+    },
+    with_single_tasks,
+};
+
+/// Number of partitions per core of the cluster: executors that finish early take more of them.
+const PARTITIONS_PER_CORE: usize = 3;
+/// Number of cores that is assumed of a cluster whose executors have not started yet.
+const ASSUMED_CORES: usize = 4;
+/// Maximum number of times that a query runs, if executors are lost while it runs.
+const ATTEMPTS: usize = 4;
+
+/// A cluster of Ballista as the engine of a session.
+#[derive(Clone, Debug)]
+pub struct ClusterEngine {
+    connection: Connection,
+}
+
+impl ClusterEngine {
+    /// Connects to the scheduler at `address`, `HOST:PORT`.
+    ///
+    /// # Errors
+    /// No scheduler of tfarrow is there.
+    pub async fn connect(address: &str) -> Result<Self> {
+        Ok(Self { connection: Connection::open(address).await? })
+    }
+
+    /// Runs a plan until it is complete, and returns its rows. A query whose executors are lost after their results were read
+    /// runs again, as long as it has returned no row.
+    async fn rows(
+        self,
+        bytes: Vec<u8>,
+        plan: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+        progress: TaskProgress,
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let mut attempt = 1;
+        loop {
+            let job = Job::submit(&self.connection, bytes.clone(), context.session_config()).await?;
+            let ended = job.end(&progress).await?;
+            let lost = match ended {
+                Ended::Complete(results) => {
+                    let mut batches = results.fetch();
+                    match batches.next().await {
+                        Some(Err(lost)) => lost,
+                        first => {
+                            job.notices().await?.send(&plan);
+                            let end = stream::once(async move { job.remove_results().await });
+                            let end = end.filter_map(|()| future::ready(None));
+                            return Ok(stream::iter(first).chain(batches).chain(end).boxed());
+                        }
+                    }
+                }
+                Ended::Failed(error) => {
+                    job.remove_results().await;
+                    return Err(error.into_error(&plan));
+                }
+                Ended::ExecutorLost => exec_datafusion_err!("an executor was lost while the query ran"),
+            };
+            job.remove_results().await;
+            if attempt == ATTEMPTS {
+                return Err(lost.context(format!("executors were lost in {ATTEMPTS} attempts")));
+            }
+            attempt += 1;
+        }
+    }
+}
+
+impl Engine for ClusterEngine {
+    fn name(&self) -> String {
+        format!("ballista {}", self.connection.address)
+    }
+
+    fn prepare(&self, mut session: SessionStateBuilder) -> SessionStateBuilder {
+        let cores = if self.connection.cores == 0 { ASSUMED_CORES } else { self.connection.cores };
+        let config = session.config().take().unwrap_or_default().upgrade_for_ballista();
+        let config = config
+            .with_target_partitions(cores.saturating_mul(PARTITIONS_PER_CORE))
+            .set_usize("ballista.scheduler.max_partitions_per_task", 1)
+            .set_u64("ballista.client.grpc_max_message_size", u64::from(MOST_MESSAGE_BYTES));
+        let rules = with_ballista_optimizer_rules(&Optimizer::new().rules);
+        session.with_config(config).with_optimizer_rules(rules)
+    }
+
+    fn run(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+        progress: TaskProgress,
+    ) -> Result<SendableRecordBatchStream> {
+        let schema = plan.schema();
+        let single = with_single_tasks(Arc::clone(&plan))?;
+        let bytes = codec().encode(single)?;
+        let batches = stream::once(self.clone().rows(bytes, plan, context, progress)).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}

@@ -1,0 +1,179 @@
+//! A job: a plan that the scheduler runs.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use ballista_core::{
+    JobId,
+    serde::protobuf::{
+        CancelJobParams, CleanJobDataParams, ExecuteQueryParams, GetJobMetricsParams, GetJobStatusParams, KeyValuePair,
+        execute_query_params::Query, execute_query_result, job_status::Status as JobState, operator_metric::Metric,
+    },
+    version::insert_version_header,
+};
+use datafusion::{
+    common::exec_datafusion_err,
+    config::ConfigEntry,
+    error::{DataFusionError, Result},
+    prelude::SessionConfig,
+};
+use tfarrow_datafusion::{TaskError, TaskNotices, TaskProgress};
+use tonic::Request;
+
+use crate::ballista::{
+    client::{Connection, failed},
+    failure::Failure,
+    results::Results,
+    tasks::{FINISHED, NOTICES, TASKS, number},
+};
+
+/// Times between two requests for the state of a job: the first, and the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// Maximum time that a cancelled query waits for the scheduler. The scheduler cancels jobs without a client itself.
+const CANCEL_TIME: Duration = Duration::from_millis(300);
+
+/// A job of a scheduler. When this is dropped, the job is cancelled, and its results are removed.
+#[derive(Debug)]
+pub(crate) struct Job {
+    connection: Connection,
+    id: JobId,
+    /// Whether the scheduler still runs the job, or keeps its results.
+    is_open: AtomicBool,
+}
+
+/// The end of a job.
+pub(crate) enum Ended {
+    /// The results are complete.
+    Complete(Results),
+    /// A task has failed.
+    Failed(TaskError),
+    /// Results of a lost executor were read in part, so that the job has to run again.
+    ExecutorLost,
+}
+
+impl Job {
+    /// Submits a plan.
+    ///
+    /// # Errors
+    /// The scheduler cannot be reached, or refuses the plan.
+    pub(crate) async fn submit(connection: &Connection, plan: Vec<u8>, config: &SessionConfig) -> Result<Self> {
+        let connection = connection.clone();
+        let is_of_engine = |entry: &ConfigEntry| !entry.key.starts_with("tfarrow.") && entry.value.is_some();
+        let entries = config.options().entries().into_iter().filter(is_of_engine);
+        let mut request = Request::new(ExecuteQueryParams {
+            session_id: connection.session.clone(),
+            settings: entries.map(|entry| KeyValuePair { key: entry.key, value: entry.value }).collect(),
+            operation_id: uuid::Uuid::now_v7().to_string(),
+            query: Some(Query::PhysicalPlan(plan)),
+        });
+        insert_version_header(request.metadata_mut());
+        let answer = connection.scheduler.clone().execute_query(request).await;
+        let answer = answer.map_err(|status| failed(&connection.address, &status))?;
+        match answer.into_inner().result {
+            Some(execute_query_result::Result::Success(success)) => {
+                Ok(Self { connection, id: success.job_id.into(), is_open: AtomicBool::new(true) })
+            }
+            refused => {
+                Err(exec_datafusion_err!("the scheduler at {} refuses the plan: {refused:?}", connection.address))
+            }
+        }
+    }
+
+    /// Waits for the end of the job.
+    ///
+    /// # Errors
+    /// The scheduler cannot be reached.
+    pub(crate) async fn end(&self, progress: &TaskProgress) -> Result<Ended> {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let params = GetJobStatusParams { job_id: self.id.clone().into() };
+            let answer = self.connection.scheduler.clone().get_job_status(params).await;
+            let answer = answer.map_err(|status| self.failed(&status))?;
+            let headers = answer.metadata();
+            if let (Some(finished), Some(all)) = (number(headers, FINISHED), number(headers, TASKS)) {
+                progress.set(finished, all);
+            }
+            match answer.into_inner().status.and_then(|status| status.status) {
+                Some(JobState::Successful(job)) => {
+                    return Ok(match Results::new(job.partition_location) {
+                        Some(results) => Ended::Complete(results),
+                        None => Ended::ExecutorLost,
+                    });
+                }
+                Some(JobState::Failed(job)) => {
+                    return Ok(match Failure::of_text(&job.error) {
+                        Some(Failure::Task(error)) => Ended::Failed(error),
+                        Some(Failure::ExecutorLost) => Ended::ExecutorLost,
+                        None => Ended::Failed(TaskError::text(format!("the query failed: {}", job.error.trim()))),
+                    });
+                }
+                Some(JobState::Queued(_) | JobState::Running(_)) | None => {}
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// The notices of the scans of all tasks.
+    ///
+    /// # Errors
+    /// The scheduler cannot be reached.
+    pub(crate) async fn notices(&self) -> Result<TaskNotices> {
+        let params = GetJobMetricsParams { job_id: self.id.clone().into() };
+        let answer = self.connection.scheduler.clone().get_job_metrics(params).await;
+        let stages = answer.map_err(|status| self.failed(&status))?.into_inner().stages;
+        let operators = stages.into_iter().flat_map(|stage| stage.operators);
+        let mut notices = TaskNotices::default();
+        for metric in operators.flat_map(|operator| operator.metrics) {
+            let Some(Metric::Count(count)) = metric.metric else { continue };
+            let Some(json) = count.name.strip_prefix(NOTICES) else { continue };
+            let task = serde_json::from_str(json);
+            notices.merge(task.map_err(|error| DataFusionError::External(Box::new(error)))?);
+        }
+        Ok(notices)
+    }
+
+    /// Removes the results from the executors.
+    pub(crate) async fn remove_results(&self) {
+        self.is_open.store(false, Ordering::Relaxed);
+        let params = removal(self.id.clone().into());
+        // The scheduler removes results itself after some time.
+        _ = self.connection.scheduler.clone().clean_job_data(params).await;
+    }
+
+    fn failed(&self, status: &tonic::Status) -> DataFusionError {
+        failed(&self.connection.address, status)
+    }
+}
+
+/// The request to remove the results of all stages of a job.
+fn removal(job_id: String) -> CleanJobDataParams {
+    CleanJobDataParams { job_id, remove_stage_ids: Vec::new() }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !*self.is_open.get_mut() {
+            return;
+        }
+        let (address, id) = (self.connection.address.clone(), self.id.clone());
+        // The runtime of the session may be about to end, and its connection with it.
+        let cancelling = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+            runtime.block_on(async {
+                let mut connection = Connection::open(&address).await.ok()?;
+                let job_id = String::from(id);
+                connection.scheduler.cancel_job(CancelJobParams { job_id: job_id.clone() }).await.ok()?;
+                connection.scheduler.clean_job_data(removal(job_id)).await.ok()
+            })
+        });
+        let deadline = Instant::now() + CANCEL_TIME;
+        while !cancelling.is_finished() && Instant::now() < deadline {
+            thread::sleep(FIRST_WAIT);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! DataFusion Ballista as the engine of a session: the scheduler, the executors, and the client.
+//!
+//! ```text
+//! session ─▶ ClusterEngine ─▶ Job ┄▶ scheduler (Leases) ◀┄ executors (Stages)
+//!                              ▲                                │
+//!                              └───────── results ◀┄────────────┘
+//! ```
+//!
+//! Executors ask the scheduler for tasks. A plan is a message of [`PlanCodec`](crate::PlanCodec). docs/cluster.md has the
+//! experiments from which the settings follow.
+
+mod client;
+mod connections;
+mod engine;
+mod executor;
+mod failure;
+mod job;
+mod leases;
+mod results;
+mod root;
+mod scheduler;
+mod stages;
+mod tasks;
+
+use std::sync::Arc;
+
+use ballista_core::serde::BallistaPhysicalExtensionCodec;
+use datafusion::{
+    error::Result,
+    execution::{SessionState, SessionStateBuilder},
+    prelude::SessionConfig,
+};
+use tfarrow_datafusion::{SessionOptions, session_context};
+
+pub use engine::ClusterEngine;
+pub use executor::{ExecutorOptions, run_executor};
+pub use scheduler::{SchedulerOptions, run_scheduler};
+
+use crate::PlanCodec;
+
+/// Maximum bytes of a message between two processes. A message contains a plan, or at least one row.
+const MOST_MESSAGE_BYTES: u32 = 256 << 20;
+
+/// The codec of all processes of a cluster.
+fn codec() -> Arc<PlanCodec> {
+    Arc::new(PlanCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default())))
+}
+
+/// The state of a session of a scheduler or an executor, which has all functions of a session that plans.
+fn state(config: SessionConfig) -> Result<SessionState> {
+    let context = session_context(SessionOptions::default())?;
+    Ok(SessionStateBuilder::new_from_existing(context.state()).with_config(config).build())
+}

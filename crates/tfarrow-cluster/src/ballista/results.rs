@@ -1,0 +1,70 @@
+//! The results of a job, which executors keep.
+
+use std::collections::HashSet;
+
+use ballista_core::{client::BallistaClient, error::BallistaError, serde::protobuf::PartitionLocation};
+use datafusion::{
+    arrow::record_batch::RecordBatch,
+    common::exec_datafusion_err,
+    error::{DataFusionError, Result},
+    execution::SendableRecordBatchStream,
+};
+use futures::{
+    StreamExt, TryStreamExt,
+    stream::{self, BoxStream},
+};
+
+use crate::ballista::MOST_MESSAGE_BYTES;
+
+/// Number of results that are requested at the same time.
+const REQUESTS: usize = 4;
+/// Number of times that a result is requested from an executor that refuses connections, and the time between them.
+const TRIES: u8 = 2;
+const WAIT_MILLIS: u64 = 200;
+
+/// The results of a job: one for each partition of the last stage, in their order.
+#[derive(Debug)]
+pub(crate) struct Results {
+    locations: Vec<PartitionLocation>,
+}
+
+impl Results {
+    /// The results at these places; `None` if there are those of two attempts of a task.
+    pub(crate) fn new(mut locations: Vec<PartitionLocation>) -> Option<Self> {
+        let id = |location: &PartitionLocation| {
+            let partition = location.partition_id.as_ref();
+            (partition.map(|partition| (partition.stage_id, partition.partition_id)), location.map_partition_id)
+        };
+        let mut seen = HashSet::new();
+        if !locations.iter().all(|location| seen.insert(id(location))) {
+            return None;
+        }
+        locations.sort_by_key(id);
+        Some(Self { locations })
+    }
+
+    /// Fetches the rows.
+    pub(crate) fn fetch(self) -> BoxStream<'static, Result<RecordBatch>> {
+        stream::iter(self.locations).map(fetch).buffered(REQUESTS).try_flatten().boxed()
+    }
+}
+
+async fn fetch(location: PartitionLocation) -> Result<SendableRecordBatchStream> {
+    let layout = location.layout();
+    let (Some(executor), Some(partition)) = (location.executor_meta, location.partition_id) else {
+        return Err(exec_datafusion_err!("the scheduler returned a result without a place"));
+    };
+    let (host, port) = (executor.host.as_str(), u16::try_from(executor.port).unwrap_or_default());
+    let lost = |error: BallistaError| lost(host, port, &error);
+    let most = usize::try_from(MOST_MESSAGE_BYTES).unwrap_or(usize::MAX);
+    let client = BallistaClient::try_new(host, port, most, false, None, TRIES, WAIT_MILLIS, 0, 0).await;
+    let mut client = client.map_err(lost)?;
+    let rows = client
+        .fetch_partition_proxied(&executor.id, &partition.into(), location.file_id, layout, host, port, true)
+        .await;
+    rows.map_err(lost)
+}
+
+fn lost(host: &str, port: u16, error: &BallistaError) -> DataFusionError {
+    exec_datafusion_err!("the executor {host}:{port}, which has a part of the result, does not answer: {error}")
+}

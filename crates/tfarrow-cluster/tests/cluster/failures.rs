@@ -1,0 +1,63 @@
+//! Errors, warnings and exit statuses of a cluster are those of one process.
+
+use crate::processes::{Cluster, Run, local, program, root};
+
+#[test]
+fn errors_and_warnings() {
+    let cluster = Cluster::start(2);
+    let mut statuses = Vec::new();
+    for args in [
+        // Corrupt and truncated records.
+        &["SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord'"][..],
+        &["SELECT count(city) FROM 'testdata/corrupt/'"],
+        &["--on-error", "skip", "SELECT count(*) FROM 'testdata/corrupt/data_crc.tfrecord'"],
+        &["--on-error", "skip", "SELECT count(*) FROM 'testdata/corrupt/length_crc.tfrecord'"],
+        &["--partial-tail", "skip", "SELECT count(*) FROM 'testdata/corrupt/truncated.tfrecord'"],
+        // A feature of two kinds, and features that a sample does not have.
+        &["--sample", "1", "SELECT * FROM 'testdata/mixed_kinds/'"],
+        &["--sample", "1", "SELECT * FROM 'testdata/ragged.tfrecord'"],
+        // Errors of expressions.
+        &["SELECT CAST(city AS INT) FROM 'testdata/shards/train-00000-of-00004.tfrecord'"],
+        &["SELECT label / (label - label) FROM 'testdata/shards/train-00000-of-00004.tfrecord'"],
+        // Errors of planning.
+        &["SELECT * FROM 'testdata/no such file.tfrecord'"],
+        &["SELECT no_column FROM 'testdata/shards/'"],
+        &["SELECT no_function(city) FROM 'testdata/shards/'"],
+    ] {
+        let expected = local(args);
+        let found = cluster.sql(args);
+        assert_eq!((found.status, &found.stderr), (expected.status, &expected.stderr), "{args:?}");
+        if expected.status != Some(1) {
+            assert_eq!(found.sorted(), local(args).sorted(), "{args:?}");
+        }
+        statuses.push(expected.status);
+    }
+    assert!(statuses.contains(&Some(3)) && statuses.contains(&Some(1)), "{statuses:?}");
+}
+
+#[test]
+fn files_outside_of_the_root_of_an_executor() {
+    let mut cluster = Cluster::start(0);
+    let root = root().join("testdata/shards");
+    cluster.add_executor(&["--root", root.to_str().unwrap()]);
+    let inside = cluster.sql(&["SELECT count(*) FROM 'testdata/shards/'"]);
+    assert_eq!(inside.status, Some(0), "{}", inside.stderr);
+    let outside = cluster.sql(&["SELECT count(*) FROM 'testdata/scalar.tfrecord'"]);
+    assert_eq!(outside.status, Some(1));
+    assert!(
+        outside.stderr.contains("scalar.tfrecord: this executor reads and writes files below its --root only"),
+        "{outside:?}"
+    );
+    let written = cluster.folder.path().join("out.parquet");
+    let copy = format!("COPY (SELECT city FROM 'testdata/shards/') TO '{}'", written.display());
+    let outside = cluster.sql(&[&copy]);
+    assert!(outside.stderr.contains("below its --root only"), "{outside:?}");
+    assert!(!written.exists());
+}
+
+#[test]
+fn no_scheduler() {
+    let run = Run::of(program(&["sql", "--cluster", "127.0.0.1:1", "SELECT 1"]).output().unwrap());
+    assert_eq!(run.status, Some(1));
+    assert!(run.stderr.starts_with("tfarrow: no scheduler answers at 127.0.0.1:1 ("), "{}", run.stderr);
+}

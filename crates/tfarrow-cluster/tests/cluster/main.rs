@@ -1,0 +1,8 @@
+//! Queries of the built program on a cluster of processes on this machine.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod failures;
+mod losses;
+mod processes;
+mod queries;

@@ -1,0 +1,75 @@
+//! The rows of a cluster are those of one process.
+
+use tfarrow_datafusion::{QueryLimits, SessionOptions, session_context, statements};
+
+use crate::processes::{Cluster, local, root};
+
+/// The statements of the recipes, and the queries that other tests compare with Parquet.
+fn queries() -> Vec<String> {
+    let mut queries = Vec::new();
+    let session = session_context(SessionOptions::default()).unwrap();
+    for file in std::fs::read_dir(root().join("sql")).unwrap() {
+        let file = file.unwrap().path();
+        if file.extension().is_some_and(|extension| extension == "sql") {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let found = statements(&text, &session, QueryLimits::default()).unwrap();
+            queries.extend(found.map(|statement| statement.unwrap().to_string()));
+        }
+    }
+    let lines = include_str!("../../../../tests/side_by_side.sql").lines().filter(|line| !line.starts_with("--"));
+    queries.extend(lines.map(|query| {
+        let query = query.replace("SHARDS", "'testdata/shards/'").replace("RAGGED", "'testdata/ragged.tfrecord'");
+        query.replace("SEQUENCE", "'testdata/sequence.tfrecord'")
+    }));
+    queries
+}
+
+#[test]
+fn one_two_and_four_executors() {
+    let queries = queries();
+    assert!(queries.len() >= 38, "{}", queries.len());
+    let expected: Vec<_> = queries.iter().map(|query| local(&["--format", "csv", query]).sorted()).collect();
+    for executors in [1, 2, 4] {
+        let cluster = Cluster::start(executors);
+        for (query, expected) in queries.iter().zip(&expected) {
+            assert_eq!(&cluster.sql(&["--format", "csv", query]).sorted(), expected, "{executors} executors: {query}");
+        }
+    }
+}
+
+#[test]
+fn files_of_other_formats_and_written_files() {
+    let cluster = Cluster::start(2);
+    let folder = cluster.folder.path().display().to_string();
+    let sql = |query: &str| cluster.sql(&["--format", "csv", query]);
+    for format in ["parquet", "csv", "json", "tfrecord"] {
+        let file = format!("{folder}/cities.{format}");
+        let columns = "city, label, price, octet_length(\"image/encoded\") AS bytes";
+        let copy = format!("COPY (SELECT {columns} FROM 'testdata/shards/') TO '{file}'");
+        assert_eq!(sql(&copy).stderr, "");
+        let query = format!(
+            "SELECT city, count(*), sum(label), round(sum(price), 6), sum(bytes) FROM '{file}' GROUP BY city ORDER BY city"
+        );
+        let run = sql(&query);
+        assert_eq!(run.status, Some(0), "{}", run.stderr);
+        assert_eq!(run, local(&["--format", "csv", &query]), "{format}");
+    }
+}
+
+#[test]
+fn statements_without_files_stay_in_the_client() {
+    let cluster = Cluster::start(0);
+    // There is no executor that could run them.
+    for query in
+        ["SELECT 1 + 1", "SHOW TABLES", "EXPLAIN SELECT 1", "CREATE TABLE t AS VALUES (1), (2); SELECT * FROM t"]
+    {
+        assert_eq!(cluster.sql(&[query]), local(&[query]), "{query}");
+    }
+}
+
+#[test]
+fn explain_analyze_names_the_engine() {
+    let cluster = Cluster::start(1);
+    let run = cluster.sql(&["EXPLAIN ANALYZE SELECT city FROM 'testdata/shards/'"]);
+    assert!(run.stdout.contains(&format!("RemoteExec: engine=ballista {}", cluster.address)), "{run:?}");
+}
