@@ -33,6 +33,7 @@
 //! [`infer_schema`] does all of this for a stream that is in memory.
 
 mod column_names;
+mod counts;
 mod feature_summary;
 mod observer;
 mod record;
@@ -48,7 +49,8 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     column_names::{Named, column_names},
-    record::{Observer, Traits},
+    counts::RecordCounts,
+    record::Observer,
     side_summary::SideSummary,
 };
 pub use self::{
@@ -118,31 +120,14 @@ named_values!(OnConflict {
 #[derive(Debug)]
 pub struct Summary {
     shard: u32,
-    records: u64,
-    /// Size of the payloads in bytes.
-    bytes: u64,
-    /// The first record that is neither an Example nor a SequenceExample, with the parse error.
-    first_unparsable: Option<(Place, WireError)>,
-    /// Number of such records.
-    unparsable: u64,
-    /// Size of their payloads in bytes.
-    unparsable_bytes: u64,
-    /// Number of records that have a feature with a value and no unknown field.
-    examples: u64,
-    /// The first record with an unknown field, and the number of that field.
-    foreign: Option<(Place, u32)>,
-    /// Properties of all records that parse.
-    traits: Traits,
+    /// The counts of its records.
+    counts: RecordCounts,
     /// Reads one record at a time.
     observer: Observer,
     /// The features and the feature lists, indexed by [`Side`](crate::example::walk::Side).
     sides: [SideSummary; 2],
     /// The features of the examples in records that are an `ExampleListWithContext`, which have no feature lists.
     example_sides: [SideSummary; 2],
-    /// The first record that is an `ExampleListWithContext`.
-    first_list: Option<Place>,
-    /// Number of the examples in such records.
-    listed_examples: u64,
     limits: Limits,
     /// The type of the records, if the caller knows it.
     stated: Option<RecordType>,
@@ -161,19 +146,10 @@ impl Summary {
         let side = |role| SideSummary::new(role, limits);
         Self {
             shard,
-            records: 0,
-            bytes: 0,
-            first_unparsable: None,
-            unparsable: 0,
-            unparsable_bytes: 0,
-            examples: 0,
-            foreign: None,
-            traits: Traits::default(),
+            counts: RecordCounts::default(),
             observer: Observer::default(),
             sides: [side(Role::Feature), side(Role::Sequence)],
             example_sides: [side(Role::Examples), side(Role::Sequence)],
-            first_list: None,
-            listed_examples: 0,
             limits,
             stated: None,
             ignores_excess_names: false,
@@ -261,7 +237,7 @@ impl Summary {
                         if self.may_be_list(data) { RecordType::ExampleList } else { RecordType::SequenceExample };
                     return Err(records.parse_error(error, index, record_type, &self.limits));
                 }
-                self.add_unparsable(data, place, error);
+                self.counts.add_unparsable(data, place, error);
                 observer.unparsable(place, error, data.len() as u64);
             }
             self.check_names()?;
@@ -271,7 +247,7 @@ impl Summary {
 
     /// Checks that no name was above the limits, unless such names are ignored.
     fn check_names(&self) -> Result<()> {
-        if self.traits.overflow && !self.ignores_excess_names { Err(self.too_many_names()) } else { Ok(()) }
+        if self.counts.traits.overflow && !self.ignores_excess_names { Err(self.too_many_names()) } else { Ok(()) }
     }
 
     /// Makes the error that the names of features exceed the limits.
@@ -309,13 +285,11 @@ impl Summary {
             return Ok(());
         }
         self.observer.record(data, true, &mut self.sides, place, observer)?;
-        self.count(data);
         let Observer { traits, foreign, .. } = self.observer;
-        self.traits.merge(traits);
-        self.examples += u64::from(traits.has_value && foreign.is_none());
-        if let Some(field) = foreign {
-            self.foreign = first(self.foreign, Some((place, field)));
-        }
+        self.counts.add(data);
+        self.counts.traits.merge(traits);
+        self.counts.examples += u64::from(traits.has_value && foreign.is_none());
+        self.counts.note_foreign(place, foreign);
         Ok(())
     }
 
@@ -343,36 +317,20 @@ impl Summary {
             return Ok(false);
         }
         let list = ExampleList::parse(data, self.limits.nesting)?;
-        let Self { observer, traits, sides, example_sides, .. } = self;
+        let Self { observer, counts, sides, example_sides, .. } = self;
         let mut foreign = list.foreign.map(|(field, _)| field);
         let mut add = |part: &[u8], sides: &mut [SideSummary; 2]| {
             observer.record(part, false, sides, place, &mut ())?;
-            traits.overflow |= observer.traits.overflow;
+            counts.traits.overflow |= observer.traits.overflow;
             foreign = foreign.or(observer.foreign);
             Ok(())
         };
         list.context.iter().try_for_each(|context| add(context, sides))?;
         list.examples.iter().try_for_each(|example| add(example, example_sides))?;
-        self.foreign = first(self.foreign, foreign.map(|field| (place, field)));
-        self.first_list = self.first_list.into_iter().chain([place]).min();
-        self.listed_examples += list.examples.len() as u64;
-        self.count(data);
+        counts.add(data);
+        counts.note_foreign(place, foreign);
+        counts.note_list(place, list.examples.len());
         Ok(true)
-    }
-
-    /// Adds a record that does not parse.
-    #[cold]
-    fn add_unparsable(&mut self, data: &[u8], place: Place, error: WireError) {
-        self.count(data);
-        self.unparsable += 1;
-        self.unparsable_bytes += data.len() as u64;
-        self.first_unparsable = first(self.first_unparsable, Some((place, error)));
-    }
-
-    /// Counts a record and its bytes.
-    fn count(&mut self, data: &[u8]) {
-        self.records += 1;
-        self.bytes += data.len() as u64;
     }
 
     /// Adds the records of another summary, for instance of another shard.
@@ -382,16 +340,7 @@ impl Summary {
     /// # Errors
     /// [`ErrorKind::ManyNames`] if the names of both exceed the limits.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.records += other.records;
-        self.bytes += other.bytes;
-        self.unparsable += other.unparsable;
-        self.unparsable_bytes += other.unparsable_bytes;
-        self.examples += other.examples;
-        self.first_unparsable = first(self.first_unparsable, other.first_unparsable);
-        self.foreign = first(self.foreign, other.foreign);
-        self.traits.merge(other.traits);
-        self.first_list = self.first_list.into_iter().chain(other.first_list).min();
-        self.listed_examples += other.listed_examples;
+        self.counts.merge(other.counts);
         for feature in other.all_sides().flat_map(|side| &side.features) {
             self.add_feature(feature);
         }
@@ -400,62 +349,62 @@ impl Summary {
 
     /// Returns the number of records.
     pub fn records(&self) -> u64 {
-        self.records
+        self.counts.records
     }
 
     /// Returns the size of all payloads in bytes.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.counts.bytes
     }
 
     /// Returns the number of records that look like Examples: they parse, have a feature with a value, and no unknown
     /// field.
     pub fn examples(&self) -> u64 {
-        self.examples
+        self.counts.examples
     }
 
     /// Returns whether names above the limits were ignored.
     pub fn has_excess_names(&self) -> bool {
-        self.traits.overflow
+        self.counts.traits.overflow
     }
 
     /// Returns the first record that is neither an Example nor a SequenceExample, with the parse error.
     pub fn first_unparsable(&self) -> Option<(Place, WireError)> {
-        self.first_unparsable
+        self.counts.first_unparsable
     }
 
     /// Returns the number of records that are neither an Example nor a SequenceExample.
     pub fn unparsable(&self) -> u64 {
-        self.unparsable
+        self.counts.unparsable
     }
 
     /// Returns the first record with a field that neither an Example nor a SequenceExample has, and the number of that
     /// field.
     pub fn foreign(&self) -> Option<(Place, u32)> {
-        self.foreign
+        self.counts.foreign
     }
 
     /// Removes the records that do not parse from the counts, for a reader that skips them. The summary is then that of
     /// the other records. Returns the number of removed records, and the shard and the error of the first one.
     #[doc(hidden)]
     pub fn drop_unparsable(&mut self) -> Option<(u64, u32, Error)> {
-        let unparsable = std::mem::take(&mut self.unparsable);
-        self.records -= unparsable;
-        self.bytes -= std::mem::take(&mut self.unparsable_bytes);
-        self.foreign = None;
-        let (place, error) = self.first_unparsable.take()?;
+        let unparsable = std::mem::take(&mut self.counts.unparsable);
+        self.counts.records -= unparsable;
+        self.counts.bytes -= std::mem::take(&mut self.counts.unparsable_bytes);
+        self.counts.foreign = None;
+        let (place, error) = self.counts.first_unparsable.take()?;
         let record_type = self.stated.unwrap_or_else(|| self.parsed_type());
         Some((unparsable, place.shard, place.parse_error(error, record_type)))
     }
 
     /// Returns the first record that is an `ExampleListWithContext`.
     pub fn first_list(&self) -> Option<Place> {
-        self.first_list
+        self.counts.first_list
     }
 
     /// Returns the number of messages that may have a feature of this [role](Self::role): records, or the examples in them.
     pub fn instances(&self, role: Role) -> u64 {
-        if role == Role::Examples { self.listed_examples } else { self.records }
+        if role == Role::Examples { self.counts.listed_examples } else { self.counts.records }
     }
 
     /// Returns the type of the records: Example or SequenceExample if every record parses, some feature has a value,
@@ -463,14 +412,14 @@ impl Summary {
     /// Protobuf skips unknown fields, so that other messages often parse: without the rules about values and unknown
     /// fields they would be Examples without features.
     pub fn record_type(&self) -> RecordType {
-        if self.first_unparsable.is_some() { RecordType::Raw } else { self.parsed_type() }
+        if self.counts.first_unparsable.is_some() { RecordType::Raw } else { self.parsed_type() }
     }
 
     /// Returns the type of the records that parse, by the rules of [`record_type`](Self::record_type).
     pub fn parsed_type(&self) -> RecordType {
-        let traits = self.traits;
-        let is_list = self.first_list.is_some();
-        if self.foreign.is_some() || is_list == traits.has_value {
+        let traits = self.counts.traits;
+        let is_list = self.counts.first_list.is_some();
+        if self.counts.foreign.is_some() || is_list == traits.has_value {
             RecordType::Raw
         } else if is_list {
             if traits.has_lists { RecordType::Raw } else { RecordType::ExampleList }
@@ -628,14 +577,6 @@ impl Summary {
         let mut fields: Vec<_> = columns.iter().zip(names).map(|((column, _), name)| column.field(&name)).collect();
         fields.sort_by(|a, b| a.name().cmp(b.name()));
         fields
-    }
-}
-
-/// Returns the element with the smaller place.
-fn first<T>(one: Option<(Place, T)>, other: Option<(Place, T)>) -> Option<(Place, T)> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(if one.0 <= other.0 { one } else { other }),
-        (one, other) => one.or(other),
     }
 }
 

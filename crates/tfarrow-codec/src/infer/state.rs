@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FeatureSummary, Place, Summary, record::Traits};
-use crate::{Limits, RecordType, Result, WireError, schema::Role};
+use super::{FeatureSummary, Summary, counts::RecordCounts};
+use crate::{Limits, RecordType, Result, schema::Role};
 
 /// The state of a [`Summary`], which can be serialized. Its limits are not part of it.
 ///
@@ -17,16 +17,7 @@ use crate::{Limits, RecordType, Result, WireError, schema::Role};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryState {
-    records: u64,
-    bytes: u64,
-    first_unparsable: Option<(Place, WireError)>,
-    unparsable: u64,
-    unparsable_bytes: u64,
-    examples: u64,
-    foreign: Option<(Place, u32)>,
-    traits: Traits,
-    first_list: Option<Place>,
-    listed_examples: u64,
+    counts: RecordCounts,
     features: Vec<FeatureSummary>,
 }
 
@@ -36,19 +27,7 @@ impl Summary {
         let mut features: Vec<_> = self.all_sides().flat_map(|side| &side.features).cloned().collect();
         // The order in which threads have met them depends on the threads.
         features.sort_by(super::order);
-        SummaryState {
-            records: self.records,
-            bytes: self.bytes,
-            first_unparsable: self.first_unparsable,
-            unparsable: self.unparsable,
-            unparsable_bytes: self.unparsable_bytes,
-            examples: self.examples,
-            foreign: self.foreign,
-            traits: self.traits,
-            first_list: self.first_list,
-            listed_examples: self.listed_examples,
-            features,
-        }
+        SummaryState { counts: self.counts, features }
     }
 
     /// Creates the summary of a state, with limits for the names. `record_type` is the type that is
@@ -58,16 +37,7 @@ impl Summary {
     /// [`ErrorKind::ManyNames`](crate::ErrorKind::ManyNames) if the names exceed the limits.
     pub fn from_state(state: SummaryState, limits: Limits, record_type: Option<RecordType>) -> Result<Self> {
         let mut summary = Self::with_limits(0, limits).with_record_type(record_type);
-        summary.records = state.records;
-        summary.bytes = state.bytes;
-        summary.first_unparsable = state.first_unparsable;
-        summary.unparsable = state.unparsable;
-        summary.unparsable_bytes = state.unparsable_bytes;
-        summary.examples = state.examples;
-        summary.foreign = state.foreign;
-        summary.traits = state.traits;
-        summary.first_list = state.first_list;
-        summary.listed_examples = state.listed_examples;
+        summary.counts = state.counts;
         for feature in &state.features {
             summary.add_feature(feature);
         }
@@ -86,7 +56,7 @@ impl Summary {
         let id = side.keys.find(feature.name.as_bytes()).ok().flatten();
         match id.and_then(|id| side.feature(id)) {
             Some(held) => held.merge(feature),
-            None => self.traits.overflow = true,
+            None => self.counts.traits.overflow = true,
         }
     }
 }
@@ -105,7 +75,7 @@ mod tests {
         let mut summary = Summary::new(7);
         summary.observe(&records, VerifyCrc::Always).unwrap();
         let state = summary.state();
-        assert_eq!((state.records, state.unparsable, state.features.len()), (3, 1, 2));
+        assert_eq!((state.counts.records, state.counts.unparsable, state.features.len()), (3, 1, 2));
         let restored = Summary::from_state(state.clone(), Limits::default(), None).unwrap();
         assert_eq!(restored.state(), state);
         let one = Limits { features: 1, ..Limits::default() };
