@@ -15,17 +15,15 @@
 use std::{
     collections::{HashMap, HashSet},
     fs::{self, File},
-    hash::{Hash, Hasher},
     io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
     path::{Component, Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
 
-use arrow_schema::Schema;
 use serde::{Deserialize, Serialize};
 use tfarrow_columnar::checksums::hash;
-use tfarrow_dataset::{Shard, UNFINISHED};
+use tfarrow_dataset::UNFINISHED;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::{
@@ -86,7 +84,7 @@ pub(crate) struct CompletedOutput {
     pub(crate) bytes: u64,
     /// XXH3 of its bytes.
     pub(crate) hash: u64,
-    /// The [hash](source_of) of its sources and its columns.
+    /// The [hash](crate::output::made_of::source_of) of its sources and its columns.
     pub(crate) source: u64,
     pub(crate) records: u64,
     #[serde(rename = "losses")]
@@ -272,24 +270,6 @@ fn rewrite<'m>(
     file.seek(SeekFrom::Start(0))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
-}
-
-/// A hash of the paths, the sizes and the versions of the sources of an output, and of its columns.
-pub(crate) fn source_of(shards: &[Shard], schema: &Schema) -> u64 {
-    let mut hasher = Xxh3::new();
-    for shard in shards {
-        (&shard.path, shard.size, shard.version()).hash(&mut hasher);
-    }
-    hash_schema(schema, &mut hasher);
-    hasher.finish()
-}
-
-/// Adds a schema to a hash, independently of the order of its metadata.
-pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
-    schema.fields().hash(hasher);
-    let mut metadata: Vec<_> = schema.metadata().iter().collect();
-    metadata.sort();
-    metadata.hash(hasher);
 }
 
 /// The contents of a journal. Its last line may be truncated.

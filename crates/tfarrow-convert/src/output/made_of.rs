@@ -1,4 +1,5 @@
-//! The note of an object in a store about its sources, by which a later run knows without reading them that it is up to date.
+//! Hashes of all that an output is made of, by which a later run knows without reading the sources that an output is up to date: in
+//! the [journal](crate::journal) for a file, and in a note for an object in a store.
 //!
 //! ```text
 //! 5d41402abc4b2a76b9719d911017c592-1000    a hash of options, version, columns and sources; the number of records
@@ -7,13 +8,22 @@
 //! Stores have neither journals nor locks. Their metadata of an object is written with the object, and cannot be missing or wrong
 //! after a crash.
 
-use std::hash::Hash;
+use std::{
+    hash::{Hash, Hasher},
+    path::Path,
+};
 
 use arrow_schema::Schema;
 use tfarrow_dataset::Shard;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::journal::hash_schema;
+/// A hash for the journal: of the identities of the sources of an output, and of its columns.
+pub(crate) fn source_of(shards: &[Shard], schema: &Schema) -> u64 {
+    let mut hasher = Xxh3::new();
+    shards.iter().for_each(|shard| identity(shard).hash(&mut hasher));
+    hash_schema(schema, &mut hasher);
+    hasher.finish()
+}
 
 /// A hash of all that determines an output: the fingerprint of the conversion, the columns, and the paths, sizes and versions of
 /// the sources.
@@ -27,7 +37,8 @@ impl MadeOf {
         fingerprint.hash(&mut hasher);
         hash_schema(schema, &mut hasher);
         for shard in sources {
-            (&shard.path, shard.size, shard.version()?).hash(&mut hasher);
+            let (path, size, version) = identity(shard);
+            (path, size, version?).hash(&mut hasher);
         }
         Some(Self(format!("{:032x}", hasher.digest128())))
     }
@@ -41,6 +52,19 @@ impl MadeOf {
     pub(crate) fn records(&self, note: &str) -> Option<u64> {
         note.strip_prefix(&self.0)?.strip_prefix('-')?.parse().ok()
     }
+}
+
+/// The path, the size and the version of a source, which change with its data.
+fn identity(shard: &Shard) -> (&Path, u64, Option<String>) {
+    (&shard.path, shard.size, shard.version())
+}
+
+/// Adds a schema to a hash, independently of the order of its metadata.
+pub(crate) fn hash_schema(schema: &Schema, hasher: &mut impl Hasher) {
+    schema.fields().hash(hasher);
+    let mut metadata: Vec<_> = schema.metadata().iter().collect();
+    metadata.sort();
+    metadata.hash(hasher);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use tfarrow_codec::{Limit, Limits};
 use tfarrow_dataset::Sample;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{ConvertOptions, Reshard, Target, journal::hash_schema};
+use crate::{ConvertOptions, Reshard, Target, output::made_of::hash_schema};
 
 /// The fingerprint as JSON. It contains the version of the crate, but not the sources and their columns, which are compared
 /// output by output.

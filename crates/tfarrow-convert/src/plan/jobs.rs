@@ -34,9 +34,12 @@ use crate::{
         tfrecord::{TfRecordFileFormat, TfRecordRowFormat, compression_of},
     },
     input::{UnitReader, UnitSize},
-    journal::{self, CompletedOutput},
+    journal::CompletedOutput,
     names::NamePattern,
-    output::{ClosedOutput, Destination, OutputOptions, made_of::MadeOf},
+    output::{
+        ClosedOutput, Destination, OutputOptions,
+        made_of::{MadeOf, source_of},
+    },
     selection::columns_with_bloom_filter,
     worker::{
         DecodeConfig,
@@ -189,7 +192,7 @@ impl<'c> Conversion<'c> {
         OutputRecord {
             journal: self.journal.filter(|_| output.file().is_some()),
             shards,
-            source: journal::source_of(sources, schema),
+            source: source_of(sources, schema),
             made_of: if is_object { MadeOf::of(fingerprint, sources, schema) } else { None },
         }
     }

@@ -85,7 +85,7 @@ pub(crate) struct OutputRecord<'p> {
     pub(crate) journal: Option<&'p Journal>,
     /// The numbers of the shards that the output is made of; empty for new shards, which have no record.
     pub(crate) shards: Range<usize>,
-    /// For the journal: the [hash](crate::journal::source_of) of the shards and their columns.
+    /// For the journal: the [hash](crate::output::made_of::source_of) of the shards and their columns.
     pub(crate) source: u64,
     /// For an object: all that it is made of. `None` for a file, and if that is not known.
     pub(crate) made_of: Option<MadeOf>,
