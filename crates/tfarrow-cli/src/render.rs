@@ -16,17 +16,16 @@
 //! | `repair` | [`faults_text`], [`faults_summary`] | |
 //! | `diff` | [`diff_text`], [`diff_json`] | |
 
-use std::{collections::BTreeMap, error::Error, path::Path};
+use std::{error::Error, path::Path};
 
 use anyhow::Result;
-use tfarrow_codec::{Layout, RecordType};
 use tfarrow_convert::{ConversionPlan, ConvertReport, DataSetDiff, VerifiedDataSet};
 use tfarrow_dataset::{DamageReport, Inferred, MissingShards, ReadOptions, Shard, SkippedFiles};
 use tfarrow_stats::{Comparison, DatasetStatistics, Distance, PartError, RecordProfile, Validation, proto::Schema};
 
 pub use crate::{
     args::SchemaFormat,
-    commands::{schema::InferredSchema, stats::StatisticsReport},
+    commands::{part_settings::PartSettings, schema::InferredSchema, stats::StatisticsReport},
 };
 use crate::{
     commands::{
@@ -106,28 +105,6 @@ pub fn validation_json(found: &Validation, distances: &[Distance]) -> Result<Str
 /// The file cannot be read, or is not a schema in text format.
 pub fn read_schema(path: &Path) -> Result<Schema> {
     validate::read_schema(path)
-}
-
-/// Returns the settings of the result of a part that `tfarrow merge` merges: of `stats`, or with a layout and a stated type of the
-/// records of `schema`. `notes` are those about files that were skipped.
-///
-/// # Errors
-/// A failure of the JSON writer, of which no case is known.
-pub fn part_settings(
-    command: &str,
-    sources: &[String],
-    schema: Option<(Layout, Option<RecordType>)>,
-    notes: &[String],
-) -> Result<BTreeMap<String, String>> {
-    partial::settings_of(command, sources, schema, notes)
-}
-
-/// Returns the sources of parts by their settings, and for a schema the layout and the stated type of the records.
-///
-/// # Errors
-/// Settings that [`part_settings`] has not made.
-pub fn sources_of_part(settings: &BTreeMap<String, String>) -> Result<(Vec<String>, Layout, Option<RecordType>)> {
-    partial::sources_of(settings)
 }
 
 /// Returns the cause of an error of a part, which has a place and remedies, or else the error.

@@ -1,41 +1,24 @@
 //! Reading a part of a data set, as one of several processes. `tfarrow merge` merges the results.
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::{self, IsTerminal, Write},
     path::Path,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tfarrow_codec::{Layout, RecordType};
 use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, is_remote, resolve_filtered};
-use tfarrow_stats::{COMMAND, PartError, PartWork, PartialResult};
+use tfarrow_stats::{PartError, PartWork, PartialResult};
 
 use crate::{
     args::PartArgs,
-    commands::inspect::observer,
+    commands::{inspect::observer, part_settings::PartSettings},
     error::{SUCCESS, Usage},
     output::{self, plural},
     progress::Bar,
     stderr,
 };
-
-/// The names of further settings that results of parts have.
-pub(super) const FORMAT: &str = "format";
-pub(super) const NOTES: &str = "notes";
-pub(super) const SOURCES: &str = "sources";
-pub(super) const LAYOUT: &str = "layout";
-pub(super) const RECORD_TYPE: &str = "record-type";
-pub(super) const TITLE: &str = "title";
-
-/// The settings of a command, which all parts have in common.
-pub(super) fn settings(command: &str, sources: &[String], more: &[(&str, String)]) -> Result<BTreeMap<String, String>> {
-    let own = [(COMMAND, command.to_owned()), (SOURCES, serde_json::to_string(sources)?)];
-    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
-    Ok(own.chain(more.iter().map(|(name, value)| (String::from(*name), value.clone()))).collect())
-}
 
 /// The cause of an error of a part, which has a place and remedies, or else the error.
 pub(crate) fn cause(error: PartError) -> anyhow::Error {
@@ -44,27 +27,6 @@ pub(crate) fn cause(error: PartError) -> anyhow::Error {
         PartError::Slice(error) => error.into(),
         other => other.into(),
     }
-}
-
-/// The settings of `stats` or `schema` that print tables.
-pub(crate) fn settings_of(
-    command: &str,
-    sources: &[String],
-    schema: Option<(Layout, Option<RecordType>)>,
-    notes: &[String],
-) -> Result<BTreeMap<String, String>> {
-    let own = [(FORMAT, "table".to_owned()), (NOTES, serde_json::to_string(notes)?)];
-    let layout = schema.map(|(layout, _)| (LAYOUT, layout.name().to_owned()));
-    let stated = schema.and_then(|(_, stated)| Some((RECORD_TYPE, stated?.name().to_owned())));
-    settings(command, sources, &own.into_iter().chain(layout).chain(stated).collect::<Vec<_>>())
-}
-
-/// The sources, the layout and the stated type of the records of such settings, which come from a file and are not trusted.
-pub(crate) fn sources_of(settings: &BTreeMap<String, String>) -> Result<(Vec<String>, Layout, Option<RecordType>)> {
-    let sources = settings.get(SOURCES).ok_or_else(|| anyhow!("the parts have no sources"))?;
-    let layout = settings.get(LAYOUT).map(|name| name.parse()).transpose()?;
-    let stated = settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?;
-    Ok((serde_json::from_str(sources)?, layout.unwrap_or_default(), stated))
 }
 
 /// The name of a value of an option, such as a format.
@@ -114,12 +76,11 @@ fn create_folder(file: &Path) -> io::Result<()> {
 pub(super) fn write(
     args: &PartArgs,
     part: Part,
-    (shards, notes): (&[Shard], &[String]),
+    shards: &[Shard],
     work: PartWork<'_>,
-    mut settings: BTreeMap<String, String>,
+    settings: &PartSettings,
     options: &InferOptions,
 ) -> Result<u8> {
-    settings.insert(NOTES.to_owned(), serde_json::to_string(notes)?);
     if args.partial.is_none() && io::stdout().is_terminal() {
         let why = "a terminal cannot show the result of a part: name a file with --partial, or redirect the output";
         return Err(Usage(why.to_owned()).into());
@@ -127,7 +88,8 @@ pub(super) fn write(
     let own = shards.get(part.range(shards)).unwrap_or_default();
     let progress = Bar::new(own.iter().map(|shard| shard.size).sum());
     let options = InferOptions { part: Some(part), ..*options };
-    let result = PartialResult::read(shards, work, settings, &options, &observer(&progress)).map_err(cause)?;
+    let result =
+        PartialResult::read(shards, work, settings.to_map()?, &options, &observer(&progress)).map_err(cause)?;
     drop(progress);
     let bytes = result.to_bytes();
     match &args.partial {

@@ -15,7 +15,7 @@ use crate::{
     args::Report,
     commands::{
         inspect::{self, skipped_json},
-        partial::{TITLE, settings},
+        part_settings::PartSettings,
         validate::{Compared, compare, compare_part, exit_status},
     },
     error::Usage,
@@ -43,8 +43,12 @@ pub(crate) fn run(args: &Report) -> Result<u8> {
 /// Reads a part of the sources. The command line has a part if it has no output.
 fn read_part(args: &Report) -> Result<u8> {
     let Some(part) = args.part.part else { return Err(Usage("the output is missing".to_owned()).into()) };
-    let title = args.title.iter().map(|title| (TITLE, title.clone()));
-    let settings = settings(NAME, &args.sources, &title.collect::<Vec<_>>())?;
+    let settings = PartSettings {
+        command: NAME.to_owned(),
+        sources: args.sources.clone(),
+        title: args.title.clone(),
+        ..PartSettings::default()
+    };
     let examples = Some(args.examples);
     compare_part(&args.part, part, &args.sources, &args.against, None, &args.looking, examples, settings)
 }

@@ -13,7 +13,8 @@ use crate::{
     args::{Looking, Stats, StatsFormat},
     commands::{
         inspect,
-        partial::{self, FORMAT, settings, value_name},
+        part_settings::PartSettings,
+        partial::{self, value_name},
     },
     error::{FOUND, SUCCESS, Usage},
     output::{self, Screen, TITLE, count, image_sizes, plural, range, short},
@@ -57,10 +58,16 @@ fn check(format: StatsFormat) -> Result<(), Usage> {
 
 /// Reads a part of the sources.
 fn read_part(args: &Stats, part: Part) -> Result<u8> {
-    let settings = settings(NAME, &args.sources, &[(FORMAT, value_name(&args.format.get()))])?;
     let work = args.by.as_deref().map_or(PartWork::Statistics, PartWork::Slices);
     let (shards, notes) = partial::shards(&args.sources, part)?;
-    partial::write(&args.part, part, (&shards, &notes), work, settings, &inspect::options(&args.looking))
+    let settings = PartSettings {
+        command: NAME.to_owned(),
+        sources: args.sources.clone(),
+        notes,
+        format: Some(value_name(&args.format.get())),
+        ..PartSettings::default()
+    };
+    partial::write(&args.part, part, &shards, work, &settings, &inspect::options(&args.looking))
 }
 
 /// Prints statistics and the report of them, and returns the exit status.

@@ -1,7 +1,6 @@
 //! `tfarrow validate`: compares a data set with a schema and a baseline.
 
 use std::{
-    collections::BTreeMap,
     fs,
     io::{self, Write},
     path::Path,
@@ -20,7 +19,8 @@ use crate::{
     args::{Expectations, Looking, PartArgs, Validate, ValidateFormat},
     commands::{
         inspect,
-        partial::{self, FORMAT, settings, value_name},
+        part_settings::PartSettings,
+        partial::{self, value_name},
         stats,
     },
     error::{FOUND, SUCCESS, Usage},
@@ -36,7 +36,12 @@ pub(super) const NAME: &str = "validate";
 pub(crate) fn run(args: &Validate) -> Result<u8> {
     let environment = args.environment.as_deref();
     if let Some(part) = args.part.part {
-        let settings = settings(NAME, &args.sources, &[(FORMAT, value_name(&args.format.get()))])?;
+        let settings = PartSettings {
+            command: NAME.to_owned(),
+            sources: args.sources.clone(),
+            format: Some(value_name(&args.format.get())),
+            ..PartSettings::default()
+        };
         return compare_part(
             &args.part,
             part,
@@ -75,7 +80,8 @@ pub(super) fn print(compared: &Comparison, format: ValidateFormat, update: Optio
     Ok(exit_status(compared, report.records() == 0))
 }
 
-/// Compares a part of a data set, and writes the result. `examples` is the number of example records of a report.
+/// Compares a part of a data set, and writes the result. `examples` is the number of example records of a report. The notes of the
+/// settings are set here.
 #[expect(clippy::too_many_arguments, reason = "the arguments of two commands")]
 pub(super) fn compare_part(
     args: &PartArgs,
@@ -85,7 +91,7 @@ pub(super) fn compare_part(
     environment: Option<&str>,
     looking: &Looking,
     examples: Option<usize>,
-    settings: BTreeMap<String, String>,
+    settings: PartSettings,
 ) -> Result<u8> {
     if against.schema.is_none() && !against.baseline.is_empty() {
         let why =
@@ -106,15 +112,8 @@ pub(super) fn compare_part(
         let why = "the curves of TensorBoard's event files are drawn from all of them at once: leave --part out";
         return Err(Usage(why.to_owned()).into());
     }
-    let options = inspect::options(looking);
-    partial::write(
-        args,
-        part,
-        (&shards, &notes.unwrap_or_default()),
-        PartWork::Comparison(expected),
-        settings,
-        &options,
-    )
+    let settings = PartSettings { notes: notes.unwrap_or_default(), ..settings };
+    partial::write(args, part, &shards, PartWork::Comparison(expected), &settings, &inspect::options(looking))
 }
 
 /// A data set that was compared with a schema and a baseline.

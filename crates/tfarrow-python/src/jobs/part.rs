@@ -7,7 +7,7 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 use tfarrow_cli::render::{
-    InferredSchema, StatisticsReport, part_error, part_settings, record_warnings, schema_warnings, sources_of_part,
+    InferredSchema, PartSettings, StatisticsReport, part_error, record_warnings, schema_warnings,
 };
 use tfarrow_dataset::{FormatFilter, InferOptions, Part, Shard};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
@@ -46,15 +46,22 @@ pub(crate) fn read_part<'py>(
         pass.expect(
             found.shards.get(part.range(&found.shards)).unwrap_or_default().iter().map(|shard| shard.size).sum(),
         );
-        let names: Vec<_> = sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
-        let settings = part_settings(command, &names, is_schema.then_some((layout, record_type)), &found.notes())?;
+        let settings = PartSettings {
+            command: command.to_owned(),
+            sources: sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
+            notes: found.notes(),
+            format: Some("table".to_owned()),
+            layout: is_schema.then_some(layout),
+            record_type: record_type.filter(|_| is_schema),
+            title: None,
+        };
         let infer = InferOptions { part: Some(part), ..options.infer() };
         let work = match &by {
             _ if is_schema => PartWork::Columns,
             Some(by) => PartWork::Slices(by),
             None => PartWork::Statistics,
         };
-        let result = PartialResult::read(&found.shards, work, settings, &infer, &|bytes, _| pass.add(bytes))
+        let result = PartialResult::read(&found.shards, work, settings.to_map()?, &infer, &|bytes, _| pass.add(bytes))
             .map_err(part_error)?;
         Ok((found, result.to_bytes()))
     };
@@ -77,14 +84,14 @@ pub(crate) fn merge(py: Python<'_>, parts: Vec<Vec<u8>>) -> PyResult<MergedParts
         merger.finish().map_err(part_error)
     };
     let MergedResult { shards, settings, content } = py.detach(merge).map_err(|error| failed(py, error))?;
-    let (sources, layout, record_type) = sources_of_part(&settings).map_err(|error| failed(py, error))?;
+    let settings = PartSettings::parse(&settings).map_err(|error| failed(py, error))?;
     match content {
         MergedContent::Columns(inferred, probable) => {
-            let found =
-                InferredSchema::new(shards, inferred, layout, record_type).map_err(|error| failed(py, error))?;
-            let found = found.with_probable(probable);
+            let layout = settings.layout.unwrap_or_default();
+            let found = InferredSchema::new(shards, inferred, layout, settings.record_type);
+            let found = found.map_err(|error| failed(py, error))?.with_probable(probable);
             warn_all(py, &schema_warnings(&found))?;
-            Ok((Some(RawSchema::new(found, sources)), None))
+            Ok((Some(RawSchema::new(found, settings.sources)), None))
         }
         MergedContent::Statistics(all) => {
             let report = StatisticsReport::new(all.summarize());

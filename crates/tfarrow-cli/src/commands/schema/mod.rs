@@ -27,7 +27,8 @@ use crate::{
     args::{SchemaArgs, SchemaFormat},
     commands::{
         inspect,
-        partial::{self, FORMAT, LAYOUT, RECORD_TYPE, settings, value_name},
+        part_settings::PartSettings,
+        partial::{self, value_name},
     },
     error::{FOUND, SUCCESS, Usage},
     output::{self, Screen, count},
@@ -57,21 +58,26 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<u8> {
 /// Reads a part of the sources.
 fn read_part(args: &SchemaArgs, part: Part) -> Result<u8> {
     let (format, record_type) = (args.format.get(), args.reading.record_type);
-    let stated = record_type.map(|record_type| (RECORD_TYPE, record_type.name().to_owned()));
-    let own = [(FORMAT, value_name(&format)), (LAYOUT, args.reading.layout.name().to_owned())];
-    let own: Vec<_> = own.into_iter().chain(stated).collect();
-    let settings = settings(NAME, &args.sources, &own)?;
     let (shards, notes) = partial::shards(&args.sources, part)?;
     let mut options = inspect::options(&args.looking);
     if detected_message(&shards, record_type, &options.read.limits)?.is_some() {
         let why = "the schema of messages follows from their definition, and no record is read: leave --part out";
         return Err(Usage(why.to_owned()).into());
     }
+    let settings = PartSettings {
+        command: NAME.to_owned(),
+        sources: args.sources.clone(),
+        notes,
+        format: Some(value_name(&format)),
+        layout: Some(args.reading.layout),
+        record_type,
+        ..PartSettings::default()
+    };
     if format == SchemaFormat::Pbtxt {
-        return partial::write(&args.part, part, (&shards, &notes), PartWork::Statistics, settings, &options);
+        return partial::write(&args.part, part, &shards, PartWork::Statistics, &settings, &options);
     }
     options.record_type = record_type;
-    partial::write(&args.part, part, (&shards, &notes), PartWork::Columns, settings, &options)
+    partial::write(&args.part, part, &shards, PartWork::Columns, &settings, &options)
 }
 
 /// Prints the columns of messages.

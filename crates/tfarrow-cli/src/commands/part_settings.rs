@@ -1,0 +1,102 @@
+//! The settings of a command in the results of parts, by which `tfarrow merge` prints what one run prints.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use tfarrow_codec::{Layout, RecordType};
+use tfarrow_stats::COMMAND;
+
+/// The names of the settings besides that of the command.
+const SOURCES: &str = "sources";
+const NOTES: &str = "notes";
+pub(super) const FORMAT: &str = "format";
+pub(super) const LAYOUT: &str = "layout";
+const RECORD_TYPE: &str = "record-type";
+const TITLE: &str = "title";
+
+/// The settings of a command, which all parts of a data set have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartSettings {
+    /// The name of the command.
+    pub command: String,
+    /// The sources.
+    pub sources: Vec<String>,
+    /// The notes about files that were skipped, and about missing shards.
+    pub notes: Vec<String>,
+    /// The output format, of a command that has several.
+    pub format: Option<String>,
+    /// The layout of columns, of `schema`.
+    pub layout: Option<Layout>,
+    /// The type of the records, of `schema` if it is stated.
+    pub record_type: Option<RecordType>,
+    /// The title, of `report` if it is stated.
+    pub title: Option<String>,
+}
+
+impl PartSettings {
+    /// Returns the settings by name, as the results of parts have them.
+    ///
+    /// # Errors
+    /// A failure of the JSON writer, of which no case is known.
+    pub fn to_map(&self) -> Result<BTreeMap<String, String>> {
+        let Self { command, sources, notes, format, layout, record_type, title } = self;
+        let settings = [
+            (COMMAND, Some(command.clone())),
+            (SOURCES, Some(serde_json::to_string(sources)?)),
+            (NOTES, Some(serde_json::to_string(notes)?)),
+            (FORMAT, format.clone()),
+            (LAYOUT, layout.map(|layout| layout.name().to_owned())),
+            (RECORD_TYPE, record_type.map(|record_type| record_type.name().to_owned())),
+            (TITLE, title.clone()),
+        ];
+        Ok(settings.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+    }
+
+    /// Parses settings, which come from a file and are not trusted.
+    ///
+    /// # Errors
+    /// Settings that [`to_map`](Self::to_map) has not made.
+    pub fn parse(settings: &BTreeMap<String, String>) -> Result<Self> {
+        let text = |name: &str| required(settings.get(name), name);
+        Ok(Self {
+            command: text(COMMAND)?.clone(),
+            sources: serde_json::from_str(text(SOURCES)?)?,
+            notes: serde_json::from_str(text(NOTES)?)?,
+            format: settings.get(FORMAT).cloned(),
+            layout: settings.get(LAYOUT).map(|name| name.parse()).transpose()?,
+            record_type: settings.get(RECORD_TYPE).map(|name| name.parse()).transpose()?,
+            title: settings.get(TITLE).cloned(),
+        })
+    }
+}
+
+/// The value of a setting that the command needs.
+pub(super) fn required<T>(value: Option<T>, name: &str) -> Result<T> {
+    value.with_context(|| format!("the parts do not have the setting {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_restored_from_their_map() {
+        let least = PartSettings { command: "stats".to_owned(), ..PartSettings::default() };
+        let all = PartSettings {
+            command: "schema".to_owned(),
+            sources: vec!["a \"b\"".to_owned(), "c\n".to_owned()],
+            notes: vec!["1 file was skipped".to_owned()],
+            format: Some("json".to_owned()),
+            layout: Some(Layout::List),
+            record_type: Some(RecordType::SequenceExample),
+            title: Some("Trees".to_owned()),
+        };
+        for (settings, count) in [(least, 3), (all, 7)] {
+            let map = settings.to_map().unwrap();
+            assert_eq!(map.len(), count);
+            assert_eq!(PartSettings::parse(&map).unwrap(), settings);
+        }
+        let error = PartSettings::parse(&BTreeMap::new()).unwrap_err();
+        assert_eq!(error.to_string(), "the parts do not have the setting command");
+    }
+}
