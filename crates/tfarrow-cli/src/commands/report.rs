@@ -16,7 +16,7 @@ use crate::{
     commands::{
         inspect::{self, skipped_json},
         part_settings::PartSettings,
-        validate::{Compared, compare, compare_part, exit_status},
+        validate::{Compared, ComparisonTask, compare, compare_part, exit_status},
     },
     error::Usage,
     event_curves::EventCurves,
@@ -32,8 +32,7 @@ pub(super) const NAME: &str = "report";
 pub(crate) fn run(args: &Report) -> Result<u8> {
     let Some(path) = &args.output else { return read_part(args) };
     check(path, args.summary.json)?;
-    let Compared { compared, others, shards } =
-        compare(&args.sources, &args.against, None, &args.looking, || RecordProfiler::new(args.examples))?;
+    let Compared { compared, others, shards } = compare(task(args), || RecordProfiler::new(args.examples))?;
     let title = args.title.clone().unwrap_or_else(|| page::title(&args.sources));
     let profile = RecordProfiler::merged(args.examples, others).finish();
     let curves = curves(&compared, &profile, &shards, &args.looking.damage.read())?;
@@ -49,8 +48,11 @@ fn read_part(args: &Report) -> Result<u8> {
         title: args.title.clone(),
         ..PartSettings::default()
     };
-    let examples = Some(args.examples);
-    compare_part(&args.part, part, &args.sources, &args.against, None, &args.looking, examples, settings)
+    compare_part(task(args), (&args.part, part), Some(args.examples), settings)
+}
+
+fn task(args: &Report) -> ComparisonTask<'_> {
+    ComparisonTask { sources: &args.sources, against: &args.against, environment: None, looking: &args.looking }
 }
 
 /// Checks that the page can be written to `path`.

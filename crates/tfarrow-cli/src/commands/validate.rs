@@ -32,30 +32,33 @@ use crate::{
 /// The name of the command.
 pub(super) const NAME: &str = "validate";
 
+/// A data set, and the schema and the baseline that it is compared with.
+#[derive(Clone, Copy)]
+pub(super) struct ComparisonTask<'a> {
+    pub(super) sources: &'a [String],
+    pub(super) against: &'a Expectations,
+    /// The environment of the schema.
+    pub(super) environment: Option<&'a str>,
+    pub(super) looking: &'a Looking,
+}
+
 /// Prints the anomalies.
 pub(crate) fn run(args: &Validate) -> Result<u8> {
-    let environment = args.environment.as_deref();
+    let Validate { sources, against, environment, looking, .. } = args;
+    let task = ComparisonTask { sources, against, environment: environment.as_deref(), looking };
+    let format = args.format.get();
     if let Some(part) = args.part.part {
         let settings = PartSettings {
             command: NAME.to_owned(),
-            sources: args.sources.clone(),
-            format: Some(value_name(&args.format.get())),
+            sources: sources.clone(),
+            format: Some(value_name(&format)),
             ..PartSettings::default()
         };
-        return compare_part(
-            &args.part,
-            part,
-            &args.sources,
-            &args.against,
-            environment,
-            &args.looking,
-            None,
-            settings,
-        );
+        return compare_part(task, (&args.part, part), None, settings);
     }
     let update = args.update.as_deref().map(create_update).transpose()?;
-    let Compared { compared, .. } = compare(&args.sources, &args.against, environment, &args.looking, || ())?;
-    print(&compared, args.format.get(), update)
+    let Compared { compared, .. } = compare(task, || ())?;
+    print(&compared, format, update)
 }
 
 /// Prints the anomalies of a comparison, writes the updated schema, and returns the exit status.
@@ -82,14 +85,9 @@ pub(super) fn print(compared: &Comparison, format: ValidateFormat, update: Optio
 
 /// Compares a part of a data set, and writes the result. `examples` is the number of example records of a report. The notes of the
 /// settings are set here.
-#[expect(clippy::too_many_arguments, reason = "the arguments of two commands")]
 pub(super) fn compare_part(
-    args: &PartArgs,
-    part: Part,
-    sources: &[String],
-    against: &Expectations,
-    environment: Option<&str>,
-    looking: &Looking,
+    ComparisonTask { sources, against, environment, looking }: ComparisonTask<'_>,
+    (args, part): (&PartArgs, Part),
     examples: Option<usize>,
     settings: PartSettings,
 ) -> Result<u8> {
@@ -127,10 +125,7 @@ pub(super) struct Compared<O> {
 
 /// Compares a data set with a schema and a baseline. The observers that `others` makes receive each record as well.
 pub(super) fn compare<O: RecordObserver + Send>(
-    sources: &[String],
-    against: &Expectations,
-    environment: Option<&str>,
-    looking: &Looking,
+    ComparisonTask { sources, against, environment, looking }: ComparisonTask<'_>,
     others: impl Fn() -> O + Sync,
 ) -> Result<Compared<O>> {
     let schema = against.schema.as_deref().map(read_schema).transpose()?;
