@@ -33,7 +33,7 @@ use crate::{
     },
     error,
     output::{self, Screen},
-    page,
+    page, stderr,
     text::escape,
 };
 
@@ -142,6 +142,11 @@ pub fn report_page(
 /// Returns the default title of a report: the first source, and the number of others.
 pub fn report_title(sources: &[String]) -> String {
     page::title(sources)
+}
+
+/// Returns the notes about files in folders that were skipped and may contain data, and about missing shards.
+pub fn skipped_notes(skipped_files: &SkippedFiles, missing: &[MissingShards]) -> Vec<String> {
+    stderr::skipped_notes(skipped_files, missing)
 }
 
 /// Returns the faults that are kept, one a line; empty if there are none.

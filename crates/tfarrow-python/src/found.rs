@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use tfarrow_cli::render::skipped_notes;
 use tfarrow_dataset::{FormatFilter, MissingShards, Resolved, Shard, SkippedFiles, resolve_filtered};
 
 use crate::notices::warn_all;
@@ -32,7 +33,7 @@ impl Found {
 
     /// The notes about files that may contain data and were skipped, and about missing shards.
     pub(crate) fn notes(&self) -> Vec<String> {
-        notes(&self.skipped_files, &self.missing)
+        skipped_notes(&self.skipped_files, &self.missing)
     }
 
     /// Warns of files that may contain data and were skipped, and of missing shards.
@@ -42,10 +43,5 @@ impl Found {
 }
 
 pub(crate) fn warn_files(py: Python<'_>, skipped: &SkippedFiles, missing: &[MissingShards]) -> PyResult<()> {
-    warn_all(py, &notes(skipped, missing))
-}
-
-fn notes(skipped: &SkippedFiles, missing: &[MissingShards]) -> Vec<String> {
-    let skipped = skipped.may_matter().then(|| skipped.to_string());
-    missing.iter().map(ToString::to_string).chain(skipped).collect()
+    warn_all(py, &skipped_notes(skipped, missing))
 }
