@@ -20,7 +20,10 @@ use crate::{
     Error, Result, Target,
     earlier::Earlier,
     journal::{folders::folder_of, lock_file::open_locked},
-    output::attempts,
+    output::{
+        attempts,
+        existing_output::{exists, is_file},
+    },
 };
 
 /// Maximum bytes of lost data in one record of the quarantine.
@@ -257,18 +260,6 @@ fn output_file(
     };
     let (_, compression) = Compression::of_name(path.to_str().unwrap_or_default());
     Ok(QuarantineOutput::New { writer: Box::new(ShardWriter::new(file, compression.unwrap_or_default())), replace })
-}
-
-/// Whether there is a regular file, or an object, of this name.
-fn exists(path: &Path) -> Result<bool> {
-    match path.to_str().is_some_and(is_remote) {
-        true => Ok(!existing(&[path])?.is_empty()),
-        false => Ok(is_file(path)),
-    }
-}
-
-fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Reads the records of an existing quarantine.

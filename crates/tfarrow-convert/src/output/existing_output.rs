@@ -7,7 +7,7 @@ use std::{
 };
 
 use tfarrow_columnar::checksums::hash;
-use tfarrow_dataset::{existing_objects, is_remote};
+use tfarrow_dataset::{ExistingObject, existing_objects, is_remote};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Error, Result, differs::Differs};
@@ -60,14 +60,33 @@ impl ExistingOutput {
 /// Opens a regular file or an object; `None` if there is none of this name.
 fn existing(path: &Path) -> Result<Option<Box<dyn Read + Send>>> {
     if path.to_str().is_some_and(is_remote) {
-        let found = existing_objects(&[path])?.pop().flatten();
-        return Ok(found.map(|object| object.open()));
+        return Ok(existing_object(path)?.map(|object| object.open()));
     }
-    if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+    if !is_file(path) {
         return Ok(None);
     }
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     Ok(Some(Box::new(file)))
+}
+
+/// Whether there is a regular file, or an object, of this name.
+///
+/// # Errors
+/// Requests that fail.
+pub(crate) fn exists(path: &Path) -> Result<bool> {
+    match path.to_str().is_some_and(is_remote) {
+        true => Ok(existing_object(path)?.is_some()),
+        false => Ok(is_file(path)),
+    }
+}
+
+fn existing_object(url: &Path) -> Result<Option<ExistingObject>> {
+    Ok(existing_objects(&[url])?.pop().flatten())
+}
+
+/// Whether there is a regular file of this name.
+pub(crate) fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
 impl Write for ExistingOutput {
