@@ -106,6 +106,9 @@ pub struct PartialResult {
     options: PartOptions,
     settings: BTreeMap<String, String>,
     content: PartContent,
+    /// The hash of the serialized result, if it was restored from bytes.
+    #[serde(skip)]
+    hash: Option<u64>,
 }
 
 /// The shards of a data set, as far as all parts must agree on them.
@@ -228,7 +231,7 @@ impl PartialResult {
         let InferOptions { record_type, read: ReadOptions { on_error, limits, .. }, .. } = *options;
         let options = PartOptions { record_type, on_error, limits };
         let (data_set, shards) = (DataSet::of(shards), states(shards, part));
-        Ok(Self { part, data_set, shards, options, settings, content })
+        Ok(Self { part, data_set, shards, options, settings, content, hash: None })
     }
 
     /// Returns the part.
@@ -242,9 +245,13 @@ impl PartialResult {
     /// "tfarrowP"   format, 4 bytes   XXH3 of the rest, 8 bytes   the result (postcard)
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Writing to a vector does not fail, and the types have no maps or sequences of unknown length.
-        let body = postcard::to_stdvec(self).unwrap_or_default();
+        let body = self.body();
         [&MAGIC[..], &FORMAT.to_le_bytes(), &xxh3_64(&body).to_le_bytes(), &body].concat()
+    }
+
+    fn body(&self) -> Vec<u8> {
+        // Writing to a vector does not fail, and the types have no maps or sequences of unknown length.
+        postcard::to_stdvec(self).unwrap_or_default()
     }
 
     /// Restores a result from its bytes, which are not trusted.
@@ -259,7 +266,8 @@ impl PartialResult {
             return not("another version of tfarrow has written it");
         }
         let Some((hash, body)) = rest.split_first_chunk() else { return not("it is truncated") };
-        if u64::from_le_bytes(*hash) != xxh3_64(body) {
+        let hash = u64::from_le_bytes(*hash);
+        if hash != xxh3_64(body) {
             return not("it is truncated or corrupt");
         }
         let result: Self = match postcard::from_bytes(body) {
@@ -267,7 +275,7 @@ impl PartialResult {
             Err(_) => return not("its content is not valid"),
         };
         match Part::new(result.part.index(), result.part.count()) {
-            Some(_) => Ok(result),
+            Some(_) => Ok(Self { hash: Some(hash), ..result }),
             None => not("there is no such part"),
         }
     }
@@ -355,7 +363,8 @@ impl PartMerger {
         if let Some(what) = self.common.as_ref().and_then(|first| first.difference(&common)) {
             return Err(PartError::Mixed(what));
         }
-        let hash = xxh3_64(&part.to_bytes());
+        // Serializing a result takes its memory a second time.
+        let hash = part.hash.unwrap_or_else(|| xxh3_64(&part.body()));
         match self.hashes.insert(part.part.index(), hash) {
             Some(known) if known == hash => return Ok(()),
             Some(_) => return Err(PartError::Twice(part.part)),
