@@ -128,8 +128,9 @@ impl<T: SampleValue> ValueSample<T> {
                 bytes == with
             };
             let count = self.kept.iter().take_while(fits).count();
+            // A value that is added later, with a key below that of the first value that does not fit, may fit.
+            self.last = self.kept.get(count).map_or(self.last, |(key, _)| key.saturating_sub(1));
             self.kept.truncate(count);
-            self.last = self.kept.last().map_or(0, |(key, _)| *key);
             self.bytes = bytes;
         }
     }
@@ -245,6 +246,33 @@ mod tests {
             assert_eq!(sorted(&merged), sorted(&whole), "{count}");
             assert_eq!(merged.bytes, whole.values().map(SampleValue::bytes).sum::<usize>());
             assert!(whole.bytes <= 4_000 && (whole.bytes > 3_500 || whole.is_all()), "{count}: {}", whole.bytes);
+        }
+    }
+
+    #[test]
+    fn long_values_are_the_longest_prefix_whatever_the_order() {
+        // Few values fit, so that parts have different first values that do not fit.
+        let value = |record: u64| vec![0_u8; (record * 7_919 % 1_900) as usize].into_boxed_slice();
+        let key = |record: u64| SampleKey::of_record(place(record)).of_list(0, 0).of_value(0);
+        for count in 1..60 {
+            let mut records: Vec<_> = (0..count).collect();
+            records.sort_unstable_by_key(|record| key(*record));
+            let mut bytes = 0;
+            let fits = |record: &u64| {
+                bytes += value(*record).bytes();
+                bytes <= 4_000
+            };
+            let mut longest: Vec<_> = records.into_iter().take_while(fits).map(|record| value(record).len()).collect();
+            longest.sort_unstable();
+            for parts in 1..=count {
+                let mut merged = ValueSample::default();
+                for part in 0..parts {
+                    let records = (0..count).filter(|record| record % parts == part);
+                    merged.merge(sampled(records, 64, value), budget(64));
+                }
+                let lengths: Vec<_> = sorted(&merged).iter().map(|value| value.len()).collect();
+                assert_eq!(lengths, longest, "{count} values in {parts} parts");
+            }
         }
     }
 
