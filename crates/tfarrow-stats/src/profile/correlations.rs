@@ -127,8 +127,10 @@ impl NumberRowSampler {
         self.names = unsorted.names.iter().filter(|name| !name.is_empty()).cloned().collect();
         self.names.sort_unstable();
         self.merge(unsorted);
-        // The name of features that no row has is the last one.
-        self.names.pop_if(|name| name.is_empty());
+        // The empty name is the last one: that of features that no row has, unless a row has a feature without a name.
+        let last = self.names.len().saturating_sub(1) as u32;
+        let is_used = self.rows.values().any(|row| row.0.iter().any(|(number, _)| *number == last));
+        self.names.pop_if(|name| name.is_empty() && !is_used);
     }
 
     /// Computes the correlations.
@@ -258,6 +260,38 @@ mod tests {
         let (coefficient, records) = gaps.correlation(&noisy).unwrap();
         assert!(coefficient > 0.999 && records == 50, "{coefficient} {records}");
         assert_eq!(column([1.0, 2.0]).correlation(&column([1.0, 2.0])), None);
+    }
+
+    /// The rows of records with all of these features.
+    fn sampler(records: std::ops::Range<u64>, names: &[&str]) -> NumberRowSampler {
+        let known = names.iter().map(|name| String::from(*name)).collect();
+        let mut sampler = NumberRowSampler { names: known, ..NumberRowSampler::default() };
+        for record in records {
+            let place = tfarrow_codec::Place { shard: 0, record, offset: None };
+            let number = |feature: usize| ((record + 3) * (feature as u64 + 5) % 17) as f64;
+            let row = (0..names.len()).map(|feature| (feature as u32, number(feature)));
+            sampler.rows.add(SampleKey::of_record(place).of_value(0), ROWS, || NumberRow(row.collect()));
+        }
+        sampler
+    }
+
+    #[test]
+    fn a_feature_without_a_name_keeps_its_values_in_a_merge() {
+        let names = ["", "x", "a"];
+        let mut merged = NumberRowSampler::default();
+        for records in [0..30, 30..60] {
+            let mut part = sampler(records, &names);
+            part.sort_names();
+            merged.merge(part);
+        }
+        let (found, whole) = (merged.correlations(), sampler(0..60, &names).correlations());
+        assert_eq!(found.features, ["", "a", "x"]);
+        assert_eq!(format!("{found:?}"), format!("{whole:?}"));
+        // A feature that no row has leaves no name.
+        let mut part = sampler(0..30, &["x"]);
+        part.names.push(String::new());
+        part.sort_names();
+        assert_eq!(part.names, ["x"]);
     }
 
     #[test]
