@@ -57,10 +57,7 @@ pub(super) fn shards(sources: &[String], part: Part) -> Result<(Vec<Shard>, Vec<
     stderr::skipped_files(&skipped_files, &missing);
     let notes = stderr::skipped_notes(&skipped_files, &missing);
     check_sources(&shards)?;
-    // Text files have common types, which are those of all of them.
-    let has_text = shards.iter().any(|shard| shard.format.is_text());
-    let read = if has_text { 0..shards.len() } else { part.range(&shards) };
-    shards.get_mut(read).unwrap_or_default().iter_mut().try_for_each(Shard::spool_for_scan)?;
+    part.spool_for_scan(&mut shards)?;
     Ok((shards, notes))
 }
 

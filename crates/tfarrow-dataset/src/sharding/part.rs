@@ -10,7 +10,7 @@ use std::{fmt, ops::Range, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Shard;
+use crate::{Result, Shard};
 
 /// One of several parts of a data set, written as `3/16`. Parts are numbered from 0, as batch systems number the jobs of an array
 /// and as shards are numbered.
@@ -44,6 +44,20 @@ impl Part {
         let sizes: Vec<_> = shards.iter().map(|shard| shard.size).collect();
         // Where there are fewer shards than parts, the last parts have none.
         divide(&sizes, self.count).get(self.index).cloned().unwrap_or(shards.len()..shards.len())
+    }
+
+    /// Makes the shards of this part readable repeatedly, as [`Shard::spool_for_scan`] does, and all CSV and JSON files, whose
+    /// columns have the types of all of them.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn spool_for_scan(self, shards: &mut [Shard]) -> Result<()> {
+        let own = self.range(shards);
+        let mut shards = shards.iter_mut().enumerate();
+        shards.try_for_each(|(number, shard)| match own.contains(&number) || shard.format.is_text() {
+            true => shard.spool_for_scan(),
+            false => Ok(()),
+        })
     }
 }
 
@@ -142,6 +156,19 @@ mod tests {
         // Sizes that are not known.
         assert_eq!(divided(&[0; 5], 2), [0..3, 3..5]);
         assert_eq!(divided(&[u64::MAX, u64::MAX, 1], 2), [0..1, 1..3]);
+    }
+
+    #[test]
+    fn a_part_copies_its_own_streams_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let stream = |number: usize| {
+            let path = folder.path().join(number.to_string());
+            std::fs::write(&path, []).unwrap();
+            Shard::stream(path, number.to_string().into())
+        };
+        let mut shards: Vec<_> = (0..4).map(stream).collect();
+        Part::new(1, 2).unwrap().spool_for_scan(&mut shards).unwrap();
+        assert_eq!(shards.iter().map(Shard::is_stream).collect::<Vec<_>>(), [true, true, false, false]);
     }
 
     #[test]

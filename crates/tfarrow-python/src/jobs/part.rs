@@ -9,7 +9,7 @@ use pyo3::{
 use tfarrow_cli::render::{
     InferredSchema, PartSettings, StatisticsReport, part_error, record_warnings, schema_warnings,
 };
-use tfarrow_dataset::{FormatFilter, InferOptions, Part, Shard};
+use tfarrow_dataset::{FormatFilter, InferOptions, Part};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
 
 use super::{RawReport, schema::RawSchema, stats::reported};
@@ -42,7 +42,8 @@ pub(crate) fn read_part<'py>(
     let (layout, record_type) = (options.table.layout, options.table.record_type);
     let is_schema = command == "schema";
     let work = || -> anyhow::Result<_> {
-        let found = Found::of(&sources, FormatFilter::Any, Shard::spool_for_scan)?;
+        let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
+        part.spool_for_scan(&mut found.shards)?;
         pass.expect(
             found.shards.get(part.range(&found.shards)).unwrap_or_default().iter().map(|shard| shard.size).sum(),
         );
