@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use crate::support::{command, tfarrow};
+use crate::support::{self, command, tfarrow};
 
 /// The numbers of parts.
 const COUNTS: [usize; 4] = [1, 2, 3, 7];
@@ -200,6 +200,25 @@ fn parts_can_be_read_again_and_twice_at_once() {
     // The same result under two names counts once.
     fs::copy(&file, folder.path().join("new/copy")).unwrap();
     assert_eq!(tfarrow(&["merge", folder.path().to_str().unwrap()]).prints(), whole);
+}
+
+#[test]
+fn the_result_of_a_part_replaces_no_other_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.tfrecord");
+    let content = fs::read(support::path("testdata/scalar.tfrecord")).unwrap();
+    fs::write(&file, &content).unwrap();
+    let path = file.to_str().unwrap();
+    for args in [&["stats", path][..], &["schema", path], &["report", path]] {
+        let error = tfarrow(&[args, &["--part", "0/1", "--partial", path]].concat()).ends(2);
+        let why = "exists and is not the result of a part: remove it, or choose another name";
+        assert_eq!(error, format!("tfarrow: {path} {why}\n"));
+    }
+    assert_eq!(fs::read(&file).unwrap(), content);
+    // A file that was created for the result.
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    tfarrow(&["stats", path, "--part", "0/1", "--partial", empty.to_str().unwrap()]).ends(0);
 }
 
 #[test]

@@ -62,8 +62,6 @@ use crate::{
     validation::ValidationMerger,
 };
 
-/// The first bytes of a partial result.
-const MAGIC: &[u8; 8] = b"tfarrowP";
 /// The number of the format that follows. It changes with the state of any statistic.
 const FORMAT: u32 = 1;
 
@@ -196,6 +194,9 @@ pub enum MergedContent {
 }
 
 impl PartialResult {
+    /// The first bytes of each result.
+    pub const MAGIC: &[u8; 8] = b"tfarrowP";
+
     /// Reads the [part](InferOptions::part) of `shards` that the options name. `settings` are those of the caller, by name; results
     /// with different settings are not merged.
     ///
@@ -246,7 +247,7 @@ impl PartialResult {
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = self.body();
-        [&MAGIC[..], &FORMAT.to_le_bytes(), &xxh3_64(&body).to_le_bytes(), &body].concat()
+        [&Self::MAGIC[..], &FORMAT.to_le_bytes(), &xxh3_64(&body).to_le_bytes(), &body].concat()
     }
 
     fn body(&self) -> Vec<u8> {
@@ -260,7 +261,7 @@ impl PartialResult {
     /// [`PartError::NotAPart`] for other bytes, for truncated or changed ones, and for those of another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PartError> {
         let not = |reason| Err(PartError::NotAPart(reason));
-        let Some(rest) = bytes.strip_prefix(MAGIC) else { return not("it does not begin as one") };
+        let Some(rest) = bytes.strip_prefix(Self::MAGIC) else { return not("it does not begin as one") };
         let Some((format, rest)) = rest.split_first_chunk() else { return not("it is truncated") };
         if u32::from_le_bytes(*format) != FORMAT {
             return not("another version of tfarrow has written it");

@@ -78,9 +78,13 @@ pub(super) fn write(
     settings: &PartSettings,
     options: &InferOptions,
 ) -> Result<u8> {
-    if args.partial.is_none() && io::stdout().is_terminal() {
-        let why = "a terminal cannot show the result of a part: name a file with --partial, or redirect the output";
-        return Err(Usage(why.to_owned()).into());
+    match &args.partial {
+        Some(path) => output::refuse_other_file(path, PartialResult::MAGIC, "the result of a part")?,
+        None if io::stdout().is_terminal() => {
+            let why = "a terminal cannot show the result of a part: name a file with --partial, or redirect the output";
+            return Err(Usage(why.to_owned()).into());
+        }
+        None => {}
     }
     let own = shards.get(part.range(shards)).unwrap_or_default();
     let progress = Bar::new(own.iter().map(|shard| shard.size).sum());

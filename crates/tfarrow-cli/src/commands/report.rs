@@ -1,10 +1,6 @@
 //! `tfarrow report`: the statistics of a data set as an HTML page.
 
-use std::{
-    fs::File,
-    io::{Read, Write},
-    path::Path,
-};
+use std::{io::Write, path::Path};
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -60,7 +56,7 @@ pub(super) fn check(path: &Path, json: bool) -> Result<()> {
     match path == Path::new("-") {
         true if json => Err(Usage("--json needs standard output, which takes the page".to_owned()).into()),
         true => Ok(()),
-        false => refuse_other_file(path),
+        false => Ok(output::refuse_other_file(path, page::START.as_bytes(), "a report page")?),
     }
 }
 
@@ -182,25 +178,4 @@ pub(crate) fn html(
         skipped: inspect::skipped(&statistics.inferred, skipped),
     };
     page.html()
-}
-
-/// Returns an error if the file exists and is not a page, such as a data set.
-///
-/// # Errors
-/// The path exists, and is not a page.
-fn refuse_other_file(path: &Path) -> Result<()> {
-    let mut start = [0; page::START.len()];
-    // Opening a pipe would block.
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(Usage(format!("{} is not a regular file", path.display())).into());
-    }
-    let Ok(mut file) = File::open(path) else { return Ok(()) };
-    match file.read_exact(&mut start) {
-        Ok(()) if start == *page::START.as_bytes() => Ok(()),
-        _ if file.metadata().is_ok_and(|metadata| metadata.len() == 0) => Ok(()),
-        _ => {
-            Err(Usage(format!("{} exists and is not a report page: remove it, or choose another name", path.display()))
-                .into())
-        }
-    }
 }
