@@ -237,7 +237,7 @@ def main():
     check.same(["head", "SOURCE", "-n", "200", "--full"], shards, os.path.join(out, "back"))
 
     # The results of parts, as one run over all objects prints them.
-    for number, work in enumerate([["schema", "s3://data/sets/shards/", "--format", "json"], ["stats", "s3://data/parquet/"]]):
+    for number, work in enumerate([["schema", "s3://data/sets/shards/", "--format", "json"], ["schema", "s3://data/parquet/"], ["stats", "s3://data/parquet/"]]):
         for part in range(3):
             check.run(*work, "--part", f"{part}/3", "--partial", f"s3://data/parts/{number}/{part}")
         check.prints(["merge", f"s3://data/parts/{number}/"], check.run(*work).stdout)

@@ -98,7 +98,9 @@ fn detected_message(
         let schema = message.schema(limits)?;
         return Ok(Some((message, schema)));
     }
-    let has_metadata = |shard: &&Shard| matches!(shard.format, ShardFormat::Parquet | ShardFormat::Arrow);
+    // In a store, the files of other parts have no local copies.
+    let has_metadata =
+        |shard: &&Shard| matches!(shard.format, ShardFormat::Parquet | ShardFormat::Arrow) && !shard.is_remote();
     let Some(shard) = shards.iter().find(has_metadata) else { return Ok(None) };
     let Some(schema) = schema_within(shard, limits)? else { return Ok(None) };
     Ok(MessageType::of_schema(&schema)?.map(|message| (message, schema)))
