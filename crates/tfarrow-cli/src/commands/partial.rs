@@ -1,14 +1,10 @@
 //! Reading a part of a data set, as one of several processes. `tfarrow merge` merges the results.
 
-use std::{
-    fs,
-    io::{self, IsTerminal, Write},
-    path::Path,
-};
+use std::io::{self, IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, is_remote, resolve_filtered};
+use tfarrow_dataset::{FormatFilter, InferOptions, OutputFile, Part, Resolved, Shard, resolve_filtered};
 use tfarrow_stats::{PartError, PartWork, PartialResult};
 
 use crate::{
@@ -61,14 +57,6 @@ pub(super) fn shards(sources: &[String], part: Part) -> Result<(Vec<Shard>, Vec<
     Ok((shards, notes))
 }
 
-/// Creates the folder of a file, which none of the jobs of an array can expect of another.
-fn create_folder(file: &Path) -> io::Result<()> {
-    match file.parent().filter(|_| !file.to_str().is_some_and(is_remote)) {
-        Some(folder) => fs::create_dir_all(folder),
-        None => Ok(()),
-    }
-}
-
 /// Reads a part of `shards`, and writes the result. Anomalies and damage are those of the data set, so that `merge` reports them.
 pub(super) fn write(
     args: &PartArgs,
@@ -96,7 +84,7 @@ pub(super) fn write(
     match &args.partial {
         None => output::bytes(&bytes)?,
         Some(path) => {
-            create_folder(path).with_context(|| path.display().to_string())?;
+            // Creates the folder as well, which none of the jobs of an array can expect of another.
             let mut file = OutputFile::create(path, true)?;
             file.write_all(&bytes).with_context(|| path.display().to_string())?;
             file.persist()?;
