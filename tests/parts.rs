@@ -68,6 +68,15 @@ fn merged_schemas_are_those_of_one_run() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_merged_statement_names_a_source_with_control_characters() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join("a\tb.tfrecord");
+    fs::copy(support::path("testdata/scalar.tfrecord"), &odd).unwrap();
+    check(&["schema", odd.to_str().unwrap(), "--format", "sql"], &[1]);
+}
+
+#[test]
 fn merged_anomalies_are_those_of_one_run() {
     let folder = tempfile::tempdir().unwrap();
     let schema = folder.path().join("schema.pbtxt");

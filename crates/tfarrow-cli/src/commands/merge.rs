@@ -30,13 +30,11 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
     let settings = PartSettings::parse(&settings)?;
     args.check(&settings.command)?;
     settings.notes.iter().for_each(|note| stderr::print(&escape(note)));
-    // They come from a file, and are not trusted.
-    let sources: Vec<_> = settings.sources.iter().map(|source| escape(source)).collect();
     match content {
         MergedContent::Columns(inferred, probable) => {
             let layout = required(settings.layout, LAYOUT)?;
             let found = InferredSchema::new(shards, inferred, layout, settings.record_type)?.with_probable(probable);
-            schema::print(&found, args.format(&settings)?, &sources)
+            schema::print(&found, args.format(&settings)?, &settings.sources)
         }
         MergedContent::Statistics(statistics) if settings.command == schema::NAME => schema::print_pbtxt(&statistics),
         MergedContent::Statistics(statistics) => {
@@ -55,7 +53,7 @@ pub(crate) fn run(args: &Merge) -> Result<u8> {
                 return Err(Usage("these are parts of a report: name its page with -o FILE".to_owned()).into());
             };
             report::check(output, args.json)?;
-            let title = args.title.clone().or(settings.title).unwrap_or_else(|| page::title(&sources));
+            let title = args.title.clone().or(settings.title).unwrap_or_else(|| page::title(&settings.sources));
             report::write(output, args.json, &title, &compared, &profile, &shards, &EventCurves::default())
         }
     }
