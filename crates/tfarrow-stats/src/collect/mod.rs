@@ -145,9 +145,17 @@ impl StatisticsMerger {
     /// # Errors
     /// More names of features than the limits allow.
     pub(crate) fn add(&mut self, part: StatisticsState) -> Result<()> {
+        self.add_to_set(part, 1)
+    }
+
+    /// Adds a part to one of several data sets that share the memory. `sets` is their number so far.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    fn add_to_set(&mut self, part: StatisticsState, sets: usize) -> Result<()> {
         self.inferred.add(part.inferred)?;
         // Further parts can only have more features, and so a smaller budget.
-        let budget = Budget::of(self.inferred.summary(), 1);
+        let budget = Budget::of(self.inferred.summary(), sets);
         part.values.into_iter().for_each(|values| self.values.add(values, budget));
         Ok(())
     }

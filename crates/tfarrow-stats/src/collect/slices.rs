@@ -277,14 +277,18 @@ impl SlicesMerger {
     pub(crate) fn add(&mut self, part: SlicedState) -> Result<(), SliceError> {
         self.all.add(part.all).map_err(SliceError::Read)?;
         self.sliced += part.sliced;
-        for SliceState { value, statistics } in part.slices {
-            let merger = self.slices.entry(value).or_insert_with(|| StatisticsMerger::new(&self.options));
-            merger.add(statistics).map_err(SliceError::Read)?;
-            if self.slices.len() > MAX_SLICES {
-                return Err(SliceError::TooMany(self.by.clone()));
-            }
+        for slice in &part.slices {
+            self.slices.entry(slice.value.clone()).or_insert_with(|| StatisticsMerger::new(&self.options));
         }
-        Ok(())
+        if self.slices.len() > MAX_SLICES {
+            return Err(SliceError::TooMany(self.by.clone()));
+        }
+        // Further parts can only have more slices. All of them share the memory with the complete data set.
+        let sets = 1 + self.slices.len();
+        part.slices.into_iter().try_for_each(|SliceState { value, statistics }| match self.slices.get_mut(&value) {
+            Some(merger) => merger.add_to_set(statistics, sets).map_err(SliceError::Read),
+            None => Ok(()),
+        })
     }
 
     /// Returns the statistics of the data set, once all parts were added.
@@ -435,5 +439,53 @@ impl RecordObserver for SliceObserver<'_> {
             // The slice has no more features than the data set, which is within the limits.
             let _ = part.summary.observe_parsed(record, &mut part.counter);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tfarrow_codec::{Records, VerifyCrc};
+
+    use super::*;
+    use crate::collect::{
+        budget::Budget,
+        bytes::BytesAccumulator,
+        sample::{SampleKey, SampleValue},
+    };
+
+    /// The statistics of a part of a data set with long values of the feature `t`, as many as `budget` allows.
+    fn statistics(part: u64, budget: Budget) -> StatisticsState {
+        // {"t": "x"}
+        let payload = [10, 12, 10, 10, 10, 1, b't', 18, 5, 10, 3, 10, 1, b'x'];
+        let mut summary = Summary::new(0);
+        summary.observe(&Records::from_payloads([&payload[..]]).unwrap(), VerifyCrc::Never).unwrap();
+        let mut feature = FeatureAccumulator::new("t", Role::Feature);
+        let bytes = feature.bytes.insert(Box::<BytesAccumulator>::default());
+        for record in 0..1_000 {
+            let key = SampleKey::of_record(Place { shard: part as u32, record, offset: None }).of_value(0);
+            bytes.sample.add(key, budget, || vec![0; 250].into());
+        }
+        bytes.sample.cut(budget);
+        let (names, skipped, losses) = (Vec::new(), DamageReport::default(), RowLosses::default());
+        let inferred = Inferred { summary, names, sampled: None, skipped, losses }.into_state();
+        StatisticsState { inferred, values: vec![feature] }
+    }
+
+    #[test]
+    fn merged_slices_share_the_memory_of_a_data_set() {
+        let (slices, parts) = (100, 4);
+        let budget = Budget::per_feature(1 + slices, 1 + slices);
+        let mut merger = SlicesMerger::new("by".to_owned(), &InferOptions::default());
+        for part in 0..parts {
+            let slice = |value| SliceState { value: SliceValue::Int64(value), statistics: statistics(part, budget) };
+            let slices = (0..slices as i64).map(slice).collect();
+            merger.add(SlicedState { all: statistics(part, budget), slices, sliced: 0 }).unwrap();
+        }
+        let held = |merger: &StatisticsMerger| {
+            let samples = merger.values.by_feature.values().filter_map(|feature| Some(&feature.bytes.as_ref()?.sample));
+            samples.flat_map(|sample| sample.values().map(SampleValue::bytes)).sum::<usize>()
+        };
+        let most = merger.slices.values().map(held).max().unwrap();
+        assert!(most <= budget.sample_bytes && most > budget.sample_bytes - 300, "{most} bytes in a slice");
     }
 }
