@@ -10,7 +10,7 @@ use crate::{Part, ReadOptions};
 /// Options of inference.
 #[derive(Clone, Copy, Debug)]
 pub struct InferOptions {
-    /// The part of the data set that is read. By default all of it.
+    /// The sample of the data set that is read. By default all records; a [part](Self::part) has no sample.
     pub sample: Sample,
     /// The part of the shards that is read, of a data set that several processes read. By default all of them.
     pub part: Option<Part>,
