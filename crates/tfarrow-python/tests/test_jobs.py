@@ -565,6 +565,14 @@ def test_merged_parts_are_the_whole(source):
         assert merged.to_dict() == whole.to_dict() and merged.text() == whole.text()
 
 
+def test_all_records_of_parts_are_read(tmp_path):
+    for name, records in [("a", 3000), ("b", 10)]:
+        write_records(tmp_path / f"{name}.tfrecord", [example(x=[i]) for i in range(records)])
+    merged = tfarrow.merge(read_parts("stats", tmp_path, 2))
+    assert merged["records"] == 3010 and merged.to_dict() == tfarrow.stats(tmp_path).to_dict()
+    assert tfarrow.merge(read_parts("schema", tmp_path, 2)).to_dict() == tfarrow.schema(tmp_path).to_dict()
+
+
 def test_merged_slices_and_parts_of_the_program(tmp_path):
     parts = read_parts("stats", "testdata/shards", 5, by="label")
     assert parts == read_parts("stats", "testdata/shards", 5, by="label", threads=1)

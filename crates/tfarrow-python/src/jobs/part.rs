@@ -9,7 +9,7 @@ use pyo3::{
 use tfarrow_cli::render::{
     InferredSchema, PartSettings, StatisticsReport, part_error, record_warnings, schema_warnings,
 };
-use tfarrow_dataset::{FormatFilter, InferOptions, Part};
+use tfarrow_dataset::{FormatFilter, InferOptions, Part, Sample};
 use tfarrow_stats::{MergedContent, MergedResult, PartMerger, PartWork, PartialResult};
 
 use super::{RawReport, schema::RawSchema, stats::reported};
@@ -56,7 +56,7 @@ pub(crate) fn read_part<'py>(
             record_type: record_type.filter(|_| is_schema),
             title: None,
         };
-        let infer = InferOptions { part: Some(part), ..options.infer() };
+        let infer = InferOptions { part: Some(part), sample: Sample::All, ..options.infer() };
         let work = match &by {
             _ if is_schema => PartWork::Columns,
             Some(by) => PartWork::Slices(by),
