@@ -50,7 +50,7 @@ use tfarrow_codec::{Limits, OnError, RecordType};
 use tfarrow_columnar::infer_with;
 use tfarrow_dataset::{
     Error, InferOptions, Inferred, InferredMerger, InferredState, OnProgress, Part, ProbablePayload, ReadOptions,
-    Result, Shard, ShardFormat, ShardState, shown_names,
+    Result, Sample, Shard, ShardFormat, ShardState, shown_names,
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -212,6 +212,9 @@ impl PartialResult {
         progress: &OnProgress<'_>,
     ) -> Result<Self, PartError> {
         let part = options.part.ok_or(PartError::Usage("the options name no part"))?;
+        if options.sample != Sample::All {
+            return Err(PartError::Usage("all records of a part are read: the options must not name a sample"));
+        }
         let content = match work {
             PartWork::Columns => {
                 let inferred = infer_with(shards, options, progress)?;

@@ -8,7 +8,7 @@ use proptest::{prelude::*, test_runner::TestRunner};
 use tempfile::TempDir;
 use tfarrow_codec::{Layout, OnConflict, OnError};
 use tfarrow_columnar::infer_with;
-use tfarrow_dataset::{InferOptions, Inferred, Part, ProbablePayload, ReadOptions, Shard, resolve};
+use tfarrow_dataset::{InferOptions, Inferred, Part, ProbablePayload, ReadOptions, Sample, Shard, resolve};
 use tfarrow_stats::{
     Comparison, Expected, MergedContent, MergedResult, PartError, PartExpected, PartMerger, PartWork, PartialResult,
     RecordProfiler, Statistics, proto::Schema, schema_to_text,
@@ -226,6 +226,19 @@ fn parts(set: &Set, count: usize, settings: &[(&str, &str)]) -> Vec<PartialResul
         PartialResult::read(&set.shards(), PartWork::Columns, settings.clone(), &options, &progress).unwrap()
     };
     (0..count).map(read).collect()
+}
+
+#[test]
+fn options_that_name_no_part_or_a_sample_are_refused() {
+    let set = set([examples(0..3)], OnError::Fail);
+    let sampled = InferOptions { sample: Sample::Records(1), ..set.options(Part::new(0, 1), 1) };
+    for (options, message) in [
+        (set.options(None, 1), "the options name no part"),
+        (sampled, "all records of a part are read: the options must not name a sample"),
+    ] {
+        let read = PartialResult::read(&set.shards(), PartWork::Statistics, BTreeMap::new(), &options, &progress);
+        assert_eq!(read.unwrap_err().to_string(), message);
+    }
 }
 
 fn refused(parts: Vec<PartialResult>, message: &str) {
