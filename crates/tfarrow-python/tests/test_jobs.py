@@ -588,6 +588,11 @@ def test_merged_slices_and_parts_of_the_program(tmp_path):
     assert tfarrow.merge([file.read_bytes() for file in tmp_path.iterdir()]).to_dict() == whole
 
 
+def test_other_work_has_no_parts():
+    with pytest.raises(errors.UsageError, match='work: expected schema or stats, found "validate"'):
+        tfarrow.read_part("validate", "testdata/shards", (0, 3))
+
+
 def test_errors_of_parts():
     parts = read_parts("schema", "testdata/shards", 3)
     with pytest.raises(errors.TfarrowError, match="1 of 3 part is missing: 1/3"):

@@ -40,7 +40,11 @@ pub(crate) fn read_part<'py>(
     let part = Part::new(index, count).ok_or_else(no_part)?;
     let (options, pass) = (ReadingOptions::of(options)?, Pass::default());
     let (layout, record_type) = (options.table.layout, options.table.record_type);
-    let is_schema = command == "schema";
+    let is_schema = match command {
+        "schema" => true,
+        "stats" => false,
+        other => return Err(usage(py, &format!("work: expected schema or stats, found {other:?}"))),
+    };
     let work = || -> anyhow::Result<_> {
         let mut found = Found::of(&sources, FormatFilter::Any, |_| Ok(()))?;
         part.spool_for_scan(&mut found.shards)?;
